@@ -1,0 +1,227 @@
+//! The data directory: one owner, a node id that stays, and small checksummed JSON stores.
+//!
+//! ```text
+//! lock                held as long as the process lives
+//! store/<name>.json   {"format":1,"checksum":crc32 of the value's bytes,"value":…}
+//! indices/<uuid>/     one index
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::durable;
+use crate::error::StorageError;
+
+const STORE_FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<'a> {
+    format: u32,
+    checksum: u32,
+    #[serde(borrow)]
+    value: &'a RawValue,
+}
+
+/// An open, locked data directory.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    node_id: String,
+    /// Holds the lock; the operating system releases it when the process ends, however it ends.
+    _lock: File,
+}
+
+impl DataDir {
+    /// Opens the directory, creating it when it is not there, and locks it for this process.
+    ///
+    /// # Errors
+    /// [`StorageError::Locked`] when another process has it open, [`StorageError::Io`], and
+    /// [`StorageError::Corrupt`] when the node's identity cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StorageError> {
+        let path = path.as_ref();
+        fs::create_dir_all(path.join("store")).map_err(StorageError::io("create", path))?;
+        fs::create_dir_all(path.join("indices")).map_err(StorageError::io("create", path))?;
+        let lock_path = path.join("lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&lock_path)
+            .map_err(StorageError::io("open", &lock_path))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => StorageError::Locked { path: path.to_path_buf() },
+            TryLockError::Error(source) => StorageError::io("lock", &lock_path)(source),
+        })?;
+        let mut directory = Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock };
+        directory.node_id = directory.read_or_create_node_id()?;
+        Ok(directory)
+    }
+
+    /// Where the directory is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Identity of this node: made on first start, kept across restarts; letters, digits, `-` and `_`.
+    pub fn node_id(&self) -> &str {
+        &self.node_id
+    }
+
+    /// Directory of the index with this uuid; not created here.
+    pub fn index_dir(&self, uuid: &str) -> PathBuf {
+        self.path.join("indices").join(uuid)
+    }
+
+    /// Reads a store; `None` when it was never written.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`], [`StorageError::NewerFormat`], [`StorageError::InvalidName`] or
+    /// [`StorageError::Io`].
+    pub fn read_json(&self, name: &str) -> Result<Option<Value>, StorageError> {
+        let path = self.store_path(name)?;
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StorageError::io("read", &path)(error)),
+        };
+        let corrupt = |detail: String| StorageError::Corrupt { path: path.clone(), detail };
+        let envelope: Envelope<'_> =
+            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
+        if envelope.format > STORE_FORMAT {
+            return Err(StorageError::NewerFormat { path, found: envelope.format, supported: STORE_FORMAT });
+        }
+        let text = envelope.value.get();
+        if crc32fast::hash(text.as_bytes()) != envelope.checksum {
+            return Err(corrupt("checksum does not match".into()));
+        }
+        serde_json::from_str(text).map(Some).map_err(|error| corrupt(error.to_string()))
+    }
+
+    /// Replaces a store, durably and atomically.
+    ///
+    /// # Errors
+    /// [`StorageError::InvalidName`] or [`StorageError::Io`]; the store then holds what it held before.
+    pub fn write_json(&self, name: &str, value: &Value) -> Result<(), StorageError> {
+        let path = self.store_path(name)?;
+        let text = value.to_string();
+        let checksum = crc32fast::hash(text.as_bytes());
+        let bytes = format!("{{\"format\":{STORE_FORMAT},\"checksum\":{checksum},\"value\":{text}}}\n");
+        durable::atomic_write(&path, bytes.as_bytes())
+    }
+
+    /// Removes a store; one that is not there counts as removed.
+    ///
+    /// # Errors
+    /// [`StorageError::InvalidName`] or [`StorageError::Io`].
+    pub fn remove(&self, name: &str) -> Result<(), StorageError> {
+        durable::remove_file(&self.store_path(name)?)
+    }
+
+    /// Names of the stores that start with `prefix`, sorted.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn list(&self, prefix: &str) -> Result<Vec<String>, StorageError> {
+        let folder = self.path.join("store");
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(StorageError::io("list", &folder))? {
+            let entry = entry.map_err(StorageError::io("list", &folder))?;
+            if let Some(name) = entry.file_name().to_str().and_then(|file| file.strip_suffix(".json"))
+                && name.starts_with(prefix)
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn store_path(&self, name: &str) -> Result<PathBuf, StorageError> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.is_empty() || name.len() > 200 || !name.chars().all(allowed) {
+            return Err(StorageError::InvalidName { name: name.to_owned() });
+        }
+        Ok(self.path.join("store").join(format!("{name}.json")))
+    }
+
+    fn read_or_create_node_id(&self) -> Result<String, StorageError> {
+        if let Some(Value::String(id)) = self.read_json("node")? {
+            return Ok(id);
+        }
+        // The standard library's hash seeds come from the operating system's random source; that is
+        // all the uniqueness a single node's name needs.
+        use std::hash::{BuildHasher, RandomState};
+        let random = || RandomState::new().hash_one(std::process::id());
+        const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        let mut bits = (u128::from(random()) << 64) | u128::from(random());
+        let id: String = (0..22)
+            .map(|_| {
+                let letter = ALPHABET[(bits & 63) as usize] as char;
+                bits >>= 6;
+                letter
+            })
+            .collect();
+        self.write_json("node", &Value::String(id.clone()))?;
+        Ok(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stores_survive_reopening_and_the_node_keeps_its_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = DataDir::open(folder.path()).unwrap();
+        let id = first.node_id().to_owned();
+        assert_eq!(id.len(), 22);
+        first.write_json("pipelines", &json!({"a": {"z": 1, "b": [1.5]}})).unwrap();
+        drop(first);
+        let second = DataDir::open(folder.path()).unwrap();
+        assert_eq!(second.node_id(), id);
+        assert_eq!(second.read_json("pipelines").unwrap(), Some(json!({"a": {"z": 1, "b": [1.5]}})));
+        assert_eq!(second.read_json("absent").unwrap(), None);
+        assert_eq!(second.list("pipe").unwrap(), ["pipelines"]);
+        second.remove("pipelines").unwrap();
+        assert_eq!(second.read_json("pipelines").unwrap(), None);
+    }
+
+    #[test]
+    fn a_second_owner_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let _first = DataDir::open(folder.path()).unwrap();
+        assert!(matches!(DataDir::open(folder.path()), Err(StorageError::Locked { .. })));
+    }
+
+    #[test]
+    fn a_changed_store_is_refused_and_so_is_a_newer_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        data.write_json("keys", &json!({"secret": 12345})).unwrap();
+        let path = folder.path().join("store/keys.json");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("12345", "12346")).unwrap();
+        assert!(matches!(data.read_json("keys"), Err(StorageError::Corrupt { .. })));
+        fs::write(&path, text.replace("\"format\":1", "\"format\":2")).unwrap();
+        assert!(matches!(data.read_json("keys"), Err(StorageError::NewerFormat { found: 2, .. })));
+    }
+
+    #[test]
+    fn store_names_cannot_leave_the_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        for name in ["", "../x", "a/b", "a.b", "ä"] {
+            assert!(
+                matches!(data.write_json(name, &json!(1)), Err(StorageError::InvalidName { .. })),
+                "{name}"
+            );
+        }
+    }
+}

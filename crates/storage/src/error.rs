@@ -1,0 +1,48 @@
+//! What can go wrong with files of ours.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// A failure of the data directory or the write-ahead log.
+#[derive(Debug, Error)]
+pub enum StorageError {
+    /// An operation of the file system failed.
+    #[error("{action} {}: {source}", path.display())]
+    Io {
+        /// What was attempted, as a verb: `open`, `write`, `sync`.
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// Another process owns the data directory.
+    #[error("data directory {} is in use by another process", path.display())]
+    Locked { path: PathBuf },
+    /// A file of ours does not hold what was written.
+    #[error("{} is damaged: {detail}", path.display())]
+    Corrupt { path: PathBuf, detail: String },
+    /// The write-ahead log lost records that had been acknowledged.
+    #[error("write-ahead log {} is damaged at byte {offset}, before records that were durable", path.display())]
+    WalCorrupt { path: PathBuf, offset: u64 },
+    /// A file was written by a newer version.
+    #[error("{} has format version {found}, this version reads up to {supported}", path.display())]
+    NewerFormat { path: PathBuf, found: u32, supported: u32 },
+    /// An earlier write or fsync failed, so nothing more can be promised until the log is opened anew.
+    #[error("write-ahead log is closed for writes after a failure: {reason}")]
+    Poisoned { reason: String },
+    /// A record exceeds what the log can frame.
+    #[error("record of {bytes} bytes exceeds the limit of {limit} bytes")]
+    RecordTooLarge { bytes: usize, limit: usize },
+    /// A store name holds characters that are not allowed in one.
+    #[error("invalid store name [{name}]")]
+    InvalidName { name: String },
+}
+
+impl StorageError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+}

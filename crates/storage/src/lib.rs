@@ -1,0 +1,14 @@
+//! Everything durable outside a segment: the data directory with its lock, small JSON stores, and the
+//! write-ahead log.
+//!
+//! Invariant: this crate decides when bytes are durable. Whoever gets `Ok` from [`Wal::sync`] or
+//! [`DataDir::write_json`] may acknowledge the write to a user.
+
+mod data_dir;
+pub mod durable;
+mod error;
+mod wal;
+
+pub use data_dir::DataDir;
+pub use error::StorageError;
+pub use wal::{Generation, Lsn, Replay, Wal};

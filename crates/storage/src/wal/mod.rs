@@ -1,0 +1,278 @@
+//! The write-ahead log: makes an acknowledged write durable before its segment exists.
+//!
+//! Appending is cheap and ordered; [`Wal::sync`] makes everything appended so far durable, and callers that
+//! wait at the same time share one fsync (group commit). After a failed write or fsync nothing can be known
+//! about the file's end, so the log refuses further writes until it is opened anew (as PostgreSQL does since
+//! the fsync findings of 2018).
+
+mod record;
+mod replay;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use parking_lot::{Condvar, Mutex};
+
+use self::record::{FILE_HEADER, MAX_PAYLOAD, RECORD_HEADER};
+pub use self::replay::Replay;
+use crate::durable;
+use crate::error::StorageError;
+
+/// Position of a record: how many records were appended before it since the log was opened, plus one.
+pub type Lsn = u64;
+
+/// Number of a log file; files with lower numbers are older.
+pub type Generation = u64;
+
+/// Buffered bytes above which an append writes them to the file, without waiting for the disk.
+const WRITE_THRESHOLD: usize = 1 << 20;
+
+/// An open write-ahead log. Shared between threads by reference.
+#[derive(Debug)]
+pub struct Wal {
+    directory: PathBuf,
+    state: Mutex<State>,
+    synced: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    file: std::sync::Arc<File>,
+    path: PathBuf,
+    generation: Generation,
+    /// Framed records that are not in the file yet.
+    buffer: Vec<u8>,
+    /// Bytes of this file that are written, synced or not.
+    written: u64,
+    /// Bytes of this file that are synced.
+    durable_bytes: u64,
+    appended: Lsn,
+    durable: Lsn,
+    /// Bytes in older files that are still kept.
+    older_bytes: u64,
+    syncing: bool,
+    poisoned: Option<String>,
+}
+
+impl Wal {
+    /// Opens the log in `directory`, checks it, cuts off a torn tail, and starts a new file for appends.
+    ///
+    /// # Errors
+    /// [`StorageError::WalCorrupt`] when acknowledged records are damaged, [`StorageError::Io`].
+    pub fn open(directory: &Path) -> Result<(Self, Replay), StorageError> {
+        durable::create_dir_all(directory)?;
+        let files = log_files(directory)?;
+        for (number, (_, path)) in files.iter().enumerate() {
+            replay::check_and_repair(path, number + 1 == files.len())?;
+        }
+        let generation = files.last().map_or(1, |(generation, _)| generation + 1);
+        // A last file without even a header was removed by the check.
+        let kept: Vec<PathBuf> =
+            files.into_iter().map(|(_, path)| path).filter(|path| path.exists()).collect();
+        let older_bytes = kept.iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum();
+        let (file, path) = create_file(directory, generation)?;
+        let wal = Self {
+            directory: directory.to_path_buf(),
+            state: Mutex::new(State {
+                file: std::sync::Arc::new(file),
+                path,
+                generation,
+                buffer: Vec::new(),
+                written: FILE_HEADER as u64,
+                durable_bytes: FILE_HEADER as u64,
+                appended: 0,
+                durable: 0,
+                older_bytes,
+                syncing: false,
+                poisoned: None,
+            }),
+            synced: Condvar::new(),
+        };
+        Ok((wal, Replay::new(kept)))
+    }
+
+    /// Appends one record. It is not durable before [`Wal::sync`] of the returned position.
+    ///
+    /// # Errors
+    /// [`StorageError::RecordTooLarge`] (nothing was appended), [`StorageError::Poisoned`], or
+    /// [`StorageError::Io`], which poisons the log.
+    pub fn append(&self, payload: &[u8]) -> Result<Lsn, StorageError> {
+        if payload.len() > MAX_PAYLOAD {
+            return Err(StorageError::RecordTooLarge { bytes: payload.len(), limit: MAX_PAYLOAD });
+        }
+        let mut state = self.state.lock();
+        state.check_open()?;
+        let durable_bytes = state.durable_bytes;
+        record::frame(&mut state.buffer, durable_bytes, payload);
+        state.appended += 1;
+        // While a sync runs, the buffer waits for the next one, so that the file has one writer.
+        if state.buffer.len() >= WRITE_THRESHOLD && !state.syncing {
+            state.write_buffer()?;
+        }
+        Ok(state.appended)
+    }
+
+    /// Waits until the record at `lsn` and all before it are durable.
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`] or [`StorageError::Io`]: the record may or may not be there after a
+    /// restart, and must not be acknowledged.
+    pub fn sync(&self, lsn: Lsn) -> Result<(), StorageError> {
+        let mut state = self.state.lock();
+        loop {
+            if state.durable >= lsn {
+                return Ok(());
+            }
+            state.check_open()?;
+            if state.syncing {
+                self.synced.wait(&mut state);
+                continue;
+            }
+            state.write_buffer()?;
+            let (file, path) = (state.file.clone(), state.path.clone());
+            let (target, bytes) = (state.appended, state.written);
+            state.syncing = true;
+            // Appends go on while the disk works.
+            let result = parking_lot::MutexGuard::unlocked(&mut state, || file.sync_data());
+            state.syncing = false;
+            match result {
+                Ok(()) => {
+                    state.durable = target;
+                    state.durable_bytes = bytes;
+                }
+                Err(source) => {
+                    let error = StorageError::io("sync", &path)(source);
+                    state.poisoned = Some(error.to_string());
+                    self.synced.notify_all();
+                    return Err(error);
+                }
+            }
+            self.synced.notify_all();
+        }
+    }
+
+    /// Makes everything appended so far durable.
+    ///
+    /// # Errors
+    /// As [`Wal::sync`].
+    pub fn sync_all(&self) -> Result<(), StorageError> {
+        let appended = self.state.lock().appended;
+        self.sync(appended)
+    }
+
+    /// Ends the current file and starts the next one; returns its number. Records appended from now on lie in
+    /// that generation or a later one, so [`Wal::trim_before`] of it drops everything appended before.
+    ///
+    /// # Errors
+    /// As [`Wal::sync`].
+    pub fn roll(&self) -> Result<Generation, StorageError> {
+        loop {
+            // Only a fully synced file may become an older one: older files have no torn tail.
+            self.sync_all()?;
+            let mut state = self.state.lock();
+            state.check_open()?;
+            if state.syncing || state.durable < state.appended {
+                continue;
+            }
+            let generation = state.generation + 1;
+            let (file, path) = create_file(&self.directory, generation)?;
+            state.older_bytes += state.written;
+            state.file = std::sync::Arc::new(file);
+            state.path = path;
+            state.generation = generation;
+            state.written = FILE_HEADER as u64;
+            state.durable_bytes = FILE_HEADER as u64;
+            return Ok(generation);
+        }
+    }
+
+    /// Removes the files older than `generation`.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`]; files that could not be removed are replayed again, which is harmless.
+    pub fn trim_before(&self, generation: Generation) -> Result<(), StorageError> {
+        let current = self.state.lock().generation;
+        let mut kept = 0;
+        for (number, path) in log_files(&self.directory)? {
+            if number < generation.min(current) {
+                durable::remove_file(&path)?;
+            } else if number < current {
+                kept += fs::metadata(&path).map_or(0, |file| file.len());
+            }
+        }
+        self.state.lock().older_bytes = kept;
+        Ok(())
+    }
+
+    /// Bytes that a restart would replay.
+    pub fn size_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        state.older_bytes + state.written + state.buffer.len() as u64
+    }
+
+    /// Whether an earlier failure closed the log for writes.
+    pub fn is_poisoned(&self) -> bool {
+        self.state.lock().poisoned.is_some()
+    }
+}
+
+impl State {
+    fn check_open(&self) -> Result<(), StorageError> {
+        match &self.poisoned {
+            Some(reason) => Err(StorageError::Poisoned { reason: reason.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn write_buffer(&mut self) -> Result<(), StorageError> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        if let Err(source) = (&*self.file).write_all(&self.buffer) {
+            let error = StorageError::io("write", &self.path)(source);
+            self.poisoned = Some(error.to_string());
+            return Err(error);
+        }
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        // One huge batch must not hold its memory for ever.
+        self.buffer.shrink_to(4 * WRITE_THRESHOLD);
+        Ok(())
+    }
+}
+
+fn create_file(directory: &Path, generation: Generation) -> Result<(File, PathBuf), StorageError> {
+    let path = directory.join(format!("wal-{generation:020}.log"));
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create_new(true)
+        .open(&path)
+        .map_err(StorageError::io("create", &path))?;
+    file.write_all(&record::file_header(generation))
+        .and_then(|()| file.sync_all())
+        .map_err(StorageError::io("write", &path))?;
+    durable::sync_dir(directory)?;
+    Ok((file, path))
+}
+
+/// The log's files, oldest first.
+fn log_files(directory: &Path) -> Result<Vec<(Generation, PathBuf)>, StorageError> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(StorageError::io("list", directory))? {
+        let entry = entry.map_err(StorageError::io("list", directory))?;
+        let name = entry.file_name();
+        let number =
+            name.to_str().and_then(|name| name.strip_prefix("wal-")?.strip_suffix(".log")?.parse().ok());
+        if let Some(number) = number {
+            files.push((number, entry.path()));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+const _: () = assert!(RECORD_HEADER == 20, "the layout above says so");
+
+#[cfg(test)]
+mod tests;

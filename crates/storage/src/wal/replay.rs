@@ -1,0 +1,174 @@
+//! Reading a log back after a start.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::record::{FILE_HEADER, RECORD_HEADER, RECORD_MAGIC, RecordHeader, file_header};
+use crate::error::StorageError;
+
+/// The payloads of a log in the order in which they were appended; reads one record at a time.
+///
+/// The files were checked when the log was opened, so an error here means that they changed since.
+#[derive(Debug)]
+pub struct Replay {
+    files: std::vec::IntoIter<PathBuf>,
+    current: Option<LogFile>,
+}
+
+impl Replay {
+    pub(super) fn new(files: Vec<PathBuf>) -> Self {
+        Self { files: files.into_iter(), current: None }
+    }
+
+    fn read_next(&mut self) -> Result<Option<Vec<u8>>, StorageError> {
+        loop {
+            if let Some(file) = &mut self.current {
+                match file.next()? {
+                    Step::Record { payload, .. } => return Ok(Some(payload)),
+                    Step::End => self.current = None,
+                    Step::Damaged { offset } => {
+                        return Err(StorageError::WalCorrupt { path: file.path.clone(), offset });
+                    }
+                }
+            } else {
+                let Some(path) = self.files.next() else { return Ok(None) };
+                self.current = LogFile::open(&path)?;
+            }
+        }
+    }
+}
+
+impl Iterator for Replay {
+    type Item = Result<Vec<u8>, StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read_next().transpose()
+    }
+}
+
+/// Checks a log file from front to back and cuts off a torn tail.
+///
+/// `is_last`: only the file that was being written when the process ended can have a torn tail.
+pub(super) fn check_and_repair(path: &Path, is_last: bool) -> Result<(), StorageError> {
+    let Some(mut file) = LogFile::open(path)? else {
+        // Not even the header was complete: nothing in it was ever acknowledged.
+        return if is_last {
+            crate::durable::remove_file(path)
+        } else {
+            Err(StorageError::WalCorrupt { path: path.to_path_buf(), offset: 0 })
+        };
+    };
+    loop {
+        match file.next()? {
+            Step::Record { .. } => {}
+            Step::End => return Ok(()),
+            Step::Damaged { offset } => {
+                if !is_last || file.durable_beyond(offset)? {
+                    return Err(StorageError::WalCorrupt { path: path.to_path_buf(), offset });
+                }
+                tracing::warn!(path = %path.display(), offset, "dropping the torn tail of the write-ahead log");
+                let file =
+                    OpenOptions::new().write(true).open(path).map_err(StorageError::io("open", path))?;
+                file.set_len(offset).map_err(StorageError::io("truncate", path))?;
+                return file.sync_all().map_err(StorageError::io("sync", path));
+            }
+        }
+    }
+}
+
+enum Step {
+    Record { payload: Vec<u8> },
+    End,
+    Damaged { offset: u64 },
+}
+
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    reader: BufReader<File>,
+    offset: u64,
+}
+
+impl LogFile {
+    /// Opens a file behind its header; `None` when the header is incomplete or not ours.
+    fn open(path: &Path) -> Result<Option<Self>, StorageError> {
+        let file = File::open(path).map_err(StorageError::io("open", path))?;
+        let mut reader = BufReader::with_capacity(1 << 20, file);
+        let mut header = [0; FILE_HEADER];
+        match reader.read_exact(&mut header) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(StorageError::io("read", path)(error)),
+        }
+        let mut generation = [0; 8];
+        generation.copy_from_slice(&header[8..16]);
+        if header != file_header(u64::from_le_bytes(generation)) {
+            return Ok(None);
+        }
+        Ok(Some(Self { path: path.to_path_buf(), reader, offset: FILE_HEADER as u64 }))
+    }
+
+    fn next(&mut self) -> Result<Step, StorageError> {
+        let offset = self.offset;
+        let mut header = [0; RECORD_HEADER];
+        match read_up_to(&mut self.reader, &mut header).map_err(StorageError::io("read", &self.path))? {
+            0 => return Ok(Step::End),
+            RECORD_HEADER => {}
+            _ => return Ok(Step::Damaged { offset }),
+        }
+        let Some(header) = RecordHeader::parse(&header) else {
+            return Ok(Step::Damaged { offset });
+        };
+        // Grows with what is there, so that a damaged length cannot ask for a gigabyte.
+        let mut payload = Vec::with_capacity(header.length.min(1 << 20));
+        (&mut self.reader)
+            .take(header.length as u64)
+            .read_to_end(&mut payload)
+            .map_err(StorageError::io("read", &self.path))?;
+        if payload.len() != header.length || !header.matches(&payload) {
+            return Ok(Step::Damaged { offset });
+        }
+        self.offset += (RECORD_HEADER + header.length) as u64;
+        Ok(Step::Record { payload })
+    }
+
+    /// Whether a readable record behind `damaged` says that the damaged place had been synced.
+    fn durable_beyond(&mut self, damaged: u64) -> Result<bool, StorageError> {
+        let mut rest = Vec::new();
+        self.reader
+            .seek(SeekFrom::Start(damaged))
+            .and_then(|_| self.reader.read_to_end(&mut rest))
+            .map_err(StorageError::io("read", &self.path))?;
+        let magic = RECORD_MAGIC.to_le_bytes();
+        for at in 1..rest.len().saturating_sub(RECORD_HEADER) {
+            if rest[at..at + 4] != magic {
+                continue;
+            }
+            let mut header = [0; RECORD_HEADER];
+            header.copy_from_slice(&rest[at..at + RECORD_HEADER]);
+            let payload = at + RECORD_HEADER;
+            if let Some(header) = RecordHeader::parse(&header)
+                && header.durable > damaged
+                && rest.get(payload..payload + header.length).is_some_and(|bytes| header.matches(bytes))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Reads until `buffer` is full or the file ends; returns how many bytes there were.
+fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match reader.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

