@@ -1,0 +1,21 @@
+//! Repository checks that no compiler makes: `cargo run -p xtask -- tidy`.
+//!
+//! The same checks run as a test, so that `npm test` holds them.
+
+mod tidy;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let problems = match std::env::args().nth(1).as_deref() {
+        Some("tidy") => tidy::check(),
+        _ => vec!["usage: cargo run -p xtask -- tidy".to_owned()],
+    };
+    let mut out = std::io::stderr().lock();
+    for problem in &problems {
+        // Nothing can be done about a closed standard error.
+        let _ = writeln!(out, "{problem}");
+    }
+    if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,154 @@
+//! The architecture, checked: which crate may depend on which, and who owns a foreign concept.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Workspace crates and the workspace crates they may depend on. ARCHITECTURE.md shows the same as a picture.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("sparrow-types", &[]),
+    ("sparrow-postings", &["sparrow-types"]),
+    ("sparrow-vectors", &["sparrow-types"]),
+    ("sparrow-encoder", &["sparrow-types"]),
+    ("sparrow-storage", &["sparrow-types"]),
+    ("sparrow-index", &["sparrow-types", "sparrow-postings", "sparrow-vectors"]),
+    ("sparrow-engine", &["sparrow-types", "sparrow-encoder", "sparrow-index", "sparrow-storage"]),
+    ("sparrow-node", &["sparrow-types", "sparrow-engine"]),
+    ("xtask", &[]),
+];
+
+/// Libraries that exactly one crate may know.
+const OWNERS: &[(&str, &str)] = &[
+    ("ort", "sparrow-encoder"),
+    ("tokenizers", "sparrow-encoder"),
+    ("tantivy", "sparrow-index"),
+    ("napi", "sparrow-node"),
+];
+
+/// Lines of a source file above which it needs a reason to stay whole.
+const LONG_FILE: usize = 700;
+
+/// Text that names a machine, not the project.
+const MACHINE_PATHS: &[&str] = &["/work/main", "/work/shared", "/root/", "/home/"];
+
+/// Every broken rule as one sentence.
+pub fn check() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_path_buf();
+    let mut problems = Vec::new();
+    match dependencies(&root) {
+        Ok(dependencies) => check_layers(&dependencies, &mut problems),
+        Err(reason) => problems.push(reason),
+    }
+    for path in tracked_files(&root) {
+        check_file(&root, &path, &mut problems);
+    }
+    problems
+}
+
+/// Direct dependencies of each workspace crate, test dependencies left out.
+fn dependencies(root: &Path) -> Result<BTreeMap<String, Vec<String>>, String> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("cargo metadata cannot run: {error}"))?;
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+    let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
+    Ok(packages
+        .iter()
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().into_iter().flatten();
+            let names = dependencies
+                .filter(|dependency| dependency["kind"].as_str() != Some("dev"))
+                .filter_map(|dependency| dependency["name"].as_str().map(str::to_owned))
+                .collect();
+            (package["name"].as_str().unwrap_or_default().to_owned(), names)
+        })
+        .collect())
+}
+
+fn check_layers(dependencies: &BTreeMap<String, Vec<String>>, problems: &mut Vec<String>) {
+    for (name, uses) in dependencies {
+        let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| layer == name) else {
+            problems.push(format!("crate {name} has no place in xtask's LAYERS"));
+            continue;
+        };
+        for used in uses {
+            let ours = LAYERS.iter().any(|(layer, _)| layer == used);
+            if ours && !allowed.contains(&used.as_str()) {
+                problems.push(format!("{name} must not depend on {used}"));
+            }
+            if let Some((library, owner)) = OWNERS.iter().find(|(library, _)| library == used)
+                && owner != name
+            {
+                problems.push(format!("{name} must not depend on {library}: {owner} owns it"));
+            }
+        }
+    }
+}
+
+fn tracked_files(root: &Path) -> Vec<PathBuf> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output();
+    // A source archive without git has nothing to list; the layers are checked all the same.
+    let Ok(listed) = listed else { return Vec::new() };
+    String::from_utf8_lossy(&listed.stdout).lines().map(PathBuf::from).collect()
+}
+
+fn check_file(root: &Path, path: &Path, problems: &mut Vec<String>) {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let name = path.display().to_string();
+    if !["rs", "ts", "tsx", "mjs", "js", "json", "md", "toml", "sh", "py", "html", "css"].contains(&extension)
+        || name.starts_with("test/fixtures/")
+        || name == "xtask/src/tidy.rs"
+    {
+        return;
+    }
+    let Ok(text) = std::fs::read_to_string(root.join(path)) else { return };
+    for machine in MACHINE_PATHS {
+        if text.contains(machine) {
+            problems.push(format!("{name} names a machine's path: {machine}"));
+        }
+    }
+    if extension == "rs" {
+        let lines = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").count();
+        if lines > LONG_FILE && !name.contains("tests") {
+            problems.push(format!("{name} has {lines} lines before its tests, more than {LONG_FILE}"));
+        }
+    }
+    if extension == "json" && name.ends_with("package-lock.json") && text.contains("\"resolved\": \"http") {
+        problems.push(format!("{name} names a registry host"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_repository_is_tidy() {
+        assert_eq!(check(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_forbidden_edge_and_a_foreign_library_are_found() {
+        let mut problems = Vec::new();
+        let crates = BTreeMap::from([
+            ("sparrow-postings".to_owned(), vec!["sparrow-vectors".to_owned(), "half".to_owned()]),
+            ("sparrow-engine".to_owned(), vec!["tantivy".to_owned(), "sparrow-index".to_owned()]),
+        ]);
+        check_layers(&crates, &mut problems);
+        assert_eq!(
+            problems,
+            [
+                "sparrow-engine must not depend on tantivy: sparrow-index owns it",
+                "sparrow-postings must not depend on sparrow-vectors",
+            ]
+        );
+    }
+}
