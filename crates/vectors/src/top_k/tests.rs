@@ -1,0 +1,134 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::builder::VectorsBuilder;
+
+const SIMILARITIES: [Similarity; 4] =
+    [Similarity::Cosine, Similarity::DotProduct, Similarity::L2Norm, Similarity::MaxInnerProduct];
+
+fn naive_score(similarity: Similarity, q: &[f32], v: &[f32]) -> f64 {
+    let dot: f64 = q.iter().zip(v).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+    let length = |x: &[f32]| x.iter().map(|a| f64::from(*a).powi(2)).sum::<f64>().sqrt();
+    match similarity {
+        Similarity::Cosine => {
+            let lengths = length(q) * length(v);
+            (1.0 + if lengths > 0.0 { dot / lengths } else { 0.0 }) / 2.0
+        }
+        Similarity::DotProduct => ((1.0 + dot) / 2.0).max(0.0),
+        Similarity::L2Norm => {
+            1.0 / (1.0 + q.iter().zip(v).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>())
+        }
+        Similarity::MaxInnerProduct if dot < 0.0 => 1.0 / (1.0 - dot),
+        Similarity::MaxInnerProduct => dot + 1.0,
+    }
+}
+
+fn bits(pattern: &[bool]) -> Vec<u64> {
+    let mut words = vec![0; pattern.len().div_ceil(64)];
+    for (doc, &set) in pattern.iter().enumerate() {
+        words[doc / 64] |= u64::from(set) << (doc % 64);
+    }
+    words
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn top_k_is_the_naive_ranking(
+        similarity in proptest::sample::select(SIMILARITIES.to_vec()),
+        dims in 1_usize..40,
+        seed in any::<u64>(),
+        present in proptest::collection::vec(any::<bool>(), 1..150),
+        k in 1_usize..20,
+    ) {
+        let mut state = seed;
+        let mut next = || { state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1); ((state >> 40) as i32 % 9 - 4) as f32 / 4.0 };
+        let query: Vec<f32> = (0..dims).map(|_| next()).collect();
+        let vectors: Vec<Option<Vec<f32>>> = present.iter().map(|p| p.then(|| (0..dims).map(|_| next()).collect())).collect();
+        let live: Vec<bool> = present.iter().map(|_| next() > -0.5).collect();
+        let filter: Vec<bool> = present.iter().map(|_| next() > -0.25).collect();
+
+        let mut builder = VectorsBuilder::new(dims, similarity);
+        for (doc, vector) in vectors.iter().enumerate() {
+            if let Some(vector) = vector { builder.add(doc as u32, vector).unwrap(); }
+        }
+        let bytes = builder.finish(present.len() as u32).unwrap();
+        let reader = VectorsReader::open(&bytes[..]).unwrap();
+        reader.verify().unwrap();
+        for (doc, vector) in vectors.iter().enumerate() {
+            prop_assert_eq!(&reader.vector(doc as u32), vector);
+        }
+        // Later documents win ties here, to see that the key decides and not the order of the scan.
+        let found = reader.top_k(&TopKRequest {
+            query: &query, k, live: Some(&bits(&live)), filter: Some(&bits(&filter)), min_score: None,
+            tie: &|doc| u64::from(u32::MAX - doc), cancel: None,
+        }).unwrap();
+        let mut expected: Vec<(u32, f64)> = vectors.iter().enumerate()
+            .filter(|(doc, _)| live[*doc] && filter[*doc])
+            .filter_map(|(doc, vector)| Some((doc as u32, naive_score(similarity, &query, vector.as_ref()?))))
+            .collect();
+        expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        expected.truncate(k);
+        prop_assert_eq!(found.len(), expected.len());
+        for ((doc, score), (_, wanted)) in found.iter().zip(&expected) {
+            prop_assert!((f64::from(*score) - wanted).abs() <= 1e-5 * (1.0 + wanted.abs()), "{} {}", score, wanted);
+            let own = naive_score(similarity, &query, vectors[*doc as usize].as_ref().unwrap());
+            prop_assert!((f64::from(*score) - own).abs() <= 1e-5 * (1.0 + own.abs()));
+        }
+        for pair in found.windows(2) {
+            prop_assert!(pair[0].1 > pair[1].1 || (pair[0].1 == pair[1].1 && pair[0].0 > pair[1].0));
+        }
+    }
+
+    #[test]
+    fn changed_bytes_never_panic(at in 0_usize..200, value in any::<u8>(), cut in 0_usize..200) {
+        let mut builder = VectorsBuilder::new(3, Similarity::Cosine);
+        for doc in [1, 4, 5] { builder.add(doc, &[1.0, 2.0, doc as f32]).unwrap(); }
+        let mut bytes = builder.finish(7).unwrap();
+        let length = bytes.len();
+        bytes[at % length] ^= value;
+        bytes.truncate(length - cut % length);
+        let changed = value != 0 || cut % length != 0;
+        if let Ok(reader) = VectorsReader::open(&bytes[..]) {
+            prop_assert_eq!(reader.verify().is_err(), changed);
+            for doc in 0..7 { let _ = reader.vector(doc); }
+        }
+    }
+}
+
+#[test]
+fn vectors_that_do_not_fit_are_refused() {
+    let mut builder = VectorsBuilder::new(2, Similarity::L2Norm);
+    assert_eq!(builder.add(0, &[1.0]), Err(VectorsError::Dimensions { expected: 2, found: 1 }));
+    assert_eq!(builder.add(0, &[1.0, f32::NAN]), Err(VectorsError::NotFinite));
+    builder.add(3, &[1.0, 2.0]).unwrap();
+    assert_eq!(builder.add(3, &[1.0, 2.0]), Err(VectorsError::OutOfOrder { doc: 3, previous: 3 }));
+    let bytes = builder.finish(4).unwrap();
+    let reader = VectorsReader::open(bytes).unwrap();
+    assert_eq!(reader.score(&[1.0, 2.0], 3), Ok(Some(1.0)));
+    assert_eq!(reader.score(&[1.0, 2.0], 0), Ok(None));
+    assert_eq!(reader.score(&[1.0], 3), Err(VectorsError::Dimensions { expected: 2, found: 1 }));
+}
+
+#[test]
+fn a_threshold_and_a_cancel_flag_stop_documents() {
+    let mut builder = VectorsBuilder::new(1, Similarity::MaxInnerProduct);
+    for doc in 0..10 {
+        builder.add(doc, &[doc as f32]).unwrap();
+    }
+    let reader = VectorsReader::open(builder.finish(10).unwrap()).unwrap();
+    let mut request = TopKRequest {
+        query: &[1.0],
+        k: 10,
+        live: None,
+        filter: None,
+        min_score: Some(Similarity::MaxInnerProduct.threshold_score(7.0)),
+        tie: &|doc| u64::from(doc),
+        cancel: None,
+    };
+    assert_eq!(reader.top_k(&request).unwrap(), [(9, 10.0), (8, 9.0), (7, 8.0)]);
+    let cancelled = AtomicBool::new(true);
+    request.cancel = Some(&cancelled);
+    assert_eq!(reader.top_k(&request).unwrap(), []);
+}
