@@ -65,3 +65,34 @@ fn sync_parent(path: &Path) -> Result<(), StorageError> {
         _ => Ok(()),
     }
 }
+
+/// Removes a directory with everything in it; one that is not there counts as removed.
+///
+/// # Errors
+/// [`StorageError::Io`]; part of it may be gone.
+pub fn remove_dir_all(path: &Path) -> Result<(), StorageError> {
+    match fs::remove_dir_all(path) {
+        Ok(()) => sync_parent(path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StorageError::io("remove", path)(error)),
+    }
+}
+
+/// Names of the entries of a directory, sorted; none when it is not there.
+///
+/// # Errors
+/// [`StorageError::Io`].
+pub fn list_dir(path: &Path) -> Result<Vec<String>, StorageError> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StorageError::io("list", path)(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(StorageError::io("list", path))?;
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}

@@ -187,6 +187,16 @@ impl Wal {
         }
     }
 
+    /// Reads back everything the log keeps, oldest first, for applying writes again within a running process.
+    ///
+    /// # Errors
+    /// As [`Wal::sync`].
+    pub fn replay(&self) -> Result<Replay, StorageError> {
+        self.sync_all()?;
+        let files = log_files(&self.directory)?;
+        Ok(Replay::new(files.into_iter().map(|(_, path)| path).collect()))
+    }
+
     /// Removes the files older than `generation`.
     ///
     /// # Errors

@@ -49,6 +49,16 @@ fn trimming_drops_what_was_appended_before_the_roll() {
 }
 
 #[test]
+fn a_running_log_can_be_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    wal.append(b"older").unwrap();
+    wal.roll().unwrap();
+    wal.append(b"newer").unwrap();
+    assert_eq!(payloads(wal.replay().unwrap()), [b"older", b"newer"]);
+}
+
+#[test]
 fn a_torn_tail_is_dropped_at_every_length() {
     let folder = tempfile::tempdir().unwrap();
     let (wal, _) = Wal::open(folder.path()).unwrap();

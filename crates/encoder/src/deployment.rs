@@ -1,0 +1,489 @@
+//! A model at work: the public face of the queue, the workers and the cache.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use sparrow_types::TokenWeights;
+
+use crate::cache::{Cache, Encoding, Key, Vector};
+use crate::error::EncoderError;
+use crate::forward::Forward;
+use crate::model::Model;
+use crate::queue::{BatchContext, BatchLimits, Call, Item, Queue};
+use crate::stats::{DeploymentStats, Recorder};
+
+/// Most tokens of a batch, padding included. Larger batches hardly raise the throughput (`examples/throughput.rs`), but a
+/// search waits for the batch that runs when it comes.
+const BATCH_TOKENS: usize = 1024;
+/// Searches are few and wait for nothing else: they may fill a larger batch.
+const SEARCH_BATCH_TOKENS: usize = 1024;
+/// Texts that are tokenized before they are queued: the workers start while the rest is tokenized.
+const TOKENIZE_CHUNK: usize = 32;
+/// How often a cancel flag is looked at.
+const POLL: Duration = Duration::from_millis(10);
+/// A wait without cancel flag and timeout; it only bounds the damage of a lost wake-up.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Size of a deployment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeploymentOptions {
+    /// Worker threads, each with its own ONNX Runtime session: raises throughput and memory.
+    pub allocations: usize,
+    /// Threads inside one worker: lowers the latency of one text, at a worse throughput than allocations.
+    pub threads_per_allocation: usize,
+    /// Most texts that may wait at once. Raising it lets larger bursts wait instead of failing.
+    pub queue_capacity: usize,
+    /// Budget of the encoding cache; 0 switches it off.
+    pub cache_bytes: usize,
+}
+
+/// Who waits for the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// A search: goes before all ingest work.
+    Search,
+    /// A document that is written.
+    Ingest,
+}
+
+/// What became of one text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Encoded {
+    /// The vector.
+    pub output: Output,
+    /// Tokens that were encoded, special tokens included.
+    pub token_count: u32,
+    /// Tokens that were cut off: more than none means that the text was truncated. For texts of many kilobytes this is
+    /// a lower bound, as their far end is never tokenized.
+    pub truncated_tokens: u32,
+}
+
+/// The vector of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    /// Token weights; a '.' inside a token is written `__`.
+    Sparse(Arc<TokenWeights>),
+    /// A dense vector.
+    Dense(Arc<[f32]>),
+}
+
+/// A running model: a bounded queue and worker threads. Dropping it stops it.
+#[derive(Debug)]
+pub struct Deployment {
+    shared: Arc<Shared>,
+    workers: Mutex<Vec<JoinHandle<()>>>,
+    /// Length of `workers`, for those who must not wait while workers start.
+    allocations: AtomicUsize,
+    options: DeploymentOptions,
+}
+
+#[derive(Debug)]
+struct Shared {
+    model: Arc<Model>,
+    queue: Queue,
+    cache: Mutex<Cache>,
+    recorder: Recorder,
+}
+
+/// How a call wants its texts treated.
+#[derive(Debug, Clone, Copy)]
+struct Wishes<'a> {
+    priority: Priority,
+    paced: bool,
+    cancel: Option<&'a AtomicBool>,
+    timeout: Option<Duration>,
+}
+
+impl Deployment {
+    /// Starts the workers; returns when all have loaded the model.
+    ///
+    /// # Errors
+    /// [`EncoderError::RuntimeUnavailable`] before [`crate::init_runtime`], [`EncoderError::InvalidOption`], or what
+    /// loading the graph gives.
+    pub fn start(model: Arc<Model>, options: DeploymentOptions) -> Result<Deployment, EncoderError> {
+        at_least_one("number_of_allocations", options.allocations)?;
+        at_least_one("threads_per_allocation", options.threads_per_allocation)?;
+        at_least_one("queue_capacity", options.queue_capacity)?;
+        let shared = Arc::new(Shared {
+            model,
+            queue: Queue::new(options.queue_capacity, 0),
+            cache: Mutex::new(Cache::new(options.cache_bytes)),
+            recorder: Recorder::new(),
+        });
+        let deployment = Deployment {
+            shared,
+            workers: Mutex::default(),
+            allocations: AtomicUsize::new(0),
+            options: options.clone(),
+        };
+        deployment.set_allocations(options.allocations)?;
+        Ok(deployment)
+    }
+
+    /// The model at work.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.shared.model
+    }
+
+    /// Encodes texts; blocks until all are done. Texts in the cache need no place in the queue.
+    ///
+    /// # Errors
+    /// [`EncoderError::QueueFull`] at once if there is no room for all texts, [`EncoderError::Cancelled`] soon after the
+    /// flag is set, [`EncoderError::Timeout`], [`EncoderError::Stopped`], or [`EncoderError::Runtime`] if any of the texts
+    /// failed. Whatever the error, no text of the call stays in the queue.
+    pub fn encode(
+        &self,
+        texts: &[&str],
+        priority: Priority,
+        cancel: Option<&AtomicBool>,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Encoded>, EncoderError> {
+        self.run(texts, Wishes { priority, paced: false, cancel, timeout })
+    }
+
+    /// Encodes search texts: like [`Deployment::encode`] with [`Priority::Search`], but a model of kind
+    /// [`crate::ModelKind::SparseDocOnly`] weighs the text's own tokens by its table of inverse document frequencies.
+    ///
+    /// # Errors
+    /// As [`Deployment::encode`].
+    pub fn encode_queries(
+        &self,
+        texts: &[&str],
+        cancel: Option<&AtomicBool>,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Encoded>, EncoderError> {
+        match &self.shared.model.query_weights {
+            Some(weights) => texts.iter().map(|text| self.shared.weigh_tokens(text, weights)).collect(),
+            None => self.encode(texts, Priority::Search, cancel, timeout),
+        }
+    }
+
+    /// Encodes texts at the pace of the queue: waits for room instead of failing, and leaves half of the queue to those
+    /// who do not wait.
+    ///
+    /// # Errors
+    /// As [`Deployment::encode`], without [`EncoderError::QueueFull`] and [`EncoderError::Timeout`].
+    pub fn encode_paced(
+        &self,
+        texts: &[&str],
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Encoded>, EncoderError> {
+        self.run(texts, Wishes { priority: Priority::Ingest, paced: true, cancel, timeout: None })
+    }
+
+    /// Changes the number of worker threads; returns when new ones are ready and surplus ones have left.
+    ///
+    /// # Errors
+    /// [`EncoderError::InvalidOption`] for 0, or what loading the graph gives; the workers that were there stay.
+    pub fn set_allocations(&self, allocations: usize) -> Result<(), EncoderError> {
+        at_least_one("number_of_allocations", allocations)?;
+        let mut workers = self.workers.lock();
+        let present = workers.len();
+        let added = (present..allocations)
+            .map(|_| Forward::new(&self.shared.model, self.options.threads_per_allocation))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.shared.queue.set_workers(allocations);
+        for (worker, forward) in (present..).zip(added) {
+            let shared = Arc::clone(&self.shared);
+            let spawned = std::thread::Builder::new()
+                .name(format!("encoder-{worker}"))
+                .spawn(move || shared.work(worker, forward));
+            match spawned {
+                Ok(handle) => workers.push(handle),
+                Err(error) => {
+                    self.shared.queue.set_workers(workers.len());
+                    return Err(EncoderError::Runtime { phase: "load", reason: error.to_string() });
+                }
+            }
+        }
+        let kept = allocations.min(workers.len());
+        workers.split_off(kept).into_iter().for_each(join);
+        self.allocations.store(workers.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Current figures.
+    pub fn stats(&self) -> DeploymentStats {
+        DeploymentStats {
+            pending: self.shared.queue.pending() as u64,
+            allocations: self.allocations.load(Ordering::Relaxed),
+            threads_per_allocation: self.options.threads_per_allocation,
+            queue_capacity: self.options.queue_capacity,
+            cache_bytes: self.options.cache_bytes,
+            cache_used_bytes: self.shared.cache.lock().used(),
+            ..self.shared.recorder.snapshot()
+        }
+    }
+
+    /// Stops: waiting calls fail with [`EncoderError::Stopped`], running batches finish. Waits for the workers.
+    pub fn stop(&self) {
+        self.shared.queue.stop();
+        let workers = std::mem::take(&mut *self.workers.lock());
+        workers.into_iter().for_each(join);
+        self.allocations.store(0, Ordering::Relaxed);
+    }
+
+    fn run(&self, texts: &[&str], wishes: Wishes<'_>) -> Result<Vec<Encoded>, EncoderError> {
+        let shared = &*self.shared;
+        let result = shared.run(texts, wishes);
+        match &result {
+            Err(EncoderError::QueueFull { requested, .. }) => shared.recorder.rejected(*requested as u64),
+            Err(EncoderError::Timeout { .. }) => shared.recorder.timed_out(texts.len() as u64),
+            _ => {}
+        }
+        Ok(result?.into_iter().map(|encoding| shared.readable(encoding)).collect())
+    }
+}
+
+impl Drop for Deployment {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    /// The caller's side: cache, places, tokens, then waiting.
+    fn run(&self, texts: &[&str], wishes: Wishes<'_>) -> Result<Vec<Encoding>, EncoderError> {
+        let deadline = wishes.timeout.map(|timeout| (Instant::now() + timeout, timeout));
+        let keys = self.keys(texts);
+        let known = self.look_up(texts.len(), &keys);
+        let missing: Vec<usize> = (0..texts.len()).filter(|slot| known[*slot].is_none()).collect();
+        let call = Call::new(known);
+        let outcome = self
+            .submit(texts, &keys, &missing, &call, wishes, deadline)
+            .and_then(|()| wait(&call, wishes.cancel, deadline));
+        if outcome.is_err() {
+            self.queue.withdraw(&call);
+        }
+        outcome
+    }
+
+    fn keys(&self, texts: &[&str]) -> Option<Vec<Key>> {
+        let fingerprint = &self.model.info().fingerprint;
+        self.cache.lock().enabled().then(|| texts.iter().map(|text| Key::new(fingerprint, text)).collect())
+    }
+
+    fn look_up(&self, texts: usize, keys: &Option<Vec<Key>>) -> Vec<Option<Encoding>> {
+        let Some(keys) = keys else { return vec![None; texts] };
+        let mut cache = self.cache.lock();
+        let known: Vec<_> = keys.iter().map(|key| cache.get(key)).collect();
+        drop(cache);
+        let hits = known.iter().flatten().count();
+        if hits > 0 {
+            self.recorder.hits(hits as u64);
+        }
+        known
+    }
+
+    /// Tokenizes and queues, a chunk at a time.
+    fn submit(
+        &self,
+        texts: &[&str],
+        keys: &Option<Vec<Key>>,
+        missing: &[usize],
+        call: &Arc<Call>,
+        wishes: Wishes<'_>,
+        deadline: Option<(Instant, Duration)>,
+    ) -> Result<(), EncoderError> {
+        if !wishes.paced && !missing.is_empty() {
+            self.queue.reserve(missing.len())?;
+        }
+        let chunk = if wishes.paced { self.queue.paced_chunk() } else { TOKENIZE_CHUNK };
+        let mut unused = missing.len();
+        for slots in missing.chunks(chunk) {
+            let mut ready = check(call, wishes.cancel, deadline);
+            while wishes.paced && ready.is_ok() && !self.queue.reserve_paced(slots.len(), POLL)? {
+                ready = check(call, wishes.cancel, deadline);
+            }
+            // A paced call holds places for this chunk alone, and none if it gave up while it waited for them.
+            let items = ready.and_then(|()| {
+                let items = slots.iter().map(|&slot| self.item(texts[slot], slot, keys, call));
+                items.collect::<Result<Vec<_>, _>>().inspect_err(|_| {
+                    self.recorder.failed(slots.len() as u64);
+                    if wishes.paced {
+                        self.queue.release(slots.len());
+                    }
+                })
+            });
+            let items = items.inspect_err(|_| {
+                if !wishes.paced {
+                    self.queue.release(unused);
+                }
+            })?;
+            unused -= slots.len();
+            self.queue.push(items, wishes.priority).inspect_err(|_| {
+                if !wishes.paced {
+                    self.queue.release(unused);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn item(
+        &self,
+        text: &str,
+        slot: usize,
+        keys: &Option<Vec<Key>>,
+        call: &Arc<Call>,
+    ) -> Result<Item, EncoderError> {
+        let tokens = self.model.tokenizer.encode(text)?;
+        let key = keys.as_ref().map(|keys| keys[slot]);
+        Ok(Item { call: Arc::clone(call), slot, ids: tokens.ids, truncated: tokens.truncated, key })
+    }
+
+    /// The worker's side: batches until there is no more to do.
+    fn work(&self, worker: usize, mut forward: Forward) {
+        while let Some(mut batch) = self.queue.take(worker, |context| self.limits(context)) {
+            batch.retain(|item| !item.call.is_abandoned());
+            if !batch.is_empty() {
+                self.run_batch(&mut forward, batch);
+            }
+        }
+    }
+
+    fn limits(&self, context: &BatchContext) -> BatchLimits {
+        // Logits in memory are 120 kB a token.
+        let tokens = match context.priority {
+            Priority::Search if !self.model.materialises_logits() => SEARCH_BATCH_TOKENS,
+            Priority::Search | Priority::Ingest => BATCH_TOKENS,
+        };
+        BatchLimits { tokens, workers: context.workers }
+    }
+
+    fn run_batch(&self, forward: &mut Forward, batch: Vec<Item>) {
+        let started = Instant::now();
+        let ids: Vec<&[u32]> = batch.iter().map(|item| item.ids.as_slice()).collect();
+        match guarded(forward, &ids) {
+            Ok(vectors) => self.deliver(&batch, vectors, started.elapsed()),
+            // One bad text must not fail the others.
+            Err(_) if batch.len() > 1 => {
+                batch.into_iter().for_each(|item| self.run_batch(forward, vec![item]))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a text could not be encoded");
+                self.recorder.failed(batch.len() as u64);
+                batch.into_iter().for_each(|item| item.call.fail(error.clone()));
+            }
+        }
+    }
+
+    fn deliver(&self, batch: &[Item], vectors: Vec<Vector>, busy: Duration) {
+        let tokens = batch.iter().map(|item| item.ids.len() as u64).sum();
+        let cut = batch
+            .iter()
+            .filter(|item| item.truncated > 0)
+            .fold((0, 0), |(texts, tokens), item| (texts + 1, tokens + u64::from(item.truncated)));
+        // Counted before the callers wake up, so that they find their texts in the figures.
+        self.recorder.answered(batch.len() as u64, busy, tokens, cut);
+        let encodings: Vec<Encoding> = batch
+            .iter()
+            .zip(vectors)
+            .map(|(item, vector)| Encoding {
+                vector,
+                token_count: item.ids.len() as u32,
+                truncated: item.truncated,
+            })
+            .collect();
+        if batch.iter().any(|item| item.key.is_some()) {
+            let mut cache = self.cache.lock();
+            for (item, encoding) in batch.iter().zip(&encodings) {
+                if let Some(key) = item.key {
+                    cache.insert(key, encoding.clone());
+                }
+            }
+        }
+        for (item, encoding) in batch.iter().zip(encodings) {
+            item.call.complete(item.slot, encoding);
+        }
+    }
+
+    /// A query's own tokens with their weights from the model's table.
+    fn weigh_tokens(&self, text: &str, weights: &[f32]) -> Result<Encoded, EncoderError> {
+        let started = Instant::now();
+        let tokens = self.model.tokenizer.encode(text)?;
+        let pairs = self.model.tokenizer.content(&tokens).iter().filter_map(|&id| {
+            Some((self.model.vocabulary.get(id as usize)?.clone()?, *weights.get(id as usize)?))
+        });
+        let output = Output::Sparse(Arc::new(TokenWeights::from_pairs(pairs.collect())));
+        let cut = (u64::from(tokens.truncated > 0), u64::from(tokens.truncated));
+        self.recorder.answered(1, started.elapsed(), tokens.ids.len() as u64, cut);
+        Ok(Encoded { output, token_count: tokens.ids.len() as u32, truncated_tokens: tokens.truncated })
+    }
+
+    fn readable(&self, encoding: Encoding) -> Encoded {
+        let output = match encoding.vector {
+            Vector::Dense(vector) => Output::Dense(vector),
+            Vector::Sparse(pairs) => {
+                let vocabulary = &self.model.vocabulary;
+                let pairs = pairs
+                    .iter()
+                    .filter_map(|&(term, weight)| Some((vocabulary.get(term as usize)?.clone()?, weight)))
+                    .collect();
+                Output::Sparse(Arc::new(TokenWeights::from_pairs(pairs)))
+            }
+        };
+        Encoded { output, token_count: encoding.token_count, truncated_tokens: encoding.truncated }
+    }
+}
+
+/// Why a call should not go on, if it should not.
+fn check(
+    call: &Call,
+    cancel: Option<&AtomicBool>,
+    deadline: Option<(Instant, Duration)>,
+) -> Result<(), EncoderError> {
+    if cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        return Err(EncoderError::Cancelled);
+    }
+    if let Some((end, timeout)) = deadline
+        && Instant::now() >= end
+    {
+        return Err(EncoderError::Timeout {
+            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+    // An earlier chunk failed: its error is the call's.
+    match call.error() {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+fn wait(
+    call: &Call,
+    cancel: Option<&AtomicBool>,
+    deadline: Option<(Instant, Duration)>,
+) -> Result<Vec<Encoding>, EncoderError> {
+    loop {
+        let mut patience = if cancel.is_some() { POLL } else { LONG };
+        if let Some((end, _)) = deadline {
+            patience = patience.min(end.saturating_duration_since(Instant::now()));
+        }
+        if let Some(outcome) = call.wait(patience) {
+            return outcome;
+        }
+        check(call, cancel, deadline)?;
+    }
+}
+
+/// A panic of one batch is an error of its texts, not the end of the worker.
+fn guarded(forward: &mut Forward, ids: &[&[u32]]) -> Result<Vec<Vector>, EncoderError> {
+    catch_unwind(AssertUnwindSafe(|| forward.run(ids))).unwrap_or_else(|_| {
+        Err(EncoderError::Runtime { phase: "infer", reason: "the worker panicked".into() })
+    })
+}
+
+fn at_least_one(option: &'static str, value: usize) -> Result<(), EncoderError> {
+    if value == 0 { Err(EncoderError::InvalidOption { option, value, minimum: 1 }) } else { Ok(()) }
+}
+
+fn join(worker: JoinHandle<()>) {
+    if worker.join().is_err() {
+        tracing::error!("an encoder worker panicked");
+    }
+}

@@ -1,0 +1,72 @@
+//! What can go wrong between a text and its vector.
+
+use std::path::PathBuf;
+
+/// An error of the encoder. Variants carry data; the layers above choose the words a user reads.
+///
+/// Cloneable, since one failed batch fails every call that had texts in it.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EncoderError {
+    /// The ONNX Runtime library could not be loaded or has not been initialised.
+    #[error("ONNX Runtime library [{library}] is not available: {reason}")]
+    RuntimeUnavailable {
+        /// Path that was tried; empty if [`crate::init_runtime`] was never called.
+        library: PathBuf,
+        /// What the loader said.
+        reason: String,
+    },
+    /// A model directory is missing, incomplete or damaged.
+    #[error("model files at [{path}] are not usable: {reason}")]
+    ModelNotReadable {
+        /// The file or directory at fault.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The model is readable, but is of a kind that this encoder does not run.
+    #[error("model at [{path}] is not supported: {reason}")]
+    Unsupported {
+        /// The model directory.
+        path: PathBuf,
+        /// Which part of it is foreign.
+        reason: String,
+    },
+    /// An option of a deployment is out of range.
+    #[error("[{option}] must be at least {minimum}, but was {value}")]
+    InvalidOption {
+        /// Name of the option.
+        option: &'static str,
+        /// The value given.
+        value: usize,
+        /// The lowest value that is accepted.
+        minimum: usize,
+    },
+    /// The queue has no room for all texts of the call; none was taken.
+    #[error("inference process queue is full. Unable to execute command")]
+    QueueFull {
+        /// Most texts that may wait at once.
+        capacity: usize,
+        /// Texts that the call brought.
+        requested: usize,
+    },
+    /// The time that the caller allowed is over; what was still queued has been removed.
+    #[error("timeout [{timeout_ms}ms] waiting for inference result")]
+    Timeout {
+        /// Time that was allowed.
+        timeout_ms: u64,
+    },
+    /// The caller's cancel flag was set.
+    #[error("inference was cancelled")]
+    Cancelled,
+    /// The deployment was stopped before the call was answered.
+    #[error("the model deployment was stopped")]
+    Stopped,
+    /// ONNX Runtime or the tokenizer failed on this input.
+    #[error("inference failed during {phase}: {reason}")]
+    Runtime {
+        /// `tokenize`, `load`, `infer` or `project`.
+        phase: &'static str,
+        /// The message of the failing library.
+        reason: String,
+    },
+}

@@ -1,0 +1,145 @@
+//! A batch of token ids through the graph and the model's last step: what one worker thread does.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::cache::Vector;
+use crate::error::EncoderError;
+use crate::head::kernels;
+use crate::model::{Model, Plan};
+use crate::pooling::{max_over_tokens, mean, normalize};
+use crate::session::{Batch, OnnxSession};
+
+/// A model's graph, loaded for one worker.
+#[derive(Debug)]
+pub(crate) struct Forward {
+    model: Arc<Model>,
+    session: OnnxSession,
+    threads: usize,
+}
+
+impl Forward {
+    /// Loads the graph.
+    ///
+    /// # Errors
+    /// Those of [`OnnxSession::open`].
+    pub(crate) fn new(model: &Arc<Model>, threads: usize) -> Result<Self, EncoderError> {
+        let session = OnnxSession::open(&model.graph, model.dir(), &model.output, threads)?;
+        Ok(Self { model: Arc::clone(model), session, threads })
+    }
+
+    /// Encodes a batch of texts, each at least one token long.
+    ///
+    /// # Errors
+    /// [`EncoderError::Runtime`] if the runtime fails or gives another shape than the model promised.
+    pub(crate) fn run(&mut self, texts: &[&[u32]]) -> Result<Vec<Vector>, EncoderError> {
+        let batch = Batch::new(texts);
+        let (model, threads) = (&self.model, self.threads);
+        self.session.run(&batch, |shape, values| {
+            // Padding comes last in each text: its rows are simply not looked at.
+            let columns = batch.columns();
+            let rows: Vec<Range<usize>> =
+                texts.iter().enumerate().map(|(row, ids)| row * columns..row * columns + ids.len()).collect();
+            finish(&model.plan, shape, values, &rows, columns, threads)
+        })?
+    }
+}
+
+fn finish(
+    plan: &Plan,
+    shape: &[i64],
+    values: &[f32],
+    rows: &[Range<usize>],
+    columns: usize,
+    threads: usize,
+) -> Result<Vec<Vector>, EncoderError> {
+    let wrong_shape =
+        || EncoderError::Runtime { phase: "infer", reason: format!("output has the shape {shape:?}") };
+    let per_token = matches!(
+        plan,
+        Plan::FusedSparse { .. } | Plan::SparseLogits { .. } | Plan::DenseMean { .. } | Plan::DenseCls { .. }
+    );
+    let shape_is: Vec<usize> = shape.iter().filter_map(|size| usize::try_from(*size).ok()).collect();
+    let width = match shape_is[..] {
+        [texts, tokens, width] if per_token && texts == rows.len() && tokens == columns => width,
+        [texts, width] if !per_token && texts == rows.len() => width,
+        _ => return Err(wrong_shape()),
+    };
+    if width == 0 || values.len() != shape_is.iter().product::<usize>() {
+        return Err(wrong_shape());
+    }
+    let slice = |range: &Range<usize>| &values[range.start * width..range.end * width];
+    match plan {
+        Plan::FusedSparse { head, activation } => {
+            if width != head.dims() {
+                return Err(wrong_shape());
+            }
+            let logits = head.project(kernels::chosen(), values, rows, threads).map_err(
+                |crate::head::NotFinite| EncoderError::Runtime {
+                    phase: "project",
+                    reason: "hidden states are not finite".into(),
+                },
+            )?;
+            Ok(logits.into_iter().map(|logits| sparse(logits, |logit| activation.weight(logit))).collect())
+        }
+        Plan::SparseLogits { activation } => Ok(rows
+            .iter()
+            .map(|range| sparse(max_over_tokens(slice(range), width), |logit| activation.weight(logit)))
+            .collect()),
+        Plan::SparsePooled { activation } => Ok(values
+            .chunks_exact(width)
+            .map(|logits| sparse(max_over_tokens(logits, width), |logit| activation.weight(logit)))
+            .collect()),
+        Plan::DenseMean { normalize } => {
+            Ok(rows.iter().map(|range| dense(mean(slice(range), width), *normalize)).collect())
+        }
+        Plan::DenseCls { normalize } => {
+            Ok(rows.iter().map(|range| dense(slice(range)[..width].to_vec(), *normalize)).collect())
+        }
+        Plan::DensePooled { normalize } => {
+            Ok(values.chunks_exact(width).map(|vector| dense(vector.to_vec(), *normalize)).collect())
+        }
+    }
+}
+
+fn sparse(logits: Vec<(u32, f32)>, weight: impl Fn(f32) -> f32) -> Vector {
+    Vector::Sparse(logits.into_iter().map(|(term, logit)| (term, weight(logit))).collect())
+}
+
+fn dense(mut vector: Vec<f32>, unit_length: bool) -> Vector {
+    if unit_length {
+        normalize(&mut vector);
+    }
+    Vector::Dense(vector.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plan, finish};
+    use crate::cache::Vector;
+    use crate::pooling::Activation;
+
+    #[test]
+    fn padding_rows_are_not_looked_at() {
+        // Two texts of two and one tokens, padded to two; two terms.
+        let logits = [1.0, -1.0, -1.0, -2.0, -5.0, 3.0, 9.0, 9.0];
+        let plan = Plan::SparseLogits { activation: Activation::Done };
+        let found = finish(&plan, &[2, 2, 2], &logits, &[0..2, 2..3], 2, 1).unwrap();
+        assert_eq!(found, [Vector::Sparse([(0, 1.0)].into()), Vector::Sparse([(1, 3.0)].into())]);
+        let mean =
+            finish(&Plan::DenseMean { normalize: false }, &[2, 2, 2], &logits, &[0..2, 2..3], 2, 1).unwrap();
+        assert_eq!(mean, [Vector::Dense([0.0, -1.5].into()), Vector::Dense([-5.0, 3.0].into())]);
+        let cls =
+            finish(&Plan::DenseCls { normalize: false }, &[2, 2, 2], &logits, &[0..2, 2..3], 2, 1).unwrap();
+        assert_eq!(cls, [Vector::Dense([1.0, -1.0].into()), Vector::Dense([-5.0, 3.0].into())]);
+    }
+
+    #[test]
+    fn shapes_that_were_not_promised_are_errors() {
+        let plan = Plan::DenseMean { normalize: true };
+        for shape in [&[2, 2, 2][..], &[1, 4], &[1, 2, 0], &[]] {
+            let rows = std::slice::from_ref(&(0..2));
+            assert!(finish(&plan, shape, &[0.0; 4], rows, 2, 1).is_err(), "{shape:?}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Text to vectors: tokenization, ONNX inference, SPLADE head, batching queue.
+//!
+//! [`Model`] is what a model directory holds, read once and shared; [`Deployment`] is a model at work: a bounded queue
+//! and worker threads (allocations) that take batches from it. Nothing outside `session.rs` knows ONNX Runtime, and
+//! `unsafe` lives in `head/kernels/` alone. Absent: networking, and any knowledge of indices or documents.
+
+mod cache;
+mod deployment;
+mod error;
+mod forward;
+mod head;
+mod model;
+mod pooling;
+mod queue;
+mod session;
+mod stats;
+mod tokenizer;
+
+pub use deployment::{Deployment, DeploymentOptions, Encoded, Output, Priority};
+pub use error::EncoderError;
+pub use model::{Model, ModelInfo, ModelKind};
+pub use session::{RuntimeOptions, init_runtime};
+pub use stats::DeploymentStats;
+
+/// Name of the instruction set that the SPLADE head uses in this process.
+pub fn simd_name() -> &'static str {
+    head::kernels::chosen().name
+}

@@ -1,0 +1,334 @@
+//! What kind of model a directory holds, from the files that the ecosystem puts there.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::EncoderError;
+use crate::head::Head;
+use crate::pooling::Activation;
+
+use super::{ModelInfo, ModelKind, fingerprint, onnx, safetensors};
+
+/// Most tokens of a text that are encoded, whatever a model could take.
+const MAX_TOKENS: usize = 512;
+
+/// Where the vectors of a text's tokens become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Pooling {
+    /// Maximum over tokens of the logits.
+    Splade,
+    /// Mean over tokens.
+    Mean,
+    /// The first token.
+    Cls,
+    /// The graph does it.
+    #[serde(rename = "none")]
+    Done,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    SparseMlm,
+    SparseDocOnly,
+    Dense,
+}
+
+/// `sparrow.json`, which overrules what is detected. Every key may be absent.
+#[derive(Debug, Default, Deserialize)]
+struct Description {
+    kind: Option<Kind>,
+    pooling: Option<Pooling>,
+    normalize: Option<bool>,
+    hidden_output: Option<String>,
+    head: Option<String>,
+    head_weight: Option<String>,
+    head_bias: Option<String>,
+    max_tokens: Option<usize>,
+    dims: Option<usize>,
+    activation: Option<String>,
+    query_weights: Option<String>,
+}
+
+/// The keys of `config.json` that matter here.
+#[derive(Debug, Default, Deserialize)]
+struct Config {
+    #[serde(default)]
+    architectures: Vec<String>,
+    vocab_size: Option<usize>,
+    hidden_size: Option<usize>,
+    max_position_embeddings: Option<usize>,
+    model_type: Option<String>,
+}
+
+/// A decoder beside the graph.
+#[derive(Debug)]
+pub(super) struct HeadFile {
+    path: PathBuf,
+    weight: String,
+    bias: Option<String>,
+}
+
+impl HeadFile {
+    /// Reads and quantises the decoder.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if a tensor is missing or of another shape.
+    pub(super) fn load(&self) -> Result<Head, EncoderError> {
+        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
+        let weight = safetensors::read(&self.path, &self.weight)?;
+        let [terms, dims] = weight.shape[..] else {
+            return Err(unreadable(format!("tensor [{}] is not a matrix", self.weight)));
+        };
+        let bias = match &self.bias {
+            Some(name) => safetensors::read(&self.path, name)?.values,
+            None => vec![0.0; terms],
+        };
+        if bias.len() != terms {
+            return Err(unreadable(format!("{} biases do not fit {terms} terms", bias.len())));
+        }
+        Head::new(weight.values, bias, dims).map_err(unreadable)
+    }
+}
+
+/// A model directory, understood but not loaded.
+#[derive(Debug)]
+pub(super) struct Layout {
+    dir: PathBuf,
+    pub(super) onnx: PathBuf,
+    pub(super) tokenizer: PathBuf,
+    kind: ModelKind,
+    pub(super) pooling: Pooling,
+    pub(super) normalize: bool,
+    pub(super) output: String,
+    pub(super) head: Option<HeadFile>,
+    pub(super) activation: Activation,
+    pub(super) query_weights: Option<PathBuf>,
+    pub(super) max_tokens: usize,
+    vocabulary_size: usize,
+    files: Vec<PathBuf>,
+}
+
+impl Layout {
+    /// Looks at a directory.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if a needed file is missing or damaged, [`EncoderError::Unsupported`] if the
+    /// output fits no kind.
+    pub(super) fn detect(dir: &Path) -> Result<Self, EncoderError> {
+        let unreadable = |path: &Path, reason: &str| EncoderError::ModelNotReadable {
+            path: path.to_path_buf(),
+            reason: reason.into(),
+        };
+        let unsupported = |reason: String| EncoderError::Unsupported { path: dir.to_path_buf(), reason };
+        if !dir.is_dir() {
+            return Err(unreadable(dir, "no such directory"));
+        }
+        let onnx = ["model.onnx", "onnx/model.onnx"]
+            .iter()
+            .map(|name| dir.join(name))
+            .find(|path| path.is_file())
+            .ok_or_else(|| unreadable(&dir.join("model.onnx"), "no such file"))?;
+        let tokenizer = dir.join("tokenizer.json");
+        if !tokenizer.is_file() {
+            return Err(unreadable(&tokenizer, "no such file"));
+        }
+        let mut files = vec![onnx.clone(), tokenizer.clone()];
+        let said: Option<Description> = read_json(&dir.join("sparrow.json"), &mut files)?;
+        let said_so = said.is_some();
+        let said = said.unwrap_or_default();
+        let config: Config = read_json(&dir.join("config.json"), &mut files)?.unwrap_or_default();
+        let outputs = onnx::outputs(&onnx)?;
+        let output = match &said.hidden_output {
+            Some(name) => outputs.iter().find(|output| output.name == *name),
+            None => ["logits", "sentence_embedding", "last_hidden_state", "token_embeddings"]
+                .iter()
+                .find_map(|name| outputs.iter().find(|output| output.name == *name))
+                .or_else(|| outputs.first()),
+        }
+        .ok_or_else(|| {
+            unsupported(format!(
+                "graph has no output [{}]",
+                said.hidden_output.as_deref().unwrap_or("logits")
+            ))
+        })?;
+        let width = output.shape.last().copied().flatten();
+        let pooled = output.shape.len() == 2;
+
+        let query_weights = said.query_weights.as_ref().map(|name| dir.join(name)).or_else(|| {
+            ["idf.json", "query_token_weights.txt"].iter().map(|name| dir.join(name)).find(|p| p.is_file())
+        });
+        let masked = config.architectures.iter().any(|name| name.ends_with("ForMaskedLM"));
+        let over_vocabulary = output.name == "logits"
+            || masked && said.head.is_some()
+            || width.is_some() && width == config.vocab_size;
+        let kind = said.kind.unwrap_or(match (over_vocabulary, &query_weights) {
+            (true, Some(_)) => Kind::SparseDocOnly,
+            (true, None) => Kind::SparseMlm,
+            (false, _) => Kind::Dense,
+        });
+        if kind == Kind::SparseDocOnly && query_weights.is_none() {
+            return Err(unreadable(
+                &dir.join("idf.json"),
+                "no such file, and the model encodes documents only",
+            ));
+        }
+        let modules: Option<serde_json::Value> = read_json(&dir.join("modules.json"), &mut files)?;
+        let pooling = match said.pooling {
+            Some(pooling) => pooling,
+            None if pooled => Pooling::Done,
+            None if kind != Kind::Dense => Pooling::Splade,
+            None => dense_pooling(dir, &mut files)?,
+        };
+        let head = said.head.as_ref().map(|name| HeadFile {
+            path: dir.join(name),
+            weight: said.head_weight.clone().unwrap_or_else(|| "decoder.weight".into()),
+            bias: if said_so { said.head_bias.clone() } else { None },
+        });
+        let activation = match &said.activation {
+            Some(name) => activation(name).ok_or_else(|| unsupported(format!("activation [{name}]")))?,
+            None => splade_activation(dir, &mut files)?.unwrap_or(if pooled {
+                Activation::Done
+            } else {
+                Activation::Log1p
+            }),
+        };
+        let normalize = said.normalize.unwrap_or_else(|| {
+            // Without a list of modules the graph is all that is known; cosine similarity is the safe reading.
+            modules.as_ref().is_none_or(|modules| modules.to_string().contains("Normalize"))
+        });
+        let dims = said.dims.or(width).or(config.hidden_size);
+        let kind = match kind {
+            Kind::SparseMlm => ModelKind::SparseMlm,
+            Kind::SparseDocOnly => ModelKind::SparseDocOnly,
+            Kind::Dense => ModelKind::Dense {
+                dims: dims.ok_or_else(|| unsupported("the length of its vectors is not known".into()))?,
+            },
+        };
+        // RoBERTa counts positions from 2: the last two of its table are never used.
+        let reserved =
+            usize::from(config.model_type.as_deref().is_some_and(|kind| kind.contains("roberta"))) * 2;
+        let positions =
+            config.max_position_embeddings.map_or(MAX_TOKENS, |positions| positions.saturating_sub(reserved));
+        let max_tokens = said.max_tokens.unwrap_or(MAX_TOKENS).min(positions).min(MAX_TOKENS);
+        let vocabulary_size =
+            config.vocab_size.or(width.filter(|_| !matches!(kind, ModelKind::Dense { .. })));
+        files.extend(head.as_ref().map(|head| head.path.clone()));
+        files.extend(query_weights.clone());
+        files.extend(external_data(&onnx));
+        let mut layout = Self {
+            dir: dir.to_path_buf(),
+            output: output.name.clone(),
+            onnx,
+            tokenizer,
+            kind,
+            pooling,
+            normalize,
+            head,
+            activation,
+            query_weights,
+            max_tokens,
+            vocabulary_size: vocabulary_size.unwrap_or(0),
+            files,
+        };
+        if layout.vocabulary_size == 0 {
+            let tokenizer = crate::tokenizer::TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
+            layout.vocabulary_size = tokenizer.vocabulary_size();
+        }
+        Ok(layout)
+    }
+
+    /// The facts, with the fingerprint of all files.
+    pub(super) fn info(&self) -> Result<ModelInfo, EncoderError> {
+        let (fingerprint, size_bytes) = fingerprint::fingerprint(&self.dir, &self.files)?;
+        let dims = match self.kind {
+            ModelKind::Dense { dims } => Some(dims),
+            ModelKind::SparseMlm | ModelKind::SparseDocOnly => None,
+        };
+        Ok(ModelInfo {
+            kind: self.kind,
+            fingerprint,
+            size_bytes,
+            vocabulary_size: self.vocabulary_size,
+            max_tokens: self.max_tokens,
+            dims,
+        })
+    }
+
+    pub(super) fn is_sparse(&self) -> bool {
+        !matches!(self.kind, ModelKind::Dense { .. })
+    }
+}
+
+/// Reads a JSON file, if there is one, and notes it as part of the model.
+fn read_json<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    files: &mut Vec<PathBuf>,
+) -> Result<Option<T>, EncoderError> {
+    let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
+    match std::fs::read(path) {
+        Ok(bytes) => {
+            files.push(path.to_path_buf());
+            serde_json::from_slice(&bytes).map(Some).map_err(|error| unreadable(error.to_string()))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(error.to_string())),
+    }
+}
+
+/// The pooling module of sentence-transformers; mean, if there is none.
+fn dense_pooling(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Pooling, EncoderError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Module {
+        pooling_mode_cls_token: bool,
+        pooling_mode_mean_tokens: bool,
+    }
+    let path = dir.join("1_Pooling/config.json");
+    let Some(module): Option<Module> = read_json(&path, files)? else { return Ok(Pooling::Mean) };
+    match (module.pooling_mode_cls_token, module.pooling_mode_mean_tokens) {
+        (true, false) => Ok(Pooling::Cls),
+        (false, true) => Ok(Pooling::Mean),
+        _ => Err(EncoderError::Unsupported {
+            path,
+            reason: "pooling is neither of the first token nor the mean".into(),
+        }),
+    }
+}
+
+/// The activation in the SPLADE pooling module of sentence-transformers.
+fn splade_activation(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Option<Activation>, EncoderError> {
+    #[derive(Deserialize)]
+    struct Module {
+        activation_function: Option<String>,
+    }
+    let path = dir.join("1_SpladePooling/config.json");
+    let module: Option<Module> = read_json(&path, files)?;
+    match module.and_then(|module| module.activation_function) {
+        None => Ok(None),
+        Some(name) => match activation(&name) {
+            Some(activation) => Ok(Some(activation)),
+            None => Err(EncoderError::Unsupported { path, reason: format!("activation [{name}]") }),
+        },
+    }
+}
+
+/// Names as sentence-transformers writes them: its `relu` stands for the plain `log1p(relu(x))`.
+fn activation(name: &str) -> Option<Activation> {
+    match name {
+        "relu" | "log1p" => Some(Activation::Log1p),
+        "log1p_relu" | "log1p_log1p" => Some(Activation::Log1pTwice),
+        "none" => Some(Activation::Done),
+        _ => None,
+    }
+}
+
+/// Weights that exporters put beside a large graph.
+fn external_data(onnx: &Path) -> Option<PathBuf> {
+    ["onnx_data", "onnx.data"]
+        .iter()
+        .map(|extension| onnx.with_extension(extension))
+        .find(|path| path.is_file())
+}

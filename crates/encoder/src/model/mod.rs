@@ -1,0 +1,172 @@
+//! Model directories: what is in one, and the parts that all deployments of it share.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::EncoderError;
+use crate::head::Head;
+use crate::pooling::Activation;
+use crate::session::Graph;
+use crate::tokenizer::TextTokenizer;
+
+mod fingerprint;
+mod layout;
+mod onnx;
+mod safetensors;
+mod split;
+mod weights_table;
+
+use layout::{Layout, Pooling};
+
+/// What a model makes of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelKind {
+    /// Token weights for documents and for queries (SPLADE).
+    SparseMlm,
+    /// Token weights for documents; queries take inverse document frequencies of their own tokens.
+    SparseDocOnly,
+    /// One dense vector.
+    Dense {
+        /// Length of the vector.
+        dims: usize,
+    },
+}
+
+impl ModelKind {
+    /// Whether the model gives token weights.
+    pub fn is_sparse(self) -> bool {
+        match self {
+            ModelKind::SparseMlm | ModelKind::SparseDocOnly => true,
+            ModelKind::Dense { .. } => false,
+        }
+    }
+}
+
+/// Facts about a model directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelInfo {
+    /// What it makes of a text.
+    pub kind: ModelKind,
+    /// Hex SHA-256 over the model's files: equal fingerprints give equal vectors.
+    pub fingerprint: String,
+    /// Bytes of the model's files.
+    pub size_bytes: u64,
+    /// Entries of the vocabulary.
+    pub vocabulary_size: usize,
+    /// Most tokens of a text that are encoded.
+    pub max_tokens: usize,
+    /// Length of the vector of a dense model.
+    pub dims: Option<usize>,
+}
+
+/// What happens to the output of the graph.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// `[texts, tokens, dims]` hidden states go through our own head.
+    FusedSparse { head: Arc<Head>, activation: Activation },
+    /// `[texts, tokens, terms]` logits: the graph runs whole.
+    SparseLogits { activation: Activation },
+    /// `[texts, terms]`: the graph takes the maximum itself.
+    SparsePooled { activation: Activation },
+    /// `[texts, tokens, dims]` to the mean over tokens.
+    DenseMean { normalize: bool },
+    /// `[texts, tokens, dims]` to the first token's.
+    DenseCls { normalize: bool },
+    /// `[texts, dims]`.
+    DensePooled { normalize: bool },
+}
+
+/// A model directory, read and shared by all deployments of it: tokenizer, vocabulary, quantised decoder.
+#[derive(Debug)]
+pub struct Model {
+    info: ModelInfo,
+    dir: PathBuf,
+    pub(crate) graph: Graph,
+    pub(crate) output: String,
+    pub(crate) plan: Plan,
+    pub(crate) tokenizer: TextTokenizer,
+    /// Readable tokens by id; empty for a dense model.
+    pub(crate) vocabulary: Vec<Option<Box<str>>>,
+    /// Weights of query tokens by id, of a model that encodes documents only.
+    pub(crate) query_weights: Option<Vec<f32>>,
+}
+
+impl Model {
+    /// Reads a model directory in Hugging Face layout: `model.onnx`, `tokenizer.json`, `config.json`, and what else
+    /// says of which kind it is; `sparrow.json` says it outright.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] or [`EncoderError::Unsupported`].
+    pub fn load(dir: &Path) -> Result<Arc<Model>, EncoderError> {
+        let layout = Layout::detect(dir)?;
+        let mut info = layout.info()?;
+        let tokenizer = TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
+        let mut graph = Graph::File(layout.onnx.clone());
+        let mut output = layout.output.clone();
+        let normalize = layout.normalize;
+        let activation = layout.activation;
+        let plan = match layout.pooling {
+            Pooling::Splade => {
+                let head = match &layout.head {
+                    Some(files) => Some(files.load()?),
+                    None => split::decoder(&layout.onnx, &output).map(|split| {
+                        graph = Graph::Bytes(split.graph);
+                        output = split.hidden;
+                        split.head
+                    }),
+                };
+                match head {
+                    Some(head) => Plan::FusedSparse { head: Arc::new(head), activation },
+                    None => Plan::SparseLogits { activation },
+                }
+            }
+            Pooling::Done if layout.is_sparse() => Plan::SparsePooled { activation },
+            Pooling::Done => Plan::DensePooled { normalize },
+            Pooling::Mean => Plan::DenseMean { normalize },
+            Pooling::Cls => Plan::DenseCls { normalize },
+        };
+        if let Plan::FusedSparse { head, .. } = &plan {
+            info.vocabulary_size = head.terms();
+        }
+        let vocabulary =
+            if layout.is_sparse() { tokenizer.vocabulary(info.vocabulary_size) } else { Vec::new() };
+        let query_weights = match &layout.query_weights {
+            Some(path) => Some(weights_table::load(path, &tokenizer, info.vocabulary_size)?),
+            None => None,
+        };
+        Ok(Arc::new(Model {
+            info,
+            dir: dir.to_path_buf(),
+            graph,
+            output,
+            plan,
+            tokenizer,
+            vocabulary,
+            query_weights,
+        }))
+    }
+
+    /// Facts about the model.
+    pub fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    /// The directory that the model was read from.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Reads the facts about a model directory without loading its weights (all files are read once, for the
+    /// fingerprint).
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn inspect(dir: &Path) -> Result<ModelInfo, EncoderError> {
+        Layout::detect(dir)?.info()
+    }
+
+    /// Whether each token of a batch makes a row of logits in memory.
+    pub(crate) fn materialises_logits(&self) -> bool {
+        matches!(self.plan, Plan::SparseLogits { .. })
+    }
+}

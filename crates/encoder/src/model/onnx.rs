@@ -1,0 +1,207 @@
+//! The little that is read of an ONNX file without ONNX Runtime: its outputs.
+//!
+//! ONNX is protobuf: `ModelProto.graph` is field 7, `GraphProto.output` field 12, a `ValueInfoProto` has its name in
+//! field 1 and its type in field 2 (`tensor_type` 1, `shape` 2, `dim` 1, `dim_value` 1).
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use crate::error::EncoderError;
+
+/// An output of a graph. A dimension without a number is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Output {
+    pub(super) name: String,
+    pub(super) shape: Vec<Option<usize>>,
+}
+
+/// The outputs of a graph. Weights are skipped, not read.
+///
+/// # Errors
+/// [`EncoderError::ModelNotReadable`] if the file is not ONNX.
+pub(super) fn outputs(path: &Path) -> Result<Vec<Output>, EncoderError> {
+    let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
+    let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let length = file.metadata().map_err(|error| unreadable(error.to_string()))?.len();
+    let mut fields = Fields { reader: BufReader::new(file), left: length };
+    let outputs =
+        read_outputs(&mut fields).map_err(|error| unreadable(format!("not an ONNX file: {error}")))?;
+    if outputs.is_empty() {
+        return Err(unreadable("not an ONNX file: no outputs".into()));
+    }
+    Ok(outputs)
+}
+
+fn read_outputs(model: &mut Fields<BufReader<File>>) -> std::io::Result<Vec<Output>> {
+    while let Some((field, length)) = model.next()? {
+        let Some(length) = length.filter(|_| field == 7) else {
+            model.skip(length)?;
+            continue;
+        };
+        let after = model.enter(length)?;
+        let mut outputs = Vec::new();
+        while let Some((field, length)) = model.next()? {
+            match length {
+                // 1 MiB is far more than a name and a shape take.
+                Some(length) if field == 12 && length < 1 << 20 => {
+                    let mut bytes = vec![0; length as usize];
+                    model.read(&mut bytes)?;
+                    outputs.push(value_info(&bytes)?);
+                }
+                _ => model.skip(length)?,
+            }
+        }
+        model.left = after;
+        return Ok(outputs);
+    }
+    Ok(Vec::new())
+}
+
+fn value_info(bytes: &[u8]) -> std::io::Result<Output> {
+    let mut output = Output { name: String::new(), shape: Vec::new() };
+    each(bytes, |field, value| {
+        match (field, value) {
+            (1, Value::Bytes(name)) => output.name = String::from_utf8_lossy(name).into_owned(),
+            // type → tensor_type → shape → dim → dim_value
+            (2, Value::Bytes(kind)) => each_inside(kind, 1, |tensor| {
+                each_inside(tensor, 2, |shape| {
+                    each_inside(shape, 1, |dim| {
+                        let mut size = None;
+                        each(dim, |field, value| {
+                            if let (1, Value::Number(number)) = (field, value) {
+                                size =
+                                    usize::try_from(number).ok().filter(|size| *size > 0 && *size < 1 << 32);
+                            }
+                            Ok(())
+                        })?;
+                        output.shape.push(size);
+                        Ok(())
+                    })
+                })
+            })?,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(output)
+}
+
+/// A field's value inside a message in memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// Visits the fields of a message in memory: their numbers and values.
+///
+/// # Errors
+/// `InvalidData` if it is not protobuf, or what `visit` gives.
+pub(super) fn each<'a>(
+    bytes: &'a [u8],
+    mut visit: impl FnMut(u64, Value<'a>) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let mut fields = Fields { reader: bytes, left: bytes.len() as u64 };
+    while fields.left > 0 {
+        let key = fields.varint()?;
+        match key & 7 {
+            0 => {
+                let number = fields.varint()?;
+                visit(key >> 3, Value::Number(number))?;
+            }
+            kind => {
+                let length = match kind {
+                    1 => 8,
+                    2 => fields.varint()?,
+                    5 => 4,
+                    _ => return Err(damaged()),
+                };
+                if length > fields.left {
+                    return Err(damaged());
+                }
+                let (value, rest) = fields.reader.split_at(length as usize);
+                fields.reader = rest;
+                fields.left -= length;
+                visit(key >> 3, Value::Bytes(value))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn each_inside<'a>(
+    bytes: &'a [u8],
+    wanted: u64,
+    mut visit: impl FnMut(&'a [u8]) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    each(bytes, |field, value| match value {
+        Value::Bytes(value) if field == wanted => visit(value),
+        _ => Ok(()),
+    })
+}
+
+pub(super) fn damaged() -> std::io::Error {
+    std::io::Error::from(std::io::ErrorKind::InvalidData)
+}
+
+/// Walks the fields of a message; lengths are checked against what is left of it.
+struct Fields<R> {
+    reader: R,
+    left: u64,
+}
+
+impl<R: Read> Fields<R> {
+    fn varint(&mut self) -> std::io::Result<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let mut byte = [0];
+            self.read(&mut byte)?;
+            value |= u64::from(byte[0] & 0x7F) << shift;
+            if byte[0] & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(damaged())
+    }
+
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<()> {
+        self.left = self.left.checked_sub(out.len() as u64).ok_or_else(damaged)?;
+        self.reader.read_exact(out)
+    }
+}
+
+impl Fields<BufReader<File>> {
+    /// The next field: its number, and its length if it has one that is still unread.
+    fn next(&mut self) -> std::io::Result<Option<(u64, Option<u64>)>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let key = self.varint()?;
+        let length = match key & 7 {
+            0 => {
+                self.varint()?;
+                None
+            }
+            1 => Some(8),
+            2 => Some(self.varint()?),
+            5 => Some(4),
+            _ => return Err(damaged()),
+        };
+        Ok(Some((key >> 3, length)))
+    }
+
+    fn skip(&mut self, length: Option<u64>) -> std::io::Result<()> {
+        let length = length.unwrap_or(0);
+        self.left = self.left.checked_sub(length).ok_or_else(damaged)?;
+        // A relative seek keeps the buffer where it can; a plain one throws it away.
+        self.reader.seek_relative(i64::try_from(length).map_err(|_| damaged())?)
+    }
+
+    /// Narrows to an embedded message; returns what is left after it.
+    fn enter(&mut self, length: u64) -> std::io::Result<u64> {
+        let after = self.left.checked_sub(length).ok_or_else(damaged)?;
+        self.left = length;
+        Ok(after)
+    }
+}

@@ -1,0 +1,310 @@
+//! Cuts a masked language model before its last projection, so that the logits need never exist.
+//!
+//! Known forms of the end of a graph: `logits = MatMul(hidden, W) + b`, with `W` a weight `[dims, terms]` or the
+//! transpose of a weight `[terms, dims]`; with or without the bias. Anything else runs whole. The file is not changed:
+//! a shorter graph is built in memory, field by field (numbers of `onnx.proto3` are named below).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::head::Head;
+
+use super::onnx::{Value, damaged, each};
+use super::safetensors::half_to_f32;
+
+const MODEL_GRAPH: u64 = 7;
+const GRAPH_NODE: u64 = 1;
+const GRAPH_INITIALIZER: u64 = 5;
+const GRAPH_OUTPUT: u64 = 12;
+/// `TensorProto.DataType`.
+const FLOAT: u64 = 1;
+const FLOAT16: u64 = 10;
+
+/// A graph cut before its last projection.
+#[derive(Debug)]
+pub(super) struct Split {
+    /// The shorter model.
+    pub(super) graph: Arc<[u8]>,
+    /// Its output, `[texts, tokens, dims]`.
+    pub(super) hidden: String,
+    /// What was cut off.
+    pub(super) head: Head,
+}
+
+/// Splits the projection from a graph; `None` if the graph is not of a known form.
+pub(super) fn decoder(path: &Path, logits: &str) -> Option<Split> {
+    let bytes = std::fs::read(path).ok()?;
+    let split = split(&bytes, logits).ok().flatten();
+    tracing::debug!(path = %path.display(), split = split.is_some(), "decoder of a plain export");
+    split
+}
+
+#[derive(Debug, Default)]
+struct Node<'a> {
+    inputs: Vec<&'a [u8]>,
+    outputs: Vec<&'a [u8]>,
+    operator: &'a [u8],
+}
+
+/// A weight whose numbers are in the file.
+#[derive(Debug, Default)]
+struct Weight<'a> {
+    name: &'a [u8],
+    dims: Vec<u64>,
+    kind: u64,
+    raw: &'a [u8],
+    floats: Vec<f32>,
+    external: bool,
+}
+
+#[derive(Debug, Default)]
+struct Graph<'a> {
+    nodes: Vec<Node<'a>>,
+    weights: Vec<Weight<'a>>,
+}
+
+impl<'a> Graph<'a> {
+    fn producer(&self, name: &[u8]) -> Option<usize> {
+        self.nodes.iter().position(|node| node.outputs.contains(&name))
+    }
+
+    fn weight(&self, name: &[u8]) -> Option<&Weight<'a>> {
+        self.weights.iter().find(|weight| weight.name == name)
+    }
+}
+
+fn split(bytes: &[u8], logits: &str) -> std::io::Result<Option<Split>> {
+    let mut graph_bytes: &[u8] = &[];
+    each(bytes, |field, value| {
+        if let (MODEL_GRAPH, Value::Bytes(graph)) = (field, value) {
+            graph_bytes = graph;
+        }
+        Ok(())
+    })?;
+    let graph = parse(graph_bytes)?;
+    let Some(cut) = find(&graph, logits.as_bytes()) else { return Ok(None) };
+    let Ok(hidden) = String::from_utf8(cut.hidden.to_vec()) else { return Ok(None) };
+
+    // Weights and nodes that others use as well stay; an unused one would only cost memory.
+    let kept: Vec<&Node<'_>> = graph
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !cut.nodes.contains(at))
+        .map(|(_, node)| node)
+        .collect();
+    let used = |name: &[u8]| kept.iter().any(|node| node.inputs.contains(&name));
+    let mut shorter = Vec::with_capacity(graph_bytes.len());
+    let mut node = 0;
+    each(graph_bytes, |field, value| {
+        let keep = match (field, value) {
+            (GRAPH_NODE, _) => {
+                node += 1;
+                !cut.nodes.contains(&(node - 1))
+                    || graph.nodes[node - 1].outputs.iter().any(|name| used(name))
+            }
+            (GRAPH_INITIALIZER, Value::Bytes(weight)) => {
+                let name = parse_weight(weight)?.name;
+                !cut.weights.contains(&name) || used(name)
+            }
+            (GRAPH_OUTPUT, _) => false,
+            _ => true,
+        };
+        if keep {
+            emit(&mut shorter, field, value);
+        }
+        Ok(())
+    })?;
+    // ValueInfoProto { name, type: { tensor_type: { elem_type: FLOAT } } }: the shape is inferred.
+    let mut output = Vec::new();
+    emit(&mut output, 1, Value::Bytes(&cut.hidden));
+    emit(&mut output, 2, Value::Bytes(&[0x0A, 2, 8, FLOAT as u8]));
+    emit(&mut shorter, GRAPH_OUTPUT, Value::Bytes(&output));
+
+    let mut model = Vec::with_capacity(shorter.len() + 1024);
+    each(bytes, |field, value| {
+        emit(&mut model, field, if field == MODEL_GRAPH { Value::Bytes(&shorter) } else { value });
+        Ok(())
+    })?;
+    let (dims, terms) = (cut.dims, cut.bias.len());
+    let head = Head::new(cut.rows, cut.bias, dims).map_err(|_| damaged())?;
+    tracing::debug!(dims, terms, "decoder split from the graph");
+    Ok(Some(Split { graph: model.into(), hidden, head }))
+}
+
+/// What is cut off.
+struct Cut<'a> {
+    hidden: Vec<u8>,
+    nodes: Vec<usize>,
+    weights: Vec<&'a [u8]>,
+    rows: Vec<f32>,
+    bias: Vec<f32>,
+    dims: usize,
+}
+
+fn find<'a>(graph: &Graph<'a>, logits: &[u8]) -> Option<Cut<'a>> {
+    let mut nodes = vec![graph.producer(logits)?];
+    let mut weights = Vec::new();
+    let last = &graph.nodes[nodes[0]];
+    let mut product = last;
+    let mut bias = None;
+    if last.operator == b"Add" {
+        let [left, right] = last.inputs[..] else { return None };
+        let (bias_name, product_name) =
+            if graph.weight(left).is_some() { (left, right) } else { (right, left) };
+        let weight = graph.weight(bias_name)?;
+        bias = Some(weight.values().filter(|_| weight.dims.len() == 1)?);
+        weights.push(weight.name);
+        nodes.push(graph.producer(product_name)?);
+        product = &graph.nodes[*nodes.last()?];
+    }
+    let [hidden, matrix] = product.inputs[..] else { return None };
+    if product.operator != b"MatMul" || graph.weight(hidden).is_some() {
+        return None;
+    }
+    let (weight, transposed) = match graph.weight(matrix) {
+        Some(weight) => (weight, true),
+        None => {
+            let node = graph.producer(matrix)?;
+            let [inner] = graph.nodes[node].inputs[..] else { return None };
+            // A matrix has but one transpose, so the attribute need not be read.
+            if graph.nodes[node].operator != b"Transpose" {
+                return None;
+            }
+            nodes.push(node);
+            (graph.weight(inner)?, false)
+        }
+    };
+    weights.push(weight.name);
+    let [first, second] = weight.dims[..] else { return None };
+    let (first, second) = (usize::try_from(first).ok()?, usize::try_from(second).ok()?);
+    let values = weight.values()?;
+    let (dims, terms, rows) = if transposed {
+        let mut rows = vec![0f32; values.len()];
+        for (dim, column) in values.chunks_exact(second).enumerate() {
+            for (term, value) in column.iter().enumerate() {
+                rows[term * first + dim] = *value;
+            }
+        }
+        (first, second, rows)
+    } else {
+        (second, first, values)
+    };
+    let bias = bias.unwrap_or_else(|| vec![0.0; terms]);
+    (bias.len() == terms).then(|| Cut { hidden: hidden.to_vec(), nodes, weights, rows, bias, dims })
+}
+
+fn parse(bytes: &[u8]) -> std::io::Result<Graph<'_>> {
+    let mut graph = Graph::default();
+    each(bytes, |field, value| {
+        match (field, value) {
+            (GRAPH_NODE, Value::Bytes(bytes)) => {
+                let mut node = Node::default();
+                each(bytes, |field, value| {
+                    match (field, value) {
+                        (1, Value::Bytes(name)) => node.inputs.push(name),
+                        (2, Value::Bytes(name)) => node.outputs.push(name),
+                        (4, Value::Bytes(name)) => node.operator = name,
+                        _ => {}
+                    }
+                    Ok(())
+                })?;
+                graph.nodes.push(node);
+            }
+            (GRAPH_INITIALIZER, Value::Bytes(bytes)) => graph.weights.push(parse_weight(bytes)?),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(graph)
+}
+
+fn parse_weight(bytes: &[u8]) -> std::io::Result<Weight<'_>> {
+    let mut weight = Weight::default();
+    each(bytes, |field, value| {
+        match (field, value) {
+            (1, Value::Number(dim)) => weight.dims.push(dim),
+            // Repeated numbers are packed by most writers.
+            (1, Value::Bytes(packed)) => {
+                let mut dim = 0u64;
+                let mut shift = 0;
+                for byte in packed {
+                    dim |= u64::from(byte & 0x7F).checked_shl(shift).ok_or_else(damaged)?;
+                    shift += 7;
+                    if byte & 0x80 == 0 {
+                        weight.dims.push(std::mem::take(&mut dim));
+                        shift = 0;
+                    }
+                }
+            }
+            (2, Value::Number(kind)) => weight.kind = kind,
+            (4, Value::Bytes(floats)) => weight.floats.extend(floats.chunks_exact(4).map(float)),
+            (8, Value::Bytes(name)) => weight.name = name,
+            (9, Value::Bytes(raw)) => weight.raw = raw,
+            (14, Value::Number(location)) => weight.external = location == 1,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(weight)
+}
+
+impl Weight<'_> {
+    fn values(&self) -> Option<Vec<f32>> {
+        let values: Vec<f32> = match self.kind {
+            _ if self.external => return None,
+            FLOAT if self.raw.is_empty() => self.floats.clone(),
+            FLOAT => self.raw.chunks_exact(4).map(float).collect(),
+            FLOAT16 => self
+                .raw
+                .chunks_exact(2)
+                .map(|half| half_to_f32(u16::from_le_bytes([half[0], half[1]])))
+                .collect(),
+            _ => return None,
+        };
+        let count = self.dims.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim))?;
+        (values.len() as u64 == count).then_some(values)
+    }
+}
+
+/// Four bytes, little-endian.
+fn float(bytes: &[u8]) -> f32 {
+    f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// Writes a field. Fixed-width numbers do not occur in the messages copied here: `each` gives bytes for length-delimited
+/// fields and for those alike, so a graph with one would be damaged, and the runtime would say so.
+fn emit(out: &mut Vec<u8>, field: u64, value: Value<'_>) {
+    match value {
+        Value::Number(number) => {
+            varint(out, field << 3);
+            varint(out, number);
+        }
+        Value::Bytes(bytes) => {
+            varint(out, field << 3 | 2);
+            varint(out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{decoder, split};
+
+    #[test]
+    fn what_is_not_a_known_graph_stays_whole() {
+        assert!(split(b"", "logits").unwrap().is_none());
+        assert!(split(&[0x3A, 0], "logits").unwrap().is_none());
+        assert!(split(&[0x3A, 5, 1], "logits").is_err());
+        assert!(decoder(std::path::Path::new("/nowhere"), "logits").is_none());
+    }
+}

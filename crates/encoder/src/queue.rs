@@ -1,0 +1,456 @@
+//! The texts that wait for a worker: bounded, searches first, taken in batches of similar length.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::cache::{Encoding, Key};
+use crate::deployment::Priority;
+use crate::error::EncoderError;
+
+/// Texts that compete for a place in one batch; more would find better matches of length and cost more to look through.
+const WINDOW: usize = 256;
+
+/// Work below this many tokens is not split between idle workers.
+const MIN_SHARE: usize = 128;
+
+/// A waiting text.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) call: Arc<Call>,
+    /// Place of the text in its call.
+    pub(crate) slot: usize,
+    pub(crate) ids: Vec<u32>,
+    pub(crate) truncated: u32,
+    pub(crate) key: Option<Key>,
+}
+
+/// Limits of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchLimits {
+    /// Most tokens, padding included; a single text may have more.
+    pub(crate) tokens: usize,
+    /// Workers that share the work.
+    pub(crate) workers: usize,
+}
+
+/// The queue of one deployment.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    work: Condvar,
+    room: Condvar,
+    capacity: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    search: VecDeque<Item>,
+    ingest: VecDeque<Item>,
+    /// Places promised to texts that are being tokenized.
+    reserved: usize,
+    stopped: bool,
+    /// Workers with a number at or above this one leave.
+    workers: usize,
+}
+
+impl State {
+    fn taken(&self) -> usize {
+        self.search.len() + self.ingest.len() + self.reserved
+    }
+}
+
+impl Queue {
+    /// A queue for at most `capacity` texts.
+    pub(crate) fn new(capacity: usize, workers: usize) -> Self {
+        Self {
+            state: Mutex::new(State { workers, ..State::default() }),
+            work: Condvar::new(),
+            room: Condvar::new(),
+            capacity,
+        }
+    }
+
+    /// Takes places for `count` texts at once.
+    ///
+    /// # Errors
+    /// [`EncoderError::QueueFull`] if there is no room for all, [`EncoderError::Stopped`].
+    pub(crate) fn reserve(&self, count: usize) -> Result<(), EncoderError> {
+        let mut state = self.state.lock();
+        if state.stopped {
+            return Err(EncoderError::Stopped);
+        }
+        if state.taken() + count > self.capacity {
+            return Err(EncoderError::QueueFull { capacity: self.capacity, requested: count });
+        }
+        state.reserved += count;
+        Ok(())
+    }
+
+    /// Waits up to `patience` for places for `count` texts; false if there were none. Paced work leaves half of the queue
+    /// to those who would fail without room.
+    ///
+    /// # Errors
+    /// [`EncoderError::Stopped`].
+    pub(crate) fn reserve_paced(&self, count: usize, patience: Duration) -> Result<bool, EncoderError> {
+        let mut state = self.state.lock();
+        loop {
+            if state.stopped {
+                return Err(EncoderError::Stopped);
+            }
+            // An empty queue takes any chunk: a capacity of 1 must not block for ever.
+            let share = (self.capacity / 2).max(1);
+            if state.taken() == 0 || state.taken() + count <= share {
+                state.reserved += count;
+                return Ok(true);
+            }
+            if self.room.wait_for(&mut state, patience).timed_out() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Most texts that a paced call reserves at once.
+    pub(crate) fn paced_chunk(&self) -> usize {
+        (self.capacity / 2).clamp(1, 64)
+    }
+
+    /// Gives back places that were not used.
+    pub(crate) fn release(&self, count: usize) {
+        self.state.lock().reserved -= count;
+        self.room.notify_all();
+    }
+
+    /// Queues texts on places reserved before.
+    ///
+    /// # Errors
+    /// [`EncoderError::Stopped`]; the places are given back.
+    pub(crate) fn push(&self, items: Vec<Item>, priority: Priority) -> Result<(), EncoderError> {
+        let mut state = self.state.lock();
+        state.reserved -= items.len();
+        if state.stopped {
+            return Err(EncoderError::Stopped);
+        }
+        match priority {
+            Priority::Search => state.search.extend(items),
+            Priority::Ingest => state.ingest.extend(items),
+        }
+        drop(state);
+        self.work.notify_all();
+        Ok(())
+    }
+
+    /// Removes the texts of a call that nobody waits for any more; returns how many there were.
+    pub(crate) fn withdraw(&self, call: &Arc<Call>) -> usize {
+        call.abandoned.store(true, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let before = state.taken();
+        state.search.retain(|item| !Arc::ptr_eq(&item.call, call));
+        state.ingest.retain(|item| !Arc::ptr_eq(&item.call, call));
+        let removed = before - state.taken();
+        drop(state);
+        self.room.notify_all();
+        removed
+    }
+
+    /// Waits for work and takes a batch; `None` tells the worker to leave.
+    pub(crate) fn take(
+        &self,
+        worker: usize,
+        limits: impl Fn(&BatchContext) -> BatchLimits,
+    ) -> Option<Vec<Item>> {
+        let mut state = self.state.lock();
+        loop {
+            if state.stopped || worker >= state.workers {
+                return None;
+            }
+            let workers = state.workers;
+            let State { search, ingest, .. } = &mut *state;
+            let (queue, priority) =
+                if search.is_empty() { (ingest, Priority::Ingest) } else { (search, Priority::Search) };
+            if !queue.is_empty() {
+                let batch = take_batch(queue, limits(&BatchContext { workers, priority }));
+                let more = state.search.len() + state.ingest.len() > 0;
+                drop(state);
+                if more {
+                    self.work.notify_one();
+                }
+                self.room.notify_all();
+                return Some(batch);
+            }
+            self.work.wait(&mut state);
+        }
+    }
+
+    /// Texts that wait.
+    pub(crate) fn pending(&self) -> usize {
+        self.state.lock().taken()
+    }
+
+    /// Changes the number of workers that may stay.
+    pub(crate) fn set_workers(&self, workers: usize) {
+        self.state.lock().workers = workers;
+        self.work.notify_all();
+    }
+
+    /// Sends all workers away and fails what waits.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state.lock();
+        state.stopped = true;
+        let waiting: Vec<Item> = state.search.drain(..).collect();
+        let waiting = waiting.into_iter().chain(state.ingest.drain(..)).collect::<Vec<_>>();
+        drop(state);
+        self.work.notify_all();
+        self.room.notify_all();
+        for item in waiting {
+            item.call.fail(EncoderError::Stopped);
+        }
+    }
+}
+
+/// What the limits of a batch may depend on.
+#[derive(Debug)]
+pub(crate) struct BatchContext {
+    pub(crate) workers: usize,
+    pub(crate) priority: Priority,
+}
+
+/// Takes the text that waits longest, and those of its length that wait with it.
+fn take_batch(queue: &mut VecDeque<Item>, limits: BatchLimits) -> Vec<Item> {
+    let window = queue.len().min(WINDOW);
+    // (length, place) by length; the oldest text is the anchor, so that no length can starve.
+    let mut order: Vec<(usize, usize)> = (0..window).map(|place| (queue[place].ids.len(), place)).collect();
+    order.sort_unstable();
+    let total: usize = order.iter().map(|(length, _)| length).sum();
+    // A single worker has nobody to share with.
+    let share = if limits.workers > 1 { total.div_ceil(limits.workers).max(MIN_SHARE) } else { usize::MAX };
+    let budget = limits.tokens.min(share);
+    let anchor = order.iter().position(|(_, place)| *place == 0).unwrap_or(0);
+    let (mut low, mut high) = (anchor, anchor + 1);
+    loop {
+        let longest = order[high - 1].0;
+        let grown = high - low + 1;
+        // Shorter texts cost padding to the longest here; a longer one lengthens all.
+        let down = (low > 0 && longest * grown <= budget).then(|| longest - order[low - 1].0);
+        let up = (high < window && order[high].0 * grown <= budget)
+            .then(|| (order[high].0 - longest) * (grown - 1));
+        match (down, up) {
+            (Some(padding), Some(stretch)) if stretch < padding => high += 1,
+            (Some(_), _) => low -= 1,
+            (None, Some(_)) => high += 1,
+            (None, None) => break,
+        }
+    }
+    let mut chosen = vec![false; window];
+    for (_, place) in &order[low..high] {
+        chosen[*place] = true;
+    }
+    let mut batch = Vec::with_capacity(high - low);
+    let mut rest = Vec::with_capacity(window - (high - low));
+    for (item, chosen) in queue.drain(..window).zip(chosen) {
+        if chosen { batch.push(item) } else { rest.push(item) }
+    }
+    for item in rest.into_iter().rev() {
+        queue.push_front(item);
+    }
+    batch
+}
+
+/// One call of [`crate::Deployment::encode`]: where the workers leave its results.
+#[derive(Debug)]
+pub(crate) struct Call {
+    state: Mutex<CallState>,
+    done: Condvar,
+    abandoned: AtomicBool,
+}
+
+#[derive(Debug)]
+struct CallState {
+    results: Vec<Option<Encoding>>,
+    missing: usize,
+    error: Option<EncoderError>,
+}
+
+impl Call {
+    /// A call with some results known from the cache.
+    pub(crate) fn new(results: Vec<Option<Encoding>>) -> Arc<Self> {
+        let missing = results.iter().filter(|result| result.is_none()).count();
+        Arc::new(Self {
+            state: Mutex::new(CallState { results, missing, error: None }),
+            done: Condvar::new(),
+            abandoned: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether nobody waits for the results any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
+    }
+
+    /// The error of the call, if it has failed.
+    pub(crate) fn error(&self) -> Option<EncoderError> {
+        self.state.lock().error.clone()
+    }
+
+    /// Leaves a result.
+    pub(crate) fn complete(&self, slot: usize, encoding: Encoding) {
+        let mut state = self.state.lock();
+        if state.results[slot].replace(encoding).is_none() {
+            state.missing -= 1;
+        }
+        if state.missing == 0 {
+            self.done.notify_all();
+        }
+    }
+
+    /// Fails the call; the first error stays.
+    pub(crate) fn fail(&self, error: EncoderError) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        self.state.lock().error.get_or_insert(error);
+        self.done.notify_all();
+    }
+
+    /// Waits up to `patience`: the results, the error, or `None` if neither is there yet.
+    pub(crate) fn wait(&self, patience: Duration) -> Option<Result<Vec<Encoding>, EncoderError>> {
+        let mut state = self.state.lock();
+        if state.missing > 0 && state.error.is_none() {
+            self.done.wait_for(&mut state, patience);
+        }
+        if let Some(error) = &state.error {
+            return Some(Err(error.clone()));
+        }
+        (state.missing == 0).then(|| Ok(state.results.drain(..).flatten().collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::{BatchLimits, Call, Item, Queue, WINDOW, take_batch};
+    use crate::deployment::Priority;
+    use crate::error::EncoderError;
+
+    fn item(length: usize) -> Item {
+        Item { call: Call::new(vec![None]), slot: 0, ids: vec![1; length], truncated: 0, key: None }
+    }
+
+    fn limits(tokens: usize) -> BatchLimits {
+        BatchLimits { tokens, workers: 1 }
+    }
+
+    fn take(queue: &Queue) -> Vec<usize> {
+        let batch = queue.take(0, |_| limits(1000)).unwrap();
+        batch.iter().map(|item| item.ids.len()).collect()
+    }
+
+    proptest! {
+        /// Every batch has the oldest text and fits the budget, nothing is lost, and the rest keeps its order.
+        #[test]
+        fn batches_drain_the_queue(lengths in prop::collection::vec(1usize..512, 1..400), budget in 1usize..3000, workers in 1usize..5) {
+            let mut queue: VecDeque<Item> = lengths.iter().enumerate().map(|(at, length)| Item { slot: at, ..item(*length) }).collect();
+            let mut seen = Vec::new();
+            while let Some(oldest) = queue.front().map(|item| item.slot) {
+                let batch = take_batch(&mut queue, BatchLimits { tokens: budget, workers });
+                prop_assert!(batch.iter().any(|item| item.slot == oldest));
+                let longest = batch.iter().map(|item| item.ids.len()).max().unwrap();
+                prop_assert!(batch.len() == 1 || longest * batch.len() <= budget);
+                prop_assert!(queue.iter().is_sorted_by_key(|item| item.slot));
+                seen.extend(batch.iter().map(|item| item.slot));
+            }
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..lengths.len()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn batches_join_similar_lengths() {
+        let mut queue: VecDeque<Item> = [20, 500, 21, 19, 480, 20].into_iter().map(item).collect();
+        let batch = take_batch(&mut queue, limits(1000));
+        assert_eq!(batch.iter().map(|item| item.ids.len()).collect::<Vec<_>>(), [20, 21, 19, 20]);
+        assert_eq!(take_batch(&mut queue, limits(1000)).len(), 2);
+    }
+
+    #[test]
+    fn work_is_shared_between_workers() {
+        let mut queue: VecDeque<Item> = (0..40).map(|_| item(20)).collect();
+        assert_eq!(take_batch(&mut queue, BatchLimits { tokens: 4000, workers: 2 }).len(), 20);
+        let mut large: VecDeque<Item> = (0..2 * WINDOW).map(|_| item(20)).collect();
+        assert!(take_batch(&mut large, limits(1_000_000)).len() == WINDOW);
+    }
+
+    #[test]
+    fn searches_go_first() {
+        let queue = Queue::new(10, 1);
+        queue.reserve(3).unwrap();
+        queue.push(vec![item(3), item(3)], Priority::Ingest).unwrap();
+        queue.push(vec![item(4)], Priority::Search).unwrap();
+        assert_eq!(take(&queue), [4]);
+        assert_eq!(take(&queue), [3, 3]);
+    }
+
+    #[test]
+    fn a_full_queue_takes_nothing() {
+        let queue = Queue::new(3, 1);
+        queue.reserve(2).unwrap();
+        assert!(matches!(queue.reserve(2), Err(EncoderError::QueueFull { capacity: 3, requested: 2 })));
+        queue.reserve(1).unwrap();
+        queue.release(1);
+        queue.push(vec![item(1), item(1)], Priority::Ingest).unwrap();
+        assert_eq!(queue.pending(), 2);
+        assert!(queue.reserve(2).is_err());
+        take(&queue);
+        queue.reserve(3).unwrap();
+    }
+
+    #[test]
+    fn paced_work_leaves_room_and_waits() {
+        let queue = Queue::new(8, 1);
+        let soon = Duration::from_millis(1);
+        assert!(queue.reserve_paced(4, soon).unwrap());
+        assert!(!queue.reserve_paced(1, soon).unwrap());
+        queue.reserve(4).unwrap();
+        queue.release(8);
+        assert!(queue.reserve_paced(1, soon).unwrap());
+        let narrow = Queue::new(1, 1);
+        assert!(narrow.reserve_paced(narrow.paced_chunk(), soon).unwrap());
+    }
+
+    #[test]
+    fn withdrawn_calls_take_their_work_with_them() {
+        let queue = Queue::new(8, 1);
+        queue.reserve(3).unwrap();
+        let (gone, stays) = (item(5), item(6));
+        let call = gone.call.clone();
+        queue.push(vec![gone, stays], Priority::Ingest).unwrap();
+        assert_eq!(queue.withdraw(&call), 1);
+        assert!(call.is_abandoned());
+        assert_eq!(take(&queue), [6]);
+    }
+
+    #[test]
+    fn stopping_fails_what_waits_and_sends_workers_away() {
+        let queue = Queue::new(8, 1);
+        queue.reserve(1).unwrap();
+        let waiting = item(5);
+        let call = waiting.call.clone();
+        queue.push(vec![waiting], Priority::Search).unwrap();
+        queue.stop();
+        assert!(matches!(call.wait(Duration::ZERO), Some(Err(EncoderError::Stopped))));
+        assert!(queue.take(0, |_| limits(10)).is_none());
+        assert!(matches!(queue.reserve(1), Err(EncoderError::Stopped)));
+    }
+
+    #[test]
+    fn surplus_workers_leave() {
+        let queue = Queue::new(8, 2);
+        queue.set_workers(1);
+        assert!(queue.take(1, |_| limits(10)).is_none());
+    }
+}

@@ -1,0 +1,239 @@
+//! ONNX Runtime: the only file that knows `ort`.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use ort::environment::Environment;
+use ort::ep;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session};
+use ort::value::{Tensor, TensorElementType, ValueType};
+use parking_lot::Mutex;
+
+use crate::error::EncoderError;
+
+/// Where the ONNX Runtime shared library is.
+#[derive(Debug, Clone)]
+pub struct RuntimeOptions {
+    /// Path of `libonnxruntime.so.1`, `libonnxruntime.dylib` or `onnxruntime.dll`.
+    pub library: PathBuf,
+}
+
+/// The environment lives as long as the process: ONNX Runtime allows one, and does not like to be unloaded.
+static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
+
+/// Loads the ONNX Runtime library. Call once per process, before a [`crate::Deployment`] is started; further calls do
+/// nothing.
+///
+/// # Errors
+/// [`EncoderError::RuntimeUnavailable`] if the library is missing or too old.
+pub fn init_runtime(options: &RuntimeOptions) -> Result<(), EncoderError> {
+    static LOADING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = LOADING.lock();
+    if ENVIRONMENT.get().is_some() {
+        return Ok(());
+    }
+    let unavailable =
+        |reason: String| EncoderError::RuntimeUnavailable { library: options.library.clone(), reason };
+    let environment = ort::init_from(&options.library)
+        .map_err(|error| unavailable(error.to_string()))?
+        .with_name("sparrow")
+        .with_telemetry(false)
+        .build()
+        .map_err(|error| unavailable(error.to_string()))?;
+    ENVIRONMENT.get_or_init(|| environment);
+    Ok(())
+}
+
+/// Where a session reads its graph.
+#[derive(Debug, Clone)]
+pub(crate) enum Graph {
+    /// A file; external data is found beside it.
+    File(PathBuf),
+    /// A graph that was changed in memory. Its weights are inside.
+    Bytes(std::sync::Arc<[u8]>),
+}
+
+/// What a graph input takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Ids,
+    Mask,
+    /// Zeros: one sentence.
+    TokenTypes,
+}
+
+#[derive(Debug)]
+struct Input {
+    name: String,
+    role: Role,
+    /// 32-bit integers instead of 64.
+    narrow: bool,
+}
+
+/// A batch of token ids, padded to the longest.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    ids: Vec<i64>,
+    mask: Vec<i64>,
+    rows: usize,
+    columns: usize,
+}
+
+impl Batch {
+    /// Pads texts with 0, which the mask hides.
+    pub(crate) fn new(texts: &[&[u32]]) -> Self {
+        let rows = texts.len();
+        let columns = texts.iter().map(|ids| ids.len()).max().unwrap_or(0);
+        let mut ids = vec![0i64; rows * columns];
+        let mut mask = vec![0i64; rows * columns];
+        for (row, text) in texts.iter().enumerate() {
+            let start = row * columns;
+            for (slot, id) in ids[start..].iter_mut().zip(*text) {
+                *slot = i64::from(*id);
+            }
+            mask[start..start + text.len()].fill(1);
+        }
+        Self { ids, mask, rows, columns }
+    }
+
+    /// Length of a padded text.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+}
+
+/// One loaded graph. A worker thread owns it.
+pub(crate) struct OnnxSession {
+    session: Session,
+    run_options: RunOptions<HasSelectedOutputs>,
+    inputs: Vec<Input>,
+}
+
+impl std::fmt::Debug for OnnxSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OnnxSession").field("inputs", &self.inputs).finish_non_exhaustive()
+    }
+}
+
+impl OnnxSession {
+    /// Loads a graph of which one output is wanted.
+    ///
+    /// # Errors
+    /// [`EncoderError::RuntimeUnavailable`] before [`init_runtime`], [`EncoderError::Unsupported`] for foreign inputs, or
+    /// what ONNX Runtime says of the file.
+    pub(crate) fn open(
+        graph: &Graph,
+        dir: &Path,
+        output: &str,
+        threads: usize,
+    ) -> Result<Self, EncoderError> {
+        let environment = ENVIRONMENT.get().ok_or_else(|| EncoderError::RuntimeUnavailable {
+            library: PathBuf::new(),
+            reason: "init_runtime has not been called".into(),
+        })?;
+        let failed = |error: String| EncoderError::Runtime { phase: "load", reason: error };
+        let mut builder = options(environment, threads).map_err(failed)?;
+        let session = match graph {
+            Graph::File(path) => builder.commit_from_file(path),
+            Graph::Bytes(bytes) => builder.commit_from_memory(bytes),
+        }
+        .map_err(|error| failed(error.to_string()))?;
+        let unsupported = |reason: String| EncoderError::Unsupported { path: dir.to_path_buf(), reason };
+        if !session.outputs().iter().any(|outlet| outlet.name() == output) {
+            return Err(unsupported(format!("graph has no output [{output}]")));
+        }
+        let inputs = session
+            .inputs()
+            .iter()
+            .map(|outlet| {
+                let name = outlet.name();
+                let role = match name {
+                    "input_ids" => Role::Ids,
+                    "attention_mask" => Role::Mask,
+                    "token_type_ids" => Role::TokenTypes,
+                    _ => return Err(unsupported(format!("graph wants an input [{name}]"))),
+                };
+                let narrow = match outlet.dtype() {
+                    ValueType::Tensor { ty: TensorElementType::Int64, .. } => false,
+                    ValueType::Tensor { ty: TensorElementType::Int32, .. } => true,
+                    other => return Err(unsupported(format!("input [{name}] is of type {other}"))),
+                };
+                Ok(Input { name: name.to_owned(), role, narrow })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let run_options = RunOptions::new()
+            .map_err(|error| failed(error.to_string()))?
+            .with_outputs(OutputSelector::no_default().with(output));
+        Ok(Self { session, run_options, inputs })
+    }
+
+    /// Runs a batch and hands the shape and the values of the output to `read`.
+    ///
+    /// # Errors
+    /// [`EncoderError::Runtime`] with what ONNX Runtime says.
+    pub(crate) fn run<R>(
+        &mut self,
+        batch: &Batch,
+        read: impl FnOnce(&[i64], &[f32]) -> R,
+    ) -> Result<R, EncoderError> {
+        let failed = |error: ort::Error| EncoderError::Runtime { phase: "infer", reason: error.to_string() };
+        let shape = [batch.rows, batch.columns];
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for input in &self.inputs {
+            let values = match input.role {
+                Role::Ids => batch.ids.clone(),
+                Role::Mask => batch.mask.clone(),
+                Role::TokenTypes => vec![0; batch.ids.len()],
+            };
+            let value = if input.narrow {
+                let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
+                Tensor::from_array((shape, values)).map_err(failed)?.into_dyn()
+            } else {
+                Tensor::from_array((shape, values)).map_err(failed)?.into_dyn()
+            };
+            inputs.push((input.name.as_str(), value));
+        }
+        let outputs = self.session.run_with_options(inputs, &self.run_options).map_err(failed)?;
+        let (shape, values) = outputs[0].try_extract_tensor::<f32>().map_err(failed)?;
+        Ok(read(shape, values))
+    }
+}
+
+/// Session options: what they cost and give is measured in `examples/throughput.rs`.
+fn options(environment: &Environment, threads: usize) -> Result<SessionBuilder, String> {
+    let text = |error: ort::Error<SessionBuilder>| error.to_string();
+    Session::builder(environment)
+        .map_err(|error| error.to_string())?
+        .with_optimization_level(GraphOptimizationLevel::All)
+        .map_err(text)?
+        .with_intra_threads(threads)
+        .map_err(text)?
+        .with_inter_threads(1)
+        .map_err(text)?
+        // A spinning thread steals the core from the worker beside it.
+        .with_intra_op_spinning(false)
+        .map_err(text)?
+        .with_inter_op_spinning(false)
+        .map_err(text)?
+        // Patterns are remembered per shape, and every batch has another shape.
+        .with_memory_pattern(false)
+        .map_err(text)?
+        // An arena keeps what the largest batch took, and batches are bounded. Without it, glibc's heaps of two workers
+        // grew to 497 MB on 512-token texts of the dense model, and to 337 MB with it; short texts make no difference.
+        .with_execution_providers([ep::CPU::default().with_arena_allocator(true).build()])
+        .map_err(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Batch;
+
+    #[test]
+    fn batches_are_padded_and_masked() {
+        let batch = Batch::new(&[&[5, 6, 7], &[8], &[]]);
+        assert_eq!((batch.rows, batch.columns()), (3, 3));
+        assert_eq!(batch.ids, [5, 6, 7, 8, 0, 0, 0, 0, 0]);
+        assert_eq!(batch.mask, [1, 1, 1, 1, 0, 0, 0, 0, 0]);
+    }
+}

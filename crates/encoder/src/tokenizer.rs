@@ -1,0 +1,318 @@
+//! Text to token ids, first tokens only, and token ids to readable tokens.
+
+use std::path::Path;
+
+use tokenizers::Tokenizer;
+
+use crate::error::EncoderError;
+
+/// Texts up to this length are tokenized whole, and their truncated tokens are counted exactly.
+const WHOLE_BYTES: usize = 16 * 1024;
+/// Longer texts are tokenized in pieces of about this length, until there are enough tokens.
+const PIECE_BYTES: usize = 8 * 1024;
+/// A piece ends here even inside a word: memory stays bounded for text without any whitespace.
+const MAX_PIECE_BYTES: usize = 1024 * 1024;
+/// Longest prefix of a text given to a tokenizer that cannot work in pieces.
+const MAX_PREFIX_BYTES: usize = 4 * 1024 * 1024;
+/// Runs of ASCII letters and digits above this are cut to it in huge texts: WordPiece makes one unknown token of either.
+const LONG_RUN: usize = 256;
+
+/// The tokens of one text, special tokens included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(crate) ids: Vec<u32>,
+    /// Tokens cut off; a lower bound for texts above [`WHOLE_BYTES`].
+    pub(crate) truncated: u32,
+}
+
+/// A `tokenizer.json` with its truncation and padding switched off: both are done here.
+pub(crate) struct TextTokenizer {
+    inner: Tokenizer,
+    prefix: Vec<u32>,
+    suffix: Vec<u32>,
+    /// Most tokens of a text, special tokens included.
+    limit: usize,
+    /// Whether text may be cut at whitespace without changing tokens, and long words become one unknown token.
+    word_piece: bool,
+}
+
+impl std::fmt::Debug for TextTokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TextTokenizer")
+            .field("limit", &self.limit)
+            .field("word_piece", &self.word_piece)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TextTokenizer {
+    /// Reads `tokenizer.json`.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if it is not a tokenizer, or leaves no room for text below `limit`.
+    pub(crate) fn load(path: &Path, limit: usize) -> Result<Self, EncoderError> {
+        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
+        let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+        let mut inner = Tokenizer::from_bytes(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        inner.with_truncation(None).map_err(|error| unreadable(error.to_string()))?;
+        inner.with_padding(None);
+        let (prefix, suffix) = special_tokens(&inner).map_err(unreadable)?;
+        if prefix.len() + suffix.len() >= limit {
+            return Err(unreadable(format!("special tokens leave no room in {limit} tokens")));
+        }
+        let word_piece = is_word_piece(&bytes);
+        Ok(Self { inner, prefix, suffix, limit, word_piece })
+    }
+
+    /// The first tokens of a text. An empty text gives the special tokens alone.
+    ///
+    /// The tokens are those of the whole text, whatever its length, with two exceptions: WordPiece text with a stretch of
+    /// more than a megabyte without whitespace and of few tokens, and, for other tokenizers, text whose first four
+    /// megabytes hold fewer tokens than the limit.
+    ///
+    /// # Errors
+    /// [`EncoderError::Runtime`] if the tokenizer fails.
+    pub(crate) fn encode(&self, text: &str) -> Result<Tokens, EncoderError> {
+        let room = self.limit - self.prefix.len() - self.suffix.len();
+        let mut content = if text.len() <= WHOLE_BYTES {
+            self.tokenize(text)?
+        } else if self.word_piece {
+            self.tokenize_pieces(text, room)?
+        } else {
+            self.tokenize_prefix(text, room)?
+        };
+        let truncated = content.len().saturating_sub(room);
+        content.truncate(room);
+        let mut ids = Vec::with_capacity(self.prefix.len() + content.len() + self.suffix.len());
+        ids.extend_from_slice(&self.prefix);
+        ids.append(&mut content);
+        ids.extend_from_slice(&self.suffix);
+        Ok(Tokens { ids, truncated: u32::try_from(truncated).unwrap_or(u32::MAX) })
+    }
+
+    /// The tokens of a text without special tokens; for query weights by table.
+    pub(crate) fn content<'a>(&self, tokens: &'a Tokens) -> &'a [u32] {
+        &tokens.ids[self.prefix.len()..tokens.ids.len() - self.suffix.len()]
+    }
+
+    /// Entries of the vocabulary, added tokens included.
+    pub(crate) fn vocabulary_size(&self) -> usize {
+        self.inner.get_vocab_size(true)
+    }
+
+    /// Readable tokens by id: a '.' is written `__`, since a dot separates fields in a document. An id without token is
+    /// `None`.
+    pub(crate) fn vocabulary(&self, size: usize) -> Vec<Option<Box<str>>> {
+        (0..size)
+            .map(|id| {
+                let token = self.inner.id_to_token(u32::try_from(id).ok()?)?;
+                Some(token.replace('.', "__").into_boxed_str())
+            })
+            .collect()
+    }
+
+    /// The id of a token as the model knows it.
+    pub(crate) fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
+    fn tokenize(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
+        let encoding = self
+            .inner
+            .encode_fast(text, false)
+            .map_err(|error| EncoderError::Runtime { phase: "tokenize", reason: error.to_string() })?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    fn tokenize_pieces(&self, text: &str, room: usize) -> Result<Vec<u32>, EncoderError> {
+        let mut rest = text;
+        let mut ids = Vec::new();
+        while !rest.is_empty() && ids.len() <= room {
+            let (piece, after) = next_piece(rest);
+            ids.append(&mut self.tokenize(&piece)?);
+            rest = after;
+        }
+        Ok(ids)
+    }
+
+    fn tokenize_prefix(&self, text: &str, room: usize) -> Result<Vec<u32>, EncoderError> {
+        let mut length = WHOLE_BYTES;
+        loop {
+            let mut end = length.min(MAX_PREFIX_BYTES).min(text.len());
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            let ids = self.tokenize(&text[..end])?;
+            // A cut changes tokens beside it only: four times enough leaves those far behind.
+            if end == text.len() || end >= MAX_PREFIX_BYTES - 4 || ids.len() >= 4 * room {
+                return Ok(ids);
+            }
+            length *= 4;
+        }
+    }
+}
+
+/// Takes a piece of text up to a whitespace, squeezed: runs of ASCII whitespace become one space, long runs of ASCII
+/// letters and digits are cut. Neither changes what WordPiece makes of it. Returns the piece and the rest of the text.
+fn next_piece(text: &str) -> (String, &str) {
+    let mut piece = String::with_capacity(PIECE_BYTES + LONG_RUN);
+    let mut run = 0;
+    let mut after_space = false;
+    for (at, char) in text.char_indices() {
+        let space = char.is_whitespace();
+        if (space && piece.len() >= PIECE_BYTES) || piece.len() >= MAX_PIECE_BYTES {
+            return (piece, &text[at..]);
+        }
+        run = if char.is_ascii_alphanumeric() { run + 1 } else { 0 };
+        let ascii_space = char.is_ascii_whitespace();
+        if !(run > LONG_RUN || (ascii_space && after_space)) {
+            piece.push(if ascii_space { ' ' } else { char });
+        }
+        after_space = ascii_space;
+    }
+    (piece, "")
+}
+
+/// Whether `tokenizer.json` describes BERT's WordPiece, whose words never reach across whitespace.
+fn is_word_piece(json: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        max_input_chars_per_word: Option<usize>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Description {
+        pre_tokenizer: Option<Kind>,
+        model: Kind,
+    }
+    let Ok(description) = serde_json::from_slice::<Description>(json) else { return false };
+    let splits =
+        description.pre_tokenizer.and_then(|kind| kind.kind).is_some_and(|kind| kind == "BertPreTokenizer");
+    let model = description.model;
+    let word_piece = model.kind.as_deref().unwrap_or("WordPiece") == "WordPiece"
+        && model.max_input_chars_per_word.is_some();
+    splits && word_piece && model.max_input_chars_per_word.is_some_and(|chars| chars < LONG_RUN)
+}
+
+/// Finds what the tokenizer puts before and after a text, by comparing a text with and without.
+fn special_tokens(tokenizer: &Tokenizer) -> Result<(Vec<u32>, Vec<u32>), String> {
+    let encode = |special| tokenizer.encode_fast("a", special).map_err(|error| error.to_string());
+    let (bare, full) = (encode(false)?, encode(true)?);
+    let (bare, full) = (bare.get_ids(), full.get_ids());
+    if bare.is_empty() {
+        return Err("tokenizer makes nothing of the letter a".into());
+    }
+    let start = full
+        .windows(bare.len())
+        .position(|window| window == bare)
+        .ok_or("tokenizer changes a text when it adds special tokens")?;
+    Ok((full[..start].to_vec(), full[start + bare.len()..].to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONG_RUN, MAX_PIECE_BYTES, PIECE_BYTES, TextTokenizer, Tokens};
+
+    /// A WordPiece tokenizer with a small vocabulary and BERT's template.
+    const TOKENIZER: &str = r###"{
+        "version": "1.0", "truncation": {"direction":"Right","max_length":4,"strategy":"LongestFirst","stride":0},
+        "padding": {"strategy":{"Fixed":8},"direction":"Right","pad_to_multiple_of":null,"pad_id":0,"pad_type_id":0,"pad_token":"[PAD]"},
+        "added_tokens": [
+            {"id":2,"content":"[CLS]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},
+            {"id":3,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
+        "normalizer": {"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},
+        "pre_tokenizer": {"type":"BertPreTokenizer"},
+        "post_processor": {"type":"TemplateProcessing",
+            "single":[{"SpecialToken":{"id":"[CLS]","type_id":0}},{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"[SEP]","type_id":0}}],
+            "pair":[{"Sequence":{"id":"A","type_id":0}},{"Sequence":{"id":"B","type_id":1}}],
+            "special_tokens":{"[CLS]":{"id":"[CLS]","ids":[2],"tokens":["[CLS]"]},"[SEP]":{"id":"[SEP]","ids":[3],"tokens":["[SEP]"]}}},
+        "decoder": {"type":"WordPiece","prefix":"##","cleanup":true},
+        "model": {"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
+            "vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"a":4,"b":5,"##b":6,".":7,"c.d":8,"é":9,"中":10}}
+    }"###;
+
+    fn tokenizer(limit: usize) -> TextTokenizer {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), TOKENIZER).unwrap();
+        TextTokenizer::load(file.path(), limit).unwrap()
+    }
+
+    #[track_caller]
+    fn check(text: &str, limit: usize, ids: &[u32], truncated: u32) {
+        assert_eq!(tokenizer(limit).encode(text).unwrap(), Tokens { ids: ids.to_vec(), truncated });
+    }
+
+    #[test]
+    fn short_texts() {
+        check("", 8, &[2, 3], 0);
+        check("a b ab", 8, &[2, 4, 5, 4, 6, 3], 0);
+        check("A. zzz", 8, &[2, 4, 7, 1, 3], 0);
+        check("[SEP] a", 8, &[2, 3, 4, 3], 0);
+    }
+
+    #[test]
+    fn truncated_tokens_are_counted() {
+        check("a b a b a", 5, &[2, 4, 5, 4, 3], 2);
+        check("a b a", 5, &[2, 4, 5, 4, 3], 0);
+    }
+
+    #[test]
+    fn readable_tokens() {
+        let vocabulary = tokenizer(8).vocabulary(12);
+        assert_eq!(vocabulary[7].as_deref(), Some("__"));
+        assert_eq!(vocabulary[8].as_deref(), Some("c__d"));
+        assert_eq!(vocabulary[6].as_deref(), Some("##b"));
+        assert_eq!(vocabulary[11], None);
+    }
+
+    /// The pieces give the tokens of the whole text.
+    #[test]
+    fn huge_texts_equal_whole_texts() {
+        let tokenizer = tokenizer(512);
+        let word = "z".repeat(3 * PIECE_BYTES);
+        let texts = [
+            "ab b. ".repeat(20_000),
+            format!("a{}b", " \n\t".repeat(50_000)),
+            format!("a {word} b {word} a"),
+            "中".repeat(30_000),
+            format!("{} b", "\u{0}".repeat(40_000)),
+            format!("{}a", "\u{3000}".repeat(30_000)),
+            ".".repeat(100_000),
+        ];
+        for text in texts {
+            let whole = tokenizer.tokenize(&text).unwrap();
+            let pieces = tokenizer.encode(&text).unwrap();
+            let kept = whole.len().min(510);
+            assert_eq!(tokenizer.content(&pieces), &whole[..kept], "{:.20}…", text);
+            assert!(pieces.truncated as usize <= whole.len() - kept);
+            assert_eq!(pieces.truncated > 0, whole.len() > kept);
+            assert_eq!(tokenizer.content(&Tokens { ids: pieces.ids.clone(), truncated: 0 }).len(), kept);
+        }
+    }
+
+    #[test]
+    fn ten_megabytes_take_no_time() {
+        let tokenizer = tokenizer(512);
+        let start = std::time::Instant::now();
+        for text in ["ab ".repeat(3_500_000), "a".repeat(10_000_000), " ".repeat(10_000_000)] {
+            assert!(tokenizer.encode(&text).unwrap().ids.len() <= 512);
+        }
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn pieces_cover_the_text_and_are_bounded() {
+        let text = format!("{} {}", "é".repeat(MAX_PIECE_BYTES), "ab ".repeat(PIECE_BYTES));
+        let (mut rest, mut letters) = (text.as_str(), 0);
+        while !rest.is_empty() {
+            let (piece, after) = super::next_piece(rest);
+            assert!(piece.len() <= MAX_PIECE_BYTES + 4);
+            assert!(after.len() < rest.len());
+            letters += piece.chars().filter(|char| !char.is_whitespace()).count();
+            rest = after;
+        }
+        assert_eq!(letters, MAX_PIECE_BYTES + 2 * PIECE_BYTES);
+        assert_eq!(super::next_piece(&"z".repeat(LONG_RUN * 3)).0.len(), LONG_RUN);
+    }
+}

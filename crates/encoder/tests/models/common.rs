@@ -1,0 +1,65 @@
+//! Finds what the tests need: the ONNX Runtime library and the model packages of the workspace.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Once};
+
+use sparrow_encoder::{Deployment, DeploymentOptions, Model, RuntimeOptions, init_runtime};
+
+/// The workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A model package of the workspace.
+pub fn model_dir(name: &str) -> PathBuf {
+    let dir = root().join("packages").join(name);
+    assert!(
+        dir.join("model.onnx").is_file(),
+        "no model at {}: run tools/ to build the packages",
+        dir.display()
+    );
+    dir
+}
+
+/// Loads the runtime, once.
+pub fn runtime() {
+    static LOADED: Once = Once::new();
+    LOADED.call_once(|| init_runtime(&RuntimeOptions { library: library() }).expect("ONNX Runtime loads"));
+}
+
+/// Starts a model of the workspace.
+pub fn deploy(name: &str, change: impl FnOnce(&mut DeploymentOptions)) -> Deployment {
+    runtime();
+    start(Model::load(&model_dir(name)).expect("model loads"), change)
+}
+
+/// Starts a model.
+pub fn start(model: Arc<Model>, change: impl FnOnce(&mut DeploymentOptions)) -> Deployment {
+    let mut options =
+        DeploymentOptions { allocations: 1, threads_per_allocation: 1, queue_capacity: 1024, cache_bytes: 0 };
+    change(&mut options);
+    Deployment::start(model, options).expect("deployment starts")
+}
+
+fn library() -> PathBuf {
+    if let Some(path) = std::env::var_os("SPARROW_ONNXRUNTIME") {
+        return path.into();
+    }
+    let (os, prefix) = match std::env::consts::OS {
+        "macos" => ("darwin", "libonnxruntime."),
+        "windows" => ("win32", "onnxruntime.dll"),
+        other => (other, "libonnxruntime.so"),
+    };
+    let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let inside = format!("node_modules/onnxruntime-node/bin/napi-v6/{os}/{arch}");
+    for dir in Path::new(env!("CARGO_MANIFEST_DIR")).ancestors() {
+        let found = std::fs::read_dir(dir.join(&inside)).into_iter().flatten().flatten();
+        if let Some(file) = found
+            .map(|entry| entry.path())
+            .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
+        {
+            return file;
+        }
+    }
+    panic!("no ONNX Runtime library: set SPARROW_ONNXRUNTIME, or run `npm ci` so that {inside} exists");
+}

@@ -1,0 +1,6 @@
+//! The encoder on real models: numbers against references, and the behaviour of a deployment.
+
+mod common;
+mod deployment;
+mod exports;
+mod reference;

@@ -1,0 +1,136 @@
+//! AVX2 with BMI2: bytes expanded 8 at a time by PDEP, multiplied 16 at a time.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+use super::{DenseTerm, GROUP, Implementation};
+
+/// This implementation, when the machine has the instructions.
+pub(super) fn implementation() -> Option<Implementation> {
+    let has = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt");
+    has.then_some(Implementation { name: "avx2", add_dense, nonzero, at_least, rank })
+}
+
+fn add_dense(sums: &mut [u16], terms: &[DenseTerm<'_>]) {
+    for term in terms {
+        // SAFETY: implementation() found the instructions; Implementation::add_dense checked that
+        // `sums` is whole groups and that the term covers them.
+        unsafe { pass(sums, term) }
+    }
+}
+
+/// # Safety
+/// `sums` holds whole groups; the term's bitmap has a word per group and its impacts 64 bytes per
+/// group and 64 more.
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
+unsafe fn pass(sums: &mut [u16], term: &DenseTerm<'_>) {
+    let bitmap = term.bitmap.as_ptr().cast::<u64>();
+    let mut impacts = term.impacts.as_ptr();
+    let factor = _mm256_set1_epi16(term.factor as i16);
+    let high = _mm256_set1_epi16(0xff00_u16 as i16);
+    for (group, sums) in sums.chunks_exact_mut(GROUP).enumerate() {
+        // SAFETY: the caller promises a word per group.
+        let mask = unsafe { bitmap.add(group).read_unaligned() };
+        if mask == 0 {
+            continue;
+        }
+        let mut expanded = [0_u64; 8];
+        for (byte, slot) in mask.to_le_bytes().into_iter().zip(&mut expanded) {
+            // A byte of ones for every bit of the mask.
+            let places = _pdep_u64(u64::from(byte), 0x0101_0101_0101_0101) * 0xff;
+            // SAFETY: before group g at most 64·g impacts were consumed, and at most 8 per step
+            // since, so 8 bytes from here are inside the slice.
+            unsafe {
+                *slot = _pdep_u64(impacts.cast::<u64>().read_unaligned(), places);
+                impacts = impacts.add(byte.count_ones() as usize);
+            }
+        }
+        let sums: *mut __m256i = sums.as_mut_ptr().cast();
+        for half in 0..2 {
+            // SAFETY: `expanded` is two vectors, a group four: the even lanes of both halves, then
+            // the odd ones; unaligned loads and stores.
+            unsafe {
+                let bytes = _mm256_loadu_si256(expanded.as_ptr().cast::<__m256i>().add(half));
+                let low = multiply_high(_mm256_slli_epi16(bytes, 8), factor);
+                let top = multiply_high(_mm256_and_si256(bytes, high), factor);
+                let (even, odd) = (sums.add(half), sums.add(half + 2));
+                _mm256_storeu_si256(even, _mm256_add_epi16(_mm256_loadu_si256(even), low));
+                _mm256_storeu_si256(odd, _mm256_add_epi16(_mm256_loadu_si256(odd), top));
+            }
+        }
+    }
+}
+
+/// `_mm256_mulhi_epu16`, hidden from the compiler, which otherwise widens to 32 bits (see `avx512`).
+#[target_feature(enable = "avx2")]
+fn multiply_high(a: __m256i, b: __m256i) -> __m256i {
+    let product;
+    // SAFETY: one instruction on registers, of the feature enabled here.
+    unsafe {
+        asm!(
+            "vpmulhuw {product}, {a}, {b}",
+            product = lateout(ymm_reg) product,
+            a = in(ymm_reg) a,
+            b = in(ymm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    product
+}
+
+fn nonzero(sums: &[u16], bits: &mut [u64]) {
+    at_least(sums, 1, bits);
+}
+
+fn at_least(sums: &[u16], floor: u16, bits: &mut [u64]) {
+    // SAFETY: implementation() found the instructions.
+    unsafe { at_least_groups(sums, floor, bits) }
+}
+
+#[target_feature(enable = "avx2,bmi2")]
+fn at_least_groups(sums: &[u16], floor: u16, bits: &mut [u64]) {
+    let floor = _mm256_set1_epi16(floor as i16);
+    for (sums, word) in sums.chunks_exact(GROUP).zip(bits) {
+        let sums: *const __m256i = sums.as_ptr().cast();
+        let reached = |at: usize| {
+            // SAFETY: a group is four vectors; unaligned load.
+            let sums = unsafe { _mm256_loadu_si256(sums.add(at)) };
+            _mm256_cmpeq_epi16(_mm256_max_epu16(sums, floor), sums)
+        };
+        let even = bits_of(reached(0), reached(1));
+        let odd = bits_of(reached(2), reached(3));
+        *word = if even | odd == 0 {
+            0
+        } else {
+            _pdep_u64(even, 0x5555_5555_5555_5555) | _pdep_u64(odd, 0xAAAA_AAAA_AAAA_AAAA)
+        };
+    }
+}
+
+/// A bit per 16-bit lane of two comparison results, in order.
+#[target_feature(enable = "avx2")]
+fn bits_of(first: __m256i, second: __m256i) -> u64 {
+    // Packing works within 128-bit halves; the permutation puts the quarters back in order.
+    let packed = _mm256_permute4x64_epi64(_mm256_packs_epi16(first, second), 0b11_01_10_00);
+    u64::from(_mm256_movemask_epi8(packed) as u32)
+}
+
+fn rank(block: &[u8; 64], end: u32) -> u32 {
+    // SAFETY: implementation() found the instructions.
+    unsafe { rank_in_block(block, end) }
+}
+
+#[target_feature(enable = "popcnt,bmi2")]
+fn rank_in_block(block: &[u8; 64], end: u32) -> u32 {
+    let mut rank = 0;
+    let (words, _) = block.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate() {
+        let wanted = (end as usize).saturating_sub(i * 64).min(64);
+        let word = u64::from_le_bytes(*word);
+        rank += if wanted == 64 { word } else { word & ((1 << wanted) - 1) }.count_ones();
+    }
+    rank
+}

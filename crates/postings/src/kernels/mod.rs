@@ -1,0 +1,135 @@
+//! Vector instructions for the window scan of `top_k`; everything unsafe of the crate.
+//!
+//! A window's accumulators hold 64 documents per group, the even ones in the first 32 lanes, the
+//! odd ones in the last 32 ([`lane`]): that is how widening bytes to 16 bits splits them, and
+//! putting them back in order would cost more than the multiplication. Impacts count in units of
+//! 1/256 of a factor: a posting adds `impact * factor >> 8`. All implementations are equal, bit
+//! for bit.
+//!
+//! The choice is made once; `SPARROW_SIMD` (`scalar`, `avx2`, `avx512`, `neon`) forces one that the
+//! machine has.
+
+#![expect(unsafe_code, reason = "vector instructions")]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod scalar;
+
+use std::sync::LazyLock;
+
+/// Documents of a bitmap word, lanes of a group.
+pub(crate) const GROUP: usize = 64;
+/// Bytes that an implementation may read behind the impacts of a window.
+const SLACK: usize = 64;
+
+/// Lane of a document inside its group, and of a window-local id inside the window.
+#[inline]
+pub(crate) fn lane(id: u16) -> u16 {
+    (id & !63) | ((id & 1) << 5) | ((id & 63) >> 1)
+}
+
+/// Part of a dense term in one window.
+#[derive(Clone, Copy)]
+pub(crate) struct DenseTerm<'a> {
+    /// A little-endian word per group.
+    pub(crate) bitmap: &'a [u8],
+    /// Impacts from the window's first posting on, and whatever follows them: as many bytes as the
+    /// window has documents, and 64 more.
+    pub(crate) impacts: &'a [u8],
+    /// What an impact is multiplied by.
+    pub(crate) factor: u16,
+}
+
+impl DenseTerm<'_> {
+    /// Whether every read of an implementation stays inside the slices.
+    fn covers(&self, groups: usize) -> bool {
+        self.bitmap.len() >= groups * 8 && self.impacts.len() >= groups * GROUP + SLACK
+    }
+}
+
+/// One set of kernels. The functions may be called only as the methods call them.
+pub(crate) struct Implementation {
+    name: &'static str,
+    add_dense: fn(&mut [u16], &[DenseTerm<'_>]),
+    nonzero: fn(&[u16], &mut [u64]),
+    at_least: fn(&[u16], u16, &mut [u64]),
+    rank: fn(&[u8; 64], u32) -> u32,
+}
+
+impl Implementation {
+    /// Adds the contributions of dense terms to the accumulators of a window, whole groups.
+    ///
+    /// Terms whose slices are too short (the bytes were changed after they were checked) are left out.
+    pub(crate) fn add_dense(&self, sums: &mut [u16], terms: &[DenseTerm<'_>]) {
+        let groups = sums.len() / GROUP;
+        let sums = &mut sums[..groups * GROUP];
+        if terms.iter().all(|term| term.covers(groups)) {
+            (self.add_dense)(sums, terms);
+        } else {
+            let whole: Vec<_> = terms.iter().copied().filter(|term| term.covers(groups)).collect();
+            (self.add_dense)(sums, &whole);
+        }
+    }
+
+    /// Writes a bit per document, in document order: its sum is not 0. A word per group.
+    pub(crate) fn nonzero(&self, sums: &[u16], bits: &mut [u64]) {
+        let groups = (sums.len() / GROUP).min(bits.len());
+        (self.nonzero)(&sums[..groups * GROUP], &mut bits[..groups]);
+    }
+
+    /// Writes a bit per document, in document order: its sum is at least `floor`. A word per group.
+    pub(crate) fn at_least(&self, sums: &[u16], floor: u16, bits: &mut [u64]) {
+        let groups = (sums.len() / GROUP).min(bits.len());
+        (self.at_least)(&sums[..groups * GROUP], floor, &mut bits[..groups]);
+    }
+
+    /// Bits set below bit `end` (under 512) of a block of a bitmap.
+    #[inline]
+    pub(crate) fn rank(&self, block: &[u8; 64], end: u32) -> u32 {
+        (self.rank)(block, end)
+    }
+
+    /// Which instructions it uses.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+static CHOSEN: LazyLock<Implementation> = LazyLock::new(|| {
+    let wanted = std::env::var("SPARROW_SIMD").ok();
+    let mut all = available();
+    let position = all.iter().position(|one| Some(one.name) == wanted.as_deref());
+    all.swap_remove(position.unwrap_or(0))
+});
+
+/// The implementation in use.
+#[inline]
+pub(crate) fn chosen() -> &'static Implementation {
+    &CHOSEN
+}
+
+/// Name of the implementation in use.
+pub fn implementation_name() -> &'static str {
+    CHOSEN.name()
+}
+
+/// Implementations that this machine can run, fastest first; the scalar one is always last.
+pub(crate) fn available() -> Vec<Implementation> {
+    let mut all = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        all.extend(avx512::implementation());
+        all.extend(avx2::implementation());
+    }
+    #[cfg(target_arch = "aarch64")]
+    all.extend(neon::implementation());
+    all.push(scalar::implementation());
+    all
+}
+
+#[cfg(test)]
+mod tests;

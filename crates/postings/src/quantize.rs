@@ -1,0 +1,109 @@
+//! Half-precision weights as an 8-bit impact, good enough for bounds, and an 8-bit residual that
+//! restores the half exactly.
+//!
+//! The impact of a weight `w` in a list with the maximum `m` is `w / step` rounded, at least 1,
+//! where `step = m / 255`. The halves that round to one impact lie close together, so the distance
+//! of `w` from the lowest of them, in units of the last place, mostly fits a byte; where it does
+//! not (weights far below the maximum), the residual is [`ESCAPE`] and the half is kept in a side
+//! list of the term.
+
+use half::f16;
+
+/// Residual that says: look into the list of escapes.
+pub(crate) const ESCAPE: u8 = 255;
+
+/// What a weight becomes when it is stored, or `None` when it is not stored at all (zero,
+/// negative, not a number).
+///
+/// Rounded to half precision (11 significant bits); above the largest half 65,504, below the
+/// smallest positive half 2⁻²⁴.
+pub fn stored_weight(weight: f32) -> Option<f32> {
+    half_bits(weight).map(half_value)
+}
+
+/// Like [`stored_weight`], as the bits of the half.
+pub(crate) fn half_bits(weight: f32) -> Option<u16> {
+    if weight.is_nan() || weight <= 0.0 {
+        return None;
+    }
+    let rounded = f16::from_f32(weight.min(65_504.0)).to_bits();
+    Some(rounded.max(1))
+}
+
+#[inline]
+pub(crate) fn half_value(bits: u16) -> f32 {
+    f16::from_bits(bits).to_f32()
+}
+
+/// Scale of one term's impacts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    pub(crate) max: f32,
+    pub(crate) step: f32,
+    inverse: f32,
+}
+
+impl Scale {
+    /// `max` is the highest weight of the term as half bits.
+    #[inline]
+    pub(crate) fn new(max: u16) -> Self {
+        let max = half_value(max);
+        Self { max, step: max / 255.0, inverse: 255.0 / max }
+    }
+
+    /// Impact of a weight, 1 to 255, within `step / 2` of it (`step` below for impact 1).
+    #[inline]
+    pub(crate) fn impact(&self, bits: u16) -> u8 {
+        (half_value(bits) * self.inverse).round().clamp(1.0, 255.0) as u8
+    }
+
+    /// Half bits a little below the lowest weight with this impact.
+    #[inline]
+    fn base(&self, impact: u8) -> i32 {
+        i32::from(f16::from_f32(((f32::from(impact) - 0.5) * self.step).max(0.0)).to_bits()) - 1
+    }
+
+    pub(crate) fn residual(&self, impact: u8, bits: u16) -> u8 {
+        let distance = i32::from(bits) - self.base(impact);
+        if (0..i32::from(ESCAPE)).contains(&distance) { distance as u8 } else { ESCAPE }
+    }
+
+    /// The half, from impact and residual (which is not [`ESCAPE`]).
+    #[inline]
+    pub(crate) fn restore(&self, impact: u8, residual: u8) -> f32 {
+        half_value((self.base(impact) + i32::from(residual)) as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_half_is_restored_under_every_kind_of_maximum() {
+        for max in [1_u16, 2, 3, 255, 256, 1023, 1024, 0x2E66, 0x3C00, 0x4123, 0x7BFF] {
+            let scale = Scale::new(max);
+            for bits in 1..=max {
+                let impact = scale.impact(bits);
+                let residual = scale.residual(impact, bits);
+                if residual != ESCAPE {
+                    assert_eq!(scale.restore(impact, residual), half_value(bits), "max {max} bits {bits}");
+                }
+                let error = half_value(bits) - f32::from(impact) * scale.step;
+                let below = if impact == 1 { scale.step } else { scale.step * 0.5001 };
+                assert!(error <= scale.step * 0.5001 && error >= -below, "max {max} bits {bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn weights_are_clamped_to_positive_halves() {
+        assert_eq!(stored_weight(0.0), None);
+        assert_eq!(stored_weight(-1.0), None);
+        assert_eq!(stored_weight(f32::NAN), None);
+        assert_eq!(stored_weight(f32::INFINITY), Some(65_504.0));
+        assert_eq!(stored_weight(1e9), Some(65_504.0));
+        assert_eq!(stored_weight(1e-30), Some(2_f32.powi(-24)));
+        assert_eq!(stored_weight(0.5), Some(0.5));
+    }
+}

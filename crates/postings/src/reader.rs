@@ -1,0 +1,208 @@
+//! Reading one sparse field of one segment.
+
+use std::ops::{Deref, Range};
+
+use sparrow_types::{DocId, TermId};
+
+use crate::bytes::{slice, u64_at};
+use crate::cursor::SparseCursor;
+use crate::dictionary::Dictionary;
+use crate::error::PostingsError;
+use crate::frame::{Footer, Format, HEADER_BYTES, check_crc};
+use crate::term::{Postings, Record};
+
+/// One sparse field of one segment over borrowed or shared bytes. Cheap to clone when `B` is.
+#[derive(Clone)]
+pub struct PostingsReader<B> {
+    bytes: B,
+    footer: Footer,
+}
+
+impl<B> PostingsReader<B>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    /// Opens a field. Checks magic, version, section bounds, the checksums of footer and
+    /// directory, every token and every term record: the cost depends on the vocabulary, not on
+    /// the postings, whose checksum [`Self::verify`] checks. Damaged postings may give wrong
+    /// documents and scores, never a panic or undefined behaviour.
+    ///
+    /// # Errors
+    /// [`PostingsError`] when the bytes are not a sparse field of a known format.
+    pub fn open(bytes: B) -> Result<Self, PostingsError> {
+        let footer = Footer::decode(&bytes)?;
+        let reader = Self { bytes, footer };
+        reader.dictionary().check()?;
+        let mut posting_count = 0;
+        for term in 0..footer.term_count {
+            match reader.record(term) {
+                Some(record) if record.is_valid(&footer) => posting_count += u64::from(record.df),
+                _ => return Err(PostingsError::InvalidTerm { term }),
+            }
+        }
+        if posting_count != footer.posting_count {
+            return Err(PostingsError::Invalid { section: "posting count" });
+        }
+        Ok(reader)
+    }
+
+    /// Checks the checksum of the postings, which reads all bytes.
+    ///
+    /// # Errors
+    /// [`PostingsError::Checksum`] when they changed since they were written.
+    pub fn verify(&self) -> Result<(), PostingsError> {
+        check_crc("postings", self.footer.postings_crc, slice(&self.bytes, 0, self.footer.presence as usize))?;
+        debug_assert!(self.footer.presence >= HEADER_BYTES as u64);
+        Ok(())
+    }
+
+    /// Layout of the bytes.
+    pub fn format(&self) -> Format {
+        self.footer.format
+    }
+
+    /// Documents of the segment, with or without the field.
+    pub fn num_docs(&self) -> u32 {
+        self.footer.num_docs
+    }
+
+    /// Documents with a value, an empty one included.
+    pub fn docs_with_field(&self) -> u32 {
+        self.footer.docs_with_field
+    }
+
+    /// Distinct tokens.
+    pub fn term_count(&self) -> u32 {
+        self.footer.term_count
+    }
+
+    /// Token-weight pairs in all documents.
+    pub fn posting_count(&self) -> u64 {
+        self.footer.posting_count
+    }
+
+    /// Bytes of the field.
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn window(&self) -> u32 {
+        self.footer.window
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn dictionary(&self) -> Dictionary<'_> {
+        let footer = &self.footer;
+        let offsets = footer.token_offsets as usize;
+        let text = footer.token_bytes as usize;
+        Dictionary::new(
+            slice(&self.bytes, offsets, text - offsets),
+            slice(&self.bytes, text, footer.records as usize - text),
+            footer.term_count,
+        )
+    }
+
+    fn record(&self, term: TermId) -> Option<Record> {
+        if term >= self.footer.term_count {
+            return None;
+        }
+        let size = self.footer.format.record_bytes();
+        let at = self.footer.records as usize + term as usize * size;
+        Record::decode(slice(&self.bytes, at, size), self.footer.format)
+    }
+
+    /// Postings of a term; none for an unknown one.
+    pub(crate) fn postings(&self, term: TermId) -> Postings<'_> {
+        let empty =
+            Record { blob: HEADER_BYTES as u64, df: 0, escapes: 0, max: 1, kind: crate::term::Kind::Plain };
+        // Checked again because bytes may have changed since `open`.
+        let record = self.record(term).filter(|record| record.is_valid(&self.footer)).unwrap_or(empty);
+        Postings::new(&self.bytes, &self.footer, &record)
+    }
+
+    /// Id of a token in this segment.
+    pub fn term(&self, token: &str) -> Option<TermId> {
+        self.dictionary().term(token)
+    }
+
+    /// Token of a term; empty for an unknown one.
+    pub fn token(&self, term: TermId) -> &str {
+        self.dictionary().token(term)
+    }
+
+    /// Documents with a term, deleted ones included.
+    pub fn doc_freq(&self, term: TermId) -> u32 {
+        self.record(term).map_or(0, |record| record.df)
+    }
+
+    /// Whether a document has a value, be it empty.
+    pub fn has_value(&self, doc: DocId) -> bool {
+        doc < self.footer.num_docs
+            && u64_at(&self.bytes, self.footer.presence as usize + doc as usize / 64 * 8) >> (doc % 64) & 1 == 1
+    }
+
+    /// Weight of a term in a document, as stored.
+    pub fn stored_weight(&self, term: TermId, doc: DocId) -> Option<f32> {
+        if doc >= self.footer.num_docs {
+            return None;
+        }
+        let postings = self.postings(term);
+        postings.find(doc).map(|position| postings.weight_at(position))
+    }
+
+    /// Reads one document's vector back: terms ascending, appended to `out`. Costs a look-up per
+    /// token of the dictionary (about a millisecond for 30,000); for many documents use
+    /// [`Self::for_each_doc`].
+    pub fn doc_tokens(&self, doc: DocId, out: &mut Vec<(TermId, f32)>) {
+        if !self.has_value(doc) {
+            return;
+        }
+        for term in 0..self.footer.term_count {
+            let postings = self.postings(term);
+            if let Some(position) = postings.find(doc) {
+                out.push((term, postings.weight_at(position)));
+            }
+        }
+    }
+
+    /// Reads all vectors back: `each(document, terms ascending)`, documents with a value ascending.
+    /// Transposes the postings a few thousand documents at a time.
+    pub fn for_each_doc(&self, mut each: impl FnMut(DocId, &[(TermId, f32)])) {
+        for start in (0..self.footer.num_docs).step_by(CHUNK as usize) {
+            self.for_each_doc_in(start..self.footer.num_docs.min(start + CHUNK), &mut each);
+        }
+    }
+
+    /// [`Self::for_each_doc`] for a range of documents, whose postings are held in memory.
+    pub fn for_each_doc_in(&self, docs: Range<DocId>, each: &mut impl FnMut(DocId, &[(TermId, f32)])) {
+        let end = docs.end.min(self.footer.num_docs);
+        if docs.start >= end {
+            return;
+        }
+        let mut lists: Vec<Vec<(TermId, f32)>> = vec![Vec::new(); (end - docs.start) as usize];
+        for term in 0..self.footer.term_count {
+            let postings = self.postings(term);
+            postings.for_range(docs.start, end, |doc, position| {
+                if let Some(list) = lists.get_mut((doc - docs.start) as usize) {
+                    list.push((term, postings.weight_at(position)));
+                }
+            });
+        }
+        for (doc, list) in (docs.start..end).zip(&lists) {
+            if self.has_value(doc) {
+                each(doc, list);
+            }
+        }
+    }
+
+    /// Documents that match a query, ascending, with their scores.
+    pub fn cursor(&self, query: &[(TermId, f32)]) -> SparseCursor<B> {
+        SparseCursor::new(self.clone(), query)
+    }
+}
+
+/// Documents transposed at once: their lists stay in a few megabytes.
+const CHUNK: u32 = 4096;

@@ -1,0 +1,390 @@
+//! The postings of one term, in every layout.
+//!
+//! Record of a term: `blob u64` (position in the file), `df u32`, and in V2 `escapes u32`,
+//! `max u16` (highest weight, half bits), `kind u8`, 5 zero bytes. V1 ends with 4 zero bytes.
+//!
+//! Blob of a term with `n = df` postings and `e` escapes:
+//!
+//! ```text
+//! V1 plain    (document u32, weight f32)[n]
+//! V2 rare     documents u32[n], weights u16[n] (half bits)
+//! V2 sparse   windows u32[windows + 1], ids u16[n], impacts u8[n], residuals u8[n], escapes
+//! V2 dense    bitmap u64[blocks * 8], ranks u32[blocks + 1], impacts u8[n], residuals u8[n], escapes
+//! escapes     positions u32[e], weights u16[e] (half bits)
+//! ```
+//!
+//! `windows[i]` is the number of postings before window `i`, an id is the document's distance
+//! from its window's start, `ranks[i]` the number of postings before block `i` of 512 documents.
+//! A term in at least 1/32 of the documents (and 64) is dense: such terms hold 95% of the postings
+//! that questions touch, and expanding a bitmap beats scattering. One with no more postings than
+//! windows is rare, so that a directory never outweighs its postings.
+
+use sparrow_types::DocId;
+
+use crate::bytes::{partition_point, slice, u16_at, u32_at, u64_at};
+use crate::frame::{Footer, Format, HEADER_BYTES};
+use crate::kernels;
+use crate::quantize::{ESCAPE, Scale, half_value};
+
+/// Layout of a term's postings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Plain,
+    Rare,
+    Sparse,
+    Dense,
+}
+
+/// Which layout V2 gives a term with `df` postings.
+pub(crate) fn kind_for(df: u32, num_docs: u32, window: u32) -> Kind {
+    if df <= num_docs.div_ceil(window) {
+        Kind::Rare
+    } else if df >= 64 && u64::from(df) * 32 >= u64::from(num_docs) {
+        Kind::Dense
+    } else {
+        Kind::Sparse
+    }
+}
+
+/// A term's entry in the `records` section.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Record {
+    pub(crate) blob: u64,
+    pub(crate) df: u32,
+    pub(crate) escapes: u32,
+    pub(crate) max: u16,
+    pub(crate) kind: Kind,
+}
+
+impl Record {
+    pub(crate) fn encode(&self, format: Format, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.blob.to_le_bytes());
+        out.extend_from_slice(&self.df.to_le_bytes());
+        out.extend_from_slice(&self.escapes.to_le_bytes());
+        if format == Format::V2 {
+            out.extend_from_slice(&self.max.to_le_bytes());
+            out.push(self.kind as u8);
+            out.extend_from_slice(&[0; 5]);
+        }
+    }
+
+    /// Reads a record; `None` when its kind is unknown.
+    pub(crate) fn decode(bytes: &[u8], format: Format) -> Option<Self> {
+        let (blob, df, escapes) = (u64_at(bytes, 0), u32_at(bytes, 8), u32_at(bytes, 12));
+        if format == Format::V1 {
+            return Some(Self { blob, df, escapes, max: 0, kind: Kind::Plain });
+        }
+        let kind = match bytes.get(18)? {
+            1 => Kind::Rare,
+            2 => Kind::Sparse,
+            3 => Kind::Dense,
+            _ => return None,
+        };
+        Some(Self { blob, df, escapes, max: u16_at(bytes, 16), kind })
+    }
+
+    /// Bytes of the directory in front of the postings of this kind.
+    fn directory_bytes(kind: Kind, num_docs: u32, window: u32) -> u64 {
+        match kind {
+            Kind::Plain | Kind::Rare => 0,
+            Kind::Sparse => (u64::from(num_docs.div_ceil(window)) + 1) * 4,
+            Kind::Dense => {
+                let blocks = u64::from(num_docs.div_ceil(512));
+                blocks * 64 + (blocks + 1) * 4
+            }
+        }
+    }
+
+    pub(crate) fn blob_bytes(&self, num_docs: u32, window: u32) -> u64 {
+        let (df, escapes) = (u64::from(self.df), u64::from(self.escapes));
+        let directory = Self::directory_bytes(self.kind, num_docs, window);
+        directory
+            + match self.kind {
+                Kind::Plain => df * 8,
+                Kind::Rare => df * 6,
+                Kind::Sparse => df * 4 + escapes * 6,
+                Kind::Dense => df * 2 + escapes * 6,
+            }
+    }
+
+    /// Whether the record fits the file.
+    pub(crate) fn is_valid(&self, footer: &Footer) -> bool {
+        let max_ok = match self.kind {
+            Kind::Plain => true,
+            _ => (1..=0x7BFF).contains(&self.max),
+        };
+        max_ok
+            && self.df >= 1
+            && self.df <= footer.num_docs
+            && self.escapes <= self.df
+            && self.blob >= HEADER_BYTES as u64
+            && self
+                .blob
+                .checked_add(self.blob_bytes(footer.num_docs, footer.window))
+                .is_some_and(|end| end <= footer.postings_end)
+    }
+}
+
+/// Borrowed postings of one term. Positions count from 0 to `df`, ascending by document.
+#[derive(Clone, Copy)]
+pub(crate) struct Postings<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) df: u32,
+    pub(crate) scale: Scale,
+    pub(crate) window: u32,
+    /// Plain: the pairs. Rare, sparse: documents or ids. Dense: the bitmap.
+    pub(crate) docs: &'a [u8],
+    /// Sparse: windows. Dense: ranks.
+    pub(crate) directory: &'a [u8],
+    pub(crate) impacts: &'a [u8],
+    /// Place of `impacts` in the file: kernels read past their end.
+    pub(crate) impacts_at: usize,
+    /// Rare: weights as half bits.
+    pub(crate) residuals: &'a [u8],
+    escape_positions: &'a [u8],
+    escape_weights: &'a [u8],
+}
+
+impl<'a> Postings<'a> {
+    /// View of a validated record's blob.
+    pub(crate) fn new(bytes: &'a [u8], footer: &Footer, record: &Record) -> Self {
+        let (df, escapes) = (record.df as usize, record.escapes as usize);
+        let mut at = record.blob as usize;
+        let mut take = |len: usize| {
+            let part = slice(bytes, at, len);
+            at += len;
+            part
+        };
+        let (directory, docs, impacts, residuals);
+        let before = match record.kind {
+            Kind::Sparse => u64::from(record.df) * 2,
+            _ => 0,
+        };
+        let impacts_at =
+            record.blob + Record::directory_bytes(record.kind, footer.num_docs, footer.window) + before;
+        match record.kind {
+            Kind::Plain => {
+                (directory, docs, impacts, residuals) = (&[][..], take(df * 8), &[][..], &[][..]);
+            }
+            Kind::Rare => {
+                docs = take(df * 4);
+                (directory, impacts, residuals) = (&[][..], &[][..], take(df * 2));
+            }
+            Kind::Sparse => {
+                directory = take((footer.num_docs.div_ceil(footer.window) as usize + 1) * 4);
+                docs = take(df * 2);
+                impacts = take(df);
+                residuals = take(df);
+            }
+            Kind::Dense => {
+                let blocks = footer.num_docs.div_ceil(512) as usize;
+                docs = take(blocks * 64);
+                directory = take((blocks + 1) * 4);
+                impacts = take(df);
+                residuals = take(df);
+            }
+        }
+        let escape_positions = take(escapes * 4);
+        let escape_weights = take(escapes * 2);
+        Self {
+            kind: record.kind,
+            df: record.df,
+            scale: Scale::new(record.max.max(1)),
+            window: footer.window,
+            docs,
+            directory,
+            impacts,
+            impacts_at: impacts_at as usize,
+            residuals,
+            escape_positions,
+            escape_weights,
+        }
+    }
+
+    /// Weight of the posting at a position.
+    #[inline]
+    pub(crate) fn weight_at(&self, position: usize) -> f32 {
+        match self.kind {
+            Kind::Plain => f32::from_bits(u32_at(self.docs, position * 8 + 4)),
+            Kind::Rare => half_value(u16_at(self.residuals, position * 2)),
+            Kind::Sparse | Kind::Dense => {
+                let residual = self.residuals.get(position).copied().unwrap_or(ESCAPE);
+                if residual == ESCAPE {
+                    return self.escaped_weight(position);
+                }
+                self.scale.restore(self.impacts.get(position).copied().unwrap_or(1), residual)
+            }
+        }
+    }
+
+    fn escaped_weight(&self, position: usize) -> f32 {
+        let count = self.escape_weights.len() / 2;
+        let at = partition_point(count, |i| (u32_at(self.escape_positions, i * 4) as usize) < position);
+        half_value(u16_at(self.escape_weights, at * 2))
+    }
+
+    /// 8-bit impact of a posting (rare postings compute it).
+    #[inline]
+    pub(crate) fn impact_at(&self, position: usize) -> u8 {
+        match self.kind {
+            Kind::Plain => 255,
+            Kind::Rare => self.scale.impact(u16_at(self.residuals, position * 2)),
+            Kind::Sparse | Kind::Dense => self.impacts.get(position).copied().unwrap_or(1),
+        }
+    }
+
+    /// Positions of a sparse term in one window.
+    #[inline]
+    pub(crate) fn window_range(&self, window: usize) -> std::ops::Range<usize> {
+        let end = (u32_at(self.directory, window * 4 + 4) as usize).min(self.df as usize);
+        let start = (u32_at(self.directory, window * 4) as usize).min(end);
+        start..end
+    }
+
+    #[inline]
+    pub(crate) fn id_at(&self, position: usize) -> u16 {
+        u16_at(self.docs, position * 2)
+    }
+
+    #[inline]
+    pub(crate) fn rare_doc_at(&self, position: usize) -> u32 {
+        u32_at(self.docs, position * 4)
+    }
+
+    /// Position of a document's posting.
+    #[inline]
+    pub(crate) fn find(&self, doc: DocId) -> Option<usize> {
+        match self.kind {
+            Kind::Dense => {
+                let (word, bit) = (doc as usize / 64, doc % 64);
+                let bits = u64_at(self.docs, word * 8);
+                if bits >> bit & 1 == 0 {
+                    return None;
+                }
+                Some(self.dense_rank(doc))
+            }
+            _ => {
+                let at = self.lower_bound(doc);
+                (at < self.df as usize && self.doc_at(at) == doc).then_some(at)
+            }
+        }
+    }
+
+    /// Postings of a dense term before a document.
+    #[inline]
+    pub(crate) fn dense_rank(&self, doc: DocId) -> usize {
+        let block = doc as usize / 512;
+        let before = match self.docs.get(block * 64..).and_then(<[u8]>::first_chunk) {
+            Some(block) => kernels::chosen().rank(block, doc % 512),
+            None => 0,
+        };
+        u32_at(self.directory, block * 4) as usize + before as usize
+    }
+
+    /// Document at a position of a list layout. Sparse terms need their window, found by search:
+    /// only used after [`Self::lower_bound`].
+    fn doc_at(&self, position: usize) -> DocId {
+        match self.kind {
+            Kind::Plain => u32_at(self.docs, position * 8),
+            Kind::Rare => self.rare_doc_at(position),
+            Kind::Sparse | Kind::Dense => {
+                let windows = self.directory.len() / 4;
+                let window =
+                    partition_point(windows, |i| u32_at(self.directory, i * 4) as usize <= position).saturating_sub(1);
+                (window as u32).saturating_mul(self.window).saturating_add(u32::from(self.id_at(position)))
+            }
+        }
+    }
+
+    /// First position whose document is at or after `doc`.
+    pub(crate) fn lower_bound(&self, doc: DocId) -> usize {
+        match self.kind {
+            Kind::Plain => partition_point(self.df as usize, |i| u32_at(self.docs, i * 8) < doc),
+            Kind::Rare => partition_point(self.df as usize, |i| self.rare_doc_at(i) < doc),
+            Kind::Sparse => {
+                let range = self.window_range((doc / self.window) as usize);
+                if range.is_empty() && (doc / self.window) as usize + 1 >= self.directory.len() / 4 {
+                    return self.df as usize;
+                }
+                let id = (doc % self.window) as u16;
+                range.start + partition_point(range.len(), |i| self.id_at(range.start + i) < id)
+            }
+            Kind::Dense => {
+                if doc as usize / 8 >= self.docs.len() {
+                    return self.df as usize;
+                }
+                self.dense_rank(doc)
+            }
+        }
+    }
+
+    /// Calls `each(document, position)` for the postings in `start..end`, ascending.
+    #[inline]
+    pub(crate) fn for_range(&self, start: DocId, end: DocId, mut each: impl FnMut(DocId, usize)) {
+        if start >= end {
+            return;
+        }
+        match self.kind {
+            Kind::Plain | Kind::Rare => {
+                for position in self.lower_bound(start)..self.df as usize {
+                    let doc = self.doc_at(position);
+                    if doc >= end {
+                        return;
+                    }
+                    each(doc, position);
+                }
+            }
+            Kind::Sparse => {
+                let last = self.directory.len() / 4;
+                for window in (start / self.window) as usize..(end.div_ceil(self.window) as usize).min(last) {
+                    let base = window as u32 * self.window;
+                    let range = self.window_range(window);
+                    let first = if base < start { self.lower_bound(start) } else { range.start };
+                    for position in first..range.end {
+                        let doc = base.saturating_add(u32::from(self.id_at(position)));
+                        if doc >= end {
+                            return;
+                        }
+                        each(doc, position);
+                    }
+                }
+            }
+            Kind::Dense => {
+                let first = start as usize / 64;
+                let mut position = self.lower_bound(start);
+                for word in first..(end as usize).div_ceil(64).min(self.docs.len() / 8) {
+                    let mut bits = u64_at(self.docs, word * 8);
+                    if word == first {
+                        bits &= u64::MAX << (start % 64);
+                    }
+                    while bits != 0 {
+                        let doc = word as u32 * 64 + bits.trailing_zeros();
+                        if doc >= end {
+                            return;
+                        }
+                        each(doc, position);
+                        position += 1;
+                        bits &= bits - 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sets bit `document - start` of `bits` for the postings in `start..end`; `start` is a
+    /// multiple of 64.
+    pub(crate) fn mark_range(&self, start: DocId, end: DocId, bits: &mut [u64]) {
+        if self.kind == Kind::Dense {
+            let first = start as usize / 64;
+            for (i, word) in bits.iter_mut().enumerate().take((end as usize).div_ceil(64) - first) {
+                *word |= u64_at(self.docs, (first + i) * 8);
+            }
+            return;
+        }
+        self.for_range(start, end, |doc, _| {
+            if let Some(word) = bits.get_mut((doc - start) as usize / 64) {
+                *word |= 1 << ((doc - start) % 64);
+            }
+        });
+    }
+}

@@ -1,0 +1,113 @@
+//! The best documents of a segment for a sparse query.
+//!
+//! [`PostingsReader::top_k`] is rank-safe: it returns the documents, the order and the score bits
+//! of [`PostingsReader::top_k_exhaustive`], which scores every matching document.
+
+mod collect;
+mod exhaustive;
+mod listed;
+mod pruned;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use sparrow_types::{DocId, TermId};
+
+use crate::frame::Format;
+use crate::reader::PostingsReader;
+
+/// Score that a document must reach, shared by the segments of one search: the k-th best score
+/// found so far, or a lower bound of it.
+#[derive(Debug, Default)]
+pub struct SharedThreshold(AtomicU32);
+
+impl SharedThreshold {
+    /// Starts at 0: nothing is known yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Current threshold. Documents below it cannot be among the best; equal ones can.
+    pub fn get(&self) -> f32 {
+        f32::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Raises the threshold; lower values, negative ones and NaN change nothing.
+    pub fn raise(&self, score: f32) {
+        // Bits of positive floats are ordered as the floats.
+        if score > 0.0 {
+            self.0.fetch_max(score.to_bits(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// What to find.
+#[derive(Clone, Copy)]
+pub struct TopKRequest<'a> {
+    /// Terms and weights. Scores are summed in this order; a term may be repeated.
+    pub query: &'a [(TermId, f32)],
+    /// How many documents at most.
+    pub k: usize,
+    /// Documents below this score are neither returned nor counted.
+    pub min_score: Option<f32>,
+    /// Of the whole search; raised to the k-th score of this segment at the end.
+    pub threshold: &'a SharedThreshold,
+    /// Bit per document, 1 = visible; missing words are 0. `None`: all are.
+    pub live: Option<&'a [u64]>,
+    /// Bit per document, 1 = wanted; missing words are 0. `None`: all are.
+    pub filter: Option<&'a [u64]>,
+    /// Count matching documents exactly up to here; 0 = do not count.
+    pub count_limit: u64,
+    /// Order of equal scores, lower first.
+    pub tie: &'a dyn Fn(DocId) -> u64,
+    /// Stops early when set; the result is then incomplete and of no use.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TopK {
+    /// Highest score first, equal scores by tie key. Documents that other segments' results
+    /// exclude (below [`TopKRequest::threshold`]) may be missing.
+    pub hits: Vec<(DocId, f32)>,
+    /// Matching documents: exact up to the limit, from there on at least the limit.
+    pub matched: u64,
+}
+
+impl TopKRequest<'_> {
+    pub(crate) fn allowed_word(&self, word: usize) -> u64 {
+        let of = |bits: Option<&[u64]>| bits.map_or(u64::MAX, |bits| bits.get(word).copied().unwrap_or(0));
+        of(self.live) & of(self.filter)
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
+
+    /// The lowest score still wanted, by threshold and minimum; may be 0 or negative.
+    pub(crate) fn floor(&self) -> f32 {
+        let threshold = self.threshold.get();
+        let threshold = if threshold > 0.0 { threshold } else { f32::NEG_INFINITY };
+        threshold.max(self.min_score.unwrap_or(f32::NEG_INFINITY))
+    }
+}
+
+impl<B> PostingsReader<B>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    /// The best documents, found with pruning where the format allows.
+    pub fn top_k(&self, request: &TopKRequest<'_>) -> TopK {
+        match self.format() {
+            Format::V1 => exhaustive::top_k(self, request),
+            Format::V2 => pruned::top_k(self, request),
+        }
+    }
+
+    /// The best documents, found by scoring every matching one: the reference for [`Self::top_k`].
+    pub fn top_k_exhaustive(&self, request: &TopKRequest<'_>) -> TopK {
+        exhaustive::top_k(self, request)
+    }
+}

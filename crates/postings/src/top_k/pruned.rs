@@ -1,0 +1,447 @@
+//! The rank-safe search of format 2.
+//!
+//! Works window by window with 16-bit estimates. A query weight `x` of a term with the highest
+//! weight `m` becomes a factor, so that a posting with impact `i` adds `i * factor >> 8` units to its
+//! document's sum; the units are chosen so that no document's sum can exceed 16 bits. With `s`
+//! units per score, and the errors of rounding impact, factor and product added up over the query
+//! in [`Errors`], a document's estimate `e` and its score `S` satisfy
+//!
+//! ```text
+//! s * S - above  <=  e  <=  s * S + below
+//! ```
+//!
+//! So a document whose score reaches `t` has an estimate of at least `s * t - above`, and when k
+//! documents have an estimate of at least `e`, a document below `e - below - above` scores less than
+//! all of them. What remains is scored exactly, in query order. As long as those bounds are not
+//! positive they exclude nothing, and every document that shares a term is a candidate, whatever its
+//! estimate was rounded to.
+//!
+//! Dense terms with the lowest bounds, in sum at most [`DEFERRED_SHARE`] of what is needed, are not
+//! added up but looked up for the documents that the others leave.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Deref;
+
+use sparrow_types::DocId;
+
+use super::collect::Collector;
+use super::{TopK, TopKRequest, exhaustive, listed};
+use crate::bytes::u32_at;
+use crate::kernels::{self, DenseTerm, GROUP, lane};
+use crate::reader::PostingsReader;
+use crate::term::{Kind, Postings};
+
+/// Highest sum of the bounds of deferred terms, as a share of the estimate needed. Between 0.15
+/// and 0.25 was best; above 0.35 look-ups cost more than they save.
+const DEFERRED_SHARE: f64 = 0.2;
+/// More query terms than this make the errors as large as the estimates.
+const MAX_TERMS: usize = 4096;
+
+/// A query term that the segment has.
+pub(super) struct Clause<'a> {
+    pub(super) postings: Postings<'a>,
+    pub(super) weight: f32,
+    factor: u16,
+    /// Highest contribution to an estimate.
+    bound: u32,
+    /// Next posting of a rare term.
+    next: usize,
+}
+
+/// How far estimates and scores can lie apart, in units.
+struct Errors {
+    units: f64,
+    above: f64,
+    below: f64,
+}
+
+/// Accumulators of a window. As long as 16 bits can count, so that no id, be it damaged, is out of
+/// bounds; only the window's part is used.
+#[repr(align(64))]
+struct Sums([u16; 1 << 16]);
+
+struct Scratch {
+    sums: Box<Sums>,
+    allowed: Vec<u64>,
+    matches: Vec<u64>,
+}
+
+thread_local! {
+    /// Kept between searches: clearing 128 KB costs as much as a small search.
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+pub(super) fn top_k<B>(reader: &PostingsReader<B>, request: &TopKRequest<'_>) -> TopK
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    if request.k == 0 && request.count_limit == 0 {
+        return TopK::default();
+    }
+    let Some((clauses, errors)) = prepare(reader, request) else {
+        return exhaustive::top_k(reader, request);
+    };
+    if clauses.is_empty() {
+        return TopK::default();
+    }
+    if listed::is_cheaper(reader.num_docs(), request, &clauses) {
+        return listed::top_k(reader.num_docs(), request, &clauses);
+    }
+    let mut scratch = SCRATCH.take().unwrap_or_else(|| {
+        Box::new(Scratch { sums: Box::new(Sums([0; 1 << 16])), allowed: Vec::new(), matches: Vec::new() })
+    });
+    let result = Search::new(reader, request, clauses, errors).run(&mut scratch);
+    SCRATCH.set(Some(scratch));
+    result
+}
+
+/// The clauses in query order, or `None` when estimates cannot be bounded.
+fn prepare<'a, B>(reader: &'a PostingsReader<B>, request: &TopKRequest<'_>) -> Option<(Vec<Clause<'a>>, Errors)>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let query = request.query;
+    if query.len() > MAX_TERMS || query.iter().any(|(_, weight)| !weight.is_finite() || *weight <= 0.0) {
+        return None;
+    }
+    let mut clauses: Vec<Clause<'a>> = query
+        .iter()
+        .map(|(term, weight)| (reader.postings(*term), *weight))
+        .filter(|(postings, _)| postings.df > 0)
+        .map(|(postings, weight)| Clause { postings, weight, factor: 0, bound: 0, next: 0 })
+        .collect();
+    let terms = clauses.len() as f64;
+    let highest: f64 =
+        clauses.iter().map(|clause| f64::from(clause.weight) * f64::from(clause.postings.scale.max)).sum();
+    // Outside, f32 scores overflow, or lose the precision that the error bounds count on.
+    if !clauses.is_empty() && !(1e-30..1e37).contains(&highest) {
+        return None;
+    }
+    let units = (65_000.0 - 3.0 * terms) / highest;
+    // Beyond the sums: one unit for rounding here, and what summing in f32 loses.
+    let slack = 1.0 + 0.01 * terms;
+    let mut errors = Errors { units, above: slack, below: slack };
+    for clause in &mut clauses {
+        let step = f64::from(clause.weight) * f64::from(clause.postings.scale.step) * units;
+        // At least 1, so that a scattered posting never adds 0.
+        let factor = (step * 256.0).round().clamp(1.0, 65_535.0) as u32;
+        clause.factor = factor as u16;
+        clause.bound = (255 * factor) >> 8;
+        errors.above += step * 0.501 + 1.5;
+        errors.below += step * 1.001 + 1.5;
+    }
+    Some((clauses, errors))
+}
+
+struct Search<'a, 'r, B> {
+    reader: &'a PostingsReader<B>,
+    request: &'a TopKRequest<'r>,
+    /// In query order, for exact scores.
+    clauses: Vec<Clause<'a>>,
+    /// Dense clauses by bound, highest first; then the others.
+    dense: Vec<usize>,
+    others: Vec<usize>,
+    errors: Errors,
+    /// The k highest estimates.
+    highest: BinaryHeap<Reverse<u16>>,
+    candidates: Vec<(u16, DocId)>,
+    /// Lowest estimate wanted; not positive: any.
+    need: i64,
+    matched: u64,
+}
+
+impl<'a, 'r, B> Search<'a, 'r, B>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    fn new(
+        reader: &'a PostingsReader<B>,
+        request: &'a TopKRequest<'r>,
+        clauses: Vec<Clause<'a>>,
+        errors: Errors,
+    ) -> Self {
+        let (mut dense, others): (Vec<usize>, Vec<usize>) =
+            (0..clauses.len()).partition(|i| clauses[*i].postings.kind == Kind::Dense);
+        dense.sort_by_key(|i| Reverse(clauses[*i].bound));
+        Self {
+            reader,
+            request,
+            clauses,
+            dense,
+            others,
+            errors,
+            highest: BinaryHeap::new(),
+            candidates: Vec::new(),
+            need: 0,
+            matched: 0,
+        }
+    }
+
+    fn run(mut self, scratch: &mut Scratch) -> TopK {
+        let window = self.reader.window() as usize;
+        let words = (self.reader.num_docs() as usize).div_ceil(64);
+        for start in (0..words).step_by(window / 64) {
+            if self.request.is_cancelled() {
+                return TopK::default();
+            }
+            let counting = self.matched < self.request.count_limit;
+            if self.request.k == 0 && !counting {
+                break;
+            }
+            self.window(start, (window / 64).min(words - start), counting, scratch);
+        }
+        self.finish()
+    }
+
+    fn window(&mut self, start: usize, groups: usize, counting: bool, scratch: &mut Scratch) {
+        let Scratch { sums, allowed, matches } = scratch;
+        if !self.fill_allowed(start, groups, allowed) {
+            return;
+        }
+        matches.clear();
+        matches.resize(groups, 0);
+        self.raise_need(self.request.floor());
+        let min_score = self.request.min_score.filter(|minimum| *minimum > 0.0);
+        let judging = counting && min_score.is_some();
+        let (kept, deferred) = if judging { (self.dense.len(), 0) } else { self.split() };
+        sums.0[..groups * GROUP].fill(0);
+        self.scatter(start, sums);
+        let sums = &mut sums.0[..groups * GROUP];
+        let floor = match min_score {
+            Some(minimum) if judging => self.estimate_of(minimum),
+            _ => self.need - i64::from(deferred),
+        };
+        // All that share a term: to count them, or because no bound excludes any.
+        let any = floor <= 0 && (self.request.k > 0 || judging);
+        if any || (counting && !judging) {
+            self.mark_matches(start, sums, matches);
+            matches.iter_mut().zip(allowed.iter()).for_each(|(matches, allowed)| *matches &= allowed);
+            if counting && !judging {
+                self.matched += matches.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+            }
+        }
+        if self.request.k == 0 && !judging {
+            return;
+        }
+        self.add_dense(start, kept, sums);
+        if !any {
+            kernels::chosen().at_least(sums, floor.min(65_535) as u16, matches);
+            matches.iter_mut().zip(allowed.iter()).for_each(|(matches, allowed)| *matches &= allowed);
+        }
+        match min_score {
+            Some(minimum) if judging => self.judge(start, sums, matches, minimum),
+            _ => self.collect(start, sums, matches, kept, deferred),
+        }
+        self.share();
+        if self.candidates.len() > self.request.k.saturating_mul(4).saturating_add(1 << 16) {
+            let need = self.need;
+            self.candidates.retain(|(estimate, _)| i64::from(*estimate) >= need);
+        }
+    }
+
+    /// Live and wanted documents of a window; whether there are any.
+    fn fill_allowed(&self, start: usize, groups: usize, allowed: &mut Vec<u64>) -> bool {
+        allowed.clear();
+        if self.request.live.is_none() && self.request.filter.is_none() {
+            allowed.resize(groups, u64::MAX);
+        } else {
+            allowed.extend((start..start + groups).map(|word| self.request.allowed_word(word)));
+        }
+        let docs = self.reader.num_docs() as usize;
+        if docs < (start + groups) * 64
+            && let Some(last) = allowed.last_mut()
+        {
+            *last &= u64::MAX >> (64 - docs % 64);
+        }
+        allowed.iter().any(|word| *word != 0)
+    }
+
+    /// Lowest estimate of a document with this score.
+    fn estimate_of(&self, score: f32) -> i64 {
+        (f64::from(score) * self.errors.units - self.errors.above).floor() as i64
+    }
+
+    fn raise_need(&mut self, score: f32) {
+        if score > 0.0 {
+            self.need = self.need.max(self.estimate_of(score));
+        }
+    }
+
+    /// How many dense terms to add up, and the sum of the bounds of the rest.
+    fn split(&self) -> (usize, u32) {
+        let limit = DEFERRED_SHARE * self.need as f64;
+        let (mut kept, mut deferred) = (self.dense.len(), 0);
+        while kept > 0 && f64::from(deferred + self.clauses[self.dense[kept - 1]].bound) <= limit {
+            kept -= 1;
+            deferred += self.clauses[self.dense[kept]].bound;
+        }
+        (kept, deferred)
+    }
+
+    fn scatter(&mut self, start: usize, sums: &mut Sums) {
+        let window = self.reader.window();
+        let first = start as u32 * 64;
+        for i in &self.others {
+            let clause = &mut self.clauses[*i];
+            let postings = &clause.postings;
+            let factor = u32::from(clause.factor);
+            // Rounded up, so that a posting always leaves a trace.
+            let add = |sum: &mut u16, impact: u8| {
+                *sum = sum.wrapping_add(((u32::from(impact) * factor + 255) >> 8) as u16);
+            };
+            if postings.kind == Kind::Sparse {
+                let range = postings.window_range((first / window) as usize);
+                let ids = postings.docs.get(range.start * 2..range.end * 2).unwrap_or(&[]);
+                let impacts = postings.impacts.get(range).unwrap_or(&[]);
+                for (id, impact) in ids.as_chunks::<2>().0.iter().zip(impacts) {
+                    add(&mut sums.0[usize::from(lane(u16::from_le_bytes(*id)))], *impact);
+                }
+            } else {
+                while clause.next < postings.df as usize {
+                    let doc = postings.rare_doc_at(clause.next);
+                    if doc >= first.saturating_add(window) {
+                        break;
+                    }
+                    if doc >= first {
+                        add(&mut sums.0[usize::from(lane((doc - first) as u16))], postings.impact_at(clause.next));
+                    }
+                    clause.next += 1;
+                }
+            }
+        }
+    }
+
+    /// Bit per document that shares a term: scattered sums, then the bitmaps.
+    fn mark_matches(&self, start: usize, sums: &[u16], matches: &mut [u64]) {
+        kernels::chosen().nonzero(sums, matches);
+        for i in &self.dense {
+            let bitmap = self.clauses[*i].postings.docs.get(start * 8..).unwrap_or(&[]);
+            for (word, bytes) in matches.iter_mut().zip(bitmap.as_chunks::<8>().0) {
+                *word |= u64::from_le_bytes(*bytes);
+            }
+        }
+    }
+
+    fn add_dense(&self, start: usize, kept: usize, sums: &mut [u16]) {
+        let groups = sums.len() / GROUP;
+        let terms: Vec<DenseTerm<'_>> = self.dense[..kept]
+            .iter()
+            .map(|i| {
+                let clause = &self.clauses[*i];
+                let postings = &clause.postings;
+                let rank = (u32_at(postings.directory, start / 8 * 4) as usize).min(postings.df as usize);
+                let impacts = self.reader.bytes().get(postings.impacts_at + rank..).unwrap_or(&[]);
+                let bitmap = postings.docs.get(start * 8..(start + groups) * 8).unwrap_or(&[]);
+                DenseTerm { bitmap, impacts, factor: clause.factor }
+            })
+            .collect();
+        kernels::chosen().add_dense(sums, &terms);
+    }
+
+    /// Takes the marked documents, with the deferred terms looked up, as candidates.
+    fn collect(&mut self, start: usize, sums: &[u16], matches: &[u64], kept: usize, deferred: u32) {
+        for (group, (word, sums)) in matches.iter().zip(sums.chunks_exact(GROUP)).enumerate() {
+            let mut bits = *word;
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                bits &= bits - 1;
+                let mut estimate = u32::from(sums[usize::from(lane(bit as u16))]);
+                if i64::from(estimate + deferred) < self.need {
+                    continue;
+                }
+                let doc = (start + group) as u32 * 64 + bit;
+                let mut rest = deferred;
+                for i in &self.dense[kept..] {
+                    let clause = &self.clauses[*i];
+                    rest -= clause.bound;
+                    if let Some(position) = clause.postings.find(doc) {
+                        let impact = u32::from(clause.postings.impact_at(position));
+                        estimate += impact * u32::from(clause.factor) >> 8;
+                    }
+                    if i64::from(estimate + rest) < self.need {
+                        break;
+                    }
+                }
+                if i64::from(estimate) >= self.need {
+                    self.push(estimate.min(65_535) as u16, doc);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, estimate: u16, doc: DocId) {
+        self.candidates.push((estimate, doc));
+        if self.highest.len() < self.request.k {
+            self.highest.push(Reverse(estimate));
+            if self.highest.len() < self.request.k {
+                return;
+            }
+        } else if let Some(mut lowest) = self.highest.peek_mut() {
+            if estimate <= lowest.0 {
+                return;
+            }
+            *lowest = Reverse(estimate);
+        }
+        if let Some(lowest) = self.highest.peek() {
+            let distance = (self.errors.above + self.errors.below).ceil() as i64;
+            self.need = self.need.max(i64::from(lowest.0) - distance);
+        }
+    }
+
+    /// Counts the marked documents that reach the minimum score, and takes candidates among them.
+    fn judge(&mut self, start: usize, sums: &[u16], matches: &[u64], minimum: f32) {
+        let sure = (f64::from(minimum) * self.errors.units + self.errors.below).ceil() as i64;
+        for (group, (word, sums)) in matches.iter().zip(sums.chunks_exact(GROUP)).enumerate() {
+            let mut bits = *word;
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                bits &= bits - 1;
+                let estimate = sums[usize::from(lane(bit as u16))];
+                let doc = (start + group) as u32 * 64 + bit;
+                if i64::from(estimate) >= sure || score(&self.clauses, doc).0 >= minimum {
+                    self.matched += 1;
+                }
+                if self.request.k > 0 && i64::from(estimate) >= self.need {
+                    self.push(estimate, doc);
+                }
+            }
+        }
+    }
+
+    /// Tells other segments what k documents of this one certainly reach.
+    fn share(&self) {
+        if self.request.k > 0
+            && self.highest.len() == self.request.k
+            && let Some(lowest) = self.highest.peek()
+        {
+            let certain = (f64::from(lowest.0) - self.errors.below) / self.errors.units;
+            // Converting to f32 may round up by one part in 2^24.
+            self.request.threshold.raise((certain * (1.0 - 1e-6)) as f32);
+        }
+    }
+
+    fn finish(mut self) -> TopK {
+        self.raise_need(self.request.floor());
+        let mut collector = Collector::new(self.request.k, self.request.floor());
+        for (estimate, doc) in &self.candidates {
+            if i64::from(*estimate) >= self.need {
+                collector.push(*doc, score(&self.clauses, *doc).0);
+            }
+        }
+        TopK { hits: collector.into_hits(self.request), matched: self.matched }
+    }
+}
+
+/// A document's score, summed in query order, and whether it shares a term.
+pub(super) fn score(clauses: &[Clause<'_>], doc: DocId) -> (f32, bool) {
+    let (mut score, mut found) = (0.0, false);
+    for clause in clauses {
+        if let Some(position) = clause.postings.find(doc) {
+            score += clause.weight * clause.postings.weight_at(position);
+            found = true;
+        }
+    }
+    (score, found)
+}

@@ -1,0 +1,183 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{Model, random_bits, random_query};
+
+#[derive(Debug, Clone)]
+struct Case {
+    seed: u64,
+    num_docs: usize,
+    vocabulary: usize,
+    k: usize,
+    count_limit: u64,
+    live: Option<f64>,
+    filter: Option<f64>,
+    /// Places in the ranking whose scores become minimum and threshold.
+    min_score: Option<usize>,
+    threshold: Option<usize>,
+}
+
+fn density() -> impl Strategy<Value = Option<f64>> {
+    prop_oneof![
+        3 => Just(None),
+        1 => prop_oneof![Just(0.0), Just(0.0005), Just(0.01), Just(0.1), Just(0.5), Just(1.0)].prop_map(Some),
+    ]
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let size = prop_oneof![6 => 1_usize..150, 3 => 150_usize..9000, 1 => 9_000_usize..40_000];
+    let k = prop_oneof![Just(0_usize), Just(1), Just(3), Just(10), Just(100), Just(10_000)];
+    let limit = prop_oneof![Just(0_u64), Just(1), Just(50), Just(10_000), Just(u64::MAX)];
+    let place = || proptest::option::weighted(0.3, 0_usize..200);
+    (any::<u64>(), size, 1_usize..60, k, limit, density(), density(), place(), place()).prop_map(
+        |(seed, num_docs, vocabulary, k, count_limit, live, filter, min_score, threshold)| Case {
+            seed,
+            num_docs,
+            vocabulary,
+            k,
+            count_limit,
+            live,
+            filter,
+            min_score,
+            threshold,
+        },
+    )
+}
+
+/// Ties are broken against document order, to see that the key decides.
+fn tie(doc: DocId) -> u64 {
+    u64::from(doc) ^ 0x2a
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    #[test]
+    fn pruned_equals_exhaustive(case in cases()) {
+        let model = Model::random(case.seed, case.num_docs, case.vocabulary);
+        let reader = model.reader(Format::V2);
+        let plain = model.reader(Format::V1);
+        let live = case.live.map(|density| random_bits(case.seed ^ 1, case.num_docs, density));
+        let filter = case.filter.map(|density| random_bits(case.seed ^ 2, case.num_docs, density));
+        for round in 0..6 {
+            let query = random_query(case.seed.wrapping_add(round), &reader);
+            let request = |threshold| TopKRequest {
+                query: &query,
+                k: case.k,
+                min_score: None,
+                threshold,
+                live: live.as_deref(),
+                filter: filter.as_deref(),
+                count_limit: case.count_limit,
+                tie: &tie,
+                cancel: None,
+            };
+            let ranking = reader
+                .top_k_exhaustive(&TopKRequest { k: usize::MAX, ..request(&SharedThreshold::new()) })
+                .hits;
+            let at = |place: Option<usize>| Some(ranking.get(place?)?.1);
+            let (first, second, third) = (SharedThreshold::new(), SharedThreshold::new(), SharedThreshold::new());
+            for threshold in [&first, &second, &third] {
+                threshold.raise(at(case.threshold).unwrap_or(0.0));
+            }
+            let finish = |mut found: TopK| {
+                found.matched = found.matched.min(case.count_limit);
+                found
+            };
+            let min_score = at(case.min_score);
+            let expected = finish(reader.top_k_exhaustive(&TopKRequest { min_score, ..request(&first) }));
+            let pruned = finish(reader.top_k(&TopKRequest { min_score, ..request(&second) }));
+            prop_assert_eq!(&pruned, &expected, "query {:?}", query);
+            prop_assert_eq!(second.get(), first.get());
+            // The other format gives the same bits: an upgrade changes no score.
+            let plain = finish(plain.top_k(&TopKRequest { min_score, ..request(&third) }));
+            prop_assert_eq!(&plain, &expected);
+            // The reference against the ranking it came from.
+            let wanted: Vec<_> = ranking
+                .iter()
+                .filter(|hit| min_score.is_none_or(|minimum| hit.1 >= minimum))
+                .filter(|hit| at(case.threshold).is_none_or(|threshold| hit.1 >= threshold))
+                .take(case.k)
+                .copied()
+                .collect();
+            prop_assert_eq!(expected.hits, wanted);
+        }
+    }
+
+    #[test]
+    fn segments_with_a_shared_threshold_equal_one_segment(
+        seed in any::<u64>(), cuts in proptest::collection::vec(1_usize..6000, 1..5), k in 1_usize..30,
+    ) {
+        let whole = Model::random(seed, cuts.iter().sum(), 30);
+        let reader = whole.reader(Format::V2);
+        let query = random_query(seed, &reader);
+        let request = |query, threshold, tie| TopKRequest {
+            query, k, min_score: None, threshold, live: None, filter: None, count_limit: 0, tie, cancel: None,
+        };
+        let expected =
+            reader.top_k_exhaustive(&request(&query, &SharedThreshold::new(), &|doc| u64::from(doc))).hits;
+        let threshold = SharedThreshold::new();
+        let mut found = Vec::new();
+        let mut base = 0;
+        for size in cuts {
+            let part = Model { docs: whole.docs[base..base + size].to_vec() }.reader(Format::V2);
+            let terms: Vec<_> =
+                query.iter().filter_map(|(term, weight)| Some((part.term(reader.token(*term))?, *weight))).collect();
+            let hits = part.top_k(&request(&terms, &threshold, &|doc| u64::from(doc))).hits;
+            found.extend(hits.into_iter().map(|(doc, score)| (doc + base as u32, score)));
+            base += size;
+        }
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.truncate(k);
+        prop_assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn weights_beyond_bounds_are_still_exact() {
+    let model = Model::random(5, 500, 20);
+    let reader = model.reader(Format::V2);
+    for query in [vec![(0, -1.0), (1, 2.0)], vec![(0, 0.0), (1, 1e-45)], vec![(0, 3e38), (1, 3e38)]] {
+        let request = |threshold| TopKRequest {
+            query: &query,
+            k: 20,
+            min_score: None,
+            threshold,
+            live: None,
+            filter: None,
+            count_limit: u64::MAX,
+            tie: &tie,
+            cancel: None,
+        };
+        let expected = reader.top_k_exhaustive(&request(&SharedThreshold::new()));
+        assert_eq!(reader.top_k(&request(&SharedThreshold::new())), expected);
+        assert!(!expected.hits.is_empty());
+    }
+}
+
+#[test]
+fn a_cancelled_search_stops() {
+    let reader = Model::random(6, 500, 20).reader(Format::V2);
+    let cancel = AtomicBool::new(true);
+    let found = reader.top_k(&TopKRequest {
+        query: &[(0, 1.0)],
+        k: 20,
+        min_score: None,
+        threshold: &SharedThreshold::new(),
+        live: None,
+        filter: None,
+        count_limit: u64::MAX,
+        tie: &tie,
+        cancel: Some(&cancel),
+    });
+    assert_eq!(found, TopK::default());
+}
+
+#[test]
+fn thresholds_only_rise() {
+    let threshold = SharedThreshold::new();
+    for (raised, expected) in [(1.0, 1.0), (0.5, 1.0), (-3.0, 1.0), (f32::NAN, 1.0), (2.5, 2.5)] {
+        threshold.raise(raised);
+        assert_eq!(threshold.get(), expected);
+    }
+}
