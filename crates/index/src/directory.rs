@@ -1,0 +1,341 @@
+//! A tantivy directory whose commits are cheap and whose flushes are durable.
+//!
+//! A commit of a tiny segment costs about twenty fsyncs in tantivy's own directory. Here nothing is
+//! synced at a commit: `meta.json` and `.managed.json` stay in memory, files are written but not synced,
+//! and deletions wait. [`LazyDirectory::make_durable`] is the only durable point. Until it returns, the
+//! directory on disk is exactly as openable as at the last one: its `meta.json` is the old one, and every
+//! file that one names is still there. The write-ahead log covers what lies between.
+//!
+//! Merges may run at any time, also during a flush: a flush takes one consistent picture (meta file,
+//! unsynced files, deletions) under a lock. A file is registered as unsynced when it is closed, so before
+//! any meta file names it; and a file a meta file names is never among the deletions taken with it.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use tantivy::Directory;
+use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
+use tantivy::directory::{
+    AntiCallToken, DirectoryLock, FileHandle, Lock, MmapDirectory, TerminatingWrite, WatchCallback,
+    WatchHandle, WritePtr,
+};
+
+/// tantivy's commit point.
+pub(crate) const META: &str = "meta.json";
+/// tantivy's list of files it may delete.
+pub(crate) const MANAGED: &str = ".managed.json";
+
+#[derive(Default)]
+struct State {
+    /// Newest content of the two meta files, once written in this process.
+    meta_files: HashMap<PathBuf, Vec<u8>>,
+    /// Counts writes of `meta.json`: commits and finished merges.
+    generation: u64,
+    unsynced: HashSet<PathBuf>,
+    deleted: HashSet<PathBuf>,
+    /// Files created anew under a name whose deletion a running flush may still hold.
+    recreated: HashSet<PathBuf>,
+    /// After a failed fsync the kernel may have dropped dirty pages and report success next time.
+    poisoned: bool,
+}
+
+struct Shared {
+    root: PathBuf,
+    state: Mutex<State>,
+    /// Held by a flush from start to end.
+    flush: Mutex<()>,
+    /// Held while files are physically removed, and while a new searcher opens its files.
+    removal: Mutex<()>,
+}
+
+/// See the module documentation. Clones share everything; [`LazyDirectory::successor`] makes an instance
+/// over the same state for a reopened index.
+#[derive(Clone)]
+pub(crate) struct LazyDirectory {
+    shared: Arc<Shared>,
+    inner: MmapDirectory,
+    /// A retired instance refuses to write: its index was reopened with a wider schema, and a merge
+    /// that still runs in it must not touch the shared state.
+    retired: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for LazyDirectory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LazyDirectory").field("root", &self.shared.root).finish()
+    }
+}
+
+impl LazyDirectory {
+    /// Opens the directory, which must exist, and removes what a crash left behind: files of segments
+    /// that the durable commit does not name.
+    pub fn open(root: &Path) -> tantivy::Result<Self> {
+        let inner = MmapDirectory::open(root)?;
+        sweep(root)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                root: root.to_path_buf(),
+                state: Mutex::default(),
+                flush: Mutex::default(),
+                removal: Mutex::default(),
+            }),
+            inner,
+            retired: Arc::default(),
+        })
+    }
+
+    /// Stops this instance from writing and gives a new one over the same state.
+    pub fn successor(&self) -> tantivy::Result<Self> {
+        // Under the state lock, so that no write is half done.
+        {
+            let _state = self.shared.state.lock();
+            self.retired.store(true, Ordering::SeqCst);
+        }
+        Ok(Self {
+            shared: self.shared.clone(),
+            inner: MmapDirectory::open(&self.shared.root)?,
+            retired: Arc::default(),
+        })
+    }
+
+    /// Counts the commits and finished merges of this process.
+    pub fn generation(&self) -> u64 {
+        self.shared.state.lock().generation
+    }
+
+    /// Keeps files from being removed while it lives.
+    pub fn hold_files(&self) -> MutexGuard<'_, ()> {
+        self.shared.removal.lock()
+    }
+
+    /// Whether an fsync failed.
+    pub fn is_poisoned(&self) -> bool {
+        self.shared.state.lock().poisoned
+    }
+
+    /// Newest `meta.json`.
+    pub fn read_meta(&self) -> Result<Vec<u8>, OpenReadError> {
+        self.atomic_read(Path::new(META))
+    }
+
+    /// Puts a new `meta.json` in place, in memory like any commit.
+    pub fn write_meta(&self, bytes: &[u8]) -> io::Result<()> {
+        self.atomic_write(Path::new(META), bytes)
+    }
+
+    /// Replaces `target` by `replacement`, a file of this directory. The content is synced first, as
+    /// `target` may belong to the durable commit.
+    pub fn replace(&self, replacement: &Path, target: &Path) -> io::Result<()> {
+        let root = &self.shared.root;
+        File::open(root.join(replacement))?.sync_data()?;
+        fs::rename(root.join(replacement), root.join(target))?;
+        self.shared.state.lock().unsynced.remove(replacement);
+        Ok(())
+    }
+
+    /// Makes the newest commit durable, then removes the files whose deletion waited for it.
+    ///
+    /// # Errors
+    /// Any I/O error poisons the directory: it can be read, but no later flush succeeds.
+    pub fn make_durable(&self) -> io::Result<()> {
+        let _flush = self.shared.flush.lock();
+        let (unsynced, deleted, meta_files) = {
+            let mut state = self.shared.state.lock();
+            if state.poisoned {
+                return Err(io::Error::other("poisoned by an earlier fsync failure"));
+            }
+            state.recreated.clear();
+            (
+                std::mem::take(&mut state.unsynced),
+                std::mem::take(&mut state.deleted),
+                state.meta_files.clone(),
+            )
+        };
+        if let Err(error) = self.sync(&unsynced, &deleted, &meta_files) {
+            self.shared.state.lock().poisoned = true;
+            return Err(error);
+        }
+        let _removal = self.shared.removal.lock();
+        let state = self.shared.state.lock();
+        for path in deleted.difference(&state.recreated) {
+            match fs::remove_file(self.shared.root.join(path)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(path = %path.display(), %error, "could not remove an old segment file");
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(
+        &self,
+        unsynced: &HashSet<PathBuf>,
+        deleted: &HashSet<PathBuf>,
+        meta_files: &HashMap<PathBuf, Vec<u8>>,
+    ) -> io::Result<()> {
+        for path in unsynced.difference(deleted) {
+            File::open(self.shared.root.join(path))?.sync_data()?;
+        }
+        self.inner.sync_directory()?;
+        // The list of managed files first: it may name too much, never too little.
+        for name in [MANAGED, META] {
+            if let Some(bytes) = meta_files.get(Path::new(name)) {
+                self.inner.atomic_write(Path::new(name), bytes)?;
+            }
+        }
+        self.inner.sync_directory()
+    }
+
+    fn refuse_if_retired(&self) -> io::Result<()> {
+        if self.retired.load(Ordering::SeqCst) {
+            return Err(io::Error::other("the index was reopened"));
+        }
+        Ok(())
+    }
+}
+
+/// Removes files named like segment files that the `meta.json` on disk does not name.
+fn sweep(root: &Path) -> io::Result<()> {
+    let meta = match fs::read(root.join(META)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    // A damaged meta file is reported when tantivy opens it; nothing may be removed then.
+    let Ok(meta) = serde_json::from_slice::<serde_json::Value>(&meta) else { return Ok(()) };
+    let Some(segments) = meta["segments"].as_array() else { return Ok(()) };
+    let mut live: HashMap<String, Option<u64>> = HashMap::new();
+    for segment in segments {
+        let Some(id) = segment["segment_id"].as_str() else { return Ok(()) };
+        live.insert(id.replace('-', ""), segment["deletes"]["opstamp"].as_u64());
+    }
+    for entry in fs::read_dir(root)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some((id, rest)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
+        if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            continue;
+        }
+        let keep = match live.get(id) {
+            None => false,
+            Some(opstamp) => match rest.strip_suffix(".del") {
+                Some(number) => opstamp.is_some_and(|opstamp| number == opstamp.to_string()),
+                None => !rest.ends_with(".new") && rest != "store.temp",
+            },
+        };
+        if !keep {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// A file being written; closing it registers it for the next flush.
+struct LazyFile {
+    file: File,
+    directory: LazyDirectory,
+    path: PathBuf,
+}
+
+impl Write for LazyFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl TerminatingWrite for LazyFile {
+    fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
+        let mut state = self.directory.shared.state.lock();
+        self.directory.refuse_if_retired()?;
+        state.unsynced.insert(std::mem::take(&mut self.path));
+        Ok(())
+    }
+}
+
+impl Directory for LazyDirectory {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        self.inner.get_file_handle(path)
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        let mut state = self.shared.state.lock();
+        self.refuse_if_retired().map_err(|error| DeleteError::IoError {
+            io_error: Arc::new(error),
+            filepath: path.to_path_buf(),
+        })?;
+        state.deleted.insert(path.to_path_buf());
+        Ok(())
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        {
+            let state = self.shared.state.lock();
+            if state.meta_files.contains_key(path) {
+                return Ok(true);
+            }
+            if state.deleted.contains(path) {
+                return Ok(false);
+            }
+        }
+        self.inner.exists(path)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        let wrap = |error| OpenWriteError::wrap_io_error(error, path.to_path_buf());
+        let full = self.shared.root.join(path);
+        let mut state = self.shared.state.lock();
+        self.refuse_if_retired().map_err(wrap)?;
+        // After a rollback tantivy gives the same operation stamps again, so a deletes file of the lost
+        // commit may be in the way. The durable commit never has that name: its stamp is smaller.
+        match fs::remove_file(&full) {
+            Ok(()) => {
+                state.deleted.remove(path);
+                state.unsynced.remove(path);
+                state.recreated.insert(path.to_path_buf());
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(wrap(error)),
+        }
+        let file = fs::OpenOptions::new().write(true).create_new(true).open(&full).map_err(wrap)?;
+        let file = LazyFile { file, directory: self.clone(), path: path.to_path_buf() };
+        Ok(BufWriter::new(Box::new(file)))
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        if let Some(bytes) = self.shared.state.lock().meta_files.get(path) {
+            return Ok(bytes.clone());
+        }
+        self.inner.atomic_read(path)
+    }
+
+    fn atomic_write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.shared.state.lock();
+        self.refuse_if_retired()?;
+        if path == Path::new(META) {
+            state.generation += 1;
+        }
+        state.meta_files.insert(path.to_path_buf(), bytes.to_vec());
+        Ok(())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
+        self.inner.acquire_lock(lock)
+    }
+
+    fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        self.inner.watch(callback)
+    }
+}

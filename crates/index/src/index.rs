@@ -1,0 +1,328 @@
+//! One index: writes, refresh, flush and snapshots.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use sparrow_postings::Format;
+use tantivy::{Index, IndexSettings};
+
+use crate::directory::{LazyDirectory, META};
+use crate::error::IndexError;
+use crate::mapping::{Mapping, ParsedDocument};
+use crate::plugins::Gauge;
+use crate::schema::IndexSchema;
+use crate::snapshot::Snapshot;
+use crate::widen;
+use crate::writer::{self, Payload, Writer};
+
+/// How an index uses the machine.
+#[derive(Debug, Clone)]
+pub struct IndexOptions {
+    /// Bytes buffered over all indexing threads before a segment is written. At least 15 MB a thread.
+    pub memory_budget: usize,
+    /// Indexing threads. Several index faster, and then document order inside segments varies.
+    pub indexing_threads: usize,
+    /// Layout of sparse postings in a **new** index; an opened one keeps its own.
+    pub sparse_format: Format,
+    /// Segments of more documents are not merged any further. A merge holds the postings of one sparse
+    /// field in memory.
+    pub max_docs_before_merge: usize,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        Self {
+            memory_budget: 48_000_000,
+            indexing_threads: 1,
+            sparse_format: Format::V2,
+            max_docs_before_merge: 250_000,
+        }
+    }
+}
+
+/// A document to write.
+#[derive(Debug, Clone)]
+pub struct WriteDocument {
+    pub id: String,
+    pub seq_no: u64,
+    pub version: u64,
+    pub parsed: ParsedDocument,
+    /// The JSON as it came; `parsed.stored_source` replaces it when the mapping filters `_source`.
+    pub source: Vec<u8>,
+    /// Whether a document with this `_id` may exist and has to go. A replayed write always says so.
+    pub replaces: bool,
+}
+
+/// Figures about an index, as of its newest commit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexStats {
+    pub docs: u64,
+    /// Documents deleted or replaced that no merge has removed yet.
+    pub deleted: u64,
+    pub segments: usize,
+    /// Size of all files in the index directory.
+    pub bytes: u64,
+    /// Bytes of them in sparse postings and dense vectors.
+    pub plugin_bytes: u64,
+}
+
+/// One tantivy index with our segment plugin.
+pub struct SparrowIndex {
+    dir: PathBuf,
+    format: Format,
+    writer: Mutex<Writer>,
+    snapshot: RwLock<Arc<Snapshot>>,
+}
+
+impl SparrowIndex {
+    /// Creates an index in `dir`, which is created and must hold no index. Durable when it returns.
+    ///
+    /// # Errors
+    /// When the directory holds an index already or cannot be written.
+    pub fn create(
+        dir: &Path,
+        mapping: &Mapping,
+        options: &IndexOptions,
+    ) -> Result<Self, IndexError> {
+        fs::create_dir_all(dir).map_err(IndexError::io(dir))?;
+        let directory = LazyDirectory::open(dir)?;
+        let schema = IndexSchema::for_mapping(mapping);
+        let settings =
+            IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
+        // The plugin must be known when the index is created, as its extension is recorded then.
+        let plugin = crate::plugins::SegmentParts {
+            format: options.sparse_format,
+            gauge: Arc::new(Gauge::default()),
+        };
+        if Index::exists(&directory).map_err(tantivy::TantivyError::from)? {
+            return Err(tantivy::TantivyError::IndexAlreadyExists.into());
+        }
+        Index::builder()
+            .schema(schema.schema.clone())
+            .settings(settings)
+            .register_plugin(Arc::new(plugin))
+            .open_or_create(directory.clone())?;
+        let index = Index::open(directory.clone())?;
+        let payload =
+            Payload { seq_no: None, sparse_format: writer::format_number(options.sparse_format) };
+        let mut writer = Writer::open(
+            index,
+            directory.clone(),
+            schema,
+            Arc::new(mapping.clone()),
+            payload,
+            options.sparse_format,
+            options.clone(),
+        )?;
+        writer.commit(true)?;
+        directory.make_durable().map_err(IndexError::io(dir))?;
+        Self::with_writer(dir, options.sparse_format, writer)
+    }
+
+    /// Opens the index in `dir` as of its last flush, and gives the last sequence number that covers:
+    /// writes after it have to be applied again, with `replaces` set.
+    ///
+    /// `mapping` may be wider than what the index was flushed with.
+    ///
+    /// # Errors
+    /// When the directory holds no index, a damaged one, or one of an unknown format.
+    pub fn open(
+        dir: &Path,
+        mapping: &Mapping,
+        options: &IndexOptions,
+    ) -> Result<(Self, Option<u64>), IndexError> {
+        let directory = LazyDirectory::open(dir)?;
+        let index = Index::open(directory.clone())?;
+        let payload = read_payload(dir, index.load_metas()?.payload.as_deref())?;
+        let format = payload.format().ok_or_else(|| IndexError::Corrupt {
+            path: dir.join(META),
+            reason: format!("unknown sparse format {}", payload.sparse_format),
+        })?;
+        let schema = IndexSchema::from_schema(index.schema()).ok_or_else(|| IndexError::Corrupt {
+            path: dir.join(META),
+            reason: "a reserved field is missing from the schema".to_owned(),
+        })?;
+        let mapping = Arc::new(mapping.clone());
+        let mut writer =
+            Writer::open(index, directory, schema, mapping.clone(), payload, format, options.clone())?;
+        widen::widen(&mut writer, mapping)?;
+        Ok((Self::with_writer(dir, format, writer)?, payload.seq_no))
+    }
+
+    fn with_writer(dir: &Path, format: Format, mut writer: Writer) -> Result<Self, IndexError> {
+        let snapshot = writer.publish()?;
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            format,
+            writer: Mutex::new(writer),
+            snapshot: RwLock::new(Arc::new(snapshot)),
+        })
+    }
+
+    /// Format of the sparse postings of the index in `dir`, without opening it.
+    ///
+    /// # Errors
+    /// When there is no readable commit.
+    pub fn detect_format(dir: &Path) -> Result<Format, IndexError> {
+        let path = dir.join(META);
+        let meta = fs::read(&path).map_err(IndexError::io(&path))?;
+        let meta: serde_json::Value = serde_json::from_slice(&meta)
+            .map_err(|error| IndexError::Corrupt { path: path.clone(), reason: error.to_string() })?;
+        let payload = read_payload(dir, meta["payload"].as_str())?;
+        payload.format().ok_or_else(|| IndexError::Corrupt {
+            path,
+            reason: format!("unknown sparse format {}", payload.sparse_format),
+        })
+    }
+
+    /// Where the index is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Format of all its sparse postings: old segments, and the ones it writes.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The mapping in force.
+    pub fn mapping(&self) -> Arc<Mapping> {
+        self.writer.lock().mapping.clone()
+    }
+
+    /// Puts a wider mapping in force. New text, sparse and dense fields cost a commit and a reopen,
+    /// during which writes wait; other changes are free. Searches see it with the next snapshot.
+    ///
+    /// # Errors
+    /// [`IndexError::RolledBack`] when the commit of buffered writes fails.
+    pub fn update_mapping(&self, mapping: &Mapping) -> Result<(), IndexError> {
+        let mut writer = self.writer.lock();
+        let mapping = Arc::new(mapping.clone());
+        if widen::widen(&mut writer, mapping.clone())? {
+            // Also makes the buffered writes visible that had to be committed.
+            let snapshot = writer.publish()?;
+            *self.snapshot.write() = Arc::new(snapshot);
+        } else {
+            let snapshot = self.snapshot.read().with_mapping(mapping);
+            *self.snapshot.write() = Arc::new(snapshot);
+        }
+        Ok(())
+    }
+
+    /// Buffers a document; it is searchable after the next refresh.
+    ///
+    /// # Errors
+    /// [`IndexError::RolledBack`] when an indexing thread failed: see there.
+    pub fn add(&self, document: WriteDocument) -> Result<(), IndexError> {
+        self.writer.lock().add(document)
+    }
+
+    /// Buffers the deletion of the document with this `_id`.
+    ///
+    /// # Errors
+    /// As [`SparrowIndex::add`].
+    pub fn delete(&self, id: &str) -> Result<(), IndexError> {
+        self.writer.lock().delete(id)
+    }
+
+    /// Makes everything buffered searchable. Durable only with the next flush. Cheap when nothing
+    /// changed; also picks up finished merges, so that their sources can be released.
+    ///
+    /// # Errors
+    /// [`IndexError::RolledBack`] when the commit fails.
+    pub fn refresh(&self) -> Result<(), IndexError> {
+        let mut writer = self.writer.lock();
+        writer.commit(false)?;
+        if writer.needs_publishing() {
+            let snapshot = writer.publish()?;
+            *self.snapshot.write() = Arc::new(snapshot);
+        }
+        Ok(())
+    }
+
+    /// Makes everything buffered durable; the commit says that it covers writes up to `seq_no`.
+    /// Writes wait for the commit, not for the fsyncs.
+    ///
+    /// # Errors
+    /// [`IndexError::RolledBack`] when the commit fails, [`IndexError::Poisoned`] after a failed fsync.
+    pub fn flush(&self, seq_no: Option<u64>) -> Result<(), IndexError> {
+        let directory = {
+            let mut writer = self.writer.lock();
+            if writer.directory.is_poisoned() {
+                return Err(IndexError::Poisoned);
+            }
+            let before = writer.payload;
+            writer.payload.seq_no = before.seq_no.max(seq_no);
+            let changed = writer.payload != before;
+            if let Err(error) = writer.commit(changed) {
+                writer.payload = before;
+                return Err(match error {
+                    IndexError::RolledBack { source, .. } => {
+                        IndexError::RolledBack { replay_after: before.seq_no, source }
+                    }
+                    other => other,
+                });
+            }
+            writer.directory.clone()
+        };
+        directory.make_durable().map_err(IndexError::io(&self.dir))
+    }
+
+    /// Throws away what is buffered since the last refresh or flush.
+    ///
+    /// # Errors
+    /// When the index cannot be opened again.
+    pub fn rollback(&self) -> Result<(), IndexError> {
+        self.writer.lock().rollback()
+    }
+
+    /// The newest published view.
+    pub fn searcher(&self) -> Arc<Snapshot> {
+        self.snapshot.read().clone()
+    }
+
+    /// Merges all segments into one and waits for it. Writes wait too: for upgrades and tests.
+    ///
+    /// # Errors
+    /// When the merge fails.
+    pub fn merge_all(&self) -> Result<(), IndexError> {
+        self.writer.lock().merge_all()?;
+        self.refresh()
+    }
+
+    /// Figures about the index.
+    ///
+    /// # Errors
+    /// When the directory cannot be listed.
+    pub fn stats(&self) -> Result<IndexStats, IndexError> {
+        let snapshot = self.searcher();
+        let mut stats = IndexStats {
+            docs: snapshot.num_docs(),
+            segments: snapshot.segments().len(),
+            ..IndexStats::default()
+        };
+        for (reader, segment) in snapshot.searcher().segment_readers().iter().zip(snapshot.segments()) {
+            stats.deleted += u64::from(reader.num_deleted_docs());
+            stats.plugin_bytes += segment.plugins().bytes();
+        }
+        for entry in fs::read_dir(&self.dir).map_err(IndexError::io(&self.dir))? {
+            let entry = entry.map_err(IndexError::io(&self.dir))?;
+            // A file may be removed between the listing and this.
+            stats.bytes += entry.metadata().map_or(0, |metadata| metadata.len());
+        }
+        Ok(stats)
+    }
+
+    pub(crate) fn lock_writer(&self) -> parking_lot::MutexGuard<'_, Writer> {
+        self.writer.lock()
+    }
+}
+
+fn read_payload(dir: &Path, payload: Option<&str>) -> Result<Payload, IndexError> {
+    serde_json::from_str(payload.unwrap_or_default()).map_err(|error| IndexError::Corrupt {
+        path: dir.join(META),
+        reason: format!("commit payload: {error}"),
+    })
+}

@@ -1,0 +1,31 @@
+//! One tantivy index with sparse postings and dense vectors as segment plugins.
+//!
+//! The only crate that knows tantivy. A [`SparrowIndex`] is written through [`SparrowIndex::add`] and
+//! [`SparrowIndex::delete`], made searchable by [`SparrowIndex::refresh`] and durable by
+//! [`SparrowIndex::flush`]; a [`Snapshot`] is what a search reads. Sequence numbers, versions and the
+//! WAL belong to the engine: this crate stores the numbers it is given.
+
+pub mod analysis;
+mod directory;
+mod error;
+mod index;
+pub mod mapping;
+pub mod plugins;
+pub mod query;
+pub mod schema;
+mod snapshot;
+mod upgrade;
+mod widen;
+mod writer;
+
+pub use error::IndexError;
+pub use index::{IndexOptions, IndexStats, SparrowIndex, WriteDocument};
+pub use mapping::{
+    Analyzer, DateFormat, DocumentError, Dynamic, FieldType, Limits, Mapping, MappingError,
+    NumberValue, ParsedDocument, SourceFilter,
+};
+pub use schema::IndexSchema;
+pub use snapshot::{DocMeta, SegmentSnapshot, Snapshot, StoredDoc};
+pub use sparrow_postings::Format;
+pub use tantivy::DocAddress;
+pub use upgrade::{RewriteProgress, RewriteStats};

@@ -1,0 +1,175 @@
+//! Line and column of a value inside a JSON text.
+//!
+//! Documents are parsed into values without positions, since only errors need them; an error keeps the
+//! steps that lead to its value, and this walks the text again.
+
+/// One step from a JSON value to a value inside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+    /// The name of an entry instead of its value.
+    Name(String),
+    /// The closing bracket of the value.
+    End,
+}
+
+/// One-based line and column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+/// Position of the value that `steps` lead to; `None` if the text has no such value.
+pub(crate) fn locate(raw: &[u8], steps: &[Step]) -> Option<Position> {
+    let mut cursor = Cursor { raw, at: 0 };
+    cursor.blank();
+    for step in steps {
+        match step {
+            Step::Key(key) => cursor.at = cursor.find_key(key)?.1,
+            Step::Name(key) => cursor.at = cursor.find_key(key)?.0,
+            Step::Index(index) => cursor.enter_index(*index)?,
+            Step::End => {
+                cursor.skip_value()?;
+                cursor.at = cursor.at.checked_sub(1)?;
+            }
+        }
+    }
+    let before = raw.get(..cursor.at)?;
+    let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    Some(Position {
+        line: 1 + before.iter().filter(|&&byte| byte == b'\n').count(),
+        column: 1 + cursor.at - line_start,
+    })
+}
+
+struct Cursor<'a> {
+    raw: &'a [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.raw.get(self.at).copied()
+    }
+
+    fn blank(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        self.blank();
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    /// Where name and value of an object's **last** entry called `key` are: the one that counts.
+    fn find_key(&mut self, key: &str) -> Option<(usize, usize)> {
+        let mut found = None;
+        self.expect(b'{')?;
+        self.blank();
+        while self.peek()? != b'}' {
+            let start = self.at;
+            self.skip_string()?;
+            let name: Option<String> = serde_json::from_slice(&self.raw[start..self.at]).ok();
+            self.expect(b':')?;
+            self.blank();
+            if name.as_deref() == Some(key) {
+                found = Some((start, self.at));
+            }
+            self.skip_value()?;
+            self.blank();
+            if self.peek()? == b',' {
+                self.at += 1;
+                self.blank();
+            }
+        }
+        found
+    }
+
+    fn enter_index(&mut self, index: usize) -> Option<()> {
+        self.expect(b'[')?;
+        self.blank();
+        for _ in 0..index {
+            self.skip_value()?;
+            self.expect(b',')?;
+            self.blank();
+        }
+        Some(())
+    }
+
+    fn skip_string(&mut self) -> Option<()> {
+        self.expect(b'"')?;
+        loop {
+            match self.peek()? {
+                b'\\' => self.at += 2,
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    /// Moves behind the value, without recursion.
+    fn skip_value(&mut self) -> Option<()> {
+        let mut depth = 0usize;
+        loop {
+            self.blank();
+            match self.peek()? {
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' => {
+                    depth = depth.checked_sub(1)?;
+                    self.at += 1;
+                }
+                b'"' => self.skip_string()?,
+                b',' | b':' => self.at += 1,
+                _ => {
+                    while let Some(byte) = self.peek() {
+                        if matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r') {
+                            break;
+                        }
+                        self.at += 1;
+                    }
+                }
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(raw: &str, steps: &[Step], expected: Option<(usize, usize)>) {
+        let found = locate(raw.as_bytes(), steps).map(|p| (p.line, p.column));
+        assert_eq!(found, expected, "{raw} {steps:?}");
+    }
+
+    fn key(name: &str) -> Step {
+        Step::Key(name.to_owned())
+    }
+
+    #[test]
+    fn values_are_found() {
+        check(r#"{"n": "x"}"#, &[key("n")], Some((1, 7)));
+        check(r#"{"v": {"alpha": -1}}"#, &[key("v"), key("alpha")], Some((1, 17)));
+        check(r#"{"a\"b":[1,{"c":[]} , "d,]" ,5]}"#, &[key("a\"b"), Step::Index(3)], Some((1, 30)));
+        check("{\n \"a\" : true}", &[key("a")], Some((2, 8)));
+        check(r#"{"a":1,"a":22}"#, &[key("a")], Some((1, 12)));
+        check(r#"{"a":{"b":1}}"#, &[key("a"), Step::End], Some((1, 12)));
+        check(r#"{"a":{"b":1}}"#, &[key("a"), Step::Name("b".to_owned())], Some((1, 7)));
+        check(r#"{"a":1}"#, &[key("b")], None);
+        check(r#"{"a":"#, &[key("a")], None);
+        check(r#"{"a":1}"#, &[Step::Index(0)], None);
+    }
+}

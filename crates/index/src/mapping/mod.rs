@@ -1,0 +1,260 @@
+//! Mappings: what fields an index has, and how a JSON document becomes values of them.
+
+pub mod date;
+mod document;
+mod error;
+mod location;
+mod parse;
+mod print;
+mod source;
+#[cfg(test)]
+mod tests;
+mod types;
+mod update;
+mod values;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value};
+
+pub use error::{DocumentError, DocumentErrorKind, MappingError};
+pub use source::SourceFilter;
+pub use types::{
+    Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument,
+};
+pub use values::normalize_float;
+
+/// The `_source` part of a mapping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceConfig {
+    pub enabled: bool,
+    pub filter: SourceFilter,
+}
+
+impl Default for SourceConfig {
+    fn default() -> Self {
+        Self { enabled: true, filter: SourceFilter::default() }
+    }
+}
+
+/// A leaf's parameters that change how values are read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LeafOptions {
+    /// Whether values go into the index at all.
+    pub indexed: bool,
+    pub coerce: bool,
+    pub ignore_malformed: bool,
+    pub null_value: Option<Value>,
+}
+
+impl Default for LeafOptions {
+    fn default() -> Self {
+        Self { indexed: true, coerce: true, ignore_malformed: false, null_value: None }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LeafNode {
+    pub field_type: FieldType,
+    pub options: LeafOptions,
+    /// Parameters as they were written, without those that say the default.
+    pub params: Map<String, Value>,
+    pub fields: BTreeMap<String, LeafNode>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ObjectNode {
+    pub dynamic: Option<Dynamic>,
+    pub enabled: bool,
+    pub properties: BTreeMap<String, Node>,
+}
+
+impl Default for ObjectNode {
+    fn default() -> Self {
+        Self { dynamic: None, enabled: true, properties: BTreeMap::new() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Node {
+    Object(ObjectNode),
+    Leaf(LeafNode),
+}
+
+/// The fields of an index. Cheap to clone apart from its tree.
+#[derive(Debug, Clone)]
+pub struct Mapping {
+    pub(crate) root: ObjectNode,
+    source: SourceConfig,
+    meta: Option<Value>,
+    date_detection: bool,
+    numeric_detection: bool,
+    /// Every field, object and multi-field by full path.
+    by_path: Arc<FxHashMap<String, FieldType>>,
+}
+
+impl PartialEq for Mapping {
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root
+            && self.source == other.source
+            && self.meta == other.meta
+            && self.date_detection == other.date_detection
+            && self.numeric_detection == other.numeric_detection
+    }
+}
+
+impl Default for Mapping {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+impl Mapping {
+    /// A mapping without fields; documents add them.
+    pub fn empty() -> Self {
+        Self {
+            root: ObjectNode::default(),
+            source: SourceConfig::default(),
+            meta: None,
+            date_detection: true,
+            numeric_detection: false,
+            by_path: Arc::default(),
+        }
+    }
+
+    /// Reads the `mappings` object of a create-index or put-mapping request.
+    ///
+    /// # Errors
+    /// See [`MappingError`]. The limit of fields is not checked: [`Mapping::check_total_fields`].
+    pub fn parse(definition: &Value) -> Result<Self, MappingError> {
+        parse::parse(definition)
+    }
+
+    /// The mapping as `GET _mapping` shows it: the value of `mappings`.
+    pub fn to_json(&self) -> Value {
+        print::print(self)
+    }
+
+    /// This mapping with `definition` put over it.
+    ///
+    /// # Errors
+    /// When the definition is malformed or would change a field in place.
+    pub fn merge_update(&self, definition: &Value) -> Result<Self, MappingError> {
+        update::merge_update(self, definition)
+    }
+
+    /// Type of the field, object or multi-field (`title.raw`) at `path`.
+    pub fn field(&self, path: &str) -> Option<&FieldType> {
+        self.by_path.get(path)
+    }
+
+    /// All fields with values, multi-fields included and objects not, in no particular order.
+    pub fn leaf_fields(&self) -> impl Iterator<Item = (&str, &FieldType)> {
+        self.by_path
+            .iter()
+            .filter(|(_, field_type)| !matches!(field_type, FieldType::Object { .. }))
+            .map(|(path, field_type)| (path.as_str(), field_type))
+    }
+
+    /// Fields, multi-fields and objects: what `index.mapping.total_fields.limit` counts.
+    pub fn field_count(&self) -> usize {
+        self.by_path.len()
+    }
+
+    /// Checks an explicit mapping against `index.mapping.total_fields.limit`.
+    ///
+    /// # Errors
+    /// [`MappingError::TotalFields`].
+    pub fn check_total_fields(&self, limit: usize) -> Result<(), MappingError> {
+        if self.field_count() > limit {
+            return Err(MappingError::TotalFields { limit });
+        }
+        Ok(())
+    }
+
+    /// What happens to unmapped fields at the top level.
+    pub fn dynamic(&self) -> Dynamic {
+        self.root.dynamic.unwrap_or_default()
+    }
+
+    /// What is stored of a document.
+    pub fn source_filter(&self) -> &SourceConfig {
+        &self.source
+    }
+
+    /// The user's `_meta` object.
+    pub fn meta(&self) -> Option<&Value> {
+        self.meta.as_ref()
+    }
+
+    /// Definition of the leaf at `path`: its parameters as they were written (`index_options`, ...).
+    pub fn parameter(&self, path: &str, name: &str) -> Option<&Value> {
+        self.leaf(path)?.params.get(name)
+    }
+
+    /// Reads a document. The second part is the wider mapping to put in force **before** the document is
+    /// written, if it has fields that dynamic mapping adds.
+    ///
+    /// # Errors
+    /// See [`DocumentError`]; positions are filled in by [`DocumentError::locate`].
+    pub fn parse_document(
+        &self,
+        id: &str,
+        source: &Value,
+        limits: &Limits,
+    ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
+        document::parse_document(self, id, source, limits)
+    }
+
+    /// Finishes a mapping whose tree changed.
+    pub(crate) fn rebuilt(mut self) -> Self {
+        let mut by_path = FxHashMap::default();
+        collect(&self.root, "", &mut by_path);
+        self.by_path = Arc::new(by_path);
+        self
+    }
+
+    pub(crate) fn leaf(&self, path: &str) -> Option<&LeafNode> {
+        let mut object = &self.root;
+        let mut parts = path.split('.');
+        while let Some(part) = parts.next() {
+            match object.properties.get(part)? {
+                Node::Object(inner) => object = inner,
+                Node::Leaf(leaf) => {
+                    return parts.try_fold(leaf, |leaf, part| leaf.fields.get(part));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn collect(object: &ObjectNode, prefix: &str, by_path: &mut FxHashMap<String, FieldType>) {
+    for (name, node) in &object.properties {
+        let path = join(prefix, name);
+        match node {
+            Node::Object(inner) => {
+                by_path.insert(
+                    path.clone(),
+                    FieldType::Object { dynamic: inner.dynamic, enabled: inner.enabled },
+                );
+                collect(inner, &path, by_path);
+            }
+            Node::Leaf(leaf) => collect_leaf(leaf, path, by_path),
+        }
+    }
+}
+
+fn collect_leaf(leaf: &LeafNode, path: String, by_path: &mut FxHashMap<String, FieldType>) {
+    for (name, sub) in &leaf.fields {
+        collect_leaf(sub, join(&path, name), by_path);
+    }
+    by_path.insert(path, leaf.field_type.clone());
+}
+
+/// `prefix.name`, or `name` at the top.
+pub(crate) fn join(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
+}

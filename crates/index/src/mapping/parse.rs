@@ -1,0 +1,561 @@
+//! JSON mapping definitions to field trees. Unknown keys are errors that name the key.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use sparrow_vectors::Similarity;
+
+use super::error::MappingError;
+use super::types::{Analyzer, Dynamic, FieldType};
+use super::values::java_string;
+use super::{LeafNode, LeafOptions, Mapping, Node, ObjectNode, SourceConfig, date};
+
+/// Most dimensions of a dense vector.
+const MAX_DIMS: u64 = 4096;
+
+pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
+    let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
+        reason: format!("Expected an object but got [{}]", java_string(definition)),
+    })?;
+    let mut mapping = Mapping::empty();
+    let mut remaining = Map::new();
+    for (key, value) in map {
+        match key.as_str() {
+            "properties" => {
+                mapping.root.properties = properties(value, "properties")?;
+            }
+            "dynamic" => mapping.root.dynamic = Some(dynamic(value)?),
+            "_source" => mapping.source = source_config(value)?,
+            "_meta" => mapping.meta = Some(value.clone()),
+            "date_detection" => mapping.date_detection = boolean(key, value)?,
+            "numeric_detection" => mapping.numeric_detection = boolean(key, value)?,
+            _ => {
+                remaining.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    if !remaining.is_empty() {
+        return Err(MappingError::UnsupportedParameters {
+            scope: "Root mapping definition".to_owned(),
+            remaining: remaining_text(&remaining),
+        });
+    }
+    Ok(mapping.rebuilt())
+}
+
+/// As Elasticsearch prints left-over parameters: ` [key : value]` each.
+fn remaining_text(map: &Map<String, Value>) -> String {
+    map.iter().map(|(key, value)| format!(" [{key} : {}]", java_string(value))).collect()
+}
+
+fn source_config(value: &Value) -> Result<SourceConfig, MappingError> {
+    let mut config = SourceConfig::default();
+    let map = value.as_object().ok_or_else(|| MappingError::Malformed {
+        reason: "Expected an object for [_source]".to_owned(),
+    })?;
+    for (key, value) in map {
+        match key.as_str() {
+            "enabled" => config.enabled = boolean(key, value)?,
+            "includes" => config.filter.includes = patterns(key, value)?,
+            "excludes" => config.filter.excludes = patterns(key, value)?,
+            _ => {
+                return Err(MappingError::Malformed {
+                    reason: format!("unknown parameter [{key}] on metadata field [_source]"),
+                });
+            }
+        }
+    }
+    Ok(config)
+}
+
+fn patterns(key: &str, value: &Value) -> Result<Vec<String>, MappingError> {
+    let list = match value {
+        Value::Array(list) => list.iter().collect(),
+        single => vec![single],
+    };
+    list.into_iter()
+        .map(|item| {
+            item.as_str().map(str::to_owned).ok_or_else(|| MappingError::Malformed {
+                reason: format!("Expected strings for [{key}] but got [{}]", java_string(item)),
+            })
+        })
+        .collect()
+}
+
+fn dynamic(value: &Value) -> Result<Dynamic, MappingError> {
+    match value {
+        Value::Bool(true) => Ok(Dynamic::True),
+        Value::Bool(false) => Ok(Dynamic::False),
+        Value::String(text) => match text.to_lowercase().as_str() {
+            "true" => Ok(Dynamic::True),
+            "false" => Ok(Dynamic::False),
+            "strict" => Ok(Dynamic::Strict),
+            _ => Err(bad(format!("Could not convert [dynamic] to boolean or known value: [{text}]"))),
+        },
+        other => Err(bad(format!("Could not convert [dynamic] to boolean: [{}]", java_string(other)))),
+    }
+}
+
+fn bad(reason: String) -> MappingError {
+    MappingError::BadValue { reason }
+}
+
+fn boolean(key: &str, value: &Value) -> Result<bool, MappingError> {
+    match value {
+        Value::Bool(flag) => Ok(*flag),
+        Value::String(text) if text == "true" => Ok(true),
+        Value::String(text) if text == "false" => Ok(false),
+        other => Err(bad(format!(
+            "Could not convert [{key}] to boolean: Failed to parse value [{}] as only [true] or [false] are allowed.",
+            java_string(other)
+        ))),
+    }
+}
+
+/// Reads a `properties` object; dotted names make objects.
+fn properties(value: &Value, owner: &str) -> Result<BTreeMap<String, Node>, MappingError> {
+    let map = value.as_object().ok_or_else(|| MappingError::Malformed {
+        reason: format!("Expected map for property [properties] on field [{owner}] but got [{}]", java_string(value)),
+    })?;
+    let mut out = BTreeMap::new();
+    for (name, definition) in map {
+        let parts: Vec<&str> = name.split('.').collect();
+        if parts.iter().any(|part| part.trim().is_empty()) {
+            return Err(bad(if name.is_empty() {
+                "field name cannot be an empty string".to_owned()
+            } else {
+                format!("field name [{name}] cannot contain only whitespace or empty parts")
+            }));
+        }
+        let Some((last, parents)) = parts.split_last() else { continue };
+        let node = node(last, definition)?;
+        insert(&mut out, parents, last, node)?;
+    }
+    Ok(out)
+}
+
+/// Puts a node below `parents`, merging objects that two names share.
+fn insert(
+    properties: &mut BTreeMap<String, Node>,
+    parents: &[&str],
+    name: &str,
+    node: Node,
+) -> Result<(), MappingError> {
+    if let Some((first, rest)) = parents.split_first() {
+        let parent = properties
+            .entry((*first).to_owned())
+            .or_insert_with(|| Node::Object(ObjectNode::default()));
+        return match parent {
+            Node::Object(object) => insert(&mut object.properties, rest, name, node),
+            Node::Leaf(_) => Err(MappingError::ObjectOverLeaf { path: (*first).to_owned() }),
+        };
+    }
+    match (properties.remove(name), node) {
+        (None, node) => {
+            properties.insert(name.to_owned(), node);
+        }
+        (Some(Node::Object(mut old)), Node::Object(new)) => {
+            for (inner, node) in new.properties {
+                insert(&mut old.properties, &[], &inner, node)?;
+            }
+            old.dynamic = new.dynamic.or(old.dynamic);
+            old.enabled &= new.enabled;
+            properties.insert(name.to_owned(), Node::Object(old));
+        }
+        (Some(_), _) => return Err(MappingError::ObjectOverLeaf { path: name.to_owned() }),
+    }
+    Ok(())
+}
+
+fn node(name: &str, definition: &Value) -> Result<Node, MappingError> {
+    let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
+        reason: format!("Expected map for property [fields] on field [{name}] but got a {}", java_class(definition)),
+    })?;
+    let type_name = match map.get("type") {
+        Some(Value::String(type_name)) => type_name.as_str(),
+        Some(other) => {
+            return Err(MappingError::UnknownType { field: name.to_owned(), type_name: java_string(other) });
+        }
+        None if map.contains_key("properties") => "object",
+        None if map.len() == 1 && (map.contains_key("enabled") || map.contains_key("dynamic")) => "object",
+        None => return Err(MappingError::NoType { field: name.to_owned() }),
+    };
+    if type_name == "object" {
+        return object(name, map).map(Node::Object);
+    }
+    leaf(name, type_name, map, true).map(Node::Leaf)
+}
+
+fn java_class(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "java.lang.Boolean",
+        Value::Number(_) => "java.lang.Integer",
+        Value::String(_) => "java.lang.String",
+        Value::Array(_) => "java.util.ArrayList",
+        Value::Object(_) => "java.util.HashMap",
+    }
+}
+
+fn object(name: &str, map: &Map<String, Value>) -> Result<ObjectNode, MappingError> {
+    let mut node = ObjectNode::default();
+    let mut remaining = Map::new();
+    for (key, value) in map {
+        match key.as_str() {
+            "type" => {}
+            "properties" => node.properties = properties(value, name)?,
+            "dynamic" => node.dynamic = Some(dynamic(value)?),
+            "enabled" => node.enabled = boolean(key, value)?,
+            _ => {
+                remaining.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    if !remaining.is_empty() {
+        return Err(MappingError::UnsupportedParameters {
+            scope: format!("Mapping definition for [{name}]"),
+            remaining: remaining_text(&remaining),
+        });
+    }
+    Ok(node)
+}
+
+/// One field definition being read: hands out parameters and notices the ones nobody asked for.
+struct Params<'a> {
+    field: &'a str,
+    type_name: &'static str,
+    map: &'a Map<String, Value>,
+    /// Non-default parameters, as the mapping will show them.
+    kept: Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl Params<'_> {
+    fn take(&mut self, name: &'static str) -> Option<&Value> {
+        self.known.push(name);
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A boolean parameter; kept if it is not the default.
+    fn flag(&mut self, name: &'static str, default: bool) -> Result<bool, MappingError> {
+        let Some(value) = self.take(name).cloned() else { return Ok(default) };
+        let flag = boolean(name, &value)?;
+        if flag != default {
+            self.kept.insert(name.to_owned(), Value::Bool(flag));
+        }
+        Ok(flag)
+    }
+
+    /// A parameter that is accepted with its default only.
+    fn only(&mut self, name: &'static str, allowed: &[Value]) -> Result<(), MappingError> {
+        let Some(value) = self.take(name).cloned() else { return Ok(()) };
+        if allowed.contains(&value) {
+            return Ok(());
+        }
+        Err(MappingError::UnsupportedParameter {
+            field: self.field.to_owned(),
+            type_name: self.type_name,
+            parameter: name.to_owned(),
+            value: java_string(&value),
+        })
+    }
+
+    /// A parameter that is shown again and otherwise has no effect here (hints, storage choices).
+    fn keep(&mut self, name: &'static str) {
+        if let Some(value) = self.take(name).cloned() {
+            self.kept.insert(name.to_owned(), value);
+        }
+    }
+
+    fn unsigned(&mut self, name: &'static str) -> Result<Option<u64>, MappingError> {
+        let Some(value) = self.take(name).cloned() else { return Ok(None) };
+        let number = match &value {
+            Value::Number(number) => number.as_u64(),
+            Value::String(text) => text.parse().ok(),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| {
+            bad(format!("Failed to parse value [{}] for parameter [{name}] on field [{}]", java_string(&value), self.field))
+        })?;
+        self.kept.insert(name.to_owned(), number.into());
+        Ok(Some(number))
+    }
+}
+
+fn leaf(
+    name: &str,
+    type_name: &str,
+    map: &Map<String, Value>,
+    multi_fields: bool,
+) -> Result<LeafNode, MappingError> {
+    let unknown =
+        || MappingError::UnknownType { field: name.to_owned(), type_name: type_name.to_owned() };
+    let mut field_type = plain_type(type_name).ok_or_else(unknown)?;
+    let mut params = Params {
+        field: name,
+        type_name: field_type.name(),
+        map,
+        kept: Map::new(),
+        known: vec!["type"],
+    };
+    let mut options = LeafOptions::default();
+    params.keep("meta");
+    match &mut field_type {
+        FieldType::Text { analyzer } => {
+            *analyzer = text_params(&mut params)?;
+            options.indexed = params.flag("index", true)?;
+        }
+        FieldType::Keyword { ignore_above } => {
+            *ignore_above = params.unsigned("ignore_above")?.map(|limit| limit as usize);
+            searchable(&mut params, &mut options)?;
+            null_value(&mut params, &mut options);
+            params.only("norms", &[Value::Bool(false)])?;
+            params.only("normalizer", &[])?;
+            params.only("script", &[])?;
+            params.keep("eager_global_ordinals");
+            params.only("split_queries_on_whitespace", &[Value::Bool(false)])?;
+            params.only("similarity", &["BM25".into()])?;
+            params.only("index_options", &["docs".into()])?;
+        }
+        FieldType::Boolean => {
+            searchable(&mut params, &mut options)?;
+            null_value(&mut params, &mut options);
+            options.ignore_malformed = params.flag("ignore_malformed", false)?;
+        }
+        FieldType::Date { formats } => {
+            searchable(&mut params, &mut options)?;
+            null_value(&mut params, &mut options);
+            options.ignore_malformed = params.flag("ignore_malformed", false)?;
+            params.only("locale", &["ENGLISH".into(), "en".into(), "".into()])?;
+            let text = match params.take("format").cloned() {
+                Some(Value::String(text)) => text,
+                Some(other) => return Err(bad(format!("Invalid format: [{}]", java_string(&other)))),
+                None => date::DEFAULT_FORMAT.to_owned(),
+            };
+            *formats = date::parse_formats(&text).map_err(bad)?;
+            if text != date::DEFAULT_FORMAT {
+                params.kept.insert("format".to_owned(), Value::String(text));
+            }
+        }
+        FieldType::SparseVector => {
+            params.flag("store", false)?;
+            params.keep("index_options");
+        }
+        FieldType::RankFeatures => {
+            params.only("positive_score_impact", &[Value::Bool(true)])?;
+        }
+        FieldType::DenseVector { dims, similarity, index } => {
+            dense_params(&mut params, dims, similarity, index)?;
+            options.indexed = *index;
+        }
+        FieldType::ScaledFloat { factor } => {
+            *factor = scaling_factor(&mut params)?;
+            number_params(&mut params, &mut options)?;
+        }
+        FieldType::Object { .. } => return Err(unknown()),
+        _ => number_params(&mut params, &mut options)?,
+    }
+    let mut fields = BTreeMap::new();
+    if multi_fields {
+        params.known.push("fields");
+        match map.get("fields") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(definitions)) => {
+                for (sub, definition) in definitions {
+                    if sub.contains('.') {
+                        return Err(MappingError::Malformed {
+                            reason: format!("Field name [{sub}] which is a multi field of [{name}] cannot contain '.'"),
+                        });
+                    }
+                    fields.insert(sub.clone(), sub_field(sub, definition)?);
+                }
+            }
+            Some(_) => {
+                return Err(MappingError::Malformed {
+                    reason: format!("expected map for property [fields] on field [{name}]"),
+                });
+            }
+        }
+        params.only("copy_to", &[])?;
+    }
+    if let Some(parameter) = map.keys().find(|key| !params.known.contains(&key.as_str())) {
+        return Err(MappingError::UnknownParameter {
+            field: name.to_owned(),
+            type_name: params.type_name,
+            parameter: parameter.clone(),
+        });
+    }
+    Ok(LeafNode { options, params: params.kept, fields, field_type })
+}
+
+fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {
+    let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
+        reason: format!("Illegal field [{name}], only fields can be specified inside fields"),
+    })?;
+    match map.get("type").and_then(Value::as_str) {
+        None => Err(MappingError::NoType { field: name.to_owned() }),
+        Some("object" | "nested") => Err(MappingError::Malformed {
+            reason: format!("Type [object] cannot be used in multi field [{name}]"),
+        }),
+        Some(type_name) => leaf(name, type_name, map, false),
+    }
+}
+
+fn plain_type(type_name: &str) -> Option<FieldType> {
+    Some(match type_name {
+        "text" => FieldType::Text { analyzer: Analyzer::Standard },
+        "keyword" => FieldType::Keyword { ignore_above: None },
+        "long" => FieldType::Long,
+        "integer" => FieldType::Integer,
+        "short" => FieldType::Short,
+        "byte" => FieldType::Byte,
+        "unsigned_long" => FieldType::UnsignedLong,
+        "double" => FieldType::Double,
+        "float" => FieldType::Float,
+        "half_float" => FieldType::HalfFloat,
+        "scaled_float" => FieldType::ScaledFloat { factor: 1.0 },
+        "boolean" => FieldType::Boolean,
+        "date" => FieldType::Date { formats: Vec::new() },
+        "sparse_vector" => FieldType::SparseVector,
+        "rank_features" => FieldType::RankFeatures,
+        "dense_vector" => {
+            FieldType::DenseVector { dims: None, similarity: Similarity::Cosine, index: true }
+        }
+        _ => return None,
+    })
+}
+
+/// `index` and `doc_values`: a field is searchable with either, as in Elasticsearch.
+fn searchable(params: &mut Params<'_>, options: &mut LeafOptions) -> Result<(), MappingError> {
+    let index = params.flag("index", true)?;
+    let doc_values = params.flag("doc_values", true)?;
+    params.flag("store", false)?;
+    options.indexed = index || doc_values;
+    Ok(())
+}
+
+fn null_value(params: &mut Params<'_>, options: &mut LeafOptions) {
+    if let Some(value) = params.take("null_value").cloned() {
+        params.kept.insert("null_value".to_owned(), value.clone());
+        options.null_value = Some(value);
+    }
+}
+
+fn number_params(params: &mut Params<'_>, options: &mut LeafOptions) -> Result<(), MappingError> {
+    searchable(params, options)?;
+    null_value(params, options);
+    options.coerce = params.flag("coerce", true)?;
+    options.ignore_malformed = params.flag("ignore_malformed", false)?;
+    params.only("script", &[])?;
+    params.only("time_series_dimension", &[Value::Bool(false)])?;
+    Ok(())
+}
+
+fn scaling_factor(params: &mut Params<'_>) -> Result<f64, MappingError> {
+    let Some(value) = params.take("scaling_factor").cloned() else {
+        return Err(bad("Field [scaling_factor] is required".to_owned()));
+    };
+    let factor = match &value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    match factor.filter(|factor| factor.is_finite() && *factor > 0.0) {
+        Some(factor) => {
+            params.kept.insert("scaling_factor".to_owned(), factor.into());
+            Ok(factor)
+        }
+        None => Err(bad(format!(
+            "[scaling_factor] must be a positive number, got [{}]",
+            java_string(&value)
+        ))),
+    }
+}
+
+fn text_params(params: &mut Params<'_>) -> Result<Analyzer, MappingError> {
+    let mut analyzer = Analyzer::Standard;
+    if let Some(value) = params.take("analyzer").cloned() {
+        let name = java_string(&value);
+        analyzer = Analyzer::from_name(&name)
+            .ok_or_else(|| MappingError::UnknownAnalyzer { analyzer: name.clone() })?;
+        params.kept.insert("analyzer".to_owned(), value);
+    }
+    for parameter in ["search_analyzer", "search_quote_analyzer"] {
+        if let Some(value) = params.take(parameter).cloned() {
+            let name = java_string(&value);
+            let search = Analyzer::from_name(&name)
+                .ok_or_else(|| MappingError::UnknownAnalyzer { analyzer: name.clone() })?;
+            if search != analyzer {
+                return Err(MappingError::UnsupportedParameter {
+                    field: params.field.to_owned(),
+                    type_name: "text",
+                    parameter: parameter.to_owned(),
+                    value: name,
+                });
+            }
+        }
+    }
+    params.flag("store", false)?;
+    params.only("norms", &[Value::Bool(true)])?;
+    params.only("index_options", &["positions".into(), "offsets".into()])?;
+    params.only("similarity", &["BM25".into()])?;
+    params.only("position_increment_gap", &[100.into()])?;
+    for hint in ["fielddata", "eager_global_ordinals", "term_vector", "index_phrases", "index_prefixes", "fielddata_frequency_filter"] {
+        params.keep(hint);
+    }
+    Ok(analyzer)
+}
+
+fn dense_params(
+    params: &mut Params<'_>,
+    dims: &mut Option<usize>,
+    similarity: &mut Similarity,
+    index: &mut bool,
+) -> Result<(), MappingError> {
+    if let Some(count) = params.unsigned("dims")? {
+        if count == 0 || count > MAX_DIMS {
+            return Err(MappingError::Malformed {
+                reason: format!(
+                    "The number of dimensions should be in the range [1, {MAX_DIMS}] but was [{count}]"
+                ),
+            });
+        }
+        *dims = Some(count as usize);
+    }
+    params.only("element_type", &["float".into()])?;
+    *index = params.flag("index", true)?;
+    if let Some(value) = params.take("similarity").cloned() {
+        *similarity = match value.as_str() {
+            Some("cosine") => Similarity::Cosine,
+            Some("dot_product") => Similarity::DotProduct,
+            Some("l2_norm") => Similarity::L2Norm,
+            Some("max_inner_product") => Similarity::MaxInnerProduct,
+            _ => {
+                return Err(MappingError::Malformed {
+                    reason: format!(
+                        "Unknown value [{}] for field [similarity] - accepted values are [cosine, dot_product, l2_norm, max_inner_product]",
+                        java_string(&value)
+                    ),
+                });
+            }
+        };
+        if !*index {
+            return Err(MappingError::Malformed {
+                reason: "Field [similarity] can only be specified for a field of type [dense_vector] when it is indexed".to_owned(),
+            });
+        }
+    }
+    if let Some(value) = params.take("index_options").cloned() {
+        let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+        const KINDS: [&str; 8] = [
+            "hnsw", "int8_hnsw", "int4_hnsw", "bbq_hnsw", "flat", "int8_flat", "int4_flat", "bbq_flat",
+        ];
+        if !KINDS.contains(&kind) {
+            return Err(MappingError::Malformed {
+                reason: format!("Unknown vector index options type [{kind}] for field [{}]", params.field),
+            });
+        }
+        params.kept.insert("index_options".to_owned(), value);
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Mappings as `GET _mapping` shows them: names sorted, defaults left out.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use sparrow_vectors::Similarity;
+
+use super::types::FieldType;
+use super::{LeafNode, Mapping, Node, ObjectNode};
+
+pub(super) fn print(mapping: &Mapping) -> Value {
+    let mut out = Map::new();
+    if let Some(dynamic) = mapping.root.dynamic {
+        out.insert("dynamic".to_owned(), dynamic.name().into());
+    }
+    if let Some(meta) = &mapping.meta {
+        out.insert("_meta".to_owned(), meta.clone());
+    }
+    let source = mapping.source_filter();
+    let mut source_out = Map::new();
+    if !source.enabled {
+        source_out.insert("enabled".to_owned(), false.into());
+    }
+    for (key, patterns) in
+        [("includes", &source.filter.includes), ("excludes", &source.filter.excludes)]
+    {
+        if !patterns.is_empty() {
+            source_out.insert(key.to_owned(), json!(patterns));
+        }
+    }
+    if !source_out.is_empty() {
+        out.insert("_source".to_owned(), Value::Object(source_out));
+    }
+    if !mapping.date_detection {
+        out.insert("date_detection".to_owned(), false.into());
+    }
+    if mapping.numeric_detection {
+        out.insert("numeric_detection".to_owned(), true.into());
+    }
+    if !mapping.root.properties.is_empty() {
+        out.insert("properties".to_owned(), properties(&mapping.root.properties));
+    }
+    Value::Object(out)
+}
+
+fn properties(properties: &BTreeMap<String, Node>) -> Value {
+    let entries = properties.iter().map(|(name, node)| {
+        let value = match node {
+            Node::Object(inner) => object(inner),
+            Node::Leaf(inner) => leaf(inner),
+        };
+        (name.clone(), value)
+    });
+    Value::Object(entries.collect())
+}
+
+fn object(node: &ObjectNode) -> Value {
+    let mut out = Map::new();
+    if node.properties.is_empty() {
+        out.insert("type".to_owned(), "object".into());
+    }
+    if let Some(dynamic) = node.dynamic {
+        out.insert("dynamic".to_owned(), dynamic.name().into());
+    }
+    if !node.enabled {
+        out.insert("enabled".to_owned(), false.into());
+    }
+    if !node.properties.is_empty() {
+        out.insert("properties".to_owned(), properties(&node.properties));
+    }
+    Value::Object(out)
+}
+
+fn leaf(node: &LeafNode) -> Value {
+    let mut out = Map::new();
+    out.insert("type".to_owned(), node.field_type.name().into());
+    if let FieldType::DenseVector { dims, similarity, index } = &node.field_type {
+        if let Some(dims) = dims {
+            out.insert("dims".to_owned(), (*dims).into());
+        }
+        out.insert("index".to_owned(), (*index).into());
+        if *index {
+            out.insert("similarity".to_owned(), similarity_name(*similarity).into());
+        }
+    }
+    for (name, value) in &node.params {
+        out.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    if !node.fields.is_empty() {
+        let fields = node.fields.iter().map(|(name, sub)| (name.clone(), leaf(sub)));
+        out.insert("fields".to_owned(), Value::Object(fields.collect()));
+    }
+    Value::Object(out)
+}
+
+/// Name of a similarity in mappings and errors.
+pub(super) fn similarity_name(similarity: Similarity) -> &'static str {
+    match similarity {
+        Similarity::Cosine => "cosine",
+        Similarity::DotProduct => "dot_product",
+        Similarity::L2Norm => "l2_norm",
+        Similarity::MaxInnerProduct => "max_inner_product",
+    }
+}

@@ -1,0 +1,129 @@
+//! Which parts of a document are kept or shown.
+
+use serde_json::{Map, Value};
+
+/// Include and exclude patterns over dotted paths; `*` matches any characters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceFilter {
+    /// Empty: everything.
+    pub includes: Vec<String>,
+    pub excludes: Vec<String>,
+}
+
+impl SourceFilter {
+    /// Whether everything passes.
+    pub fn is_empty(&self) -> bool {
+        self.includes.is_empty() && self.excludes.is_empty()
+    }
+
+    /// The part of `source` that passes. A pattern that names an object takes all of it.
+    pub fn apply(&self, source: &Value) -> Value {
+        match source {
+            Value::Object(map) if !self.is_empty() => {
+                Value::Object(self.object(map, "", self.includes.is_empty()))
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn object(&self, map: &Map<String, Value>, prefix: &str, included: bool) -> Map<String, Value> {
+        let mut out = Map::new();
+        for (key, value) in map {
+            let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+            if self.excludes.iter().any(|pattern| matches_path(pattern, &path)) {
+                continue;
+            }
+            let included = included || self.includes.iter().any(|pattern| matches_path(pattern, &path));
+            if let Some(value) = self.value(value, &path, included) {
+                out.insert(key.clone(), value);
+            }
+        }
+        out
+    }
+
+    fn value(&self, value: &Value, path: &str, included: bool) -> Option<Value> {
+        match value {
+            Value::Object(map) => {
+                let inner = self.object(map, path, included);
+                (included || !inner.is_empty()).then_some(Value::Object(inner))
+            }
+            Value::Array(values) => {
+                let inner: Vec<Value> =
+                    values.iter().filter_map(|value| self.value(value, path, included)).collect();
+                (included || !inner.is_empty()).then_some(Value::Array(inner))
+            }
+            scalar => included.then(|| scalar.clone()),
+        }
+    }
+}
+
+/// Whether the pattern matches the whole path.
+fn matches_path(pattern: &str, path: &str) -> bool {
+    // A trailing `.*` also stands for the object's whole content; its own name stays as `{}`.
+    wildcard_match(pattern.as_bytes(), path.as_bytes())
+}
+
+/// `*` matches any run of bytes, everything else itself. Linear in memory, no backtracking blow-up.
+fn wildcard_match(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        if p < pattern.len() && pattern[p] == b'*' {
+            star = Some((p, t));
+            p += 1;
+        } else if p < pattern.len() && pattern[p] == text[t] {
+            p += 1;
+            t += 1;
+        } else if let Some((star_p, star_t)) = star {
+            star = Some((star_p, star_t + 1));
+            p = star_p + 1;
+            t = star_t + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(includes: &[&str], excludes: &[&str], expected: Value) {
+        let owned = |list: &[&str]| list.iter().map(|&item| item.to_owned()).collect();
+        let filter = SourceFilter { includes: owned(includes), excludes: owned(excludes) };
+        let source = json!({
+            "title": "t", "ml": {"tokens": {"a": 1.0, "b.c": 2.0}, "model_id": "m"},
+            "list": [{"x": 1, "y": 2}, {"y": 3}], "empty": {}
+        });
+        assert_eq!(filter.apply(&source), expected, "{includes:?} {excludes:?}");
+    }
+
+    #[test]
+    fn filters_like_elasticsearch() {
+        let all = json!({
+            "title": "t", "ml": {"tokens": {"a": 1.0, "b.c": 2.0}, "model_id": "m"},
+            "list": [{"x": 1, "y": 2}, {"y": 3}], "empty": {}
+        });
+        check(&[], &[], all);
+        check(&["title"], &[], json!({"title": "t"}));
+        check(&["ml"], &["ml.tokens"], json!({"ml": {"model_id": "m"}}));
+        check(&["ml.tokens"], &[], json!({"ml": {"tokens": {"a": 1.0, "b.c": 2.0}}}));
+        check(&["*.y"], &[], json!({"list": [{"y": 2}, {"y": 3}]}));
+        check(&["list.x"], &[], json!({"list": [{"x": 1}]}));
+        check(
+            &[],
+            &["ml.*", "list"],
+            json!({"title": "t", "ml": {}, "empty": {}}),
+        );
+        check(&["nothing"], &[], json!({}));
+    }
+
+    #[test]
+    fn wildcards() {
+        assert!(wildcard_match(b"a*c*", b"abcbc"));
+        assert!(!wildcard_match(b"a*d", b"abc"));
+        assert!(wildcard_match(b"*", b""));
+    }
+}

@@ -1,0 +1,338 @@
+//! Mappings and documents against what Elasticsearch answers.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn mapping(properties: Value) -> Mapping {
+    Mapping::parse(&json!({ "properties": properties })).unwrap()
+}
+
+fn parse(mapping: &Mapping, raw: &str) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
+    let source: Value = serde_json::from_str(raw).unwrap();
+    mapping
+        .parse_document("4", &source, &Limits::default())
+        .map_err(|error| error.locate(raw.as_bytes()))
+}
+
+/// Checks reason and causes of a refused document.
+fn refused(mapping: &Mapping, raw: &str, reason: &str, causes: &[(&str, &str)]) {
+    let error = parse(mapping, raw).unwrap_err();
+    assert_eq!(error.reason(), reason, "{raw}");
+    let found: Vec<(&str, &str)> =
+        error.causes().iter().map(|(es_type, reason)| (*es_type, reason.as_str())).collect();
+    assert_eq!(found, causes, "{raw}");
+}
+
+fn books() -> Mapping {
+    mapping(json!({
+        "title": {"type": "text"}, "tag": {"type": "keyword"}, "n": {"type": "integer"},
+        "v": {"type": "sparse_vector"}
+    }))
+}
+
+#[test]
+fn recorded_document_errors() {
+    let books = books();
+    refused(
+        &books,
+        r#"{"n": "not a number"}"#,
+        "[1:7] failed to parse field [n] of type [integer] in document with id '4'. Preview of field's value: 'not a number'",
+        &[("number_format_exception", "For input string: \"not a number\"")],
+    );
+    for (weight, shown) in [("-1", "-1.0"), ("0", "0.0")] {
+        let cause = format!(
+            "featureValue must be a positive normal float, got: {shown} for feature alpha on field v which is \
+             less than the minimum positive normal float: 1.17549435E-38"
+        );
+        refused(
+            &books,
+            &format!(r#"{{"v": {{"alpha": {weight}}}}}"#),
+            &format!("[1:17] failed to parse: {cause}"),
+            &[("illegal_argument_exception", &cause)],
+        );
+    }
+    refused(
+        &books,
+        r#"{"v": {"alpha": "abc"}}"#,
+        "[1:17] failed to parse: For input string: \"abc\"",
+        &[("number_format_exception", "For input string: \"abc\"")],
+    );
+}
+
+#[test]
+fn recorded_field_explosion() {
+    let fields: Vec<String> = (0..1001).map(|n| format!("\"f{n}\": {n}")).collect();
+    let raw = format!("{{{}}}", fields.join(", "));
+    let cause = "Limit of total fields [1000] has been exceeded while adding new fields [1001]";
+    let error = parse(&Mapping::empty(), &raw).unwrap_err();
+    assert_eq!(error.es_type(), "document_parsing_exception");
+    assert_eq!(error.reason(), format!("[1:12791] failed to parse: {cause}"));
+    assert_eq!(error.caused_by(), Some(("illegal_argument_exception", cause.to_owned())));
+
+    let explicit: serde_json::Map<String, Value> =
+        (0..1001).map(|n| (format!("f{n}"), json!({"type": "integer"}))).collect();
+    let error = mapping(Value::Object(explicit)).check_total_fields(1000).unwrap_err();
+    assert_eq!(error.es_type(), "illegal_argument_exception");
+    assert_eq!(error.reason(), "Limit of total fields [1000] has been exceeded");
+    assert_eq!(error.caused_by(), None);
+}
+
+#[test]
+fn tokens_in_an_unmapped_field_explode() {
+    let tokens: serde_json::Map<String, Value> =
+        (0..1200).map(|n| (format!("token{n}"), json!(0.5))).collect();
+    let raw = json!({ "ml": { "tokens": tokens } }).to_string();
+    let error = parse(&Mapping::empty(), &raw).unwrap_err();
+    let reason = error.reason();
+    // Two objects and 998 floats fit.
+    assert!(
+        reason.ends_with("failed to parse: Limit of total fields [1000] has been exceeded while adding new fields [1001]"),
+        "{reason}"
+    );
+    let limits = Limits { ignore_dynamic_beyond_limit: true, ..Limits::default() };
+    let source: Value = serde_json::from_str(&raw).unwrap();
+    let (parsed, wider) = Mapping::empty().parse_document("1", &source, &limits).unwrap();
+    assert_eq!((wider.unwrap().field_count(), parsed.numbers.len()), (1000, 998));
+}
+
+#[test]
+fn recorded_mapping_errors() {
+    let error = Mapping::parse(&json!({"properties": {"x": {"type": "nope"}}})).unwrap_err();
+    let inner = "The mapper type [nope] declared on field [x] does not exist. It might have been created within a \
+                 future version or requires a plugin to be installed. Check the documentation.";
+    assert_eq!(error.es_type(), "mapper_parsing_exception");
+    assert_eq!(error.reason(), format!("Failed to parse mapping: {inner}"));
+    assert_eq!(error.caused_by(), Some(("mapper_parsing_exception", inner.to_owned())));
+    assert_eq!(error.root_cause(), ("mapper_parsing_exception", inner.to_owned()));
+
+    let error = books().merge_update(&json!({"properties": {"tag": {"type": "integer"}}})).unwrap_err();
+    assert_eq!(error.es_type(), "illegal_argument_exception");
+    assert_eq!(error.reason(), "mapper [tag] cannot be changed from type [keyword] to [integer]");
+    assert_eq!(error.caused_by(), None);
+}
+
+#[test]
+fn unknown_parameters_are_named() {
+    let check = |definition: Value, expected: &str| {
+        let error = Mapping::parse(&definition).unwrap_err();
+        assert_eq!(error.reason(), format!("Failed to parse mapping: {expected}"), "{definition}");
+    };
+    check(
+        json!({"properties": {"x": {"type": "keyword", "foo": 1}}}),
+        "unknown parameter [foo] on mapper [x] of type [keyword]",
+    );
+    check(
+        json!({"properties": {"x": {"type": "sparse_vector", "analyzer": "english"}}}),
+        "unknown parameter [analyzer] on mapper [x] of type [sparse_vector]",
+    );
+    check(json!({"propertys": {}}), "Root mapping definition has unsupported parameters:  [propertys : {}]");
+    check(json!({"properties": {"x": {"analyzer": "english"}}}), "No type specified for field [x]");
+    check(
+        json!({"properties": {"x": {"type": "text", "analyzer": "klingon"}}}),
+        "analyzer [klingon] has not been configured in mappings",
+    );
+    check(
+        json!({"properties": {"x": {"type": "dense_vector", "dims": 5000}}}),
+        "The number of dimensions should be in the range [1, 4096] but was [5000]",
+    );
+    check(
+        json!({"properties": {"x": {"type": "text", "copy_to": "y"}}}),
+        "parameter [copy_to] with value [y] on mapper [x] of type [text] is not supported",
+    );
+}
+
+#[test]
+fn mappings_print_as_elasticsearch_shows_them() {
+    let definition = json!({
+        "dynamic": "strict",
+        "_source": {"excludes": ["ml.tokens"]},
+        "properties": {
+            "b": {"type": "text", "analyzer": "english", "fields": {"raw": {"type": "keyword", "ignore_above": 256}}},
+            "a": {"type": "long", "index": true},
+            "ml.tokens": {"type": "rank_features"},
+            "vec": {"type": "dense_vector", "dims": 3},
+            "when": {"type": "date", "format": "yyyy/MM/dd"},
+            "o": {"type": "object", "enabled": false}
+        }
+    });
+    let mapping = Mapping::parse(&definition).unwrap();
+    let expected = json!({
+        "dynamic": "strict",
+        "_source": {"excludes": ["ml.tokens"]},
+        "properties": {
+            "a": {"type": "long"},
+            "b": {"type": "text", "analyzer": "english", "fields": {"raw": {"type": "keyword", "ignore_above": 256}}},
+            "ml": {"properties": {"tokens": {"type": "rank_features"}}},
+            "o": {"type": "object", "enabled": false},
+            "vec": {"type": "dense_vector", "dims": 3, "index": true, "similarity": "cosine"},
+            "when": {"type": "date", "format": "yyyy/MM/dd"}
+        }
+    });
+    assert_eq!(mapping.to_json().to_string(), expected.to_string());
+    assert_eq!(Mapping::parse(&mapping.to_json()).unwrap(), mapping);
+    assert_eq!(mapping.field_count(), 8);
+    assert_eq!(mapping.field("b.raw"), Some(&FieldType::Keyword { ignore_above: Some(256) }));
+    assert_eq!(mapping.field("ml.tokens"), Some(&FieldType::RankFeatures));
+    assert!(mapping.field("ml").is_some_and(|field| matches!(field, FieldType::Object { .. })));
+    assert_eq!(mapping.leaf_fields().count(), 6);
+}
+
+#[test]
+fn updates_add_and_refuse() {
+    let old = books();
+    let merged = old
+        .merge_update(&json!({"properties": {
+            "title": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+            "tag": {"type": "keyword", "ignore_above": 10},
+            "extra.deep": {"type": "float"}
+        }}))
+        .unwrap();
+    assert!(merged.field("title.raw").is_some() && merged.field("extra.deep").is_some());
+    assert_eq!(merged.field("tag"), Some(&FieldType::Keyword { ignore_above: Some(10) }));
+    assert_eq!(merged.field("v"), Some(&FieldType::SparseVector));
+    let refused = |definition: Value, reason: &str| {
+        assert_eq!(old.merge_update(&definition).unwrap_err().reason(), reason, "{definition}");
+    };
+    refused(
+        json!({"properties": {"title": {"type": "text", "analyzer": "english"}}}),
+        "Mapper for [title] conflicts with existing mapper:\n\tCannot update parameter [analyzer] from [default] to [english]",
+    );
+    refused(
+        json!({"properties": {"tag": {"properties": {"x": {"type": "text"}}}}}),
+        "can't merge a non object mapping [tag] with an object mapping",
+    );
+}
+
+#[test]
+fn dynamic_mapping_guesses_types() {
+    let raw = r#"{"s": "hello", "i": 3, "f": 1.5, "b": true, "d": "2024-02-29T10:00:00Z", "d2": "2024/02/29",
+        "year": "2024", "o": {"x": [1, 2]}, "n": null, "e": [], "l": [null, "a"], "a.b": 1}"#;
+    let (parsed, wider) = parse(&Mapping::empty(), raw).unwrap();
+    let expected = json!({"properties": {
+        "a": {"properties": {"b": {"type": "long"}}},
+        "b": {"type": "boolean"},
+        "d": {"type": "date"},
+        "d2": {"type": "date", "format": "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis"},
+        "f": {"type": "float"},
+        "i": {"type": "long"},
+        "l": {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}},
+        "o": {"properties": {"x": {"type": "long"}}},
+        "s": {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}},
+        "year": {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}
+    }});
+    assert_eq!(wider.unwrap().to_json(), expected);
+    assert!(parsed.texts.contains(&("s".to_owned(), "hello".to_owned())));
+    assert!(parsed.keywords.contains(&("s.keyword".to_owned(), "hello".to_owned())));
+    assert!(parsed.numbers.contains(&("o.x".to_owned(), NumberValue::I64(2))));
+    assert!(parsed.numbers.contains(&("d".to_owned(), NumberValue::I64(1_709_200_800_000))));
+    assert!(parsed.field_names.contains(&"o.x".to_owned()) && parsed.field_names.contains(&"s".to_owned()));
+
+    let (_, again) = parse(&Mapping::parse(&expected).unwrap(), raw).unwrap();
+    assert!(again.is_none(), "a known document changes nothing");
+}
+
+#[test]
+fn long_float_arrays_become_dense_vectors() {
+    let raw = json!({ "vec": vec![0.5; 128] }).to_string();
+    let (parsed, wider) = parse(&Mapping::empty(), &raw).unwrap();
+    assert_eq!(parsed.dense[0].1.len(), 128);
+    assert!(matches!(wider.unwrap().field("vec"), Some(FieldType::DenseVector { dims: Some(128), .. })));
+}
+
+#[test]
+fn dynamic_can_be_off() {
+    let mut definition = json!({"dynamic": false, "properties": {"a": {"type": "long"}}});
+    let (parsed, wider) = parse(&Mapping::parse(&definition).unwrap(), r#"{"a":1,"x":{"y":2}}"#).unwrap();
+    assert!(wider.is_none() && parsed.field_names == ["a"]);
+    definition["dynamic"] = "strict".into();
+    let strict = Mapping::parse(&definition).unwrap();
+    let error = parse(&strict, r#"{"a":1,"x":{"y":2}}"#).unwrap_err();
+    assert_eq!(error.es_type(), "strict_dynamic_mapping_exception");
+    assert_eq!(
+        error.reason(),
+        "[1:12] mapping set to strict, dynamic introduction of [x] within [_doc] is not allowed"
+    );
+}
+
+#[test]
+fn objects_and_values_do_not_mix() {
+    let mapping = mapping(json!({"o": {"properties": {"x": {"type": "long"}}}, "n": {"type": "long"}}));
+    refused(&mapping, r#"{"o": 5}"#, "[1:7] object mapping for [o] tried to parse field [o] as object, but found a concrete value", &[]);
+    refused(
+        &mapping,
+        r#"{"n": {"a":1}}"#,
+        "[1:13] failed to parse field [n] of type [long] in document with id '4'. Preview of field's value: '{a=1}'",
+        &[("illegal_argument_exception", "Cannot parse object as number")],
+    );
+    refused(
+        &mapping,
+        r#"{"n.a": 1}"#,
+        "[1:9] failed to parse: Could not dynamically add mapping for field [n.a]. Existing mapping for [n] must be of type object but found [long].",
+        &[("illegal_argument_exception", "Could not dynamically add mapping for field [n.a]. Existing mapping for [n] must be of type object but found [long].")],
+    );
+    let deep = (0..30).fold("1".to_owned(), |inner, _| format!("{{\"a\":{inner}}}"));
+    assert!(parse(&Mapping::empty(), &deep).unwrap_err().reason().contains("The depth of the field"));
+}
+
+#[test]
+fn sparse_fields_are_strict() {
+    let mapping = mapping(json!({"v": {"type": "sparse_vector"}, "r": {"type": "rank_features"}}));
+    let (parsed, _) = parse(&mapping, r#"{"v": [{"a": 1, "x.y": 2}, {"a": 3}], "r": {}}"#).unwrap();
+    assert_eq!(parsed.sparse, [("v".to_owned(), vec![("a".into(), 3.0), ("x.y".into(), 2.0)])]);
+    assert_eq!(parsed.field_names, ["v"]);
+    let fails = |raw: &str, part: &str| {
+        let reason = parse(&mapping, raw).unwrap_err().reason();
+        assert!(reason.contains(part), "{raw}: {reason}");
+    };
+    fails(r#"{"r": {"a.b": 1}}"#, "[1:8] failed to parse: [rank_features] fields do not support dots in feature names but found [a.b]");
+    fails(r#"{"v": "x"}"#, "[sparse_vector] fields must be json objects, expected a START_OBJECT but got: VALUE_STRING");
+    fails(r#"{"v": {"a": {}}}"#, "strictly positive float, but got unexpected token START_OBJECT");
+    fails(r#"{"v": {"a": "NaN"}}"#, "featureValue must be finite, got: NaN for feature a on field v");
+    fails(r#"{"r": [{"a": 1}, {"a": 2}]}"#, "multiple values for the same rank feature [r.a]");
+}
+
+#[test]
+fn dense_vectors_are_checked() {
+    let mapping = mapping(json!({
+        "v": {"type": "dense_vector", "dims": 2}, "free": {"type": "dense_vector", "similarity": "l2_norm"},
+        "off": {"type": "dense_vector", "dims": 2, "index": false}
+    }));
+    let (parsed, wider) = parse(&mapping, r#"{"v": [1, 0.5], "free": [1,2,3], "off": [1, 2]}"#).unwrap();
+    assert_eq!(parsed.dense, [("v".to_owned(), vec![1.0, 0.5]), ("free".to_owned(), vec![1.0, 2.0, 3.0])]);
+    let wider = wider.unwrap();
+    assert!(matches!(wider.field("free"), Some(FieldType::DenseVector { dims: Some(3), .. })));
+    assert_eq!(wider.to_json()["properties"]["free"]["dims"], 3);
+    assert_eq!(wider.field_count(), mapping.field_count());
+    let fails = |mapping: &Mapping, raw: &str, part: &str| {
+        let reason = parse(mapping, raw).unwrap_err().reason();
+        assert!(reason.contains(part), "{raw}: {reason}");
+    };
+    fails(&mapping, r#"{"v": [1]}"#, "in doc [document with id '4'] has a different number of dimensions [1] than defined in the mapping [2]");
+    fails(&mapping, r#"{"v": [1,2,3]}"#, "has more dimensions than defined in the mapping [2]");
+    fails(&mapping, r#"{"v": [0,0]}"#, "The [cosine] similarity does not support vectors with zero magnitude. Preview of invalid vector: [0.0, 0.0]");
+    fails(&mapping, r#"{"v": [1e40, 0]}"#, "do not support NaN or infinite values");
+    fails(&wider, r#"{"free": [1]}"#, "different number of dimensions [1]");
+}
+
+#[test]
+fn source_is_filtered_when_stored() {
+    let mapping = Mapping::parse(&json!({"_source": {"excludes": ["ml.tokens"]}, "properties": {"ml.tokens": {"type": "sparse_vector"}}})).unwrap();
+    let (parsed, _) = parse(&mapping, r#"{"ml":{"tokens":{"a":1},"model_id":"m"},"t":"x"}"#).unwrap();
+    assert_eq!(parsed.stored_source.as_deref(), Some(br#"{"ml":{"model_id":"m"},"t":"x"}"#.as_slice()));
+    assert_eq!(parsed.sparse[0].1.len(), 1);
+    let (parsed, _) = parse(&Mapping::parse(&json!({"_source": {"enabled": false}})).unwrap(), r#"{"a":1}"#).unwrap();
+    assert_eq!(parsed.stored_source, Some(Vec::new()));
+    let (parsed, _) = parse(&Mapping::empty(), r#"{"a":1}"#).unwrap();
+    assert_eq!(parsed.stored_source, None);
+}
+
+#[test]
+fn keywords_ignore_long_values_and_refuse_immense_ones() {
+    let mapping = mapping(json!({"short": {"type": "keyword", "ignore_above": 3}, "k": {"type": "keyword"}}));
+    let (parsed, _) = parse(&mapping, r#"{"short": ["abc", "abcd"], "k": [1, true, 1.5, "x", "x"]}"#).unwrap();
+    let values: Vec<&str> = parsed.keywords.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["abc", "1", "true", "1.5", "x"]);
+    let raw = json!({ "k": "a".repeat(40_000) }).to_string();
+    assert!(parse(&mapping, &raw).unwrap_err().causes()[0].1.starts_with("Document contains at least one immense term"));
+}

@@ -1,0 +1,204 @@
+//! Field types of a mapping and the parameters that change how a value is read.
+
+use sparrow_vectors::Similarity;
+
+/// Analysis of a `text` field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Analyzer {
+    /// Unicode words, lowercased.
+    #[default]
+    Standard,
+    /// `standard` plus possessive removal, English stop words and stemming.
+    English,
+}
+
+impl Analyzer {
+    /// Name in mappings; also the name under which the tokenizer is registered.
+    pub fn name(self) -> &'static str {
+        match self {
+            Analyzer::Standard => "standard",
+            Analyzer::English => "english",
+        }
+    }
+
+    /// The analyzer called `name`, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "standard" | "default" => Some(Analyzer::Standard),
+            "english" => Some(Analyzer::English),
+            _ => None,
+        }
+    }
+}
+
+/// What happens to a field of a document that the mapping does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dynamic {
+    /// It is added to the mapping.
+    #[default]
+    True,
+    /// It stays in `_source` only.
+    False,
+    /// The document is refused.
+    Strict,
+}
+
+impl Dynamic {
+    /// The value as mappings write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dynamic::True => "true",
+            Dynamic::False => "false",
+            Dynamic::Strict => "strict",
+        }
+    }
+}
+
+/// Type of a mapped field, with the parameters a query needs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FieldType {
+    /// Analyzed text, tantivy field `t:<path>`.
+    Text { analyzer: Analyzer },
+    /// One term per value, in `_kw`. Values longer than `ignore_above` characters are not indexed.
+    Keyword { ignore_above: Option<usize> },
+    Long,
+    Integer,
+    Short,
+    Byte,
+    UnsignedLong,
+    Double,
+    Float,
+    HalfFloat,
+    /// A double stored as `round(value * factor) / factor`.
+    ScaledFloat { factor: f64 },
+    Boolean,
+    /// Milliseconds since the epoch, as `i64` in `_num`. `formats` holds the alternatives in order.
+    Date { formats: Vec<DateFormat> },
+    /// Token weights, custom field `s:<path>`.
+    SparseVector,
+    /// Token weights whose keys may not contain a dot, custom field `s:<path>`.
+    RankFeatures,
+    /// A dense vector, custom field `d:<path>`. `dims` is unknown until the first document if the
+    /// mapping does not say it; `index: false` keeps it out of the index.
+    DenseVector { dims: Option<usize>, similarity: Similarity, index: bool },
+    /// A JSON object; `enabled: false` keeps its content in `_source` only.
+    Object { dynamic: Option<Dynamic>, enabled: bool },
+}
+
+impl FieldType {
+    /// Name of the type in mappings and error messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FieldType::Text { .. } => "text",
+            FieldType::Keyword { .. } => "keyword",
+            FieldType::Long => "long",
+            FieldType::Integer => "integer",
+            FieldType::Short => "short",
+            FieldType::Byte => "byte",
+            FieldType::UnsignedLong => "unsigned_long",
+            FieldType::Double => "double",
+            FieldType::Float => "float",
+            FieldType::HalfFloat => "half_float",
+            FieldType::ScaledFloat { .. } => "scaled_float",
+            FieldType::Boolean => "boolean",
+            FieldType::Date { .. } => "date",
+            FieldType::SparseVector => "sparse_vector",
+            FieldType::RankFeatures => "rank_features",
+            FieldType::DenseVector { .. } => "dense_vector",
+            FieldType::Object { .. } => "object",
+        }
+    }
+
+    /// Whether values are whole numbers kept as `i64` (or `u64` for `unsigned_long`).
+    pub fn is_integer(&self) -> bool {
+        matches!(
+            self,
+            FieldType::Long
+                | FieldType::Integer
+                | FieldType::Short
+                | FieldType::Byte
+                | FieldType::UnsignedLong
+        )
+    }
+
+    /// Whether values are fractions kept as `f64`.
+    pub fn is_float(&self) -> bool {
+        matches!(
+            self,
+            FieldType::Double
+                | FieldType::Float
+                | FieldType::HalfFloat
+                | FieldType::ScaledFloat { .. }
+        )
+    }
+
+    /// Whether the field holds token weights.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self, FieldType::SparseVector | FieldType::RankFeatures)
+    }
+}
+
+/// One alternative of a date format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DateFormat {
+    /// ISO 8601 with optional time, strict digit counts (`strict_date_optional_time`).
+    StrictDateOptionalTime,
+    /// Milliseconds since the epoch.
+    EpochMillis,
+    /// Seconds since the epoch.
+    EpochSecond,
+    /// A pattern of date letters such as `yyyy/MM/dd HH:mm:ss`.
+    Pattern(String),
+}
+
+impl DateFormat {
+    /// The format's name in mappings.
+    pub fn name(&self) -> &str {
+        match self {
+            DateFormat::StrictDateOptionalTime => "strict_date_optional_time",
+            DateFormat::EpochMillis => "epoch_millis",
+            DateFormat::EpochSecond => "epoch_second",
+            DateFormat::Pattern(pattern) => pattern,
+        }
+    }
+}
+
+/// A number, boolean or date as it is indexed in `_num`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NumberValue {
+    I64(i64),
+    U64(u64),
+    F64(f64),
+    Bool(bool),
+}
+
+/// A document ready for the index: values by field path, several per path for arrays.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ParsedDocument {
+    pub texts: Vec<(String, String)>,
+    pub keywords: Vec<(String, String)>,
+    pub numbers: Vec<(String, NumberValue)>,
+    pub sparse: Vec<(String, Vec<(Box<str>, f32)>)>,
+    pub dense: Vec<(String, Vec<f32>)>,
+    /// Full path of each mapped leaf that has a value, without repeats.
+    pub field_names: Vec<String>,
+    /// What is stored as `_source` when the mapping filters it (`None`: the source as it came).
+    pub stored_source: Option<Vec<u8>>,
+}
+
+/// Bounds a document is checked against.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// `index.mapping.total_fields.limit`.
+    pub total_fields: usize,
+    /// `index.mapping.total_fields.ignore_dynamic_beyond_limit`.
+    pub ignore_dynamic_beyond_limit: bool,
+    /// `index.mapping.depth.limit`.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { total_fields: 1000, ignore_dynamic_beyond_limit: false, depth: 20 }
+    }
+}

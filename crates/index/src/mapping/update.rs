@@ -1,0 +1,156 @@
+//! Putting a mapping over an existing one: fields may be added, and only a few parameters changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::error::MappingError;
+use super::types::FieldType;
+use super::values::java_string;
+use super::{LeafNode, Mapping, Node, ObjectNode, join, parse};
+
+/// Parameters that an update may change.
+const UPDATABLE: [&str; 9] = [
+    "ignore_above", "coerce", "ignore_malformed", "meta", "eager_global_ordinals", "fielddata",
+    "fielddata_frequency_filter", "index_options", "dims",
+];
+
+pub(super) fn merge_update(old: &Mapping, definition: &Value) -> Result<Mapping, MappingError> {
+    let update = parse::parse(definition)?;
+    let given = |key: &str| definition.get(key).is_some();
+    let mut merged = old.clone();
+    if given("dynamic") {
+        merged.root.dynamic = update.root.dynamic;
+    }
+    if given("_meta") {
+        merged.meta.clone_from(&update.meta);
+    }
+    if given("date_detection") {
+        merged.date_detection = update.date_detection;
+    }
+    if given("numeric_detection") {
+        merged.numeric_detection = update.numeric_detection;
+    }
+    if given("_source") && update.source != old.source {
+        let (parameter, from, to) = if update.source.enabled != old.source.enabled {
+            ("enabled", old.source.enabled.to_string(), update.source.enabled.to_string())
+        } else if update.source.filter.includes != old.source.filter.includes {
+            let list = |mapping: &Mapping| format!("[{}]", mapping.source.filter.includes.join(", "));
+            ("includes", list(old), list(&update))
+        } else {
+            let list = |mapping: &Mapping| format!("[{}]", mapping.source.filter.excludes.join(", "));
+            ("excludes", list(old), list(&update))
+        };
+        return Err(MappingError::ParameterChange {
+            path: "_source".to_owned(),
+            parameter: parameter.to_owned(),
+            from,
+            to,
+        });
+    }
+    merge_properties(&mut merged.root.properties, update.root.properties, "")?;
+    Ok(merged.rebuilt())
+}
+
+fn merge_properties(
+    old: &mut BTreeMap<String, Node>,
+    update: BTreeMap<String, Node>,
+    prefix: &str,
+) -> Result<(), MappingError> {
+    for (name, node) in update {
+        let path = join(prefix, &name);
+        match (old.get_mut(&name), node) {
+            (None, node) => {
+                old.insert(name, node);
+            }
+            (Some(Node::Object(existing)), Node::Object(node)) => merge_object(existing, node, &path)?,
+            (Some(Node::Leaf(existing)), Node::Leaf(node)) => merge_leaf(existing, node, &path)?,
+            (Some(Node::Leaf(_)), Node::Object(_)) => {
+                return Err(MappingError::ObjectOverLeaf { path });
+            }
+            (Some(Node::Object(_)), Node::Leaf(_)) => {
+                return Err(MappingError::LeafOverObject { path });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn merge_object(old: &mut ObjectNode, update: ObjectNode, path: &str) -> Result<(), MappingError> {
+    if old.enabled != update.enabled && !update.enabled {
+        return Err(MappingError::BadValue {
+            reason: format!("the [enabled] parameter can't be updated for the object mapping [{path}]"),
+        });
+    }
+    old.dynamic = update.dynamic.or(old.dynamic);
+    merge_properties(&mut old.properties, update.properties, path)
+}
+
+fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<(), MappingError> {
+    let (from, to) = (old.field_type.name(), update.field_type.name());
+    if from != to {
+        return Err(MappingError::TypeChange {
+            path: path.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        });
+    }
+    if let (FieldType::DenseVector { dims, .. }, FieldType::DenseVector { dims: new, .. }) =
+        (&old.field_type, &mut update.field_type)
+    {
+        match (*dims, *new) {
+            (Some(from), Some(to)) if from != to => {
+                return Err(change(path, "dims", &from.into(), &to.into()));
+            }
+            // A definition without dimensions keeps those the first document gave.
+            (Some(known), None) => *new = Some(known),
+            _ => {}
+        }
+    }
+    let names: BTreeSet<&String> = old.params.keys().chain(update.params.keys()).collect();
+    for name in names {
+        let default = Value::String("default".to_owned());
+        let (from, to) = (old.params.get(name), update.params.get(name));
+        if from != to && !UPDATABLE.contains(&name.as_str()) {
+            // Spelled out or not, the default is the default.
+            let analyzer = |value: Option<&Value>| {
+                value.and_then(Value::as_str).is_none_or(|text| text == "standard" || text == "default")
+            };
+            if name == "analyzer" && analyzer(from) && analyzer(to) {
+                continue;
+            }
+            if name == "similarity" && update.field_type == old.field_type {
+                continue;
+            }
+            return Err(change(path, name, from.unwrap_or(&default), to.unwrap_or(&default)));
+        }
+    }
+    if let (FieldType::DenseVector { similarity: from, .. }, FieldType::DenseVector { similarity: to, .. }) =
+        (&old.field_type, &update.field_type)
+        && from != to
+    {
+        let name = super::print::similarity_name;
+        return Err(change(path, "similarity", &name(*from).into(), &name(*to).into()));
+    }
+    for (name, sub) in update.fields {
+        match old.fields.get_mut(&name) {
+            Some(existing) => merge_leaf(existing, sub, &join(path, &name))?,
+            None => {
+                old.fields.insert(name, sub);
+            }
+        }
+    }
+    old.field_type = update.field_type;
+    old.options = update.options;
+    old.params = update.params;
+    Ok(())
+}
+
+fn change(path: &str, parameter: &str, from: &Value, to: &Value) -> MappingError {
+    MappingError::ParameterChange {
+        path: path.to_owned(),
+        parameter: parameter.to_owned(),
+        from: java_string(from),
+        to: java_string(to),
+    }
+}

@@ -1,0 +1,19 @@
+//! Sparse postings and dense vectors as parts of tantivy segments.
+
+mod container;
+mod gauge;
+mod plugin;
+mod reader;
+
+pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
+pub(crate) use gauge::Gauge;
+pub(crate) use plugin::{SegmentParts, encode_tokens, encode_vector};
+pub use reader::{DenseReader, SegmentPlugins, SparseReader};
+
+/// Extension of the container file.
+pub const EXTENSION: &str = "spw";
+
+/// The container as a tantivy segment component.
+pub(crate) fn component() -> tantivy::index::SegmentComponent {
+    tantivy::index::SegmentComponent::Custom(EXTENSION.to_owned())
+}

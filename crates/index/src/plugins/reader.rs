@@ -1,0 +1,94 @@
+//! Opened parts of one segment.
+
+use std::path::PathBuf;
+
+use rustc_hash::FxHashMap;
+use sparrow_postings::{Format, PostingsReader};
+use sparrow_vectors::VectorsReader;
+use tantivy::SegmentReader;
+use tantivy::directory::OwnedBytes;
+use tantivy::schema::{Field, Schema};
+
+use super::container::{PartKind, read_parts};
+use crate::error::IndexError;
+
+/// Sparse postings of one field in one segment.
+pub type SparseReader = PostingsReader<OwnedBytes>;
+/// Dense vectors of one field in one segment.
+pub type DenseReader = VectorsReader<OwnedBytes>;
+
+/// Readers of all sparse and dense fields of one segment.
+#[derive(Default)]
+pub struct SegmentPlugins {
+    sparse: FxHashMap<u32, SparseReader>,
+    dense: FxHashMap<u32, DenseReader>,
+    bytes: u64,
+}
+
+impl SegmentPlugins {
+    /// Opens the container of a segment; headers and bounds are checked, full checksums are not.
+    pub fn open(reader: &SegmentReader) -> Result<Self, IndexError> {
+        let file = reader.open_read(super::component()).map_err(tantivy::TantivyError::from)?;
+        let segment = reader.segment_id().uuid_string();
+        let path = PathBuf::from(format!("{segment}.{}", super::EXTENSION));
+        let bytes = file.read_bytes().map_err(IndexError::io(&path))?;
+        Self::from_bytes(bytes, reader.schema(), &segment)
+    }
+
+    /// Opens a container's bytes. `segment` names the segment in errors.
+    pub fn from_bytes(
+        bytes: OwnedBytes,
+        schema: &Schema,
+        segment: &str,
+    ) -> Result<Self, IndexError> {
+        let mut plugins = Self { bytes: bytes.len() as u64, ..Self::default() };
+        let parts = read_parts(&bytes).map_err(|error| IndexError::Corrupt {
+            path: format!("{segment}.{}", super::EXTENSION).into(),
+            reason: error.to_string(),
+        })?;
+        for part in parts {
+            let name = || {
+                if (part.field as usize) < schema.num_fields() {
+                    schema.get_field_name(Field::from_field_id(part.field)).to_owned()
+                } else {
+                    part.field.to_string()
+                }
+            };
+            match part.kind {
+                PartKind::Sparse => {
+                    let reader = PostingsReader::open(part.bytes).map_err(|source| {
+                        IndexError::Postings { field: name(), segment: segment.to_owned(), source }
+                    })?;
+                    plugins.sparse.insert(part.field, reader);
+                }
+                PartKind::Dense => {
+                    let reader = VectorsReader::open(part.bytes).map_err(|source| {
+                        IndexError::Vectors { field: name(), segment: segment.to_owned(), source }
+                    })?;
+                    plugins.dense.insert(part.field, reader);
+                }
+            }
+        }
+        Ok(plugins)
+    }
+
+    /// Postings of a sparse field.
+    pub fn sparse(&self, field: Field) -> Option<&SparseReader> {
+        self.sparse.get(&field.field_id())
+    }
+
+    /// Vectors of a dense field.
+    pub fn dense(&self, field: Field) -> Option<&DenseReader> {
+        self.dense.get(&field.field_id())
+    }
+
+    /// Size of the container.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The postings formats that occur.
+    pub fn formats(&self) -> impl Iterator<Item = Format> + '_ {
+        self.sparse.values().map(PostingsReader::format)
+    }
+}

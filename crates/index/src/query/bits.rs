@@ -1,0 +1,202 @@
+//! Sets of documents of one segment, as words of 64 bits.
+
+use tantivy::query::Scorer;
+use tantivy::{DocId, DocSet, TERMINATED};
+
+/// Documents of one segment: bit `d % 64` of word `d / 64` is document `d`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DocBits {
+    words: Vec<u64>,
+    max_doc: u32,
+}
+
+impl DocBits {
+    /// No document of a segment with `max_doc` documents.
+    pub(crate) fn empty(max_doc: u32) -> Self {
+        Self { words: vec![0; max_doc.div_ceil(64) as usize], max_doc }
+    }
+
+    /// All documents of `docset` from its current position on.
+    pub(crate) fn from_docset(docset: &mut dyn DocSet, max_doc: u32) -> Self {
+        let mut bits = Self::empty(max_doc);
+        bits.insert_all(docset);
+        bits
+    }
+
+    /// Adds all documents of `docset` from its current position on.
+    pub(crate) fn insert_all(&mut self, docset: &mut dyn DocSet) {
+        let mut buffer = [0; tantivy::COLLECT_BLOCK_BUFFER_LEN];
+        loop {
+            let filled = docset.fill_buffer(&mut buffer);
+            for &doc in &buffer[..filled] {
+                self.insert(doc);
+            }
+            if filled < buffer.len() {
+                return;
+            }
+        }
+    }
+
+    /// The words.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Adds a document.
+    pub(crate) fn insert(&mut self, doc: DocId) {
+        debug_assert!(doc < self.max_doc);
+        self.words[(doc / 64) as usize] |= 1 << (doc % 64);
+    }
+
+    /// Whether `doc` is in the set.
+    pub(crate) fn contains(&self, doc: DocId) -> bool {
+        self.words.get((doc / 64) as usize).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+    }
+
+    /// Keeps what is in both sets.
+    pub(crate) fn intersect(&mut self, other: &DocBits) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= other;
+        }
+    }
+
+    /// Takes out what is in `other`.
+    pub(crate) fn subtract(&mut self, other: &DocBits) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= !other;
+        }
+    }
+
+    /// Every document that is not in the set.
+    pub(crate) fn complement(mut self) -> Self {
+        for word in &mut self.words {
+            *word = !*word;
+        }
+        let used = self.max_doc % 64;
+        if let (Some(last), true) = (self.words.last_mut(), used != 0) {
+            *last &= (1 << used) - 1;
+        }
+        self
+    }
+
+    /// Number of documents.
+    pub(crate) fn count(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Lowest document at or after `from`, or [`TERMINATED`].
+    pub(crate) fn next(&self, from: DocId) -> DocId {
+        let mut index = (from / 64) as usize;
+        let Some(word) = self.words.get(index) else { return TERMINATED };
+        let mut word = word & (u64::MAX << (from % 64));
+        while word == 0 {
+            index += 1;
+            match self.words.get(index) {
+                Some(next) => word = *next,
+                None => return TERMINATED,
+            }
+        }
+        index as u32 * 64 + word.trailing_zeros()
+    }
+}
+
+/// Scorer over a [`DocBits`] with one score for all.
+pub(crate) struct BitsScorer {
+    bits: DocBits,
+    doc: DocId,
+    size: u32,
+    score: f32,
+}
+
+impl BitsScorer {
+    /// Starts at the first document.
+    pub(crate) fn new(bits: DocBits, score: f32) -> Self {
+        Self { doc: bits.next(0), size: bits.count(), bits, score }
+    }
+}
+
+impl DocSet for BitsScorer {
+    fn advance(&mut self) -> DocId {
+        if self.doc != TERMINATED {
+            self.doc = self.bits.next(self.doc + 1);
+        }
+        self.doc
+    }
+
+    fn seek(&mut self, target: DocId) -> DocId {
+        if target > self.doc {
+            self.doc = if target >= TERMINATED { TERMINATED } else { self.bits.next(target) };
+        }
+        self.doc
+    }
+
+    fn doc(&self) -> DocId {
+        self.doc
+    }
+
+    fn size_hint(&self) -> u32 {
+        self.size
+    }
+}
+
+impl Scorer for BitsScorer {
+    fn score(&mut self) -> f32 {
+        self.score
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tantivy::{DocSet, TERMINATED};
+
+    use super::{BitsScorer, DocBits};
+
+    fn bits(max_doc: u32, docs: &[u32]) -> DocBits {
+        let mut bits = DocBits::empty(max_doc);
+        for &doc in docs {
+            bits.insert(doc);
+        }
+        bits
+    }
+
+    #[test]
+    fn complement_stays_inside_the_segment() {
+        let all = DocBits::empty(70).complement();
+        assert_eq!(all.count(), 70);
+        assert!(all.contains(69) && !all.contains(70));
+        assert_eq!(all.complement().count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn scorer_walks_and_seeks_like_a_sorted_list(
+            docs in proptest::collection::btree_set(0u32..300, 0..80),
+            target in 0u32..310,
+        ) {
+            let docs: Vec<u32> = docs.into_iter().collect();
+            let mut scorer = BitsScorer::new(bits(300, &docs), 1.0);
+            prop_assert_eq!(DocBits::from_docset(&mut scorer, 300), bits(300, &docs));
+            let mut scorer = BitsScorer::new(bits(300, &docs), 1.0);
+            let expected = docs.iter().copied().find(|&doc| doc >= target).unwrap_or(TERMINATED);
+            prop_assert_eq!(scorer.seek(target).max(target), expected.max(target));
+        }
+
+        #[test]
+        fn set_operations(
+            left in proptest::collection::btree_set(0u32..200, 0..80),
+            right in proptest::collection::btree_set(0u32..200, 0..80),
+        ) {
+            let l: Vec<u32> = left.iter().copied().collect();
+            let r: Vec<u32> = right.iter().copied().collect();
+            let mut both = bits(200, &l);
+            both.intersect(&bits(200, &r));
+            let mut minus = bits(200, &l);
+            minus.subtract(&bits(200, &r));
+            for doc in 0..200 {
+                prop_assert_eq!(both.contains(doc), left.contains(&doc) && right.contains(&doc));
+                prop_assert_eq!(minus.contains(doc), left.contains(&doc) && !right.contains(&doc));
+            }
+        }
+    }
+}

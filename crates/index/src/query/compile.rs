@@ -1,0 +1,444 @@
+//! From the query tree to tantivy weights bound to one snapshot.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+use tantivy::query::{BooleanWeight, BoostWeight, Occur, SumCombiner, Weight};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{Searcher, Term};
+
+use super::ast::{BoolQuery, Query, QueryKind, RangeQuery};
+use super::error::QueryError;
+use super::fields::{StringTerms, term_weight};
+use super::minimum::minimum_should_match;
+use super::multi_term::{Fuzzy, TermFilter, Wildcard, multi_term};
+use super::query_string;
+use super::weights;
+use crate::mapping::FieldType;
+use crate::schema::ID;
+use crate::snapshot::Snapshot;
+
+/// Most clauses of one query; each term of a text counts.
+const MAX_CLAUSES: usize = 16_384;
+/// Most values of one `terms` clause (`index.max_terms_count`).
+const MAX_TERMS: usize = 65_536;
+
+/// Turns a query into weights for one snapshot.
+pub(crate) struct Compiler<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    cancel: Option<&'a AtomicBool>,
+    /// Milliseconds since the epoch: `now` of date math, the same for all clauses of a search.
+    pub(super) now: i64,
+    clauses: usize,
+}
+
+impl<'a> Compiler<'a> {
+    pub(crate) fn new(snapshot: &'a Snapshot, cancel: Option<&'a AtomicBool>) -> Self {
+        let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
+        Self { snapshot, cancel, now: now as i64, clauses: 0 }
+    }
+
+    pub(super) fn searcher(&self) -> &'a Searcher {
+        self.snapshot.searcher()
+    }
+
+    pub(super) fn cancel(&self) -> Option<&'a AtomicBool> {
+        self.cancel
+    }
+
+    /// # Errors
+    /// [`QueryError::Cancelled`] once the caller's flag is set.
+    pub(super) fn check_cancelled(&self) -> Result<(), QueryError> {
+        match self.cancel {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(QueryError::Cancelled),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts one more clause.
+    pub(super) fn count_clause(&mut self) -> Result<(), QueryError> {
+        self.clauses += 1;
+        if self.clauses > MAX_CLAUSES {
+            return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
+        }
+        Ok(())
+    }
+
+    /// The weight of a clause. Without `scoring` only its documents count.
+    ///
+    /// # Errors
+    /// When a clause does not fit its field, or the index cannot be read.
+    pub(crate) fn compile(
+        &mut self,
+        query: &Query,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        self.check_cancelled()?;
+        let weight = self.compile_kind(&query.kind, scoring)?;
+        if scoring && query.boost != 1.0 {
+            return Ok(Box::new(BoostWeight::new(weight, query.boost)));
+        }
+        Ok(weight)
+    }
+
+    fn compile_kind(
+        &mut self,
+        kind: &QueryKind,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        match kind {
+            QueryKind::MatchAll => Ok(weights::all(1.0, scoring)),
+            QueryKind::MatchNone => Ok(weights::none()),
+            QueryKind::Match(query) => self.match_query(query, scoring),
+            QueryKind::MatchPhrase(query) => self.match_phrase(query, scoring),
+            QueryKind::MultiMatch(query) => self.multi_match(query, scoring),
+            QueryKind::Term { field, value, case_insensitive } => {
+                self.term(field, value, *case_insensitive, scoring)
+            }
+            QueryKind::Terms { field, values } => {
+                let terms = self.terms(field, values)?;
+                Ok(weights::constant(terms, 1.0, scoring))
+            }
+            QueryKind::Range(query) => {
+                let range = self.range(query)?;
+                Ok(weights::constant(range, 1.0, scoring))
+            }
+            QueryKind::Exists { field } => {
+                let exists = self.exists(field)?;
+                Ok(weights::constant(exists, 1.0, scoring))
+            }
+            QueryKind::Ids { values } => {
+                self.count_clause()?;
+                let ids = StringTerms::text(self.snapshot.schema().id, ID);
+                let set = multi_term(ids, TermFilter::Set(values.clone()), false);
+                Ok(weights::constant(set, 1.0, scoring))
+            }
+            QueryKind::Prefix { field, value, case_insensitive } => {
+                self.pattern(field, "prefix", TermFilter::Prefix(value.clone()), *case_insensitive)
+            }
+            QueryKind::Wildcard { field, value, case_insensitive } => {
+                let pattern = TermFilter::Wildcard(Wildcard::new(value));
+                self.pattern(field, "wildcard", pattern, *case_insensitive)
+            }
+            QueryKind::Regexp { field, value } => {
+                let regex = regex::RegexBuilder::new(&format!("^(?:{value})$"))
+                    .size_limit(1 << 20)
+                    .build()
+                    .map_err(|error| QueryError::Regexp {
+                        pattern: value.clone(),
+                        detail: error.to_string(),
+                    })?;
+                self.pattern(field, "regexp", TermFilter::Regexp(regex), false)
+            }
+            QueryKind::Fuzzy { field, value, fuzziness, prefix_length, max_expansions } => {
+                let Some(terms) = self.string_terms(field) else {
+                    return self.unsupported(field, "fuzzy");
+                };
+                self.count_clause()?;
+                let statistics = self.statistics(&terms, scoring)?;
+                let fuzzy = Fuzzy::new(value, fuzziness, *prefix_length, *max_expansions)?;
+                self.fuzzy(&terms, statistics, &fuzzy, scoring)
+            }
+            QueryKind::QueryString(query) => {
+                let tree = query_string::rewrite(query, &*self)?;
+                self.compile(&tree, scoring)
+            }
+            QueryKind::Bool(query) => self.bool(query, scoring),
+            QueryKind::ConstantScore { filter } => {
+                let filter = self.compile(filter, false)?;
+                Ok(weights::constant(filter, 1.0, scoring))
+            }
+            QueryKind::DisMax { queries, tie_breaker } => {
+                self.dis_max(queries, *tie_breaker, scoring)
+            }
+            QueryKind::Lenient(query) => match self.compile(query, scoring) {
+                Err(error) if error.is_about_a_value() => Ok(weights::none()),
+                compiled => compiled,
+            },
+            QueryKind::Sparse(query) => self.sparse(query),
+            QueryKind::Knn(query) => self.knn(query),
+            QueryKind::TextExpansion(query) => {
+                Err(QueryError::NotEncoded { model_id: query.model_id.clone() })
+            }
+            QueryKind::KnnBuilder(query) => {
+                Err(QueryError::NotEncoded { model_id: query.model_id.clone() })
+            }
+        }
+    }
+
+    fn bool(&mut self, query: &BoolQuery, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        let BoolQuery { must, should, filter, must_not, .. } = query;
+        if must.is_empty() && should.is_empty() && filter.is_empty() && must_not.is_empty() {
+            return Ok(weights::all(1.0, scoring));
+        }
+        let minimum = required_should(query)?;
+        let mut clauses = Vec::new();
+        for query in must {
+            clauses.push((Occur::Must, self.compile(query, scoring)?));
+        }
+        for query in filter {
+            // tantivy scores every required clause; a filter adds nothing.
+            let weight = self.compile(query, false)?;
+            clauses.push((Occur::Must, weights::constant(weight, 0.0, scoring)));
+        }
+        if must.is_empty() && filter.is_empty() && should.is_empty() {
+            clauses.push((Occur::Must, weights::all(0.0, scoring)));
+        }
+        // An optional clause only adds to the score.
+        if scoring || minimum > 0 {
+            for query in should {
+                clauses.push((Occur::Should, self.compile(query, scoring)?));
+            }
+        }
+        for query in must_not {
+            clauses.push((Occur::MustNot, self.compile(query, false)?));
+        }
+        if let [(Occur::Must | Occur::Should, _)] = clauses[..] {
+            if minimum <= clauses.iter().filter(|(occur, _)| *occur == Occur::Should).count() {
+                return Ok(clauses.remove(0).1);
+            }
+        }
+        Ok(Box::new(BooleanWeight::with_minimum_number_should_match(
+            clauses,
+            minimum,
+            scoring,
+            Box::new(SumCombiner::default),
+        )))
+    }
+
+    fn term(
+        &mut self,
+        field: &str,
+        value: &Value,
+        case_insensitive: bool,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        let text = scalar_text(field, value)?;
+        let Some(terms) = self.string_terms(field) else {
+            return self.match_other(field, &text, false, scoring);
+        };
+        if field == ID {
+            let set = multi_term(terms, TermFilter::Set(vec![text]), false);
+            return Ok(weights::constant(set, 1.0, scoring));
+        }
+        if case_insensitive {
+            let set = multi_term(terms, TermFilter::Set(vec![text]), true);
+            return Ok(weights::constant(set, 1.0, scoring));
+        }
+        let statistics = self.statistics(&terms, scoring)?;
+        term_weight(self.searcher(), statistics, &terms, &text, None)
+    }
+
+    fn terms(&mut self, field: &str, values: &[Value]) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        if values.len() > MAX_TERMS {
+            return Err(QueryError::TooManyTerms { count: values.len(), limit: MAX_TERMS });
+        }
+        if let Some(terms) = self.string_terms(field) {
+            let mut texts = Vec::with_capacity(values.len());
+            for value in values {
+                texts.push(scalar_text(field, value)?);
+            }
+            return Ok(multi_term(terms, TermFilter::Set(texts), false));
+        }
+        let mut clauses = Vec::with_capacity(values.len());
+        for value in values {
+            let text = scalar_text(field, value)?;
+            clauses.push(self.match_other(field, &text, false, false)?);
+        }
+        Ok(match clauses.len() {
+            0 => weights::none(),
+            1 => clauses.remove(0),
+            _ => super::text::should(clauses, 1, false),
+        })
+    }
+
+    fn exists(&mut self, pattern: &str) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        if pattern == "*" || pattern == ID || pattern == crate::schema::SEQ_NO {
+            return Ok(weights::all(1.0, false));
+        }
+        let wildcard = pattern.contains('*').then(|| Wildcard::new(pattern));
+        let object = format!("{pattern}.");
+        let wanted: Vec<String> = self
+            .snapshot
+            .mapping()
+            .leaf_fields()
+            .map(|(path, _)| path)
+            .filter(|path| match &wildcard {
+                Some(wildcard) => wildcard.matches(path, false),
+                None => *path == pattern || path.starts_with(&object),
+            })
+            .map(Into::into)
+            .collect();
+        if wanted.is_empty() {
+            return Ok(weights::none());
+        }
+        let field_names = self.snapshot.schema().field_names;
+        Ok(weights::bits(move |reader| {
+            let inverted = reader.inverted_index(field_names)?;
+            let mut docs = super::bits::DocBits::empty(reader.max_doc());
+            for path in &wanted {
+                let term = Term::from_field_text(field_names, path);
+                if let Some(mut postings) =
+                    inverted.read_postings(&term, IndexRecordOption::Basic)?
+                {
+                    docs.insert_all(&mut postings);
+                }
+            }
+            Ok(docs)
+        }))
+    }
+
+    /// Terms of a pattern; score 1.
+    fn pattern(
+        &mut self,
+        field: &str,
+        clause: &'static str,
+        filter: TermFilter,
+        case_insensitive: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        match self.string_terms(field) {
+            Some(terms) => Ok(multi_term(terms, filter, case_insensitive)),
+            None => self.unsupported(field, clause),
+        }
+    }
+
+    /// Nothing for a field that is not mapped, an error for one that is.
+    pub(super) fn unsupported(
+        &self,
+        field: &str,
+        clause: &'static str,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        match self.snapshot.mapping().field(field) {
+            None | Some(FieldType::Object { .. }) => Ok(weights::none()),
+            Some(other) => Err(QueryError::Unsupported {
+                field: field.to_owned(),
+                actual: other.name(),
+                clause,
+            }),
+        }
+    }
+
+    /// `term` or `match` on a field without string terms. A value of a wrong type matches nothing
+    /// when `lenient`.
+    pub(super) fn match_other(
+        &mut self,
+        field: &str,
+        text: &str,
+        lenient: bool,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        let matched = match self.snapshot.mapping().field(field) {
+            None => Ok(weights::none()),
+            Some(FieldType::SparseVector | FieldType::RankFeatures) if !lenient => {
+                return self.sparse(&super::ast::SparseQuery {
+                    field: field.to_owned(),
+                    tokens: vec![(text.into(), 1.0)],
+                    pruning: None,
+                    origin: super::ast::SparseOrigin::WeightedTokens,
+                });
+            }
+            Some(FieldType::Date { .. }) => {
+                let value = Some(Value::String(text.to_owned()));
+                let day = RangeQuery {
+                    field: field.to_owned(),
+                    gte: value.clone(),
+                    lte: value,
+                    ..RangeQuery::default()
+                };
+                self.date_range(&day, false)
+            }
+            Some(field_type) => {
+                let field_type = field_type.clone();
+                self.number_term(field, &field_type, text)
+            }
+        };
+        match matched {
+            Ok(weight) => Ok(weights::constant(weight, 1.0, scoring)),
+            Err(error) if lenient && error.is_about_a_value() => Ok(weights::none()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Fields with boosts, patterns replaced by the fields they match. The flag says whether a field
+    /// came from a pattern, which makes it lenient.
+    pub(super) fn expand_fields(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)> {
+        let mut expanded: Vec<(String, f32, bool)> = Vec::new();
+        for (name, boost) in fields {
+            if !name.contains('*') {
+                expanded.push((name.clone(), *boost, false));
+                continue;
+            }
+            let pattern = Wildcard::new(name);
+            let start = expanded.len();
+            for (path, field_type) in self.snapshot.mapping().leaf_fields() {
+                let searchable = !matches!(
+                    field_type,
+                    FieldType::SparseVector
+                        | FieldType::RankFeatures
+                        | FieldType::DenseVector { .. }
+                        | FieldType::Object { .. }
+                );
+                if searchable && pattern.matches(path, false) {
+                    expanded.push((path.to_owned(), *boost, true));
+                }
+            }
+            expanded[start..].sort_by(|a, b| a.0.cmp(&b.0));
+        }
+        expanded
+    }
+}
+
+impl query_string::Fields for Compiler<'_> {
+    fn expand(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)> {
+        self.expand_fields(fields)
+    }
+
+    fn has_terms(
+        &self,
+        field: &str,
+        text: &str,
+        analyzer: Option<&str>,
+    ) -> Result<bool, QueryError> {
+        match self.string_terms(field) {
+            Some(terms) => {
+                Ok(!self.analyze(&terms, text, analyzer, "query_string")?.is_empty())
+            }
+            None => Ok(true),
+        }
+    }
+
+    fn normalize(&self, field: &str, text: &str) -> String {
+        match self.snapshot.mapping().field(field) {
+            Some(FieldType::Text { .. }) => text.to_lowercase(),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// How many `should` clauses must match.
+pub(super) fn required_should(query: &BoolQuery) -> Result<usize, QueryError> {
+    let optional = query.should.len();
+    let has_required = !query.must.is_empty() || !query.filter.is_empty();
+    let least = usize::from(!has_required && optional > 0);
+    match &query.minimum_should_match {
+        None => Ok(least),
+        Some(spec) => Ok(minimum_should_match(optional, spec)?.max(least)),
+    }
+}
+
+/// The text of one value: `term` takes numbers and booleans for strings.
+pub(super) fn scalar_text(field: &str, value: &Value) -> Result<String, QueryError> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            Err(QueryError::NotAValue { field: field.to_owned() })
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Why a query cannot be run, in data, with the words Elasticsearch uses for each case.
+
+use std::io;
+
+/// Error of a query or a search.
+///
+/// Most cases are reported as `query_shard_exception` with the reason `failed to create query: …`
+/// and the real cause below it; [`QueryError::es_type`], [`QueryError::reason`] and
+/// [`QueryError::caused_by`] give the three parts.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    /// The caller's cancel flag was set.
+    #[error("search was cancelled")]
+    Cancelled,
+    /// tantivy failed.
+    #[error("index cannot be searched: {0}")]
+    Tantivy(#[from] tantivy::TantivyError),
+    /// A file could not be read.
+    #[error("index cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// Dense vectors could not be searched.
+    #[error("vectors cannot be searched: {0}")]
+    Vectors(sparrow_vectors::VectorsError),
+    /// A number was expected.
+    #[error("not a number: {input:?}")]
+    NumberFormat { input: String },
+    /// A boolean was expected.
+    #[error("not a boolean: {input:?}")]
+    BooleanFormat { input: String },
+    /// A date was expected. `in_range` tells a `range` clause from others.
+    #[error("not a date of format {format}: {input:?}")]
+    DateFormat { input: String, format: String, in_range: bool },
+    /// A date format that cannot be read; `reason` names what is wrong with it.
+    #[error("{reason}")]
+    DatePattern { reason: String },
+    /// A time zone was expected.
+    #[error("not a time zone: {input:?}")]
+    TimeZone { input: String },
+    /// Date math such as `now-1d/d` is malformed.
+    #[error("malformed date math in {input:?}: {detail}")]
+    DateMath { input: String, detail: String },
+    /// A value is an object or an array where one value was expected.
+    #[error("field {field} takes one value")]
+    NotAValue { field: String },
+    /// A clause does not work on fields of this type.
+    #[error("field {field} of type {actual} does not support {clause} queries")]
+    Unsupported { field: String, actual: &'static str, clause: &'static str },
+    /// A `sparse_vector` clause on another kind of field.
+    #[error("field {field} is of type {actual}, not sparse_vector")]
+    SparseFieldType { field: String, actual: &'static str },
+    /// A `text_expansion` or `weighted_tokens` clause on another kind of field.
+    #[error("a field of type {actual} holds no token weights")]
+    ExpansionFieldType { actual: &'static str },
+    /// A query weight is negative or not finite.
+    #[error("weight {weight} of token {token} is not a positive number")]
+    SparseWeight { token: String, weight: f32 },
+    /// A kNN clause on another kind of field.
+    #[error("field {field} is of type {actual}, not dense_vector")]
+    KnnFieldType { field: String, actual: &'static str },
+    /// The vectors of this field are stored without an index.
+    #[error("vectors of field {field} are not indexed")]
+    KnnNotIndexed { field: String },
+    /// The query vector has another length than the stored ones.
+    #[error("query vector of field {field} has {actual} dimensions instead of {expected}")]
+    KnnDims { field: String, expected: usize, actual: usize },
+    /// The query vector has no direction, which cosine similarity needs.
+    #[error("query vector of length zero")]
+    KnnZeroMagnitude { vector: Vec<f32> },
+    /// The query vector is not of unit length, which `dot_product` needs.
+    #[error("query vector is not of unit length")]
+    KnnNotUnit { vector: Vec<f32> },
+    /// The query vector holds a value that is not finite.
+    #[error("query vector holds a value that is not finite")]
+    KnnNotFinite { vector: Vec<f32>, dimension: usize },
+    /// Text in Lucene's syntax that cannot be read.
+    #[error("cannot parse {query:?}: {detail}")]
+    Syntax { query: String, detail: String },
+    /// There is no analyzer of this name.
+    #[error("no analyzer {name}")]
+    UnknownAnalyzer { clause: &'static str, name: String },
+    /// A regular expression that cannot be read.
+    #[error("cannot parse regular expression {pattern:?}: {detail}")]
+    Regexp { pattern: String, detail: String },
+    /// A fuzziness that is not known.
+    #[error("unknown fuzziness {input:?}")]
+    Fuzziness { input: String },
+    /// More clauses than a query may have.
+    #[error("more than {limit} clauses")]
+    TooManyClauses { limit: usize },
+    /// More values than a `terms` clause may have.
+    #[error("{count} terms are more than {limit}")]
+    TooManyTerms { count: usize, limit: usize },
+    /// A clause with a text that the engine has not turned into a vector.
+    #[error("a text reached the index where a vector was expected (model {model_id})")]
+    NotEncoded { model_id: String },
+}
+
+impl QueryError {
+    /// Type of the error, as Elasticsearch names it.
+    pub fn es_type(&self) -> &'static str {
+        match self {
+            QueryError::Cancelled => "task_cancelled_exception",
+            QueryError::Tantivy(_) | QueryError::Vectors(_) => "exception",
+            QueryError::Io(_) => "i_o_exception",
+            QueryError::DateFormat { in_range: true, .. } | QueryError::DateMath { .. } => {
+                "parse_exception"
+            }
+            QueryError::TooManyClauses { .. } => "too_many_nested_clauses",
+            QueryError::NotEncoded { .. } => "illegal_state_exception",
+            QueryError::NumberFormat { .. }
+            | QueryError::BooleanFormat { .. }
+            | QueryError::DateFormat { .. }
+            | QueryError::DatePattern { .. }
+            | QueryError::TimeZone { .. }
+            | QueryError::NotAValue { .. }
+            | QueryError::Unsupported { .. }
+            | QueryError::SparseFieldType { .. }
+            | QueryError::ExpansionFieldType { .. }
+            | QueryError::SparseWeight { .. }
+            | QueryError::KnnFieldType { .. }
+            | QueryError::KnnNotIndexed { .. }
+            | QueryError::KnnDims { .. }
+            | QueryError::KnnZeroMagnitude { .. }
+            | QueryError::KnnNotUnit { .. }
+            | QueryError::KnnNotFinite { .. }
+            | QueryError::Syntax { .. }
+            | QueryError::UnknownAnalyzer { .. }
+            | QueryError::Regexp { .. }
+            | QueryError::Fuzziness { .. }
+            | QueryError::TooManyTerms { .. } => "query_shard_exception",
+        }
+    }
+
+    /// Whether a value does not fit its field, which a lenient query forgives.
+    pub(crate) fn is_about_a_value(&self) -> bool {
+        matches!(
+            self,
+            QueryError::NumberFormat { .. }
+                | QueryError::BooleanFormat { .. }
+                | QueryError::DateFormat { .. }
+                | QueryError::DateMath { .. }
+                | QueryError::NotAValue { .. }
+                | QueryError::Unsupported { .. }
+        )
+    }
+
+    /// HTTP status: 400 for what the request got wrong, 500 otherwise.
+    pub fn status(&self) -> u16 {
+        match self {
+            QueryError::Tantivy(_)
+            | QueryError::Io(_)
+            | QueryError::Vectors(_)
+            | QueryError::NotEncoded { .. } => 500,
+            _ => 400,
+        }
+    }
+
+    /// The whole sentence.
+    pub fn reason(&self) -> String {
+        match self {
+            QueryError::Cancelled => "task cancelled [by user request]".into(),
+            QueryError::Syntax { query, .. } => format!("Failed to parse query [{query}]"),
+            QueryError::UnknownAnalyzer { clause, name } => {
+                format!("[{clause}] analyzer [{name}] not found")
+            }
+            QueryError::DateFormat { in_range: true, .. } => {
+                let cause = self.cause_reason();
+                format!("{cause}: [{cause}]")
+            }
+            QueryError::DateMath { .. }
+            | QueryError::TooManyClauses { .. }
+            | QueryError::Tantivy(_)
+            | QueryError::Io(_)
+            | QueryError::Vectors(_)
+            | QueryError::NotEncoded { .. } => self.cause_reason(),
+            _ => format!("failed to create query: {}", self.cause_reason()),
+        }
+    }
+
+    /// Type and sentence of the cause below a `query_shard_exception`.
+    pub fn caused_by(&self) -> Option<(&'static str, String)> {
+        let cause = match self {
+            QueryError::NumberFormat { .. } => "number_format_exception",
+            QueryError::DateFormat { in_range: true, .. } => "illegal_argument_exception",
+            QueryError::DateFormat { .. } | QueryError::ExpansionFieldType { .. } => {
+                "parse_exception"
+            }
+            QueryError::Syntax { .. } => "parse_exception",
+            QueryError::TimeZone { .. } => "zone_rules_exception",
+            QueryError::Cancelled
+            | QueryError::Tantivy(_)
+            | QueryError::Io(_)
+            | QueryError::Vectors(_)
+            | QueryError::DateMath { .. }
+            | QueryError::TooManyClauses { .. }
+            | QueryError::NotEncoded { .. }
+            | QueryError::UnknownAnalyzer { .. } => return None,
+            _ => "illegal_argument_exception",
+        };
+        Some((cause, self.cause_reason()))
+    }
+
+    fn cause_reason(&self) -> String {
+        match self {
+            QueryError::NumberFormat { input } => format!("For input string: \"{input}\""),
+            QueryError::BooleanFormat { input } => {
+                format!("Can't parse boolean value [{input}], expected [true] or [false]")
+            }
+            QueryError::DateFormat { input, format, .. } => {
+                format!("failed to parse date field [{input}] with format [{format}]")
+            }
+            QueryError::TimeZone { input } => format!("Unknown time-zone ID: {input}"),
+            QueryError::DateMath { input, detail } => format!("{detail} in date math [{input}]"),
+            QueryError::NotAValue { field } => {
+                format!("field [{field}] takes a single value, not an object or an array")
+            }
+            QueryError::Unsupported { field, actual, clause } => {
+                format!("Field [{field}] of type [{actual}] does not support {clause} queries")
+            }
+            QueryError::SparseFieldType { field, actual } => {
+                format!("field [{field}] must be type [sparse_vector] but is type [{actual}]")
+            }
+            QueryError::ExpansionFieldType { actual } => format!(
+                "[{actual}] is not an appropriate field type for this query. Allowed field types \
+                 are [sparse_vector, rank_features]."
+            ),
+            QueryError::SparseWeight { weight, .. } => {
+                format!("boost must be a positive float, got {weight:?}")
+            }
+            QueryError::KnnFieldType { .. } => {
+                "[knn] queries are only supported on [dense_vector] fields".into()
+            }
+            QueryError::KnnNotIndexed { field } => format!(
+                "to perform knn search on field [{field}], its mapping must have [index] set to \
+                 [true]"
+            ),
+            QueryError::KnnDims { expected, actual, .. } => format!(
+                "the query vector has a different dimension [{actual}] than the index vectors \
+                 [{expected}]"
+            ),
+            QueryError::KnnZeroMagnitude { vector } => format!(
+                "The [cosine] similarity does not support vectors with zero magnitude. Preview of \
+                 invalid vector: {}",
+                preview(vector)
+            ),
+            QueryError::KnnNotUnit { vector } => format!(
+                "The [dot_product] similarity can only be used with unit-length vectors. Preview \
+                 of invalid vector: {}",
+                preview(vector)
+            ),
+            QueryError::KnnNotFinite { vector, dimension } => format!(
+                "element_type [float] vectors do not support non-finite values: found \
+                 [{}] at dim [{dimension}]; Preview of invalid vector: {}",
+                vector[*dimension],
+                preview(vector)
+            ),
+            QueryError::Syntax { query, detail } => format!("Cannot parse '{query}': {detail}"),
+            QueryError::Regexp { pattern, detail } => {
+                format!("invalid regular expression [{pattern}]: {detail}")
+            }
+            QueryError::Fuzziness { input } => {
+                format!("Can't parse fuzziness on value: [{input}]")
+            }
+            QueryError::TooManyClauses { limit } => {
+                format!("Query contains too many nested clauses; maxClauseCount is set to {limit}")
+            }
+            QueryError::TooManyTerms { count, limit } => format!(
+                "The number of terms [{count}] used in the Terms Query request has exceeded the \
+                 allowed maximum of [{limit}]. This maximum can be set by changing the \
+                 [index.max_terms_count] index level setting."
+            ),
+            QueryError::Cancelled
+            | QueryError::Tantivy(_)
+            | QueryError::Io(_)
+            | QueryError::Vectors(_)
+            | QueryError::DatePattern { .. }
+            | QueryError::UnknownAnalyzer { .. }
+            | QueryError::NotEncoded { .. } => self.to_string(),
+        }
+    }
+}
+
+/// The first values of a vector, as Elasticsearch shows them.
+fn preview(vector: &[f32]) -> String {
+    let shown: Vec<String> = vector.iter().take(5).map(|value| format!("{value:?}")).collect();
+    let more = if vector.len() > 5 { ", ..." } else { "" };
+    format!("[{}{more}]", shown.join(", "))
+}

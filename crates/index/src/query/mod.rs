@@ -1,0 +1,29 @@
+//! Queries: the tree a request states ([`ast`]), bound to a [`Snapshot`](crate::Snapshot) as tantivy
+//! weights, and the search over all segments.
+//!
+//! `Query → Weight → Scorer` is tantivy's own split. A lone sparse clause goes around tantivy's
+//! collectors to the pruned top-k of the postings ([`search`]).
+
+pub mod ast;
+mod bits;
+mod compile;
+mod dates;
+mod error;
+mod fields;
+mod knn;
+mod lucene;
+mod minimum;
+mod multi_term;
+mod numeric;
+mod query_string;
+mod search;
+mod sparse;
+mod text;
+mod top_docs;
+mod weights;
+
+#[cfg(test)]
+mod tests;
+
+pub use ast::*;
+pub use error::QueryError;

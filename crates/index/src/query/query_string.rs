@@ -1,0 +1,304 @@
+//! `query_string`: Lucene's syntax turned into the clauses that it stands for.
+
+use serde_json::Value;
+
+use super::ast::{
+    BoolQuery, MatchPhraseQuery, MatchQuery, MultiMatchType, Operator, Query, QueryKind,
+    QueryStringQuery, RangeQuery,
+};
+use super::error::QueryError;
+use super::lucene::{self, Clause, Conjunction, Leaf, Modifier, Syntax};
+
+/// What the rewriting needs to know of the index.
+pub(super) trait Fields {
+    /// Fields with boosts, patterns replaced by what they match; the flag marks those.
+    fn expand(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)>;
+    /// Whether analysis leaves any term of a text.
+    fn has_terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<bool, QueryError>;
+    /// A term that is not analysed, as the index spells it: lowercased for text fields.
+    fn normalize(&self, field: &str, text: &str) -> String;
+}
+
+/// Turns the text into a query tree.
+///
+/// # Errors
+/// [`QueryError::Syntax`] when the text cannot be read.
+pub(super) fn rewrite(query: &QueryStringQuery, fields: &dyn Fields) -> Result<Query, QueryError> {
+    let text = if query.escape { escape(&query.query) } else { query.query.clone() };
+    let syntax_error =
+        |detail: String| QueryError::Syntax { query: query.query.clone(), detail };
+    let stated: Vec<(String, f32)> = if query.fields.is_empty() {
+        vec![split_boost(query.default_field.as_deref().unwrap_or("*"), 1.0)]
+    } else {
+        query.fields.iter().map(|(name, boost)| split_boost(name, *boost)).collect()
+    };
+    let defaults = fields.expand(&stated);
+    let everything = stated.iter().any(|(name, _)| name == "*");
+    let syntax = lucene::parse(&text, defaults.len() > 1).map_err(syntax_error)?;
+    let rewriter = Rewriter { query, fields, defaults, everything };
+    let rewritten = rewriter.syntax(&syntax, true)?;
+    Ok(rewritten.unwrap_or_else(|| Query::new(QueryKind::MatchNone)))
+}
+
+/// `title^2` as a name and a boost.
+fn split_boost(name: &str, boost: f32) -> (String, f32) {
+    match name.rsplit_once('^').and_then(|(name, own)| Some((name, own.parse::<f32>().ok()?))) {
+        Some((name, own)) => (name.to_owned(), boost * own),
+        None => (name.to_owned(), boost),
+    }
+}
+
+/// Escapes everything that the syntax gives a meaning.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "\\+-!():^[]\"{}~*?|&/".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+struct Rewriter<'a> {
+    query: &'a QueryStringQuery,
+    fields: &'a dyn Fields,
+    defaults: Vec<(String, f32, bool)>,
+    /// Whether the default fields are all fields.
+    everything: bool,
+}
+
+impl Rewriter<'_> {
+    /// `None` when analysis leaves nothing: such a clause does not take part.
+    fn syntax(&self, syntax: &Syntax, top: bool) -> Result<Option<Query>, QueryError> {
+        match syntax {
+            Syntax::Group(clauses) => self.group(clauses, top),
+            Syntax::Leaf { field, leaf } => self.leaf(field.as_deref(), leaf),
+            Syntax::Boost(inner, boost) => Ok(self.syntax(inner, false)?.map(|query| {
+                let boost = query.boost * boost;
+                query.with_boost(boost)
+            })),
+        }
+    }
+
+    /// Lucene's classic reading of operators: `AND` also requires the clause before it.
+    fn group(&self, clauses: &[Clause], top: bool) -> Result<Option<Query>, QueryError> {
+        let all = self.query.default_operator == Operator::And;
+        let mut kept: Vec<(Modifier, Query)> = Vec::new();
+        let mut plain_first = false;
+        for clause in clauses {
+            if let Some((modifier @ (Modifier::None | Modifier::Required), _)) = kept.last_mut() {
+                match clause.conjunction {
+                    Conjunction::And => *modifier = Modifier::Required,
+                    Conjunction::Or if all => *modifier = Modifier::None,
+                    Conjunction::Or | Conjunction::None => {}
+                }
+            }
+            let Some(query) = self.syntax(&clause.syntax, false)? else { continue };
+            plain_first |= kept.is_empty() && clause.modifier == Modifier::None;
+            let required = if all {
+                clause.conjunction != Conjunction::Or
+            } else {
+                clause.conjunction == Conjunction::And
+            };
+            let modifier = match clause.modifier {
+                Modifier::None if required => Modifier::Required,
+                stated => stated,
+            };
+            kept.push((modifier, query));
+        }
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        if kept.len() == 1 && plain_first {
+            return Ok(kept.pop().map(|(_, query)| query));
+        }
+        let mut tree = BoolQuery::default();
+        for (modifier, query) in kept {
+            match modifier {
+                Modifier::None => tree.should.push(query),
+                Modifier::Required => tree.must.push(query),
+                Modifier::Prohibited => tree.must_not.push(query),
+            }
+        }
+        if top {
+            tree.minimum_should_match = self.query.minimum_should_match.clone();
+        }
+        Ok(Some(Query::new(QueryKind::Bool(tree))))
+    }
+
+    fn leaf(&self, field: Option<&str>, leaf: &Leaf) -> Result<Option<Query>, QueryError> {
+        match (field, leaf) {
+            (Some("_exists_"), Leaf::Text(name) | Leaf::Prefix(name)) => {
+                let field = name.clone();
+                return Ok(Some(Query::new(QueryKind::Exists { field })));
+            }
+            (Some("*"), Leaf::Any) => return Ok(Some(Query::match_all())),
+            (None, Leaf::Any) if self.everything => return Ok(Some(Query::match_all())),
+            _ => {}
+        }
+        let expanded;
+        let targets = match field {
+            Some(name) => {
+                expanded = self.fields.expand(&[(name.to_owned(), 1.0)]);
+                &expanded
+            }
+            None => &self.defaults,
+        };
+        let mut queries = Vec::with_capacity(targets.len());
+        let mut analysed_away = !targets.is_empty();
+        for (name, boost, by_pattern) in targets {
+            if let Some(kind) = self.in_field(name, field.is_some(), leaf)? {
+                analysed_away = false;
+                let mut query = Query::new(kind);
+                if self.query.lenient || *by_pattern {
+                    query = Query::new(QueryKind::Lenient(Box::new(query)));
+                }
+                queries.push(query.with_boost(*boost));
+            }
+        }
+        if analysed_away {
+            return Ok(None);
+        }
+        Ok(Some(match queries.len() {
+            0 => Query::new(QueryKind::MatchNone),
+            1 => queries.remove(0),
+            _ => {
+                let tie_breaker = self.query.tie_breaker.unwrap_or(match self.query.kind {
+                    MultiMatchType::MostFields => 1.0,
+                    MultiMatchType::BestFields | MultiMatchType::Phrase => 0.0,
+                });
+                Query::new(QueryKind::DisMax { queries, tie_breaker })
+            }
+        }))
+    }
+
+    /// One leaf in one field; `None` when analysis leaves nothing. `explicit` says that the text
+    /// names the field, which gives `>`, `>=`, `<` and `<=` their meaning.
+    fn in_field(
+        &self,
+        field: &str,
+        explicit: bool,
+        leaf: &Leaf,
+    ) -> Result<Option<QueryKind>, QueryError> {
+        let owned = field.to_owned();
+        let query = self.query;
+        let analyzer = query.analyzer.clone();
+        let kind = match leaf {
+            Leaf::Text(text) => {
+                if let Some(range) = explicit.then(|| comparison(text)).flatten() {
+                    let time_zone = query.time_zone.clone();
+                    return Ok(Some(QueryKind::Range(RangeQuery {
+                        field: owned,
+                        time_zone,
+                        ..range
+                    })));
+                }
+                if !self.fields.has_terms(field, text, analyzer.as_deref())? {
+                    return Ok(None);
+                }
+                if query.kind == MultiMatchType::Phrase {
+                    return self.in_field(field, explicit, &Leaf::Phrase(text.clone(), None));
+                }
+                QueryKind::Match(MatchQuery {
+                    field: owned,
+                    text: text.clone(),
+                    operator: query.default_operator,
+                    analyzer,
+                    ..MatchQuery::default()
+                })
+            }
+            Leaf::Phrase(text, slop) => {
+                if !self.fields.has_terms(field, text, analyzer.as_deref())? {
+                    return Ok(None);
+                }
+                QueryKind::MatchPhrase(MatchPhraseQuery {
+                    field: owned,
+                    text: text.clone(),
+                    slop: slop.unwrap_or(query.phrase_slop),
+                    analyzer,
+                    ..MatchPhraseQuery::default()
+                })
+            }
+            Leaf::Any => QueryKind::Exists { field: owned },
+            Leaf::Prefix(text) => QueryKind::Prefix {
+                value: self.fields.normalize(field, text),
+                field: owned,
+                case_insensitive: false,
+            },
+            Leaf::Wildcard(pattern) => {
+                if !query.allow_leading_wildcard && pattern.starts_with(['*', '?']) {
+                    return Err(QueryError::Syntax {
+                        query: query.query.clone(),
+                        detail: "'*' or '?' not allowed as first character in WildcardQuery".into(),
+                    });
+                }
+                QueryKind::Wildcard {
+                    value: self.fields.normalize(field, pattern),
+                    field: owned,
+                    case_insensitive: false,
+                }
+            }
+            Leaf::Fuzzy(text, edits) => {
+                let fuzziness = match edits {
+                    None => query.fuzziness.clone().unwrap_or_else(|| "AUTO".into()),
+                    Some(edits) if *edits >= 1.0 && edits.fract() != 0.0 => {
+                        return Err(QueryError::Syntax {
+                            query: query.query.clone(),
+                            detail: "Fractional edit distances are not allowed!".into(),
+                        });
+                    }
+                    Some(edits) if *edits >= 1.0 => edits.min(2.0).to_string(),
+                    // The old form: a share of the term that must stay.
+                    Some(share) => {
+                        let length = text.chars().count() as f32;
+                        ((1.0 - share) * length).floor().min(2.0).to_string()
+                    }
+                };
+                QueryKind::Fuzzy {
+                    value: self.fields.normalize(field, text),
+                    field: owned,
+                    fuzziness,
+                    prefix_length: query.fuzzy_prefix_length,
+                    max_expansions: query.fuzzy_max_expansions,
+                }
+            }
+            Leaf::Regexp(pattern) => QueryKind::Regexp { field: owned, value: pattern.clone() },
+            Leaf::Range { lower, upper, with_lower, with_upper } => {
+                let bound = |text: &Option<String>, wanted: bool| {
+                    text.as_ref()
+                        .filter(|_| wanted)
+                        .map(|text| Value::String(self.fields.normalize(field, text)))
+                };
+                QueryKind::Range(RangeQuery {
+                    gte: bound(lower, *with_lower),
+                    gt: bound(lower, !with_lower),
+                    lte: bound(upper, *with_upper),
+                    lt: bound(upper, !with_upper),
+                    field: owned,
+                    format: None,
+                    time_zone: query.time_zone.clone(),
+                })
+            }
+        };
+        Ok(Some(kind))
+    }
+}
+
+/// `>=5` and the like, as a range without a field.
+fn comparison(text: &str) -> Option<RangeQuery> {
+    let mut range = RangeQuery::default();
+    let bound = |value: &str| (!value.is_empty()).then(|| Value::String(value.to_owned()));
+    if let Some(value) = text.strip_prefix(">=") {
+        range.gte = Some(bound(value)?);
+    } else if let Some(value) = text.strip_prefix('>') {
+        range.gt = Some(bound(value)?);
+    } else if let Some(value) = text.strip_prefix("<=") {
+        range.lte = Some(bound(value)?);
+    } else if let Some(value) = text.strip_prefix('<') {
+        range.lt = Some(bound(value)?);
+    } else {
+        return None;
+    }
+    Some(range)
+}

@@ -1,0 +1,123 @@
+//! Small tantivy weights that the clauses are put together from.
+
+use tantivy::query::{AllWeight, ConstScorer, EmptyWeight, Explanation, Scorer, Weight};
+use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
+
+use super::bits::{BitsScorer, DocBits};
+
+/// A clause without documents.
+pub(crate) fn none() -> Box<dyn Weight> {
+    Box::new(EmptyWeight)
+}
+
+/// Every document with one score.
+pub(crate) fn all(score: Score, scoring: bool) -> Box<dyn Weight> {
+    constant(Box::new(AllWeight), score, scoring)
+}
+
+/// The documents of `inner`, each with the same score. `inner` must have been made without scoring.
+pub(crate) fn constant(inner: Box<dyn Weight>, score: Score, scoring: bool) -> Box<dyn Weight> {
+    if scoring { Box::new(ConstWeight { inner, score }) } else { inner }
+}
+
+/// The documents that `docs` finds in a segment, each with score 1.
+pub(crate) fn bits<F>(docs: F) -> Box<dyn Weight>
+where
+    F: Fn(&SegmentReader) -> tantivy::Result<DocBits> + Send + Sync + 'static,
+{
+    Box::new(BitsWeight { docs })
+}
+
+/// Explanation of weights that have nothing to add to the score.
+pub(crate) fn explain(
+    scorer: tantivy::Result<Box<dyn Scorer>>,
+    doc: DocId,
+    description: &'static str,
+) -> tantivy::Result<Explanation> {
+    let mut scorer = scorer?;
+    if scorer.doc() > doc || scorer.seek(doc) != doc {
+        return Err(tantivy::TantivyError::InvalidArgument(format!(
+            "Document #({doc}) does not match"
+        )));
+    }
+    Ok(Explanation::new(description, scorer.score()))
+}
+
+struct ConstWeight {
+    inner: Box<dyn Weight>,
+    score: Score,
+}
+
+impl Weight for ConstWeight {
+    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        let inner = self.inner.scorer(reader, 1.0)?;
+        Ok(Box::new(ConstScorer::new(inner, self.score * boost)))
+    }
+
+    fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
+        explain(self.scorer(reader, 1.0), doc, "ConstantScore")
+    }
+
+    fn count(&self, reader: &SegmentReader) -> tantivy::Result<u32> {
+        self.inner.count(reader)
+    }
+}
+
+struct BitsWeight<F> {
+    docs: F,
+}
+
+impl<F> Weight for BitsWeight<F>
+where
+    F: Fn(&SegmentReader) -> tantivy::Result<DocBits> + Send + Sync + 'static,
+{
+    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        Ok(Box::new(BitsScorer::new((self.docs)(reader)?, boost)))
+    }
+
+    fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
+        explain(self.scorer(reader, 1.0), doc, "ConstantScore")
+    }
+}
+
+/// Scorer over documents and scores that are known already, ascending by document.
+pub(crate) struct ListScorer {
+    docs: Vec<(DocId, Score)>,
+    position: usize,
+    boost: Score,
+}
+
+impl ListScorer {
+    /// Starts at the first document; `docs` must ascend.
+    pub(crate) fn new(docs: Vec<(DocId, Score)>, boost: Score) -> Self {
+        debug_assert!(docs.is_sorted_by(|a, b| a.0 < b.0));
+        Self { docs, position: 0, boost }
+    }
+}
+
+impl DocSet for ListScorer {
+    fn advance(&mut self) -> DocId {
+        self.position += 1;
+        self.doc()
+    }
+
+    fn seek(&mut self, target: DocId) -> DocId {
+        let rest = self.docs.get(self.position..).unwrap_or_default();
+        self.position += rest.partition_point(|&(doc, _)| doc < target);
+        self.doc()
+    }
+
+    fn doc(&self) -> DocId {
+        self.docs.get(self.position).map_or(TERMINATED, |&(doc, _)| doc)
+    }
+
+    fn size_hint(&self) -> u32 {
+        self.docs.len() as u32
+    }
+}
+
+impl Scorer for ListScorer {
+    fn score(&mut self) -> Score {
+        self.docs[self.position].1 * self.boost
+    }
+}

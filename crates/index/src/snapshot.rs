@@ -1,0 +1,307 @@
+//! A consistent, read-only view of an index: what a search sees.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use sparrow_types::{DocId, SeqNo, TokenWeights};
+use tantivy::columnar::Column;
+use tantivy::schema::{Field, IndexRecordOption, Value};
+use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, Term};
+
+use crate::error::IndexError;
+use crate::mapping::Mapping;
+use crate::plugins::{DenseReader, SegmentPlugins, SparseReader};
+use crate::schema::{IndexSchema, SEQ_NO, VERSION};
+
+/// Where a live document is, and the numbers of its last write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DocMeta {
+    pub addr: DocAddress,
+    pub seq_no: SeqNo,
+    pub version: u64,
+}
+
+/// A document as it is stored. `source` is empty when the mapping disables `_source`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredDoc {
+    pub id: String,
+    pub seq_no: SeqNo,
+    pub version: u64,
+    pub source: Vec<u8>,
+}
+
+/// What a query needs of one segment besides tantivy's own reader.
+pub struct SegmentSnapshot {
+    plugins: Arc<SegmentPlugins>,
+    live: Option<Arc<[u64]>>,
+    seq_no: Column<u64>,
+    version: Column<u64>,
+}
+
+impl SegmentSnapshot {
+    pub(crate) fn open(
+        reader: &SegmentReader,
+        plugins: Arc<SegmentPlugins>,
+        live: Option<Arc<[u64]>>,
+    ) -> Result<Self, IndexError> {
+        let columns = reader.fast_fields();
+        Ok(Self { plugins, live, seq_no: columns.u64(SEQ_NO)?, version: columns.u64(VERSION)? })
+    }
+
+    /// Sparse postings of `field` (a field of [`IndexSchema::sparse`]); `None` if no document of the
+    /// segment has a value.
+    pub fn sparse(&self, field: Field) -> Option<&SparseReader> {
+        self.plugins.sparse(field)
+    }
+
+    /// Dense vectors of `field`; `None` if no document of the segment has a value.
+    pub fn dense(&self, field: Field) -> Option<&DenseReader> {
+        self.plugins.dense(field)
+    }
+
+    /// Visible documents, bit `doc % 64` of word `doc / 64`; `None` means all are.
+    pub fn live(&self) -> Option<&[u64]> {
+        self.live.as_deref()
+    }
+
+    /// Whether `doc` is visible.
+    pub fn is_live(&self, doc: DocId) -> bool {
+        self.live.as_deref().is_none_or(|words| {
+            words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+        })
+    }
+
+    /// Sequence number of `doc`: the tie breaker.
+    pub fn seq_no(&self, doc: DocId) -> SeqNo {
+        self.seq_no.first(doc).unwrap_or(SeqNo::MAX)
+    }
+
+    /// Version of `doc`.
+    pub fn version(&self, doc: DocId) -> u64 {
+        self.version.first(doc).unwrap_or(1)
+    }
+
+    /// The plugin readers, shared with the weights of a query, which must own what they read.
+    pub(crate) fn shared_plugins(&self) -> &Arc<SegmentPlugins> {
+        &self.plugins
+    }
+
+    /// All plugin readers of the segment.
+    pub fn plugins(&self) -> &SegmentPlugins {
+        &self.plugins
+    }
+}
+
+/// A fixed list of segments, with the mapping and schema they are read by.
+pub struct Snapshot {
+    searcher: Searcher,
+    segments: Vec<SegmentSnapshot>,
+    schema: Arc<IndexSchema>,
+    mapping: Arc<Mapping>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(
+        searcher: Searcher,
+        segments: Vec<SegmentSnapshot>,
+        schema: Arc<IndexSchema>,
+        mapping: Arc<Mapping>,
+    ) -> Self {
+        debug_assert_eq!(searcher.segment_readers().len(), segments.len());
+        Self { searcher, segments, schema, mapping }
+    }
+
+    /// The same segments under a newer mapping (fields of the shared JSON fields were added).
+    pub(crate) fn with_mapping(&self, mapping: Arc<Mapping>) -> Self {
+        Self {
+            searcher: self.searcher.clone(),
+            segments: self
+                .segments
+                .iter()
+                .map(|segment| SegmentSnapshot {
+                    plugins: segment.plugins.clone(),
+                    live: segment.live.clone(),
+                    seq_no: segment.seq_no.clone(),
+                    version: segment.version.clone(),
+                })
+                .collect(),
+            schema: self.schema.clone(),
+            mapping,
+        }
+    }
+
+    /// tantivy's searcher; its segment ordinals are those of [`Snapshot::segments`].
+    pub fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
+    /// Where mapped fields are in the tantivy schema.
+    pub fn schema(&self) -> &IndexSchema {
+        &self.schema
+    }
+
+    /// The mapping as of this snapshot.
+    pub fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+
+    /// Our part of each segment, in segment order.
+    pub fn segments(&self) -> &[SegmentSnapshot] {
+        &self.segments
+    }
+
+    /// Postings of the sparse field at `path` in one segment.
+    pub fn sparse_reader(&self, ord: u32, path: &str) -> Option<&SparseReader> {
+        self.segment(ord).sparse(self.schema.sparse(path)?)
+    }
+
+    /// Vectors of the dense field at `path` in one segment.
+    pub fn vectors_reader(&self, ord: u32, path: &str) -> Option<&DenseReader> {
+        self.segment(ord).dense(self.schema.dense(path)?)
+    }
+
+    /// Our part of one segment.
+    pub fn segment(&self, ord: u32) -> &SegmentSnapshot {
+        &self.segments[ord as usize]
+    }
+
+    /// Number of visible documents.
+    pub fn num_docs(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
+    /// Finds the live document with this `_id`.
+    ///
+    /// # Errors
+    /// When the term dictionary cannot be read.
+    pub fn lookup(&self, id: &str) -> Result<Option<DocMeta>, IndexError> {
+        let term = Term::from_field_text(self.schema.id, id);
+        for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+            let inverted = reader.inverted_index(self.schema.id)?;
+            let Some(mut postings) = inverted
+                .read_postings(&term, IndexRecordOption::Basic)
+                .map_err(tantivy::TantivyError::from)?
+            else {
+                continue;
+            };
+            let segment = &self.segments[ord];
+            let mut doc = postings.doc();
+            while doc != TERMINATED {
+                if segment.is_live(doc) {
+                    return Ok(Some(DocMeta {
+                        addr: DocAddress::new(ord as u32, doc),
+                        seq_no: segment.seq_no(doc),
+                        version: segment.version(doc),
+                    }));
+                }
+                doc = postings.advance();
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the stored part of a document.
+    ///
+    /// # Errors
+    /// When the document store cannot be read.
+    pub fn fetch(&self, addr: DocAddress) -> Result<StoredDoc, IndexError> {
+        let stored: TantivyDocument = self.searcher.doc(addr)?;
+        let segment = self.segment(addr.segment_ord);
+        let id = stored.get_first(self.schema.id).and_then(|value| value.as_str().map(str::to_owned));
+        let source =
+            stored.get_first(self.schema.source).and_then(|value| value.as_bytes().map(<[u8]>::to_vec));
+        Ok(StoredDoc {
+            id: id.unwrap_or_default(),
+            seq_no: segment.seq_no(addr.doc_id),
+            version: segment.version(addr.doc_id),
+            source: source.unwrap_or_default(),
+        })
+    }
+
+    /// Token weights of a sparse field, read back from the postings.
+    pub fn sparse_tokens(&self, addr: DocAddress, path: &str) -> Option<TokenWeights> {
+        let field = self.schema.sparse(path)?;
+        let reader = self.segment(addr.segment_ord).sparse(field)?;
+        if !reader.has_value(addr.doc_id) {
+            return None;
+        }
+        let mut pairs = Vec::new();
+        reader.doc_tokens(addr.doc_id, &mut pairs);
+        Some(TokenWeights::from_pairs(
+            pairs.into_iter().map(|(term, weight)| (reader.token(term).into(), weight)).collect(),
+        ))
+    }
+
+    /// Vector of a dense field.
+    pub fn dense_vector(&self, addr: DocAddress, path: &str) -> Option<Vec<f32>> {
+        let field = self.schema.dense(path)?;
+        let reader = self.segment(addr.segment_ord).dense(field)?;
+        reader.vector(addr.doc_id)
+    }
+
+    /// The next `batch` live documents with a sequence number above `after`, in sequence order.
+    ///
+    /// `matching` holds one bitset per segment (`None`: every live document). Costs one pass over the
+    /// sequence numbers; use [`Snapshot::scan_all`] when the whole list is wanted.
+    pub fn scan_matching(
+        &self,
+        matching: Option<&[Vec<u64>]>,
+        after: Option<SeqNo>,
+        batch: usize,
+    ) -> Vec<(SeqNo, DocAddress)> {
+        let mut heap = std::collections::BinaryHeap::with_capacity(batch.min(1 << 16) + 1);
+        if batch == 0 {
+            return Vec::new();
+        }
+        self.for_each_match(matching, &mut |seq_no, addr| {
+            if after.is_some_and(|after| seq_no <= after) {
+                return;
+            }
+            if heap.len() < batch {
+                heap.push((seq_no, addr));
+            } else if heap.peek().is_some_and(|(largest, _)| seq_no < *largest) {
+                heap.pop();
+                heap.push((seq_no, addr));
+            }
+        });
+        heap.into_sorted_vec()
+    }
+
+    /// Every live document that matches, in sequence order: 16 bytes a document.
+    pub fn scan_all(&self, matching: Option<&[Vec<u64>]>) -> Vec<(SeqNo, DocAddress)> {
+        let mut all = Vec::new();
+        self.for_each_match(matching, &mut |seq_no, addr| all.push((seq_no, addr)));
+        all.sort_unstable();
+        all
+    }
+
+    fn for_each_match(
+        &self,
+        matching: Option<&[Vec<u64>]>,
+        visit: &mut dyn FnMut(SeqNo, DocAddress),
+    ) {
+        for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+            let segment = &self.segments[ord];
+            for doc in 0..reader.max_doc() {
+                let wanted = matching.is_none_or(|sets| {
+                    sets.get(ord).and_then(|words| words.get(doc as usize / 64)).is_some_and(
+                        |word| word >> (doc % 64) & 1 == 1,
+                    )
+                });
+                if wanted && segment.is_live(doc) {
+                    visit(segment.seq_no(doc), DocAddress::new(ord as u32, doc));
+                }
+            }
+        }
+    }
+
+    /// Number of live documents that have a value in `field_names` per path, for statistics.
+    pub fn docs_per_field(&self, paths: &[String]) -> Result<FxHashMap<String, u64>, IndexError> {
+        let mut counts = FxHashMap::default();
+        for path in paths {
+            let term = Term::from_field_text(self.schema.field_names, path);
+            counts.insert(path.clone(), self.searcher.doc_freq(&term)?);
+        }
+        Ok(counts)
+    }
+}

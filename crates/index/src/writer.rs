@@ -1,0 +1,404 @@
+//! The mutable side of an index: tantivy's writer and reader, commits and rollback.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use sparrow_postings::Format;
+use tantivy::index::SegmentId;
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::schema::OwnedValue;
+use tantivy::{
+    Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentReader, TantivyDocument, Term,
+};
+
+use crate::analysis;
+use crate::directory::LazyDirectory;
+use crate::error::IndexError;
+use crate::index::{IndexOptions, WriteDocument};
+use crate::mapping::{FieldType, Mapping, NumberValue};
+use crate::plugins::{Gauge, SegmentParts, SegmentPlugins, encode_tokens, encode_vector};
+use crate::schema::IndexSchema;
+use crate::snapshot::{SegmentSnapshot, Snapshot};
+
+/// Smallest memory budget of an indexing thread tantivy accepts.
+const MIN_THREAD_BUDGET: usize = 15_000_000;
+/// Decompressed blocks of stored documents kept per segment, 16 KiB each.
+const STORE_CACHE_BLOCKS: usize = 16;
+
+/// What a commit says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Payload {
+    /// Every write up to this sequence number is in the commit.
+    pub seq_no: Option<u64>,
+    /// Layout of the sparse postings: 1 or 2.
+    pub sparse_format: u8,
+}
+
+impl Payload {
+    /// The format the number stands for, if this build knows it.
+    pub fn format(self) -> Option<Format> {
+        match self.sparse_format {
+            1 => Some(Format::V1),
+            2 => Some(Format::V2),
+            _ => None,
+        }
+    }
+}
+
+/// The number a format has in payloads.
+pub(crate) fn format_number(format: Format) -> u8 {
+    match format {
+        Format::V1 => 1,
+        Format::V2 => 2,
+    }
+}
+
+/// Everything behind the writer lock.
+pub(crate) struct Writer {
+    pub index: Index,
+    pub directory: LazyDirectory,
+    pub schema: Arc<IndexSchema>,
+    pub mapping: Arc<Mapping>,
+    pub payload: Payload,
+    pub gauge: Arc<Gauge>,
+    /// `None` after a failed reopen; the next write tries again.
+    writer: Option<IndexWriter>,
+    reader: IndexReader,
+    options: IndexOptions,
+    /// Writes that no commit has yet.
+    dirty: bool,
+    published_generation: Option<u64>,
+    plugins: FxHashMap<SegmentId, Arc<SegmentPlugins>>,
+    live: FxHashMap<(SegmentId, Opstamp), Arc<[u64]>>,
+}
+
+/// An opened tantivy index with its writer and reader.
+struct Opened {
+    index: Index,
+    writer: IndexWriter,
+    reader: IndexReader,
+}
+
+/// Registers our analyzers and the segment plugin.
+pub(crate) fn prepare(index: &mut Index, format: Format, gauge: &Arc<Gauge>) {
+    index.set_tokenizers(analysis::tokenizers());
+    index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone() }));
+}
+
+impl Opened {
+    fn open(mut index: Index, format: Format, gauge: &Arc<Gauge>, options: &IndexOptions) -> tantivy::Result<Self> {
+        prepare(&mut index, format, gauge);
+        let threads = options.indexing_threads.max(1);
+        let writer: IndexWriter = index.writer_with_options(
+            IndexWriterOptions::builder()
+                .num_worker_threads(threads)
+                .memory_budget_per_thread((options.memory_budget / threads).max(MIN_THREAD_BUDGET))
+                .num_merge_threads(1)
+                .build(),
+        )?;
+        let mut policy = LogMergePolicy::default();
+        policy.set_del_docs_ratio_before_merge(0.3);
+        policy.set_max_docs_before_merge(options.max_docs_before_merge);
+        writer.set_merge_policy(Box::new(policy));
+        let reader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .doc_store_cache_num_blocks(STORE_CACHE_BLOCKS)
+            .try_into()?;
+        Ok(Self { index, writer, reader })
+    }
+}
+
+impl Writer {
+    /// Opens the writer side over a prepared directory.
+    pub fn open(
+        index: Index,
+        directory: LazyDirectory,
+        schema: IndexSchema,
+        mapping: Arc<Mapping>,
+        payload: Payload,
+        format: Format,
+        options: IndexOptions,
+    ) -> Result<Self, IndexError> {
+        let gauge = Arc::new(Gauge::default());
+        let opened = Opened::open(index, format, &gauge, &options)?;
+        Ok(Self {
+            index: opened.index,
+            directory,
+            schema: Arc::new(schema),
+            mapping,
+            payload,
+            gauge,
+            writer: Some(opened.writer),
+            reader: opened.reader,
+            options,
+            dirty: false,
+            published_generation: None,
+            plugins: FxHashMap::default(),
+            live: FxHashMap::default(),
+        })
+    }
+
+    fn format(&self) -> Format {
+        self.payload.format().unwrap_or(Format::V2)
+    }
+
+    /// Drops tantivy's writer, lets `change` work on the directory, and opens everything again over a
+    /// successor of the directory. Uncommitted writes are lost: commit first.
+    pub fn reopen(
+        &mut self,
+        change: impl FnOnce(&LazyDirectory) -> Result<(), IndexError>,
+    ) -> Result<(), IndexError> {
+        let successor = self.directory.successor()?;
+        // Waits for the indexing threads; merges that still run fail on the retired directory.
+        self.writer = None;
+        self.directory = successor;
+        self.dirty = false;
+        self.gauge.reset();
+        let changed = change(&self.directory);
+        // A second successor, since tantivy caches mappings of files that `change` may have replaced.
+        let directory = self.directory.successor()?;
+        self.directory = directory.clone();
+        let opened = Opened::open(Index::open(directory)?, self.format(), &self.gauge, &self.options)?;
+        let schema = IndexSchema::from_schema(opened.index.schema());
+        self.schema = Arc::new(schema.ok_or_else(|| IndexError::Corrupt {
+            path: crate::directory::META.into(),
+            reason: "a reserved field is missing from the schema".to_owned(),
+        })?);
+        self.index = opened.index;
+        self.reader = opened.reader;
+        self.writer = Some(opened.writer);
+        self.published_generation = None;
+        self.live.clear();
+        changed
+    }
+
+    fn writer(&mut self) -> Result<&mut IndexWriter, IndexError> {
+        if self.writer.is_none() {
+            self.reopen(|_| Ok(()))?;
+        }
+        self.writer.as_mut().ok_or(IndexError::Poisoned)
+    }
+
+    /// Buffers a document.
+    pub fn add(&mut self, document: WriteDocument) -> Result<(), IndexError> {
+        let replaces = document.replaces.then(|| Term::from_field_text(self.schema.id, &document.id));
+        let size = document.source.len() * 2 + 1024;
+        let document = build_document(&self.schema, &self.mapping, document)?;
+        let gauge = self.gauge.clone();
+        let writer = self.writer()?;
+        if let Some(term) = replaces {
+            writer.delete_term(term);
+        }
+        let added = writer.add_document(document);
+        self.dirty = true;
+        match added {
+            Ok(_) => {
+                gauge.sent(size);
+                Ok(())
+            }
+            Err(error) => Err(self.lost(error)),
+        }
+    }
+
+    /// Buffers a deletion.
+    pub fn delete(&mut self, id: &str) -> Result<(), IndexError> {
+        let term = Term::from_field_text(self.schema.id, id);
+        self.writer()?.delete_term(term);
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// Commits what is buffered, in memory. On failure everything buffered is rolled back.
+    pub fn commit(&mut self, force: bool) -> Result<(), IndexError> {
+        if !self.dirty && !force {
+            return Ok(());
+        }
+        let payload = serde_json::to_string(&self.payload).map_err(|error| IndexError::Corrupt {
+            path: crate::directory::META.into(),
+            reason: error.to_string(),
+        })?;
+        let committed = self.writer()?.prepare_commit().and_then(|mut prepared| {
+            // A plain `commit` would erase the payload.
+            prepared.set_payload(&payload);
+            prepared.commit()
+        });
+        match committed {
+            Ok(_) => {
+                self.dirty = false;
+                self.gauge.reset();
+                Ok(())
+            }
+            Err(error) => Err(self.lost(error)),
+        }
+    }
+
+    /// Throws away what is buffered.
+    pub fn rollback(&mut self) -> Result<(), IndexError> {
+        self.dirty = false;
+        let result = match &mut self.writer {
+            Some(writer) => writer.rollback(),
+            None => return self.reopen(|_| Ok(())),
+        };
+        self.gauge.reset();
+        if result.is_err() {
+            // tantivy's writer is half taken apart now, its directory lock included.
+            return self.reopen(|_| Ok(()));
+        }
+        // Rolling back made a new tantivy writer, with the default merge policy kept by its options only.
+        self.reset_merge_policy();
+        Ok(())
+    }
+
+    fn reset_merge_policy(&self) {
+        if let Some(writer) = &self.writer {
+            let mut policy = LogMergePolicy::default();
+            policy.set_del_docs_ratio_before_merge(0.3);
+            policy.set_max_docs_before_merge(self.options.max_docs_before_merge);
+            writer.set_merge_policy(Box::new(policy));
+        }
+    }
+
+    /// After any error of the writer: some buffered documents are gone although their adds said Ok.
+    fn lost(&mut self, source: tantivy::TantivyError) -> IndexError {
+        if let Err(error) = self.rollback() {
+            tracing::error!(%error, "rollback failed; the index is reopened at the next write");
+            self.writer = None;
+        }
+        IndexError::RolledBack { replay_after: self.payload.seq_no, source }
+    }
+
+    /// Whether the newest commit or merge is not in the published snapshot.
+    pub fn needs_publishing(&self) -> bool {
+        self.published_generation != Some(self.directory.generation())
+    }
+
+    /// Opens a searcher over the newest commit.
+    pub fn publish(&mut self) -> Result<Snapshot, IndexError> {
+        let generation = self.directory.generation();
+        // A segment reader does not open plugin files, and after a merge the file of a segment may go
+        // before we opened it: keep the segments known to the garbage collection, and its files.
+        let _segments = self.index.searchable_segment_metas()?;
+        let _files = self.directory.hold_files();
+        self.reader.reload()?;
+        let searcher = self.reader.searcher();
+        let mut plugins = FxHashMap::default();
+        let mut live = FxHashMap::default();
+        let mut segments = Vec::with_capacity(searcher.segment_readers().len());
+        for reader in searcher.segment_readers() {
+            let id = reader.segment_id();
+            let opened = match self.plugins.get(&id) {
+                Some(opened) => opened.clone(),
+                None => Arc::new(SegmentPlugins::open(reader)?),
+            };
+            plugins.insert(id, opened.clone());
+            let words = reader.delete_opstamp().and_then(|opstamp| {
+                let words = match self.live.get(&(id, opstamp)) {
+                    Some(words) => words.clone(),
+                    None => live_words(reader)?,
+                };
+                live.insert((id, opstamp), words.clone());
+                Some(words)
+            });
+            segments.push(SegmentSnapshot::open(reader, opened, words)?);
+        }
+        self.plugins = plugins;
+        self.live = live;
+        self.published_generation = Some(generation);
+        Ok(Snapshot::new(searcher, segments, self.schema.clone(), self.mapping.clone()))
+    }
+
+    /// Waits until no merge runs. For tests and for a forced merge.
+    pub fn merge_all(&mut self) -> Result<(), IndexError> {
+        self.commit(false)?;
+        let ids = self.index.searchable_segment_ids()?;
+        if ids.len() > 1 {
+            self.writer()?.merge(&ids).wait()?;
+        }
+        Ok(())
+    }
+}
+
+/// Bit `doc % 64` of word `doc / 64` is set for visible documents.
+fn live_words(reader: &SegmentReader) -> Option<Arc<[u64]>> {
+    let alive = reader.alive_bitset()?;
+    let mut words = vec![0u64; (reader.max_doc() as usize).div_ceil(64)];
+    for doc in alive.iter_alive() {
+        words[doc as usize / 64] |= 1 << (doc % 64);
+    }
+    Some(words.into())
+}
+
+/// Adds a value under a flat key of a JSON field; repeated keys become arrays.
+fn push_value(object: &mut BTreeMap<String, OwnedValue>, path: String, value: OwnedValue) {
+    use std::collections::btree_map::Entry;
+    match object.entry(path) {
+        Entry::Vacant(entry) => {
+            entry.insert(value);
+        }
+        Entry::Occupied(mut entry) => match entry.get_mut() {
+            OwnedValue::Array(values) => values.push(value),
+            single => {
+                let first = std::mem::replace(single, OwnedValue::Null);
+                *single = OwnedValue::Array(vec![first, value]);
+            }
+        },
+    }
+}
+
+fn build_document(
+    schema: &IndexSchema,
+    mapping: &Mapping,
+    document: WriteDocument,
+) -> Result<TantivyDocument, IndexError> {
+    let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
+    let parsed = document.parsed;
+    let mut out = TantivyDocument::new();
+    out.add_text(schema.id, &document.id);
+    out.add_u64(schema.seq_no, document.seq_no);
+    out.add_u64(schema.version, document.version);
+    let source = parsed.stored_source.as_ref().unwrap_or(&document.source);
+    if !source.is_empty() {
+        out.add_bytes(schema.source, source);
+    }
+    for name in &parsed.field_names {
+        out.add_text(schema.field_names, name);
+    }
+    for (path, text) in &parsed.texts {
+        out.add_text(schema.text(path).ok_or_else(|| unknown(path))?, text);
+    }
+    let mut keywords = BTreeMap::new();
+    for (path, keyword) in parsed.keywords {
+        push_value(&mut keywords, path, OwnedValue::Str(keyword));
+    }
+    if !keywords.is_empty() {
+        out.add_object(schema.keywords, keywords);
+    }
+    let mut numbers = BTreeMap::new();
+    for (path, number) in parsed.numbers {
+        let value = match number {
+            NumberValue::I64(value) => OwnedValue::I64(value),
+            NumberValue::U64(value) => OwnedValue::U64(value),
+            NumberValue::F64(value) => OwnedValue::F64(value),
+            NumberValue::Bool(value) => OwnedValue::Bool(value),
+        };
+        push_value(&mut numbers, path, value);
+    }
+    if !numbers.is_empty() {
+        out.add_object(schema.numbers, numbers);
+    }
+    for (path, tokens) in &parsed.sparse {
+        let field = schema.sparse(path).ok_or_else(|| unknown(path))?;
+        out.add_custom(field, &encode_tokens(tokens));
+    }
+    for (path, vector) in &parsed.dense {
+        let field = schema.dense(path).ok_or_else(|| unknown(path))?;
+        let Some(FieldType::DenseVector { similarity, .. }) = mapping.field(path) else {
+            return Err(unknown(path));
+        };
+        out.add_custom(field, &encode_vector(*similarity, vector));
+    }
+    Ok(out)
+}
