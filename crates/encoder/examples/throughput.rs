@@ -6,10 +6,11 @@
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use sparrow_encoder::{
-    Deployment, DeploymentOptions, Model, Priority, RuntimeOptions, init_runtime, simd_name,
+    Deployment, DeploymentOptions, EncoderError, Model, Priority, RuntimeOptions, init_runtime, simd_name,
 };
 
 const WORDS: &str = "the of a person or to in and state something small large used plant animal family act group having \
@@ -66,23 +67,36 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         stats.average_inference_time_ms,
         memory()
     );
-    let mut times: Vec<f64> = made
-        .iter()
-        .take(500)
-        .map(|text| {
-            let start = Instant::now();
-            deployment
-                .encode(&[text], Priority::Search, None, None)
-                .map(|_| start.elapsed().as_secs_f64() * 1000.0)
-        })
-        .collect::<Result<_, _>>()?;
-    times.sort_by(f64::total_cmp);
-    println!(
-        "one text at a time: p50 {:.2} ms, p95 {:.2} ms",
-        times[times.len() / 2],
-        times[times.len() * 95 / 100]
-    );
+    println!("one text at a time: {}", latency(&deployment, &made)?);
+    let done = AtomicBool::new(false);
+    let busy = std::thread::scope(|scope| {
+        let background = scope.spawn(|| {
+            let texts: Vec<&str> = made.iter().map(String::as_str).collect();
+            while !done.load(Ordering::Relaxed) {
+                deployment.encode_paced(&texts, Some(&done)).ok();
+            }
+        });
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let before = deployment.stats().inference_count;
+        let busy = latency(&deployment, &made);
+        let ingested = deployment.stats().inference_count - before;
+        done.store(true, Ordering::Relaxed);
+        background.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        busy.map(|busy| format!("{busy}, {ingested} texts in all"))
+    })?;
+    println!("the same beside a paced ingest: {busy}");
     Ok(())
+}
+
+fn latency(deployment: &Deployment, texts: &[String]) -> Result<String, EncoderError> {
+    let mut times = Vec::new();
+    for text in texts.iter().take(500) {
+        let start = Instant::now();
+        deployment.encode(&[text], Priority::Search, None, None)?;
+        times.push(start.elapsed().as_secs_f64() * 1000.0);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(format!("p50 {:.2} ms, p95 {:.2} ms", times[times.len() / 2], times[times.len() * 95 / 100]))
 }
 
 /// Anonymous memory of the process, where the system tells.

@@ -78,7 +78,7 @@ impl Queue {
     ///
     /// # Errors
     /// [`EncoderError::QueueFull`] if there is no room for all, [`EncoderError::Stopped`].
-    pub(crate) fn reserve(&self, count: usize) -> Result<(), EncoderError> {
+    pub(crate) fn reserve(&self, count: usize) -> Result<Places<'_>, EncoderError> {
         let mut state = self.state.lock();
         if state.stopped {
             return Err(EncoderError::Stopped);
@@ -87,15 +87,19 @@ impl Queue {
             return Err(EncoderError::QueueFull { capacity: self.capacity, requested: count });
         }
         state.reserved += count;
-        Ok(())
+        Ok(Places { queue: self, count })
     }
 
-    /// Waits up to `patience` for places for `count` texts; false if there were none. Paced work leaves half of the queue
+    /// Waits up to `patience` for places for `count` texts; `None` if there were none. Paced work leaves half of the queue
     /// to those who would fail without room.
     ///
     /// # Errors
     /// [`EncoderError::Stopped`].
-    pub(crate) fn reserve_paced(&self, count: usize, patience: Duration) -> Result<bool, EncoderError> {
+    pub(crate) fn reserve_paced(
+        &self,
+        count: usize,
+        patience: Duration,
+    ) -> Result<Option<Places<'_>>, EncoderError> {
         let mut state = self.state.lock();
         loop {
             if state.stopped {
@@ -105,10 +109,10 @@ impl Queue {
             let share = (self.capacity / 2).max(1);
             if state.taken() == 0 || state.taken() + count <= share {
                 state.reserved += count;
-                return Ok(true);
+                return Ok(Some(Places { queue: self, count }));
             }
             if self.room.wait_for(&mut state, patience).timed_out() {
-                return Ok(false);
+                return Ok(None);
             }
         }
     }
@@ -116,31 +120,6 @@ impl Queue {
     /// Most texts that a paced call reserves at once.
     pub(crate) fn paced_chunk(&self) -> usize {
         (self.capacity / 2).clamp(1, 64)
-    }
-
-    /// Gives back places that were not used.
-    pub(crate) fn release(&self, count: usize) {
-        self.state.lock().reserved -= count;
-        self.room.notify_all();
-    }
-
-    /// Queues texts on places reserved before.
-    ///
-    /// # Errors
-    /// [`EncoderError::Stopped`]; the places are given back.
-    pub(crate) fn push(&self, items: Vec<Item>, priority: Priority) -> Result<(), EncoderError> {
-        let mut state = self.state.lock();
-        state.reserved -= items.len();
-        if state.stopped {
-            return Err(EncoderError::Stopped);
-        }
-        match priority {
-            Priority::Search => state.search.extend(items),
-            Priority::Ingest => state.ingest.extend(items),
-        }
-        drop(state);
-        self.work.notify_all();
-        Ok(())
     }
 
     /// Removes the texts of a call that nobody waits for any more; returns how many there were.
@@ -207,6 +186,44 @@ impl Queue {
         self.room.notify_all();
         for item in waiting {
             item.call.fail(EncoderError::Stopped);
+        }
+    }
+}
+
+/// Places in the queue for texts that are being tokenized; those left over are given back.
+#[derive(Debug)]
+pub(crate) struct Places<'a> {
+    queue: &'a Queue,
+    count: usize,
+}
+
+impl Places<'_> {
+    /// Queues texts on these places.
+    ///
+    /// # Errors
+    /// [`EncoderError::Stopped`].
+    pub(crate) fn push(&mut self, items: Vec<Item>, priority: Priority) -> Result<(), EncoderError> {
+        let mut state = self.queue.state.lock();
+        if state.stopped {
+            return Err(EncoderError::Stopped);
+        }
+        self.count -= items.len();
+        state.reserved -= items.len();
+        match priority {
+            Priority::Search => state.search.extend(items),
+            Priority::Ingest => state.ingest.extend(items),
+        }
+        drop(state);
+        self.queue.work.notify_all();
+        Ok(())
+    }
+}
+
+impl Drop for Places<'_> {
+    fn drop(&mut self) {
+        if self.count > 0 {
+            self.queue.state.lock().reserved -= self.count;
+            self.queue.room.notify_all();
         }
     }
 }
@@ -388,9 +405,9 @@ mod tests {
     #[test]
     fn searches_go_first() {
         let queue = Queue::new(10, 1);
-        queue.reserve(3).unwrap();
-        queue.push(vec![item(3), item(3)], Priority::Ingest).unwrap();
-        queue.push(vec![item(4)], Priority::Search).unwrap();
+        let mut places = queue.reserve(3).unwrap();
+        places.push(vec![item(3), item(3)], Priority::Ingest).unwrap();
+        places.push(vec![item(4)], Priority::Search).unwrap();
         assert_eq!(take(&queue), [4]);
         assert_eq!(take(&queue), [3, 3]);
     }
@@ -398,37 +415,39 @@ mod tests {
     #[test]
     fn a_full_queue_takes_nothing() {
         let queue = Queue::new(3, 1);
-        queue.reserve(2).unwrap();
+        let mut places = queue.reserve(2).unwrap();
         assert!(matches!(queue.reserve(2), Err(EncoderError::QueueFull { capacity: 3, requested: 2 })));
-        queue.reserve(1).unwrap();
-        queue.release(1);
-        queue.push(vec![item(1), item(1)], Priority::Ingest).unwrap();
+        drop(queue.reserve(1).unwrap());
+        places.push(vec![item(1), item(1)], Priority::Ingest).unwrap();
+        drop(places);
         assert_eq!(queue.pending(), 2);
         assert!(queue.reserve(2).is_err());
         take(&queue);
-        queue.reserve(3).unwrap();
+        assert!(queue.reserve(3).is_ok());
+        assert_eq!(queue.pending(), 0);
     }
 
     #[test]
     fn paced_work_leaves_room_and_waits() {
         let queue = Queue::new(8, 1);
         let soon = Duration::from_millis(1);
-        assert!(queue.reserve_paced(4, soon).unwrap());
-        assert!(!queue.reserve_paced(1, soon).unwrap());
-        queue.reserve(4).unwrap();
-        queue.release(8);
-        assert!(queue.reserve_paced(1, soon).unwrap());
+        let paced = queue.reserve_paced(4, soon).unwrap();
+        assert!(paced.is_some());
+        assert!(queue.reserve_paced(1, soon).unwrap().is_none());
+        assert!(queue.reserve(4).is_ok());
+        drop(paced);
+        assert!(queue.reserve_paced(1, soon).unwrap().is_some());
         let narrow = Queue::new(1, 1);
-        assert!(narrow.reserve_paced(narrow.paced_chunk(), soon).unwrap());
+        assert!(narrow.reserve_paced(narrow.paced_chunk(), soon).unwrap().is_some());
     }
 
     #[test]
     fn withdrawn_calls_take_their_work_with_them() {
         let queue = Queue::new(8, 1);
-        queue.reserve(3).unwrap();
+        let mut places = queue.reserve(3).unwrap();
         let (gone, stays) = (item(5), item(6));
         let call = gone.call.clone();
-        queue.push(vec![gone, stays], Priority::Ingest).unwrap();
+        places.push(vec![gone, stays], Priority::Ingest).unwrap();
         assert_eq!(queue.withdraw(&call), 1);
         assert!(call.is_abandoned());
         assert_eq!(take(&queue), [6]);
@@ -437,11 +456,12 @@ mod tests {
     #[test]
     fn stopping_fails_what_waits_and_sends_workers_away() {
         let queue = Queue::new(8, 1);
-        queue.reserve(1).unwrap();
+        let mut places = queue.reserve(2).unwrap();
         let waiting = item(5);
         let call = waiting.call.clone();
-        queue.push(vec![waiting], Priority::Search).unwrap();
+        places.push(vec![waiting], Priority::Search).unwrap();
         queue.stop();
+        assert!(matches!(places.push(vec![item(1)], Priority::Search), Err(EncoderError::Stopped)));
         assert!(matches!(call.wait(Duration::ZERO), Some(Err(EncoderError::Stopped))));
         assert!(queue.take(0, |_| limits(10)).is_none());
         assert!(matches!(queue.reserve(1), Err(EncoderError::Stopped)));

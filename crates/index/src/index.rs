@@ -189,7 +189,7 @@ impl SparrowIndex {
 
     /// The mapping in force.
     pub fn mapping(&self) -> Arc<Mapping> {
-        self.writer.lock().mapping.clone()
+        self.snapshot.read().mapping().clone()
     }
 
     /// Puts a wider mapping in force. New text, sparse and dense fields cost a commit and a reopen,

@@ -11,6 +11,7 @@ use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDo
 use crate::error::IndexError;
 use crate::mapping::Mapping;
 use crate::plugins::{DenseReader, SegmentPlugins, SparseReader};
+use crate::query::SnapshotCache;
 use crate::schema::{IndexSchema, SEQ_NO, VERSION};
 
 /// Where a live document is, and the numbers of its last write.
@@ -98,6 +99,7 @@ pub struct Snapshot {
     segments: Vec<SegmentSnapshot>,
     schema: Arc<IndexSchema>,
     mapping: Arc<Mapping>,
+    cache: Arc<SnapshotCache>,
 }
 
 impl Snapshot {
@@ -108,7 +110,7 @@ impl Snapshot {
         mapping: Arc<Mapping>,
     ) -> Self {
         debug_assert_eq!(searcher.segment_readers().len(), segments.len());
-        Self { searcher, segments, schema, mapping }
+        Self { searcher, segments, schema, mapping, cache: Arc::default() }
     }
 
     /// The same segments under a newer mapping (fields of the shared JSON fields were added).
@@ -127,7 +129,13 @@ impl Snapshot {
                 .collect(),
             schema: self.schema.clone(),
             mapping,
+            cache: self.cache.clone(),
         }
+    }
+
+    /// What queries know about these segments already.
+    pub(crate) fn cache(&self) -> &SnapshotCache {
+        &self.cache
     }
 
     /// tantivy's searcher; its segment ordinals are those of [`Snapshot::segments`].

@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sparrow_postings::{Format, MergeSource, merge_postings};
-use tantivy::directory::{Directory, ManagedDirectory, MmapDirectory, TerminatingWrite};
-use tantivy::{SegmentReader, TantivyError};
+use tantivy::directory::{ManagedDirectory, MmapDirectory, OwnedBytes, TerminatingWrite};
+use tantivy::{Directory, SegmentReader, TantivyError};
 
 use crate::directory::{MANAGED, META};
 use crate::error::IndexError;
 use crate::index::SparrowIndex;
 use crate::plugins::{self, ContainerWriter, PartKind, SparseReader, read_parts};
-use crate::writer::format_number;
+use crate::writer::{Payload, format_number};
 
 /// How far a rewrite is, in live documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,97 +56,118 @@ impl SparrowIndex {
             fs::remove_dir_all(target).map_err(IndexError::io(target))?;
         }
         fs::create_dir_all(target).map_err(IndexError::io(target))?;
-        let (index, directory, meta_json, payload) = {
-            let mut writer = self.lock_writer();
-            writer.commit(false)?;
-            let meta = writer.directory.read_meta().map_err(TantivyError::from)?;
-            (writer.index.clone(), writer.directory.clone(), meta, writer.payload)
-        };
-        // The meta file's segments are tracked while this lives, so that no merge removes their files.
-        let metas = {
-            let _files = directory.hold_files();
-            index.load_metas()?
-        };
-        let mut new_meta: serde_json::Value = serde_json::from_slice(&meta_json)
-            .map_err(|error| IndexError::Corrupt { path: META.into(), reason: error.to_string() })?;
-        let payload = crate::writer::Payload { sparse_format: format_number(format), ..payload };
-        let payload_json = serde_json::to_string(&payload)
-            .map_err(|error| IndexError::Corrupt { path: META.into(), reason: error.to_string() })?;
-        new_meta["payload"] = payload_json.into();
-        // A merge may have ended between the two reads: the tracked list counts.
-        new_meta["segments"] = serde_json::to_value(&metas.segments)
-            .map_err(|error| IndexError::Corrupt { path: META.into(), reason: error.to_string() })?;
-
-        let total = metas.segments.iter().map(|meta| u64::from(meta.num_docs())).sum();
+        let taken = self.take(target)?;
+        let payload = Payload { sparse_format: format_number(format), ..taken.payload };
+        let mut meta = taken.meta;
+        meta["payload"] = serde_json::to_string(&payload).map_err(corrupt_meta)?.into();
+        let total = taken.segments.iter().map(|segment| segment.docs).sum();
         let mut done = 0;
         progress(RewriteProgress { done, total });
-        let container = plugins::component();
-        let mut names = BTreeSet::from([PathBuf::from(META)]);
-        for meta in &metas.segments {
-            let own = meta.relative_path(container.clone());
-            for path in metas.list_segment_files() {
-                let of_segment =
-                    path.to_str().is_some_and(|name| name.starts_with(&meta.id().uuid_string()));
-                let source = self.dir().join(&path);
-                if of_segment && path != own && source.exists() {
-                    link_or_copy(&source, &target.join(&path)).map_err(IndexError::io(&source))?;
-                    names.insert(path);
-                }
-            }
-            let reader = SegmentReader::open(&index.segment(meta.clone()))?;
-            rewrite_container(&reader, target, &own, format, cancel)?;
-            names.insert(own);
-            done += u64::from(meta.num_docs());
+        let mut names = taken.names;
+        let segments = taken.segments.len();
+        for segment in taken.segments {
+            segment.rewrite(target, format, cancel)?;
+            names.insert(segment.container);
+            done += segment.docs;
             progress(RewriteProgress { done, total });
         }
-        write_durably(target, &names, &new_meta).map_err(IndexError::io(target))?;
-        Ok(RewriteStats { docs: total, segments: metas.segments.len(), covered_seq_no: payload.seq_no })
+        write_durably(target, &names, &meta).map_err(IndexError::io(target))?;
+        Ok(RewriteStats { docs: total, segments, covered_seq_no: payload.seq_no })
+    }
+
+    /// Takes the newest commit over into `target`, but for the containers, which are opened. While this
+    /// runs no file is removed and the schema stays; afterwards nothing depends on the old directory.
+    fn take(&self, target: &Path) -> Result<Taken, IndexError> {
+        let mut writer = self.lock_writer();
+        writer.commit(false)?;
+        let _files = writer.directory.hold_files();
+        // Tracked by the index while it lives, so a merge that ends now leaves these segments alone.
+        let metas = writer.index.load_metas()?;
+        let meta = writer.directory.read_meta().map_err(TantivyError::from)?;
+        let mut meta: serde_json::Value = serde_json::from_slice(&meta).map_err(corrupt_meta)?;
+        // A merge may have ended between the two reads: the tracked list counts.
+        meta["segments"] = serde_json::to_value(&metas.segments).map_err(corrupt_meta)?;
+        let mut names = BTreeSet::from([PathBuf::from(META)]);
+        let mut segments = Vec::with_capacity(metas.segments.len());
+        for segment in &metas.segments {
+            let reader = SegmentReader::open(&writer.index.segment(segment.clone()))?;
+            let file = reader.open_read(plugins::component()).map_err(TantivyError::from)?;
+            let container = segment.relative_path(plugins::component());
+            segments.push(TakenSegment {
+                bytes: file.read_bytes().map_err(IndexError::io(&container))?,
+                container,
+                max_doc: segment.max_doc(),
+                docs: u64::from(segment.num_docs()),
+            });
+        }
+        for path in metas.list_segment_files() {
+            // The list names every component a segment may have.
+            let source = self.dir().join(&path);
+            if source.exists() && !segments.iter().any(|segment| segment.container == path) {
+                link_or_copy(&source, &target.join(&path)).map_err(IndexError::io(&source))?;
+                names.insert(path);
+            }
+        }
+        Ok(Taken { payload: writer.payload, meta, names, segments })
     }
 }
 
-/// Writes the container of one segment anew, with tantivy's checksum footer.
-fn rewrite_container(
-    reader: &SegmentReader,
-    target: &Path,
-    path: &Path,
-    format: Format,
-    cancel: &AtomicBool,
-) -> Result<(), IndexError> {
-    let file = reader.open_read(plugins::component()).map_err(TantivyError::from)?;
-    let bytes = file.read_bytes().map_err(IndexError::io(path))?;
-    let parts = read_parts(&bytes).map_err(|error| IndexError::Corrupt {
-        path: path.to_path_buf(),
-        reason: error.to_string(),
-    })?;
-    let directory = ManagedDirectory::wrap(Box::new(MmapDirectory::open(target).map_err(TantivyError::from)?))?;
-    let out = directory.open_write(path).map_err(TantivyError::from)?;
-    let mut container = ContainerWriter::new(out);
-    let doc_map: Vec<u32> = (0..reader.max_doc()).collect();
-    for part in parts {
-        if cancel.load(Ordering::Relaxed) {
-            return Err(IndexError::Cancelled);
-        }
-        match part.kind {
-            PartKind::Dense => container.part(part.field, part.kind, &part.bytes),
-            PartKind::Sparse => {
-                let field = part.field.to_string();
-                let damaged = |source| IndexError::Postings {
-                    field: field.clone(),
-                    segment: reader.segment_id().uuid_string(),
-                    source,
-                };
-                let postings = SparseReader::open(part.bytes).map_err(damaged)?;
-                // The last chance to notice a damaged file, as the old one goes after this.
-                postings.verify().map_err(damaged)?;
-                container.part_with(part.field, part.kind, &mut |out| {
-                    let source = MergeSource { reader: &postings, doc_map: &doc_map };
-                    merge_postings(&[source], reader.max_doc(), format, out)
-                })
+/// A commit taken over, its containers still to be written.
+struct Taken {
+    payload: Payload,
+    meta: serde_json::Value,
+    names: BTreeSet<PathBuf>,
+    segments: Vec<TakenSegment>,
+}
+
+struct TakenSegment {
+    container: PathBuf,
+    bytes: OwnedBytes,
+    max_doc: u32,
+    /// Live documents.
+    docs: u64,
+}
+
+fn corrupt_meta(error: serde_json::Error) -> IndexError {
+    IndexError::Corrupt { path: META.into(), reason: error.to_string() }
+}
+
+impl TakenSegment {
+    /// Writes the container anew, with tantivy's checksum footer.
+    fn rewrite(&self, target: &Path, format: Format, cancel: &AtomicBool) -> Result<(), IndexError> {
+        let path = &self.container;
+        let parts = read_parts(&self.bytes)
+            .map_err(|error| IndexError::Corrupt { path: path.clone(), reason: error.to_string() })?;
+        let directory = MmapDirectory::open(target).map_err(TantivyError::from)?;
+        let directory = ManagedDirectory::wrap(Box::new(directory))?;
+        let out = directory.open_write(path).map_err(TantivyError::from)?;
+        let mut container = ContainerWriter::new(out);
+        let doc_map: Vec<u32> = (0..self.max_doc).collect();
+        for part in parts {
+            if cancel.load(Ordering::Relaxed) {
+                return Err(IndexError::Cancelled);
             }
+            match part.kind {
+                PartKind::Dense => container.part(part.field, part.kind, &part.bytes),
+                PartKind::Sparse => {
+                    let damaged = |source| IndexError::Postings {
+                        field: part.field.to_string(),
+                        segment: path.display().to_string(),
+                        source,
+                    };
+                    let postings = SparseReader::open(part.bytes.clone()).map_err(damaged)?;
+                    // The last chance to notice a damaged file, as the old one goes after this.
+                    postings.verify().map_err(damaged)?;
+                    container.part_with(part.field, part.kind, &mut |out| {
+                        let source = MergeSource { reader: &postings, doc_map: &doc_map };
+                        merge_postings(&[source], self.max_doc, format, out)
+                    })
+                }
+            }
+            .map_err(IndexError::io(path))?;
         }
-        .map_err(IndexError::io(path))?;
+        container.finish().and_then(|out| out.terminate()).map_err(IndexError::io(path))
     }
-    container.finish().and_then(|out| out.terminate()).map_err(IndexError::io(path))
 }
 
 /// Files of segments never change, so a link is as good as a copy.

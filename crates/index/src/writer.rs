@@ -27,6 +27,10 @@ const MIN_THREAD_BUDGET: usize = 15_000_000;
 /// Decompressed blocks of stored documents kept per segment, 16 KiB each.
 const STORE_CACHE_BLOCKS: usize = 16;
 
+/// How often a forced merge waits for background merges to end.
+const MERGE_ATTEMPTS: usize = 3000;
+const MERGE_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+
 /// What a commit says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Payload {
@@ -87,6 +91,14 @@ pub(crate) fn prepare(index: &mut Index, format: Format, gauge: &Arc<Gauge>) {
     index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone() }));
 }
 
+/// Tiers by size; segments with many deleted documents are merged for that alone.
+fn merge_policy(options: &IndexOptions) -> Box<LogMergePolicy> {
+    let mut policy = LogMergePolicy::default();
+    policy.set_del_docs_ratio_before_merge(0.3);
+    policy.set_max_docs_before_merge(options.max_docs_before_merge);
+    Box::new(policy)
+}
+
 impl Opened {
     fn open(mut index: Index, format: Format, gauge: &Arc<Gauge>, options: &IndexOptions) -> tantivy::Result<Self> {
         prepare(&mut index, format, gauge);
@@ -98,10 +110,7 @@ impl Opened {
                 .num_merge_threads(1)
                 .build(),
         )?;
-        let mut policy = LogMergePolicy::default();
-        policy.set_del_docs_ratio_before_merge(0.3);
-        policy.set_max_docs_before_merge(options.max_docs_before_merge);
-        writer.set_merge_policy(Box::new(policy));
+        writer.set_merge_policy(merge_policy(options));
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
@@ -192,15 +201,11 @@ impl Writer {
         if let Some(term) = replaces {
             writer.delete_term(term);
         }
+        // Before the document is sent, as an indexing thread may take it at once.
+        gauge.sent(size);
         let added = writer.add_document(document);
         self.dirty = true;
-        match added {
-            Ok(_) => {
-                gauge.sent(size);
-                Ok(())
-            }
-            Err(error) => Err(self.lost(error)),
-        }
+        added.map(|_| ()).map_err(|error| self.lost(error))
     }
 
     /// Buffers a deletion.
@@ -247,18 +252,11 @@ impl Writer {
             // tantivy's writer is half taken apart now, its directory lock included.
             return self.reopen(|_| Ok(()));
         }
-        // Rolling back made a new tantivy writer, with the default merge policy kept by its options only.
-        self.reset_merge_policy();
-        Ok(())
-    }
-
-    fn reset_merge_policy(&self) {
+        // Rolling back made a new tantivy writer, with the default merge policy.
         if let Some(writer) = &self.writer {
-            let mut policy = LogMergePolicy::default();
-            policy.set_del_docs_ratio_before_merge(0.3);
-            policy.set_max_docs_before_merge(self.options.max_docs_before_merge);
-            writer.set_merge_policy(Box::new(policy));
+            writer.set_merge_policy(merge_policy(&self.options));
         }
+        Ok(())
     }
 
     /// After any error of the writer: some buffered documents are gone although their adds said Ok.
@@ -310,14 +308,26 @@ impl Writer {
         Ok(Snapshot::new(searcher, segments, self.schema.clone(), self.mapping.clone()))
     }
 
-    /// Waits until no merge runs. For tests and for a forced merge.
+    /// Merges all segments into one, in the calling thread's time.
     pub fn merge_all(&mut self) -> Result<(), IndexError> {
         self.commit(false)?;
-        let ids = self.index.searchable_segment_ids()?;
-        if ids.len() > 1 {
-            self.writer()?.merge(&ids).wait()?;
+        let mut last_error = None;
+        for _ in 0..MERGE_ATTEMPTS {
+            let ids = self.index.searchable_segment_ids()?;
+            let deleted: u32 =
+                self.index.searchable_segment_metas()?.iter().map(|meta| meta.num_deleted_docs()).sum();
+            if ids.is_empty() || ids.len() == 1 && deleted == 0 {
+                return Ok(());
+            }
+            match self.writer()?.merge(&ids).wait() {
+                Ok(_) => return Ok(()),
+                // Some of them are in a background merge, or it just ended: its result is next.
+                Err(error @ tantivy::TantivyError::InvalidArgument(_)) => last_error = Some(error),
+                Err(error) => return Err(error.into()),
+            }
+            std::thread::sleep(MERGE_PAUSE);
         }
-        Ok(())
+        last_error.map_or(Ok(()), |error| Err(error.into()))
     }
 }
 

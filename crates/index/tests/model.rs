@@ -154,17 +154,17 @@ fn run(seed: u64, threads: usize, steps: usize) {
 
 #[test]
 fn one_thread() {
-    run(1, 1, 3000);
+    run(1, 1, 1500);
 }
 
 #[test]
 fn four_threads() {
-    run(2, 4, 3000);
+    run(2, 4, 1500);
 }
 
 #[test]
 fn many_seeds() {
-    for seed in 10..16 {
-        run(seed, 2, 600);
+    for seed in 10..14 {
+        run(seed, 2, 400);
     }
 }

@@ -311,6 +311,8 @@ fn an_old_format_is_rewritten_while_it_is_used() {
     let stats = index.rewrite(&new_dir, Format::V2, &mut |progress| {
         // Used meanwhile: writes, a refresh, a merge and a flush that removes merged files.
         put(&index, "later", 1000 + progress.done, &json!({"n": 1}));
+        let wider = index.mapping().merge_update(&json!({"properties": {"late": {"type": "text"}}})).unwrap();
+        index.update_mapping(&wider).unwrap();
         index.refresh().unwrap();
         index.merge_all().unwrap();
         index.flush(Some(300)).unwrap();

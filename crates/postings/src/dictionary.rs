@@ -51,7 +51,8 @@ impl<'a> Dictionary<'a> {
 
     pub(crate) fn term(&self, token: &str) -> Option<TermId> {
         let wanted = token.as_bytes();
-        let at = partition_point(self.len as usize, |term| self.token_bytes(term as TermId) < wanted) as TermId;
+        let at =
+            partition_point(self.len as usize, |term| self.token_bytes(term as TermId) < wanted) as TermId;
         (at < self.len && self.token_bytes(at) == wanted).then_some(at)
     }
 }

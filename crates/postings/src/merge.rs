@@ -66,7 +66,10 @@ where
             }
         }
         if !docs.is_sorted_by(|a, b| a < b) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "documents of merged segments do not ascend"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "documents of merged segments do not ascend",
+            ));
         }
         writer.add_term(token, &docs, &weights)?;
     }
@@ -85,7 +88,10 @@ where
                 continue;
             }
             if *new < next || *new >= num_docs {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "documents of merged segments do not ascend"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "documents of merged segments do not ascend",
+                ));
             }
             next = *new + 1;
             if source.reader.has_value(old as DocId) {

@@ -51,7 +51,11 @@ where
     /// # Errors
     /// [`PostingsError::Checksum`] when they changed since they were written.
     pub fn verify(&self) -> Result<(), PostingsError> {
-        check_crc("postings", self.footer.postings_crc, slice(&self.bytes, 0, self.footer.presence as usize))?;
+        check_crc(
+            "postings",
+            self.footer.postings_crc,
+            slice(&self.bytes, 0, self.footer.presence as usize),
+        )?;
         debug_assert!(self.footer.presence >= HEADER_BYTES as u64);
         Ok(())
     }
@@ -141,7 +145,8 @@ where
     /// Whether a document has a value, be it empty.
     pub fn has_value(&self, doc: DocId) -> bool {
         doc < self.footer.num_docs
-            && u64_at(&self.bytes, self.footer.presence as usize + doc as usize / 64 * 8) >> (doc % 64) & 1 == 1
+            && u64_at(&self.bytes, self.footer.presence as usize + doc as usize / 64 * 8) >> (doc % 64) & 1
+                == 1
     }
 
     /// Weight of a term in a document, as stored.

@@ -263,11 +263,24 @@ impl<'a> Postings<'a> {
                 }
                 Some(self.dense_rank(doc))
             }
-            _ => {
+            Kind::Sparse => {
+                let range = self.window_range((doc / self.window) as usize);
+                let id = (doc % self.window) as u16;
+                let at = range.start + self.id_lower_bound(range.clone(), id);
+                (at < range.end && self.id_at(at) == id).then_some(at)
+            }
+            Kind::Plain | Kind::Rare => {
                 let at = self.lower_bound(doc);
                 (at < self.df as usize && self.doc_at(at) == doc).then_some(at)
             }
         }
+    }
+
+    /// Distance from `range.start` of the first id of a window that is not below `id`.
+    #[inline]
+    fn id_lower_bound(&self, range: std::ops::Range<usize>, id: u16) -> usize {
+        let ids = self.docs.get(range.start * 2..range.end * 2).unwrap_or(&[]).as_chunks::<2>().0;
+        ids.partition_point(|bytes| u16::from_le_bytes(*bytes) < id)
     }
 
     /// Postings of a dense term before a document.
@@ -281,19 +294,9 @@ impl<'a> Postings<'a> {
         u32_at(self.directory, block * 4) as usize + before as usize
     }
 
-    /// Document at a position of a list layout. Sparse terms need their window, found by search:
-    /// only used after [`Self::lower_bound`].
+    /// Document at a position of a plain or rare term.
     fn doc_at(&self, position: usize) -> DocId {
-        match self.kind {
-            Kind::Plain => u32_at(self.docs, position * 8),
-            Kind::Rare => self.rare_doc_at(position),
-            Kind::Sparse | Kind::Dense => {
-                let windows = self.directory.len() / 4;
-                let window =
-                    partition_point(windows, |i| u32_at(self.directory, i * 4) as usize <= position).saturating_sub(1);
-                (window as u32).saturating_mul(self.window).saturating_add(u32::from(self.id_at(position)))
-            }
-        }
+        if self.kind == Kind::Plain { u32_at(self.docs, position * 8) } else { self.rare_doc_at(position) }
     }
 
     /// First position whose document is at or after `doc`.
@@ -307,7 +310,7 @@ impl<'a> Postings<'a> {
                     return self.df as usize;
                 }
                 let id = (doc % self.window) as u16;
-                range.start + partition_point(range.len(), |i| self.id_at(range.start + i) < id)
+                range.start + self.id_lower_bound(range.clone(), id)
             }
             Kind::Dense => {
                 if doc as usize / 8 >= self.docs.len() {

@@ -26,8 +26,9 @@ impl Model {
                 }
                 let mut tokens: Vec<_> = shapes
                     .iter()
-                    .filter_map(|(token, density, shape)| {
-                        rng.random_bool(*density).then(|| (token.clone(), weight(&mut rng, *shape)))
+                    .flat_map(|(token, density, shape)| {
+                        let present = rng.random_bool(*density);
+                        present.then(|| (token.clone(), weight(&mut rng, *shape)))
                     })
                     .collect();
                 tokens.reverse();

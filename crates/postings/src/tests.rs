@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use crate::frame::{FOOTER_BYTES, Footer};
 use crate::testing::{Model, Reader, random_bits, random_query};
 use crate::{
-    DROPPED, Format, MergeSource, PostingsBuilder, PostingsError, PostingsReader, SharedThreshold, TERMINATED,
-    TopKRequest, merge_postings,
+    DROPPED, Format, MergeSource, PostingsBuilder, PostingsError, PostingsReader, SharedThreshold,
+    TERMINATED, TopKRequest, merge_postings,
 };
 
 fn check_contents(model: &Model, reader: &Reader) {
@@ -34,7 +34,8 @@ fn check_contents(model: &Model, reader: &Reader) {
     }
     for term in 0..reader.term_count() {
         assert_eq!(reader.term(reader.token(term)), Some(term));
-        let df = expected.iter().flatten().filter(|doc| doc.iter().any(|(token, _)| *token == reader.token(term)));
+        let df =
+            expected.iter().flatten().filter(|doc| doc.iter().any(|(token, _)| *token == reader.token(term)));
         assert_eq!(reader.doc_freq(term) as usize, df.count());
     }
     assert_eq!(reader.term("absent"), None);
@@ -65,9 +66,8 @@ fn check_cursor(reader: &Reader, query: &[(u32, f32)], seed: u64) {
     assert_eq!(walked, expected);
     let mut cursor = reader.cursor(query);
     let targets = random_bits(seed, reader.num_docs() as usize + 5, 0.01);
-    for target in (0..reader.num_docs() + 5).filter(|doc| {
-        targets[*doc as usize / 64] >> (doc % 64) & 1 == 1
-    }) {
+    for target in (0..reader.num_docs() + 5).filter(|doc| targets[*doc as usize / 64] >> (doc % 64) & 1 == 1)
+    {
         let before = cursor.doc();
         let wanted = expected.iter().find(|hit| hit.0 >= target.max(before));
         assert_eq!(cursor.seek(target), wanted.map_or(TERMINATED, |hit| hit.0));

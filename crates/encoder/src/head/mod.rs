@@ -319,6 +319,23 @@ mod tests {
         }
     }
 
+    /// One large number sets the scale, so that all others are rounded away, and the other side lies in their direction:
+    /// Cauchy-Schwarz is an equality, and the whole positive logit is quantisation error.
+    #[test]
+    fn both_parts_of_the_margin_are_needed() {
+        let dims = 64;
+        let coarse: Vec<f32> = (0..dims).map(|dim| if dim == 0 { 127.0 } else { 0.49 }).collect();
+        let flat: Vec<f32> = (0..dims).map(|dim| if dim == 0 { 0.0 } else { 1.0 }).collect();
+        let logit = 0.49 * (dims - 1) as f32;
+        for (row, hidden) in [(&coarse, &flat), (&flat, &coarse)] {
+            let head = Head::new(row.clone(), vec![0.01 - logit], dims).unwrap();
+            for kernels in available() {
+                let found = head.project(kernels, hidden, std::slice::from_ref(&(0..1)), 1).unwrap();
+                assert_eq!(found[0].len(), 1, "{}", kernels.name);
+            }
+        }
+    }
+
     #[test]
     fn a_hidden_state_that_is_not_finite_is_an_error() {
         let head = Head::new(vec![1.0; 40 * 8], vec![0.0; 40], 8).unwrap();

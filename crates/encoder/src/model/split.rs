@@ -178,6 +178,9 @@ fn find<'a>(graph: &Graph<'a>, logits: &[u8]) -> Option<Cut<'a>> {
     weights.push(weight.name);
     let [first, second] = weight.dims[..] else { return None };
     let (first, second) = (usize::try_from(first).ok()?, usize::try_from(second).ok()?);
+    if first == 0 || second == 0 {
+        return None;
+    }
     let values = weight.values()?;
     let (dims, terms, rows) = if transposed {
         let mut rows = vec![0f32; values.len()];
@@ -298,13 +301,54 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
     use super::{decoder, split};
+    use crate::model::onnx::outputs;
+
+    fn plain_model() -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/plain-mlm/model.onnx")
+    }
 
     #[test]
     fn what_is_not_a_known_graph_stays_whole() {
         assert!(split(b"", "logits").unwrap().is_none());
         assert!(split(&[0x3A, 0], "logits").unwrap().is_none());
         assert!(split(&[0x3A, 5, 1], "logits").is_err());
-        assert!(decoder(std::path::Path::new("/nowhere"), "logits").is_none());
+        assert!(decoder(Path::new("/nowhere"), "logits").is_none());
+        assert!(decoder(&plain_model(), "another output").is_none());
+    }
+
+    #[test]
+    fn the_shorter_graph_has_the_hidden_states_as_its_output() {
+        let split = decoder(&plain_model(), "logits").unwrap();
+        assert_eq!((split.head.terms(), split.head.dims()), (13, 6));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &*split.graph).unwrap();
+        let found = outputs(file.path()).unwrap();
+        assert_eq!(found.iter().map(|output| output.name.as_str()).collect::<Vec<_>>(), [split.hidden]);
+        let whole = std::fs::read(plain_model()).unwrap();
+        // 13 · 6 weights and 13 biases are gone.
+        assert!(whole.len() - split.graph.len() > 13 * 7 * 4);
+    }
+
+    proptest! {
+        /// Damaged files are errors, or other models, and never a panic.
+        #[test]
+        fn damaged_files_do_not_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), keep in any::<prop::sample::Index>()) {
+            let mut bytes = std::fs::read(plain_model()).unwrap();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let _ = split(&bytes, "logits");
+            bytes.truncate(keep.index(bytes.len()));
+            let _ = split(&bytes, "logits");
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), &bytes).unwrap();
+            let _ = outputs(file.path());
+        }
     }
 }

@@ -64,7 +64,7 @@ impl Tokenizer for AnalyzerTokenizer {
 
 impl TokenStream for AnalyzerStream<'_> {
     fn advance(&mut self) -> bool {
-        while let Some(range) = self.words.next() {
+        for range in self.words.by_ref() {
             // A removed stop word leaves its position empty, for phrases.
             self.token.position = self.token.position.wrapping_add(1);
             self.token.offset_from = range.start;

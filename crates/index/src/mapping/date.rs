@@ -102,8 +102,9 @@ struct Parts {
 impl Parts {
     fn to_millis(self, up: bool) -> Option<i64> {
         let pick = |value: Option<u8>, low: u8, high: u8| value.unwrap_or(if up { high } else { low });
-        let month = Month::try_from(pick(self.month, 1, 12)).ok()?;
-        let day = self.day.unwrap_or(if up { month.length(self.year) } else { 1 });
+        // Elasticsearch rounds the clock up, not the calendar: `2015-02` ends on its first day.
+        let month = Month::try_from(self.month.unwrap_or(1)).ok()?;
+        let day = self.day.unwrap_or(1);
         let date = Date::from_calendar_date(self.year, month, day).ok()?;
         let nano = self.nano.unwrap_or(if up { 999_000_000 } else { 0 });
         let (hour, minute) = (pick(self.hour, 0, 23), pick(self.minute, 0, 59));
@@ -302,7 +303,7 @@ mod tests {
     fn upper_ends_round_up() {
         let formats = parse_formats(DEFAULT_FORMAT).unwrap();
         let end = parse_date(&formats, "2015-02", true).unwrap();
-        assert_eq!(format_millis(end), "2015-02-28T23:59:59.999Z");
+        assert_eq!(format_millis(end), "2015-02-01T23:59:59.999Z");
     }
 
     #[test]

@@ -101,10 +101,14 @@ pub(crate) type Cause = (&'static str, String);
 
 /// Why a document does not fit its mapping. A client error (400).
 #[derive(Debug, Clone, PartialEq)]
-pub struct DocumentError {
-    pub(crate) kind: DocumentErrorKind,
+pub struct DocumentError(Box<Details>);
+
+/// Boxed, as every function of the document reader returns it.
+#[derive(Debug, Clone, PartialEq)]
+struct Details {
+    kind: DocumentErrorKind,
     /// Where in the document; turned into line and column by [`DocumentError::locate`].
-    pub(crate) steps: Vec<Step>,
+    steps: Vec<Step>,
     position: Option<Position>,
 }
 
@@ -130,7 +134,7 @@ pub enum DocumentErrorKind {
 
 impl DocumentError {
     pub(crate) fn new(kind: DocumentErrorKind, steps: Vec<Step>) -> Self {
-        Self { kind, steps, position: None }
+        Self(Box::new(Details { kind, steps, position: None }))
     }
 
     /// A failure with one cause of type `illegal_argument_exception`.
@@ -142,18 +146,18 @@ impl DocumentError {
     /// Elasticsearch's messages begin with them.
     #[must_use]
     pub fn locate(mut self, raw: &[u8]) -> Self {
-        self.position = locate(raw, &self.steps);
+        self.0.position = locate(raw, &self.0.steps);
         self
     }
 
     /// What is wrong.
     pub fn kind(&self) -> &DocumentErrorKind {
-        &self.kind
+        &self.0.kind
     }
 
     /// `type` of the error body.
     pub fn es_type(&self) -> &'static str {
-        match self.kind {
+        match self.0.kind {
             DocumentErrorKind::Strict { .. } => STRICT_DYNAMIC,
             _ => DOCUMENT_PARSING,
         }
@@ -161,9 +165,9 @@ impl DocumentError {
 
     /// `reason` of the error body.
     pub fn reason(&self) -> String {
-        match self.position {
-            Some(Position { line, column }) => format!("[{line}:{column}] {}", self.kind),
-            None => self.kind.to_string(),
+        match self.0.position {
+            Some(Position { line, column }) => format!("[{line}:{column}] {}", self.0.kind),
+            None => self.0.kind.to_string(),
         }
     }
 
@@ -174,7 +178,7 @@ impl DocumentError {
 
     /// The whole chain of causes, outermost first.
     pub fn causes(&self) -> &[(&'static str, String)] {
-        match &self.kind {
+        match &self.0.kind {
             DocumentErrorKind::Field { causes, .. } | DocumentErrorKind::Failed { causes } => causes,
             _ => &[],
         }

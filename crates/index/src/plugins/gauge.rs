@@ -29,7 +29,7 @@ impl Gauge {
     /// that died takes no more documents: the next `add` or commit then reports its error.
     pub fn sent(&self, size: usize) {
         let mut waiting = self.waiting.lock();
-        for _ in 0..50 {
+        for _ in 0..20 {
             if waiting.bytes == 0 || waiting.bytes + size <= MAX_WAITING_BYTES {
                 break;
             }
@@ -54,5 +54,35 @@ impl Gauge {
     pub fn reset(&self) {
         *self.waiting.lock() = Waiting::default();
         self.room.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_sender_waits_until_something_is_taken() {
+        let gauge = Arc::new(Gauge::default());
+        gauge.sent(MAX_WAITING_BYTES);
+        let passed = Arc::new(AtomicBool::new(false));
+        let sender = std::thread::spawn({
+            let (gauge, passed) = (gauge.clone(), passed.clone());
+            move || {
+                gauge.sent(1);
+                passed.store(true, Ordering::SeqCst);
+            }
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!passed.load(Ordering::SeqCst));
+        gauge.taken();
+        sender.join().unwrap();
+        assert_eq!(gauge.waiting.lock().bytes, 1);
+        gauge.reset();
+        gauge.taken();
+        assert_eq!(gauge.waiting.lock().bytes, 0);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sparrow_postings::{DROPPED, Format, MergeSource, PostingsBuilder, merge_postings};
 use sparrow_types::DocId;
-use sparrow_vectors::{Similarity, VectorsBuilder, VectorsError};
+use sparrow_vectors::{Similarity, VectorsBuilder, VectorsError, merge_vectors};
 use tantivy::directory::{OwnedBytes, TerminatingWrite};
 use tantivy::index::Segment;
 use tantivy::indexer::doc_id_mapping::{DocIdMapping, MappingType};
@@ -134,26 +134,18 @@ impl SegmentPlugin for SegmentParts {
                     }
                 }
                 Some(DENSE_TYPE) => {
-                    let mut builder: Option<VectorsBuilder> = None;
-                    for (source, map) in sources.iter().zip(&maps) {
-                        let Some(source) = source.dense(field) else { continue };
-                        for (doc, &target) in (0..).zip(map) {
-                            if target == DROPPED {
-                                continue;
-                            }
-                            if let Some(vector) = source.vector(doc) {
-                                builder
-                                    .get_or_insert_with(|| {
-                                        VectorsBuilder::new(source.dims(), source.similarity())
-                                    })
-                                    .add(target, &vector)
-                                    .map_err(vectors)?;
-                            }
-                        }
-                    }
-                    if let Some(builder) = builder {
-                        let bytes = builder.finish(num_docs).map_err(vectors)?;
-                        container.part(field.field_id(), PartKind::Dense, &bytes)?;
+                    let merged: Vec<sparrow_vectors::MergeSource<'_, OwnedBytes>> = sources
+                        .iter()
+                        .zip(&maps)
+                        .filter_map(|(source, doc_map)| {
+                            let reader = source.dense(field)?;
+                            Some(sparrow_vectors::MergeSource { reader, doc_map })
+                        })
+                        .collect();
+                    if !merged.is_empty() {
+                        container.part_with(field.field_id(), PartKind::Dense, &mut |out| {
+                            merge_vectors(&merged, num_docs, out)
+                        })?;
                     }
                 }
                 _ => {}

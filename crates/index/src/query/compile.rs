@@ -19,7 +19,7 @@ use crate::schema::ID;
 use crate::snapshot::Snapshot;
 
 /// Most clauses of one query; each term of a text counts.
-const MAX_CLAUSES: usize = 16_384;
+pub(super) const MAX_CLAUSES: usize = 16_384;
 /// Most values of one `terms` clause (`index.max_terms_count`).
 const MAX_TERMS: usize = 65_536;
 
@@ -194,10 +194,10 @@ impl<'a> Compiler<'a> {
         for query in must_not {
             clauses.push((Occur::MustNot, self.compile(query, false)?));
         }
-        if let [(Occur::Must | Occur::Should, _)] = clauses[..] {
-            if minimum <= clauses.iter().filter(|(occur, _)| *occur == Occur::Should).count() {
-                return Ok(clauses.remove(0).1);
-            }
+        if let [(occur @ (Occur::Must | Occur::Should), _)] = &clauses[..]
+            && minimum <= usize::from(*occur == Occur::Should)
+        {
+            return Ok(clauses.remove(0).1);
         }
         Ok(Box::new(BooleanWeight::with_minimum_number_should_match(
             clauses,

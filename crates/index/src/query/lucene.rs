@@ -1,6 +1,8 @@
 //! Lucene's query syntax, read into a tree. What a term means for which field is decided later, in
 //! [`super::query_string`].
 
+use super::compile::MAX_CLAUSES;
+
 /// Parentheses that may be open at once.
 const MAX_DEPTH: usize = 64;
 
@@ -69,7 +71,8 @@ pub(super) enum Leaf {
 /// # Errors
 /// What is wrong and where, in Lucene's words.
 pub(super) fn parse(text: &str, join_terms: bool) -> Result<Syntax, String> {
-    let mut parser = Parser { text: text.chars().collect(), at: 0, depth: 0, join_terms };
+    let mut parser =
+        Parser { text: text.chars().collect(), at: 0, depth: 0, clauses: 0, join_terms };
     let syntax = parser.group(None)?;
     match parser.peek() {
         None => Ok(syntax),
@@ -81,6 +84,7 @@ struct Parser {
     text: Vec<char>,
     at: usize,
     depth: usize,
+    clauses: usize,
     join_terms: bool,
 }
 
@@ -175,6 +179,10 @@ impl Parser {
                 self.skip_space();
             }
             let syntax = self.clause(field)?;
+            self.clauses += 1;
+            if self.clauses > MAX_CLAUSES {
+                return Err(format!("too many boolean clauses: more than {MAX_CLAUSES}"));
+            }
             clauses.push(Clause { conjunction, modifier, syntax });
         }
         Ok(Syntax::Group(clauses))
@@ -184,11 +192,11 @@ impl Parser {
         let start = self.at;
         let mut own = None;
         if self.peek().is_some_and(can_start_term) {
-            if let Word::Term(name) = self.word()? {
-                if self.eat(':') {
-                    own = Some(unescape(&name)?);
-                    self.skip_space();
-                }
+            if let Word::Term(name) = self.word()?
+                && self.eat(':')
+            {
+                own = Some(unescape(&name)?);
+                self.skip_space();
             }
             if own.is_none() {
                 self.at = start;
@@ -234,11 +242,11 @@ impl Parser {
             return Ok(syntax);
         }
         let boost = self.number()?.ok_or_else(|| self.lexical())?;
-        if let (Syntax::Leaf { leaf, .. }, Some('~')) = (&mut syntax, self.peek()) {
-            if let Leaf::Text(text) = leaf {
-                self.at += 1;
-                *leaf = Leaf::Fuzzy(std::mem::take(text), self.number()?);
-            }
+        if let Syntax::Leaf { leaf, .. } = &mut syntax
+            && let Leaf::Text(text) = leaf
+            && self.eat('~')
+        {
+            *leaf = Leaf::Fuzzy(std::mem::take(text), self.number()?);
         }
         Ok(Syntax::Boost(Box::new(syntax), boost))
     }
@@ -270,13 +278,12 @@ impl Parser {
     fn plain_term(&mut self) -> Result<Option<String>, String> {
         let start = self.at;
         self.skip_space();
-        if self.peek().is_some_and(can_start_term) {
-            if let Word::Term(word) = self.word()? {
-                let attached = matches!(self.peek(), Some(':' | '^' | '~'));
-                if !attached && wildcards(&word) == 0 {
-                    return Ok(Some(word));
-                }
-            }
+        if self.peek().is_some_and(can_start_term)
+            && let Word::Term(word) = self.word()?
+            && wildcards(&word) == 0
+            && !matches!(self.peek(), Some(':' | '^' | '~'))
+        {
+            return Ok(Some(word));
         }
         self.at = start;
         Ok(None)

@@ -6,6 +6,7 @@
 
 pub mod ast;
 mod bits;
+mod cache;
 mod compile;
 mod dates;
 mod error;
@@ -18,6 +19,7 @@ mod numeric;
 mod query_string;
 mod search;
 mod sparse;
+mod sparse_search;
 mod text;
 mod top_docs;
 mod weights;
@@ -26,4 +28,5 @@ mod weights;
 mod tests;
 
 pub use ast::*;
+pub(crate) use cache::SnapshotCache;
 pub use error::QueryError;

@@ -2,17 +2,15 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sparrow_postings::{SharedThreshold, TopKRequest};
 use sparrow_types::SeqNo;
-use tantivy::query::Weight;
 use tantivy::{DocAddress, TERMINATED};
 
-use super::ast::{Query, QueryKind, SearchOptions, SparseQuery, TopDocs, TotalHits};
+use super::ast::{Query, QueryKind, SearchOptions, TopDocs, TotalHits};
 use super::bits::DocBits;
-use super::compile::{Compiler, required_should};
+use super::compile::Compiler;
 use super::error::QueryError;
 use super::knn::filter_bits;
-use super::sparse::SparseClause;
+use super::sparse_search::SparsePlan;
 use super::top_docs::TopCollector;
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 
@@ -30,8 +28,16 @@ impl Snapshot {
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<TopDocs, QueryError> {
         let mut compiler = Compiler::new(self, options.cancel.as_deref());
         let post_filter = compiler.compile_filters(&options.post_filter)?;
-        if let Some(lone) = LoneSparse::find(query)?.filter(|lone| lone.boost > 0.0) {
-            return lone.search(self, compiler, post_filter, options);
+        if let Some(plan) = SparsePlan::find(query)? {
+            let found = plan.search(self, &mut compiler, &post_filter, options)?;
+            if let Some(top) = found {
+                return Ok(top);
+            }
+        }
+        if query.kind == QueryKind::MatchAll && options.size == 0 && post_filter.is_empty() {
+            let found = options.min_score.is_none_or(|least| query.boost >= least);
+            let matched = if found { self.num_docs() } else { 0 };
+            return Ok(TopCollector::new(0).finish(matched, options.track_total_hits));
         }
         let scoring = options.size > 0 || options.min_score.is_some();
         let weight = compiler.compile(query, scoring)?;
@@ -149,104 +155,4 @@ impl SegmentSearch<'_> {
         }
         Ok(matched)
     }
-}
-
-/// A query whose score comes from one sparse clause; everything else in it only restricts.
-struct LoneSparse<'q> {
-    clause: &'q SparseQuery,
-    boost: f32,
-    filters: Vec<&'q Query>,
-    excluded: Vec<&'q Query>,
-}
-
-impl<'q> LoneSparse<'q> {
-    /// Recognises the clause itself and any `bool` around it in which it must match.
-    fn find(query: &'q Query) -> Result<Option<Self>, QueryError> {
-        match &query.kind {
-            QueryKind::Sparse(clause) => Ok(Some(Self {
-                clause,
-                boost: query.boost,
-                filters: Vec::new(),
-                excluded: Vec::new(),
-            })),
-            QueryKind::Bool(tree) => {
-                let inner = match (&tree.must[..], &tree.should[..]) {
-                    ([inner], []) if required_should(tree)? == 0 => inner,
-                    // An optional clause lets documents match that it does not.
-                    ([], [inner]) if required_should(tree)? == 1 => inner,
-                    _ => return Ok(None),
-                };
-                Ok(Self::find(inner)?.map(|mut lone| {
-                    lone.boost *= query.boost;
-                    lone.filters.extend(&tree.filter);
-                    lone.excluded.extend(&tree.must_not);
-                    lone
-                }))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn search(
-        self,
-        snapshot: &Snapshot,
-        mut compiler: Compiler<'_>,
-        mut filters: Vec<Box<dyn Weight>>,
-        options: &SearchOptions,
-    ) -> Result<TopDocs, QueryError> {
-        let clause = compiler.sparse_clause(self.clause)?;
-        filters.extend(compiler.compile_filters(self.filters.iter().copied())?);
-        let excluded = compiler.compile_filters(self.excluded.iter().copied())?;
-        let mut top = TopCollector::new(options.size);
-        let Some(clause) = clause else { return Ok(top.finish(0, options.track_total_hits)) };
-        let threshold = SharedThreshold::new();
-        let limit = match options.track_total_hits {
-            TotalHits::Exact => u64::MAX,
-            // One more than the limit tells "exactly so many" from "more".
-            TotalHits::UpTo(limit) => limit.saturating_add(1),
-            TotalHits::Off => 0,
-        };
-        let mut matched = 0u64;
-        for ord in segments_by_size(snapshot, &clause) {
-            compiler.check_cancelled()?;
-            let segment = snapshot.segment(ord);
-            let Some(postings) = segment.sparse(clause.field) else { continue };
-            let reader = snapshot.searcher().segment_reader(ord);
-            let allowed = filter_bits(&filters, &excluded, reader)?;
-            let query = clause.terms(postings, self.boost);
-            let found = postings.top_k(&TopKRequest {
-                query: &query,
-                k: options.size,
-                min_score: options.min_score,
-                threshold: &threshold,
-                live: segment.live(),
-                filter: allowed.as_ref().map(DocBits::words),
-                count_limit: limit.saturating_sub(matched),
-                tie: &|doc| segment.seq_no(doc),
-                cancel: options.cancel.as_deref(),
-            });
-            compiler.check_cancelled()?;
-            matched += found.matched;
-            for (doc, score) in found.hits {
-                top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
-            }
-            threshold.raise(top.threshold());
-        }
-        Ok(top.finish(matched, options.track_total_hits))
-    }
-}
-
-/// Segments with the field, largest first: they most likely hold the best hits, and what they find
-/// spares the others work.
-fn segments_by_size(snapshot: &Snapshot, clause: &SparseClause) -> Vec<u32> {
-    let mut order: Vec<(u32, u32)> = snapshot
-        .segments()
-        .iter()
-        .enumerate()
-        .filter_map(|(ord, segment)| {
-            Some((segment.sparse(clause.field)?.docs_with_field(), ord as u32))
-        })
-        .collect();
-    order.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    order.into_iter().map(|(_, ord)| ord).collect()
 }

@@ -113,7 +113,8 @@ fn prune(
         snapshot.segments().iter().filter_map(|segment| segment.sparse(field)).collect();
     let docs: f64 = readers.iter().map(|reader| f64::from(reader.docs_with_field())).sum();
     let postings: f64 = readers.iter().map(|reader| reader.posting_count() as f64).sum();
-    let distinct = distinct_tokens(&readers) as f64;
+    let distinct =
+        snapshot.cache().distinct_tokens(field, || distinct_tokens(&readers)) as f64;
     if docs == 0.0 || distinct == 0.0 {
         tokens.clear();
         return;

@@ -10,7 +10,7 @@ use super::ast::{
     MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind,
     ZeroTerms,
 };
-use super::compile::Compiler;
+use super::compile::{Compiler, MAX_CLAUSES};
 use super::error::QueryError;
 use super::fields::{FieldStatistics, StringTerms, bm25_weight, term_weight};
 use super::minimum::minimum_should_match;
@@ -177,7 +177,8 @@ impl Compiler<'_> {
         if !scoring {
             return Ok(None);
         }
-        FieldStatistics::read(self.searcher(), self.snapshot.schema(), terms).map(Some)
+        let read = || FieldStatistics::read(self.searcher(), self.snapshot.schema(), terms);
+        self.snapshot.cache().statistics(&terms.path, read).map(Some)
     }
 
     /// String terms of a text or keyword field; `None` for other types and unknown fields.
@@ -224,6 +225,10 @@ impl Compiler<'_> {
         let mut tokens = Vec::new();
         let mut stream = tokenizer.token_stream(text);
         while stream.advance() {
+            // Each token becomes a clause: a text of megabytes is refused before it is all in memory.
+            if tokens.len() >= MAX_CLAUSES {
+                return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
+            }
             let token = stream.token();
             tokens.push((token.position, token.text.clone()));
         }

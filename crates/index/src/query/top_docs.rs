@@ -64,11 +64,16 @@ impl TopCollector {
         let hit = Candidate(ScoredDoc { addr, score, seq_no: seq_no() });
         if self.heap.len() < self.size {
             self.heap.push(hit);
-        } else if let Some(mut worst) = self.heap.peek_mut() {
-            if hit < *worst {
-                *worst = hit;
-            }
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && hit < *worst
+        {
+            *worst = hit;
         }
+    }
+
+    /// The hits, in no particular order.
+    pub(super) fn into_hits(self) -> impl Iterator<Item = ScoredDoc> {
+        self.heap.into_iter().map(|candidate| candidate.0)
     }
 
     /// The hits in order, with the number of all matches as far as it was to be counted.

@@ -14,11 +14,11 @@ pub(super) fn implementation() -> Option<Implementation> {
     has.then_some(Implementation { name: "avx2", add_dense, nonzero, at_least, rank })
 }
 
-fn add_dense(sums: &mut [u16], terms: &[DenseTerm<'_>]) {
+fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
     for term in terms {
         // SAFETY: implementation() found the instructions; Implementation::add_dense checked that
         // `sums` is whole groups and that the term covers them.
-        unsafe { pass(sums, term) }
+        unsafe { pass(sums, wanted, term) }
     }
 }
 
@@ -26,15 +26,17 @@ fn add_dense(sums: &mut [u16], terms: &[DenseTerm<'_>]) {
 /// `sums` holds whole groups; the term's bitmap has a word per group and its impacts 64 bytes per
 /// group and 64 more.
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
-unsafe fn pass(sums: &mut [u16], term: &DenseTerm<'_>) {
+unsafe fn pass(sums: &mut [u16], wanted: &[u64], term: &DenseTerm<'_>) {
     let bitmap = term.bitmap.as_ptr().cast::<u64>();
     let mut impacts = term.impacts.as_ptr();
     let factor = _mm256_set1_epi16(term.factor as i16);
     let high = _mm256_set1_epi16(0xff00_u16 as i16);
-    for (group, sums) in sums.chunks_exact_mut(GROUP).enumerate() {
+    for (group, (sums, wanted)) in sums.chunks_exact_mut(GROUP).zip(wanted).enumerate() {
         // SAFETY: the caller promises a word per group.
         let mask = unsafe { bitmap.add(group).read_unaligned() };
-        if mask == 0 {
+        if *wanted == 0 || mask == 0 {
+            // SAFETY: at most 64 impacts per group are consumed.
+            impacts = unsafe { impacts.add(mask.count_ones() as usize) };
             continue;
         }
         let mut expanded = [0_u64; 8];

@@ -18,17 +18,17 @@ pub(super) fn implementation() -> Option<Implementation> {
     has.then_some(Implementation { name: "avx512", add_dense, nonzero, at_least, rank })
 }
 
-fn add_dense(sums: &mut [u16], terms: &[DenseTerm<'_>]) {
+fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
     // Four terms share a load and a store of the sums; more would run out of registers.
     let (fours, rest) = terms.as_chunks::<4>();
     // SAFETY: implementation() found the instructions; Implementation::add_dense checked that
     // `sums` is whole groups and that every term covers them.
     unsafe {
-        fours.iter().for_each(|terms| pass(sums, terms));
+        fours.iter().for_each(|terms| pass(sums, wanted, terms));
         match rest {
-            [a, b, c] => pass(sums, &[*a, *b, *c]),
-            [a, b] => pass(sums, &[*a, *b]),
-            [a] => pass(sums, &[*a]),
+            [a, b, c] => pass(sums, wanted, &[*a, *b, *c]),
+            [a, b] => pass(sums, wanted, &[*a, *b]),
+            [a] => pass(sums, wanted, &[*a]),
             _ => {}
         }
     }
@@ -38,12 +38,22 @@ fn add_dense(sums: &mut [u16], terms: &[DenseTerm<'_>]) {
 /// `sums` holds whole groups; every term's bitmap has a word per group and its impacts 64 bytes per
 /// group and 64 more.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt,bmi1,bmi2")]
-unsafe fn pass<const T: usize>(sums: &mut [u16], terms: &[DenseTerm<'_>; T]) {
+unsafe fn pass<const T: usize>(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>; T]) {
     let mut impacts = terms.map(|term| term.impacts.as_ptr());
     let bitmaps = terms.map(|term| term.bitmap.as_ptr().cast::<u64>());
     let factors = terms.map(|term| _mm512_set1_epi16(term.factor as i16));
     let high = _mm512_set1_epi16(0xff00_u16 as i16);
-    for (group, sums) in sums.chunks_exact_mut(GROUP).enumerate() {
+    for (group, (sums, wanted)) in sums.chunks_exact_mut(GROUP).zip(wanted).enumerate() {
+        if *wanted == 0 {
+            for t in 0..T {
+                // SAFETY: as below.
+                unsafe {
+                    let mask = bitmaps[t].add(group).read_unaligned();
+                    impacts[t] = impacts[t].add(mask.count_ones() as usize);
+                }
+            }
+            continue;
+        }
         let sums: *mut __m512i = sums.as_mut_ptr().cast();
         // SAFETY: a group is two vectors of 32 lanes; unaligned loads.
         let (mut even, mut odd) = unsafe { (_mm512_loadu_si512(sums), _mm512_loadu_si512(sums.add(1))) };

@@ -54,24 +54,25 @@ impl DenseTerm<'_> {
 /// One set of kernels. The functions may be called only as the methods call them.
 pub(crate) struct Implementation {
     name: &'static str,
-    add_dense: fn(&mut [u16], &[DenseTerm<'_>]),
+    add_dense: fn(&mut [u16], &[u64], &[DenseTerm<'_>]),
     nonzero: fn(&[u16], &mut [u64]),
     at_least: fn(&[u16], u16, &mut [u64]),
     rank: fn(&[u8; 64], u32) -> u32,
 }
 
 impl Implementation {
-    /// Adds the contributions of dense terms to the accumulators of a window, whole groups.
+    /// Adds the contributions of dense terms to the accumulators of a window, whole groups. Groups
+    /// whose word in `wanted` is 0 are passed over, which makes strict filters cheap.
     ///
     /// Terms whose slices are too short (the bytes were changed after they were checked) are left out.
-    pub(crate) fn add_dense(&self, sums: &mut [u16], terms: &[DenseTerm<'_>]) {
-        let groups = sums.len() / GROUP;
-        let sums = &mut sums[..groups * GROUP];
+    pub(crate) fn add_dense(&self, sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
+        let groups = (sums.len() / GROUP).min(wanted.len());
+        let (sums, wanted) = (&mut sums[..groups * GROUP], &wanted[..groups]);
         if terms.iter().all(|term| term.covers(groups)) {
-            (self.add_dense)(sums, terms);
+            (self.add_dense)(sums, wanted, terms);
         } else {
             let whole: Vec<_> = terms.iter().copied().filter(|term| term.covers(groups)).collect();
-            (self.add_dense)(sums, &whole);
+            (self.add_dense)(sums, wanted, &whole);
         }
     }
 

@@ -35,22 +35,24 @@ static PLACES: [[u8; 8]; 256] = {
     places
 };
 
-fn add_dense(sums: &mut [u16], terms: &[DenseTerm<'_>]) {
+fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
     for term in terms {
         // SAFETY: implementation() found the instructions; Implementation::add_dense checked that
         // `sums` is whole groups and that the term covers them.
-        unsafe { pass(sums, term) }
+        unsafe { pass(sums, wanted, term) }
     }
 }
 
 /// # Safety
 /// `sums` holds whole groups; the term's impacts have 64 bytes per group and 64 more.
 #[target_feature(enable = "neon")]
-unsafe fn pass(sums: &mut [u16], term: &DenseTerm<'_>) {
+unsafe fn pass(sums: &mut [u16], wanted: &[u64], term: &DenseTerm<'_>) {
     let mut impacts = term.impacts.as_ptr();
-    for (group, sums) in sums.chunks_exact_mut(GROUP).enumerate() {
+    for (group, (sums, wanted)) in sums.chunks_exact_mut(GROUP).zip(wanted).enumerate() {
         let mask = u64_at(term.bitmap, group * 8);
-        if mask == 0 {
+        if *wanted == 0 || mask == 0 {
+            // SAFETY: at most 64 impacts per group are consumed.
+            impacts = unsafe { impacts.add(mask.count_ones() as usize) };
             continue;
         }
         for (pair, bytes) in mask.to_le_bytes().as_chunks::<2>().0.iter().enumerate() {

@@ -7,15 +7,16 @@ pub(super) fn implementation() -> Implementation {
     Implementation { name: "scalar", add_dense, nonzero, at_least, rank }
 }
 
-fn add_dense(sums: &mut [u16], terms: &[DenseTerm<'_>]) {
+fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
     for term in terms {
         let mut impacts = term.impacts.iter();
-        for (group, sums) in sums.chunks_exact_mut(GROUP).enumerate() {
+        for (group, (sums, wanted)) in sums.chunks_exact_mut(GROUP).zip(wanted).enumerate() {
             let mut bits = u64_at(term.bitmap, group * 8);
             while bits != 0 {
                 let lane = usize::from(lane(bits.trailing_zeros() as u16));
-                let impact = impacts.next().copied().unwrap_or(0);
-                sums[lane] = sums[lane].wrapping_add((u32::from(impact) * u32::from(term.factor) >> 8) as u16);
+                let impact = impacts.next().copied().filter(|_| *wanted != 0).unwrap_or(0);
+                sums[lane] =
+                    sums[lane].wrapping_add(((u32::from(impact) * u32::from(term.factor)) >> 8) as u16);
                 bits &= bits - 1;
             }
         }

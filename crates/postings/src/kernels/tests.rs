@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[derive(Debug)]
 struct Owned {
     bitmap: Vec<u8>,
     impacts: Vec<u8>,
@@ -26,6 +27,7 @@ proptest! {
     #[test]
     fn every_implementation_equals_the_scalar_one(
         terms in (0_usize..12).prop_flat_map(|groups| proptest::collection::vec(term(groups), 0..7)),
+        wanted in proptest::collection::vec(prop_oneof![Just(0_u64), any::<u64>()], 12),
         floor in any::<u16>(),
         end in 0_u32..512,
         block in proptest::collection::vec(any::<u8>(), 64),
@@ -38,7 +40,7 @@ proptest! {
         let block: &[u8; 64] = block.first_chunk().unwrap();
         let run = |one: &Implementation| {
             let mut sums = vec![7_u16; groups * GROUP];
-            one.add_dense(&mut sums, &views);
+            one.add_dense(&mut sums, &wanted[..groups], &views);
             let (mut nonzero, mut reached) = (vec![1; groups], vec![1; groups]);
             one.nonzero(&sums, &mut nonzero);
             one.at_least(&sums, floor, &mut reached);
@@ -57,7 +59,7 @@ fn terms_with_short_slices_are_left_out() {
         let mut sums = [0; GROUP];
         let short = DenseTerm { bitmap: &[0xff; 8], impacts: &[1; GROUP + SLACK - 1], factor: 256 };
         let whole = DenseTerm { bitmap: &[0xff; 8], impacts: &[1; GROUP + SLACK], factor: 256 };
-        one.add_dense(&mut sums, &[short, whole]);
+        one.add_dense(&mut sums, &[1], &[short, whole]);
         assert_eq!(sums, [1; GROUP], "{}", one.name());
     }
 }

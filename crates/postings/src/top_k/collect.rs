@@ -21,7 +21,9 @@ impl Collector {
     pub(crate) fn push(&mut self, doc: DocId, score: f32) {
         if score >= self.floor && self.k > 0 {
             self.hits.push((doc, score));
-            if self.hits.len() >= self.k.saturating_mul(2).saturating_add(1024) && self.hits.len().is_power_of_two() {
+            if self.hits.len() >= self.k.saturating_mul(2).saturating_add(1024)
+                && self.hits.len().is_power_of_two()
+            {
                 self.cut();
             }
         }

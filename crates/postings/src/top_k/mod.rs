@@ -82,6 +82,22 @@ impl TopKRequest<'_> {
         of(self.live) & of(self.filter)
     }
 
+    /// Calls `each(word number, bits)` for the words that hold a live and wanted document, until it
+    /// returns false. For requests with a filter.
+    pub(crate) fn for_each_allowed_word(&self, words: usize, mut each: impl FnMut(usize, u64) -> bool) {
+        let filter = self.filter.unwrap_or(&[]);
+        let live = self.live.unwrap_or(&[]);
+        for (number, wanted) in filter.iter().enumerate().take(words) {
+            if *wanted == 0 {
+                continue;
+            }
+            let visible = if self.live.is_some() { live.get(number).copied().unwrap_or(0) } else { u64::MAX };
+            if wanted & visible != 0 && !each(number, wanted & visible) {
+                return;
+            }
+        }
+    }
+
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }

@@ -55,6 +55,8 @@ struct Errors {
     units: f64,
     above: f64,
     below: f64,
+    /// Both, rounded up: how far below the k-th best estimate a document among the best can be.
+    distance: i64,
 }
 
 /// Accumulators of a window. As long as 16 bits can count, so that no id, be it damaged, is out of
@@ -98,7 +100,10 @@ where
 }
 
 /// The clauses in query order, or `None` when estimates cannot be bounded.
-fn prepare<'a, B>(reader: &'a PostingsReader<B>, request: &TopKRequest<'_>) -> Option<(Vec<Clause<'a>>, Errors)>
+fn prepare<'a, B>(
+    reader: &'a PostingsReader<B>,
+    request: &TopKRequest<'_>,
+) -> Option<(Vec<Clause<'a>>, Errors)>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
@@ -122,7 +127,7 @@ where
     let units = (65_000.0 - 3.0 * terms) / highest;
     // Beyond the sums: one unit for rounding here, and what summing in f32 loses.
     let slack = 1.0 + 0.01 * terms;
-    let mut errors = Errors { units, above: slack, below: slack };
+    let mut errors = Errors { units, above: slack, below: slack, distance: 0 };
     for clause in &mut clauses {
         let step = f64::from(clause.weight) * f64::from(clause.postings.scale.step) * units;
         // At least 1, so that a scattered posting never adds 0.
@@ -132,6 +137,7 @@ where
         errors.above += step * 0.501 + 1.5;
         errors.below += step * 1.001 + 1.5;
     }
+    errors.distance = (errors.above + errors.below).ceil() as i64;
     Some((clauses, errors))
 }
 
@@ -225,7 +231,7 @@ where
         if self.request.k == 0 && !judging {
             return;
         }
-        self.add_dense(start, kept, sums);
+        self.add_dense(start, kept, allowed, sums);
         if !any {
             kernels::chosen().at_least(sums, floor.min(65_535) as u16, matches);
             matches.iter_mut().zip(allowed.iter()).for_each(|(matches, allowed)| *matches &= allowed);
@@ -305,7 +311,10 @@ where
                         break;
                     }
                     if doc >= first {
-                        add(&mut sums.0[usize::from(lane((doc - first) as u16))], postings.impact_at(clause.next));
+                        add(
+                            &mut sums.0[usize::from(lane((doc - first) as u16))],
+                            postings.impact_at(clause.next),
+                        );
                     }
                     clause.next += 1;
                 }
@@ -324,7 +333,7 @@ where
         }
     }
 
-    fn add_dense(&self, start: usize, kept: usize, sums: &mut [u16]) {
+    fn add_dense(&self, start: usize, kept: usize, allowed: &[u64], sums: &mut [u16]) {
         let groups = sums.len() / GROUP;
         let terms: Vec<DenseTerm<'_>> = self.dense[..kept]
             .iter()
@@ -337,7 +346,7 @@ where
                 DenseTerm { bitmap, impacts, factor: clause.factor }
             })
             .collect();
-        kernels::chosen().add_dense(sums, &terms);
+        kernels::chosen().add_dense(sums, allowed, &terms);
     }
 
     /// Takes the marked documents, with the deferred terms looked up, as candidates.
@@ -358,7 +367,7 @@ where
                     rest -= clause.bound;
                     if let Some(position) = clause.postings.find(doc) {
                         let impact = u32::from(clause.postings.impact_at(position));
-                        estimate += impact * u32::from(clause.factor) >> 8;
+                        estimate += (impact * u32::from(clause.factor)) >> 8;
                     }
                     if i64::from(estimate + rest) < self.need {
                         break;
@@ -385,14 +394,14 @@ where
             *lowest = Reverse(estimate);
         }
         if let Some(lowest) = self.highest.peek() {
-            let distance = (self.errors.above + self.errors.below).ceil() as i64;
-            self.need = self.need.max(i64::from(lowest.0) - distance);
+            self.need = self.need.max(i64::from(lowest.0) - self.errors.distance);
         }
     }
 
     /// Counts the marked documents that reach the minimum score, and takes candidates among them.
     fn judge(&mut self, start: usize, sums: &[u16], matches: &[u64], minimum: f32) {
         let sure = (f64::from(minimum) * self.errors.units + self.errors.below).ceil() as i64;
+        let mut unsure = Vec::new();
         for (group, (word, sums)) in matches.iter().zip(sums.chunks_exact(GROUP)).enumerate() {
             let mut bits = *word;
             while bits != 0 {
@@ -400,14 +409,18 @@ where
                 bits &= bits - 1;
                 let estimate = sums[usize::from(lane(bit as u16))];
                 let doc = (start + group) as u32 * 64 + bit;
-                if i64::from(estimate) >= sure || score(&self.clauses, doc).0 >= minimum {
+                if i64::from(estimate) >= sure {
                     self.matched += 1;
+                } else {
+                    unsure.push(doc);
                 }
                 if self.request.k > 0 && i64::from(estimate) >= self.need {
                     self.push(estimate, doc);
                 }
             }
         }
+        let matched = &mut self.matched;
+        for_each_score(&self.clauses, &unsure, |_, score, _| *matched += u64::from(score >= minimum));
     }
 
     /// Tells other segments what k documents of this one certainly reach.
@@ -424,24 +437,40 @@ where
 
     fn finish(mut self) -> TopK {
         self.raise_need(self.request.floor());
+        let need = self.need;
+        let docs: Vec<DocId> = self
+            .candidates
+            .iter()
+            .filter(|(estimate, _)| i64::from(*estimate) >= need)
+            .map(|(_, doc)| *doc)
+            .collect();
         let mut collector = Collector::new(self.request.k, self.request.floor());
-        for (estimate, doc) in &self.candidates {
-            if i64::from(*estimate) >= self.need {
-                collector.push(*doc, score(&self.clauses, *doc).0);
-            }
-        }
+        for_each_score(&self.clauses, &docs, |doc, score, _| collector.push(doc, score));
         TopK { hits: collector.into_hits(self.request), matched: self.matched }
     }
 }
 
-/// A document's score, summed in query order, and whether it shares a term.
-pub(super) fn score(clauses: &[Clause<'_>], doc: DocId) -> (f32, bool) {
-    let (mut score, mut found) = (0.0, false);
-    for clause in clauses {
-        if let Some(position) = clause.postings.find(doc) {
-            score += clause.weight * clause.postings.weight_at(position);
-            found = true;
+/// Documents scored at a time.
+const BATCH: usize = 32;
+
+/// Calls `each(document, score summed in query order, whether it shares a term)`.
+///
+/// Term by term over a few documents: the cache misses of different documents then overlap.
+pub(super) fn for_each_score(clauses: &[Clause<'_>], docs: &[DocId], mut each: impl FnMut(DocId, f32, bool)) {
+    for docs in docs.chunks(BATCH) {
+        let mut found = [(0_f32, false); BATCH];
+        let mut positions = [None; BATCH];
+        for Clause { postings, weight, .. } in clauses {
+            for (position, doc) in positions.iter_mut().zip(docs) {
+                *position = postings.find(*doc);
+            }
+            for (position, (score, shares)) in positions.iter().zip(&mut found).take(docs.len()) {
+                if let Some(position) = position {
+                    *score += weight * postings.weight_at(*position);
+                    *shares = true;
+                }
+            }
         }
+        docs.iter().zip(found).for_each(|(doc, (score, shares))| each(*doc, score, shares));
     }
-    (score, found)
 }

@@ -283,4 +283,37 @@ proptest! {
         prop_assert_eq!(top.total, total.min(limit));
         prop_assert_eq!(top.relation == TotalRelation::Gte, total > limit);
     }
+
+    /// The way of one sparse clause among other optional ones, which does not score every document.
+    #[test]
+    fn an_optional_sparse_clause_equals_brute_force(
+        docs in proptest::collection::vec(doc(), 1..40),
+        tokens in sparse(),
+        others in proptest::collection::vec(tree(), 1..3),
+        place in 0usize..3,
+        filter in proptest::collection::vec(tree(), 0..2),
+        must_not in proptest::collection::vec(tree(), 0..2),
+        deleted in proptest::collection::btree_set(0usize..40, 0..5),
+        size in 1usize..8,
+        counts in any::<bool>(),
+        boost in 1u8..4,
+    ) {
+        let deleted: Vec<usize> = deleted.into_iter().filter(|n| *n < docs.len()).collect();
+        let fixture = index(&docs, &deleted);
+        let mut should = others;
+        let place = place.min(should.len());
+        should.insert(place, Tree::Boost(Box::new(Tree::Sparse(tokens)), 2));
+        let bool = Tree::Bool { must: vec![], should, filter, must_not, least: Some(1) };
+        let tree = Tree::Boost(Box::new(bool), boost);
+        let mut wanted = expected(&tree, &docs, &deleted, -1.0);
+        let total = wanted.len() as u64;
+        wanted.truncate(size);
+        let track_total_hits = if counts { TotalHits::UpTo(3) } else { TotalHits::Off };
+        let options = SearchOptions { size, track_total_hits, ..SearchOptions::default() };
+        let top = fixture.top(&query(&tree), &options);
+        prop_assert_eq!(fixture.named(&top), wanted);
+        if counts {
+            prop_assert_eq!(top.total, total.min(3));
+        }
+    }
 }

@@ -1,0 +1,55 @@
+//! `_bulk`: many writes in one request.
+
+use std::time::Instant;
+
+use super::execute::Execution;
+use super::ndjson::{self, Defaults};
+use super::reply::write_failure;
+use crate::Engine;
+use crate::error::EngineError;
+use crate::request::{CancelFlag, Reply, Request};
+
+/// `POST|PUT [/{index}]/_bulk`
+pub(crate) fn bulk(
+    engine: &Engine,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let start = Instant::now();
+    let params = request.params();
+    let defaults = Defaults {
+        index: request.path.get("index").cloned(),
+        pipeline: params.get("pipeline").map(str::to_owned),
+        require_alias: params.bool("require_alias", false)?,
+        source: crate::search::source_of_params(params),
+    };
+    let refresh = params.refresh()?;
+    let actions = ndjson::parse(body, &defaults)?;
+    let mut execution = Execution::new(engine, cancel);
+    let results = execution.run(&actions)?;
+    let forced = execution.refresh(refresh)?;
+
+    let errors = results.iter().any(|item| item.result.is_err());
+    let mut out = Vec::with_capacity(64 + results.len() * 180);
+    out.extend_from_slice(format!("{{\"errors\":{errors},\"took\":{}", start.elapsed().as_millis()).as_bytes());
+    if let Some(millis) = execution.ingest_millis {
+        out.extend_from_slice(format!(",\"ingest_took\":{millis}").as_bytes());
+    }
+    out.extend_from_slice(b",\"items\":[");
+    for (number, (item, action)) in results.iter().zip(&actions).enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"{\"");
+        out.extend_from_slice(action.kind.name().as_bytes());
+        out.extend_from_slice(b"\":");
+        match &item.result {
+            Ok(success) => success.write(&item.index, forced, true, &mut out),
+            Err(error) => write_failure(&item.index, item.id.as_deref(), error, &mut out),
+        }
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"]}");
+    Ok(Reply::bytes(200, out))
+}

@@ -1,0 +1,313 @@
+//! Carrying out writes: pipelines, missing indices, updates, and one ordered batch for each index.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustc_hash::FxHashSet;
+use serde_json::value::RawValue;
+
+use super::action::{Action, ActionKind, Conditions};
+use super::ingest::{self, Pending};
+use super::reply::Success;
+use super::update::{Plan, UpdateBody};
+use crate::Engine;
+use crate::error::{EngineError, Exception};
+use crate::indices::{IndexHandle, Source, WriteKind, WriteOp, WriteOutcome, generate_id};
+use crate::params::RefreshPolicy;
+use crate::request::CancelFlag;
+
+/// Actions and bytes that are parsed, run through pipelines and written together. A parsed document takes
+/// about ten times its bytes, so this bounds the memory of a bulk request whatever its size; each window costs
+/// one fsync for each index.
+const WINDOW_ACTIONS: usize = 1000;
+const WINDOW_BYTES: usize = 4 << 20;
+
+/// What became of one action.
+pub(super) struct ItemResult {
+    pub(super) index: String,
+    pub(super) id: Option<String>,
+    pub(super) result: Result<Success, EngineError>,
+}
+
+/// How far a write has come on its way.
+pub(super) enum Stage<'a> {
+    /// A document as it was sent.
+    Raw(WriteKind, &'a [u8]),
+    /// A document that a pipeline made.
+    Ready(WriteKind, Source),
+    Update(Box<UpdateBody>),
+    Delete,
+    /// A pipeline dropped it.
+    Dropped,
+    Failed(EngineError),
+}
+
+/// Carries out the actions of one request.
+pub(super) struct Execution<'e> {
+    engine: &'e Engine,
+    cancel: &'e CancelFlag,
+    touched: Vec<Arc<IndexHandle>>,
+    /// Time that pipelines took, if any ran.
+    pub(super) ingest_millis: Option<u64>,
+}
+
+impl<'e> Execution<'e> {
+    pub(super) fn new(engine: &'e Engine, cancel: &'e CancelFlag) -> Self {
+        Self { engine, cancel, touched: Vec::new(), ingest_millis: None }
+    }
+
+    /// Carries out actions in order; an action that fails does not keep the others from being carried out.
+    ///
+    /// # Errors
+    /// When the caller went away; what was written until then stays.
+    pub(super) fn run(&mut self, actions: &[Action<'_>]) -> Result<Vec<ItemResult>, EngineError> {
+        let mut results = Vec::with_capacity(actions.len());
+        let mut rest = actions;
+        while !rest.is_empty() {
+            if self.cancel.is_cancelled() {
+                return Err(EngineError::Cancelled);
+            }
+            let mut bytes = 0;
+            let fits = |action: &&Action<'_>| {
+                bytes += action.body.len();
+                bytes <= WINDOW_BYTES
+            };
+            let length = rest.iter().take(WINDOW_ACTIONS).take_while(fits).count().max(1);
+            let (window, later) = rest.split_at(length);
+            results.extend(self.run_window(window));
+            rest = later;
+        }
+        Ok(results)
+    }
+
+    /// Makes the writes searchable as the request asks; says whether that was forced.
+    ///
+    /// # Errors
+    /// When a refresh fails; the writes are durable all the same.
+    pub(super) fn refresh(&self, policy: RefreshPolicy) -> Result<bool, EngineError> {
+        for handle in &self.touched {
+            match policy {
+                RefreshPolicy::None => {}
+                RefreshPolicy::Immediate => handle.refresh()?,
+                RefreshPolicy::WaitFor => handle.wait_for_refresh()?,
+            }
+        }
+        Ok(policy == RefreshPolicy::Immediate)
+    }
+
+    fn run_window(&mut self, actions: &[Action<'_>]) -> Vec<ItemResult> {
+        let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
+        let mut filled = ingest::Filled::new();
+        if ingest::is_needed(self.engine, &pending) {
+            let start = Instant::now();
+            filled = ingest::run(self.engine, &mut pending, self.cancel);
+            *self.ingest_millis.get_or_insert(0) += start.elapsed().as_millis() as u64;
+        }
+        let mut groups: Vec<(Arc<IndexHandle>, Vec<usize>)> = Vec::new();
+        for (at, (document, action)) in pending.iter_mut().zip(actions).enumerate() {
+            if matches!(document.stage, Stage::Dropped | Stage::Failed(_)) {
+                continue;
+            }
+            match target(self.engine, action, &document.index) {
+                Ok(handle) => match groups.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &handle)) {
+                    Some((_, members)) => members.push(at),
+                    None => groups.push((handle, vec![at])),
+                },
+                Err(error) => document.stage = Stage::Failed(error),
+            }
+        }
+        for (index, models) in filled {
+            let noted = self.engine.indices.get(&index).and_then(|handle| handle.note_models(&models));
+            if let Err(error) = noted {
+                tracing::warn!(index, %error, "the models that filled fields could not be noted");
+            }
+        }
+        let mut results: Vec<Option<Result<Success, EngineError>>> = Vec::new();
+        results.resize_with(pending.len(), || None);
+        for (handle, members) in groups {
+            let mut sequence = Sequence::new(&handle, &mut results);
+            for at in members {
+                let stage = std::mem::replace(&mut pending[at].stage, Stage::Delete);
+                sequence.push(at, stage, pending[at].id.clone(), &actions[at]);
+            }
+            sequence.send();
+            if !self.touched.iter().any(|known| Arc::ptr_eq(known, &handle)) {
+                self.touched.push(handle);
+            }
+        }
+        let outcomes = pending.into_iter().zip(results).zip(actions);
+        outcomes.map(|((document, result), action)| item(document, result, action)).collect()
+    }
+}
+
+fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
+    let stage = match action.kind {
+        ActionKind::Index => Stage::Raw(WriteKind::Index, action.body),
+        ActionKind::Create => Stage::Raw(WriteKind::Create, action.body),
+        ActionKind::Delete => Stage::Delete,
+        ActionKind::Update => match UpdateBody::parse(action) {
+            Ok(body) => Stage::Update(Box::new(body)),
+            Err(error) => Stage::Failed(error),
+        },
+    };
+    Pending { index: action.index.clone(), id: action.id.clone(), pipeline: action.pipeline.clone(), stage }
+}
+
+/// The index to write to.
+fn target(engine: &Engine, action: &Action<'_>, index: &str) -> Result<Arc<IndexHandle>, EngineError> {
+    if action.require_alias {
+        let reason = format!(
+            "no such index [{index}] and [require_alias] request flag is [true] and [{index}] is not an alias"
+        );
+        let exception = Exception::new("index_not_found_exception", reason)
+            .with("index_uuid", "_na_")
+            .with("index", index);
+        return Err(EngineError::api(404, exception));
+    }
+    match action.kind {
+        // A deletion makes no index, unless it leaves a version behind that the caller counts.
+        ActionKind::Delete if action.conditions.external().is_none() => engine.indices.get(index),
+        _ => engine.indices.get_or_create(index),
+    }
+}
+
+fn item(
+    document: Pending<'_>,
+    result: Option<Result<Success, EngineError>>,
+    action: &Action<'_>,
+) -> ItemResult {
+    let Pending { index, mut id, stage, .. } = document;
+    let result = match (stage, result) {
+        (_, Some(result)) => result,
+        (Stage::Failed(error), None) => Err(error),
+        (Stage::Dropped, None) => Ok(Success::dropped(id.clone())),
+        _ => Err(EngineError::internal("a write was lost on its way")),
+    };
+    match &result {
+        Ok(success) => id = Some(success.id.clone()),
+        // A document without an id had one on its way to the index.
+        Err(EngineError::Document(_) | EngineError::Api(_)) if id.is_none() && action.pipeline.is_none() => {
+            id = Some(generate_id());
+        }
+        Err(_) => {}
+    }
+    ItemResult { index, id, result }
+}
+
+/// An update that was sent, to be tried again if someone else was faster.
+struct Attempt {
+    body: Box<UpdateBody>,
+    retries: usize,
+    returned: Option<Box<RawValue>>,
+}
+
+/// The writes to one index, in order, gathered to as few batches as updates allow.
+struct Sequence<'s> {
+    handle: &'s IndexHandle,
+    results: &'s mut Vec<Option<Result<Success, EngineError>>>,
+    ops: Vec<WriteOp>,
+    sent: Vec<(usize, Option<Attempt>)>,
+    /// Ids in the batch: an update has to see their writes.
+    ids: FxHashSet<String>,
+}
+
+impl<'s> Sequence<'s> {
+    fn new(handle: &'s IndexHandle, results: &'s mut Vec<Option<Result<Success, EngineError>>>) -> Self {
+        Self { handle, results, ops: Vec::new(), sent: Vec::new(), ids: FxHashSet::default() }
+    }
+
+    fn push(&mut self, at: usize, stage: Stage<'_>, id: Option<String>, action: &Action<'_>) {
+        let (op, attempt) = match stage {
+            Stage::Raw(kind, raw) => {
+                let source = Source { raw: raw.to_vec(), value: None };
+                (write_op(kind, id, source, &action.conditions), None)
+            }
+            Stage::Ready(kind, source) => (write_op(kind, id, source, &action.conditions), None),
+            Stage::Delete => {
+                let op = write_op(WriteKind::Delete, id, Source::default(), &action.conditions);
+                (op, None)
+            }
+            Stage::Update(body) => {
+                let id = id.unwrap_or_default();
+                if self.ids.contains(&id) {
+                    self.send();
+                }
+                match body.plan(self.handle, &id) {
+                    Ok(Plan::Write(op, returned)) => {
+                        (op, Some(Attempt { body, retries: action.retry_on_conflict, returned }))
+                    }
+                    Ok(Plan::Noop(success)) => {
+                        self.results[at] = Some(Ok(success));
+                        return;
+                    }
+                    Err(error) => {
+                        self.results[at] = Some(Err(error));
+                        return;
+                    }
+                }
+            }
+            Stage::Dropped => {
+                self.results[at] = Some(Ok(Success::dropped(id)));
+                return;
+            }
+            Stage::Failed(error) => {
+                self.results[at] = Some(Err(error));
+                return;
+            }
+        };
+        self.ids.extend(op.id.clone());
+        self.ops.push(op);
+        self.sent.push((at, attempt));
+    }
+
+    /// Writes what is gathered.
+    fn send(&mut self) {
+        self.ids.clear();
+        let ops = std::mem::take(&mut self.ops);
+        if ops.is_empty() {
+            return;
+        }
+        let outcomes = self.handle.write(ops);
+        for ((at, attempt), outcome) in std::mem::take(&mut self.sent).into_iter().zip(outcomes) {
+            self.results[at] = Some(self.finish(attempt, outcome));
+        }
+    }
+
+    fn finish(
+        &self,
+        attempt: Option<Attempt>,
+        mut outcome: Result<WriteOutcome, EngineError>,
+    ) -> Result<Success, EngineError> {
+        let Some(mut attempt) = attempt else {
+            return outcome.map(|outcome| Success::written(self.handle, outcome));
+        };
+        while let Err(EngineError::VersionConflict { id, .. }) = &outcome {
+            if attempt.retries == 0 {
+                break;
+            }
+            attempt.retries -= 1;
+            match attempt.body.plan(self.handle, id)? {
+                Plan::Noop(success) => return Ok(success),
+                Plan::Write(op, returned) => {
+                    attempt.returned = returned;
+                    outcome = self.handle.write_one(op);
+                }
+            }
+        }
+        let mut success = Success::written(self.handle, outcome?);
+        success.source = attempt.returned;
+        Ok(success)
+    }
+}
+
+fn write_op(kind: WriteKind, id: Option<String>, source: Source, conditions: &Conditions) -> WriteOp {
+    let mut op = match kind {
+        WriteKind::Index => WriteOp::index(id, source),
+        WriteKind::Create => WriteOp::create(id, source),
+        WriteKind::Delete => WriteOp::delete(id.unwrap_or_default()),
+    };
+    op.if_seq_no = conditions.if_seq_no;
+    op.if_primary_term = conditions.term();
+    op.external_version = conditions.external();
+    op
+}

@@ -1,0 +1,175 @@
+//! Pipelines before writes: which run on which document, in batches.
+
+use serde_json::Value;
+
+use super::execute::Stage;
+use crate::Engine;
+use crate::body::parse_source;
+use crate::error::EngineError;
+use crate::indices::Source;
+use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
+use crate::request::CancelFlag;
+
+/// Documents that go through a pipeline together. Less than the queue of a default deployment takes, so that one
+/// large bulk request never fills it alone; more than a batch of the encoder.
+const BATCH: usize = 64;
+
+/// Setting value, and parameter value, for no pipeline.
+const NONE: &str = "_none";
+
+/// A document waiting for its write.
+pub(super) struct Pending<'a> {
+    pub(super) index: String,
+    pub(super) id: Option<String>,
+    /// Pipeline that the request names.
+    pub(super) pipeline: Option<String>,
+    pub(super) stage: Stage<'a>,
+}
+
+/// Fields that models filled, by index: to be remembered once the index is there.
+pub(super) type Filled = Vec<(String, Vec<(String, String)>)>;
+
+/// Whether any document of the window has a pipeline to go through.
+pub(super) fn is_needed(engine: &Engine, pending: &[Pending<'_>]) -> bool {
+    pending.iter().any(|document| {
+        first_pipeline(engine, document).is_some() || final_pipeline(engine, &document.index).is_some()
+    })
+}
+
+/// Runs the pipelines of a window of documents; what they make of a document stands in its stage.
+pub(super) fn run(engine: &Engine, pending: &mut [Pending<'_>], cancel: &CancelFlag) -> Filled {
+    let mut filled = Filled::new();
+    let first: Vec<Option<String>> =
+        pending.iter().map(|document| first_pipeline(engine, document)).collect();
+    run_stage(engine, pending, &first, cancel, &mut filled);
+    // A pipeline may have sent the document to another index, whose final pipeline then counts.
+    let last: Vec<Option<String>> =
+        pending.iter().map(|document| final_pipeline(engine, &document.index)).collect();
+    run_stage(engine, pending, &last, cancel, &mut filled);
+    filled
+}
+
+fn first_pipeline(engine: &Engine, document: &Pending<'_>) -> Option<String> {
+    if !document.stage.has_document() {
+        return None;
+    }
+    match document.pipeline.as_deref() {
+        Some(NONE) => None,
+        Some(name) => Some(name.to_owned()),
+        None => engine.indices.get(&document.index).ok()?.settings().default_pipeline().map(str::to_owned),
+    }
+}
+
+fn final_pipeline(engine: &Engine, index: &str) -> Option<String> {
+    engine.indices.get(index).ok()?.settings().final_pipeline().map(str::to_owned)
+}
+
+fn run_stage(
+    engine: &Engine,
+    pending: &mut [Pending<'_>],
+    pipelines: &[Option<String>],
+    cancel: &CancelFlag,
+    filled: &mut Filled,
+) {
+    let mut groups: Vec<((&str, String), Vec<usize>)> = Vec::new();
+    for (at, (document, pipeline)) in pending.iter().zip(pipelines).enumerate() {
+        let Some(pipeline) = pipeline.as_deref().filter(|_| document.stage.has_document()) else { continue };
+        match groups.iter_mut().find(|((name, index), _)| *name == pipeline && *index == document.index) {
+            Some((_, members)) => members.push(at),
+            None => groups.push(((pipeline, document.index.clone()), vec![at])),
+        }
+    }
+    for ((pipeline, index), members) in groups {
+        let mut models: Vec<(String, String)> = Vec::new();
+        for batch in members.chunks(BATCH) {
+            for model in run_batch(engine, pending, pipeline, batch, cancel) {
+                if !models.contains(&model) {
+                    models.push(model);
+                }
+            }
+        }
+        if !models.is_empty() {
+            filled.push((index, models));
+        }
+    }
+}
+
+/// Runs one batch; gives the fields that models filled.
+fn run_batch(
+    engine: &Engine,
+    pending: &mut [Pending<'_>],
+    pipeline: &str,
+    batch: &[usize],
+    cancel: &CancelFlag,
+) -> Vec<(String, String)> {
+    let mut members = Vec::with_capacity(batch.len());
+    let mut documents = Vec::with_capacity(batch.len());
+    for at in batch {
+        let document = &mut pending[*at];
+        match document.stage.take_document() {
+            Ok(Some(source)) => {
+                members.push(*at);
+                documents.push(IngestDoc::new(document.index.clone(), document.id.clone(), source));
+            }
+            Ok(None) => {}
+            Err(error) => document.stage = Stage::Failed(error),
+        }
+    }
+    let mode = IngestMode { paced: false, cancel: Some(cancel.flag()) };
+    let summary = engine.pipelines.run(&engine.models, pipeline, &mut documents, mode);
+    for (at, document) in members.into_iter().zip(documents) {
+        let slot = &mut pending[at];
+        if summary.is_err() {
+            let reason = format!("pipeline with id [{pipeline}] does not exist");
+            slot.stage = Stage::Failed(EngineError::illegal_argument(reason));
+            continue;
+        }
+        match document.outcome {
+            IngestOutcome::Ok => {
+                slot.index = document.index;
+                slot.id = document.id;
+                slot.stage.put_document(document.source);
+            }
+            IngestOutcome::Dropped => slot.stage = Stage::Dropped,
+            IngestOutcome::Failed(error) => slot.stage = Stage::Failed(error),
+        }
+    }
+    summary.map(|summary| summary.filled).unwrap_or_default()
+}
+
+impl Stage<'_> {
+    /// Whether there is a document for a pipeline to run on.
+    fn has_document(&self) -> bool {
+        match self {
+            Self::Raw(..) | Self::Ready(..) => true,
+            Self::Update(body) => body.has_upsert(),
+            Self::Delete | Self::Dropped | Self::Failed(_) => false,
+        }
+    }
+
+    fn take_document(&mut self) -> Result<Option<Value>, EngineError> {
+        match self {
+            Self::Raw(_, raw) => parse_source(raw).map(Some),
+            Self::Ready(_, source) => match source.value.take() {
+                Some(value) => Ok(Some(value)),
+                None => parse_source(&source.raw).map(Some),
+            },
+            Self::Update(body) => Ok(body.upsert_mut().map(std::mem::take).map(Value::Object)),
+            Self::Delete | Self::Dropped | Self::Failed(_) => Ok(None),
+        }
+    }
+
+    fn put_document(&mut self, document: Value) {
+        match self {
+            Self::Raw(kind, _) | Self::Ready(kind, _) => {
+                *self = Self::Ready(*kind, Source::from_value(document));
+            }
+            Self::Update(body) => {
+                if let (Some(upsert), Value::Object(document)) = (body.upsert_mut(), document) {
+                    *upsert = document;
+                }
+            }
+            Self::Delete | Self::Dropped | Self::Failed(_) => {}
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What the node remembers of an index outside of it: one small store each, replaced atomically.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use sparrow_index::mapping::Mapping;
+use sparrow_storage::DataDir;
+
+use super::settings::Settings;
+use crate::error::EngineError;
+
+/// Prefix of the stores that hold metadata.
+pub(crate) const STORE_PREFIX: &str = "index-";
+
+/// Metadata of one index. An index exists as long as its metadata does.
+#[derive(Debug, Clone)]
+pub(crate) struct Metadata {
+    pub(crate) name: String,
+    pub(crate) uuid: String,
+    pub(crate) creation_millis: u64,
+    /// Name of the folder that holds the segments. An upgrade writes another one and changes this name:
+    /// old or new, never half.
+    pub(crate) folder: String,
+    pub(crate) settings: Settings,
+    pub(crate) mapping: Mapping,
+    /// Field path → fingerprint of the model that filled it.
+    pub(crate) field_models: BTreeMap<String, String>,
+}
+
+impl Metadata {
+    /// Replaces the store.
+    ///
+    /// # Errors
+    /// When it cannot be written; the old one is then still there.
+    pub(crate) fn save(&self, data: &DataDir) -> Result<(), EngineError> {
+        let value = json!({
+            "name": self.name,
+            "uuid": self.uuid,
+            "creation_millis": self.creation_millis,
+            "folder": self.folder,
+            "settings": self.settings.to_flat(),
+            "mapping": self.mapping.to_json(),
+            "field_models": self.field_models,
+        });
+        Ok(data.write_json(&store_name(&self.uuid), &value)?)
+    }
+
+    /// Reads a store.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not what [`Metadata::save`] wrote.
+    pub(crate) fn load(data: &DataDir, store: &str) -> Result<Option<Self>, EngineError> {
+        let Some(value) = data.read_json(store)? else { return Ok(None) };
+        let text = |name: &str| {
+            value[name]
+                .as_str()
+                .map(str::to_owned)
+                .ok_or_else(|| EngineError::internal(format!("store [{store}] has no [{name}]")))
+        };
+        let models = value["field_models"].as_object().into_iter().flatten();
+        Ok(Some(Self {
+            name: text("name")?,
+            uuid: text("uuid")?,
+            creation_millis: value["creation_millis"].as_u64().unwrap_or_default(),
+            folder: text("folder")?,
+            settings: Settings::from_flat(&value["settings"]),
+            mapping: Mapping::parse(&value["mapping"])?,
+            field_models: models
+                .filter_map(|(field, model): (&String, &Value)| Some((field.clone(), model.as_str()?.to_owned())))
+                .collect(),
+        }))
+    }
+}
+
+/// Name of the store of an index.
+pub(crate) fn store_name(uuid: &str) -> String {
+    format!("{STORE_PREFIX}{uuid}")
+}

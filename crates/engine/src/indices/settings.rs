@@ -1,0 +1,317 @@
+//! Settings of an index: kept flat as strings, as the API shows them, and read with types.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use sparrow_index::mapping::Limits;
+
+use crate::error::EngineError;
+use crate::params::parse_duration;
+
+const MAX_DEPTH: usize = 20;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Integer { min: i64 },
+    Boolean,
+    Time,
+    Durability,
+    Text,
+}
+
+/// Known settings: name without `index.`, what it holds, whether it may change later.
+const KNOWN: &[(&str, Kind, bool)] = &[
+    ("number_of_shards", Kind::Integer { min: 1 }, false),
+    ("number_of_replicas", Kind::Integer { min: 0 }, true),
+    ("auto_expand_replicas", Kind::Text, true),
+    ("refresh_interval", Kind::Time, true),
+    ("translog.durability", Kind::Durability, true),
+    ("translog.sync_interval", Kind::Time, true),
+    ("default_pipeline", Kind::Text, true),
+    ("final_pipeline", Kind::Text, true),
+    ("max_result_window", Kind::Integer { min: 1 }, true),
+    ("mapping.total_fields.limit", Kind::Integer { min: 1 }, true),
+    ("mapping.total_fields.ignore_dynamic_beyond_limit", Kind::Boolean, true),
+    ("mapping.depth.limit", Kind::Integer { min: 1 }, true),
+    ("query.default_field", Kind::Text, true),
+    ("gc_deletes", Kind::Time, true),
+    ("hidden", Kind::Boolean, true),
+    ("codec", Kind::Text, false),
+];
+
+/// The settings that a user gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Settings(BTreeMap<String, String>);
+
+impl Settings {
+    /// Reads settings from a request: nested or dotted, with or without `index.`.
+    ///
+    /// # Errors
+    /// Illegal argument that names the setting.
+    pub(crate) fn parse(value: &Value) -> Result<Self, EngineError> {
+        let mut flat = BTreeMap::new();
+        flatten("", value, 0, &mut flat)?;
+        let mut settings = BTreeMap::new();
+        for (name, value) in flat {
+            let short = name.strip_prefix("index.").unwrap_or(&name).to_owned();
+            let Some((_, kind, _)) = KNOWN.iter().find(|(known, ..)| *known == short) else {
+                return Err(EngineError::illegal_argument(format!(
+                    "unknown setting [index.{short}] please check that any required plugins are installed, or \
+                     check the breaking changes documentation for removed settings"
+                )));
+            };
+            if let Some(text) = value {
+                check(&short, *kind, &text)?;
+                settings.insert(short, text);
+            }
+        }
+        Ok(Self(settings))
+    }
+
+    /// Settings with changes applied. A change to `null` (absent from the parsed map) resets.
+    ///
+    /// # Errors
+    /// Illegal argument for a setting that cannot change.
+    pub(crate) fn updated(&self, value: &Value, index: &str, uuid: &str) -> Result<Self, EngineError> {
+        let changes = Self::parse(value)?;
+        let mut names = BTreeMap::new();
+        flatten("", value, 0, &mut names)?;
+        let mut result = self.clone();
+        for (name, given) in names {
+            let short = name.strip_prefix("index.").unwrap_or(&name);
+            let dynamic = KNOWN.iter().any(|(known, _, dynamic)| *known == short && *dynamic);
+            if !dynamic {
+                return Err(EngineError::illegal_argument(format!(
+                    "Can't update non dynamic settings [[index.{short}]] for open indices [[{index}/{uuid}]]"
+                )));
+            }
+            match given.and(changes.0.get(short)) {
+                Some(text) => result.0.insert(short.to_owned(), text.clone()),
+                None => result.0.remove(short),
+            };
+        }
+        Ok(result)
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str, default: T) -> T {
+        self.text(name).and_then(|text| text.parse().ok()).unwrap_or(default)
+    }
+
+    /// Time between refreshes; `None` when only asked-for ones happen.
+    pub(crate) fn refresh_interval(&self) -> Option<Duration> {
+        match self.text("refresh_interval") {
+            None => Some(Duration::from_secs(1)),
+            Some(text) => parse_duration("index.refresh_interval", text).ok().flatten(),
+        }
+    }
+
+    /// Whether a write is answered before the log is on the disk.
+    pub(crate) fn is_async(&self) -> bool {
+        self.text("translog.durability").is_some_and(|text| text.eq_ignore_ascii_case("async"))
+    }
+
+    /// Pipeline for writes that name none.
+    pub(crate) fn default_pipeline(&self) -> Option<&str> {
+        self.text("default_pipeline").filter(|name| *name != "_none")
+    }
+
+    /// Pipeline that runs after any other.
+    pub(crate) fn final_pipeline(&self) -> Option<&str> {
+        self.text("final_pipeline").filter(|name| *name != "_none")
+    }
+
+    /// Largest `from + size`.
+    pub(crate) fn max_result_window(&self) -> usize {
+        self.number("max_result_window", 10_000)
+    }
+
+    /// Fields that a query string searches when it names none.
+    pub(crate) fn default_field(&self) -> Option<&str> {
+        self.text("query.default_field")
+    }
+
+    /// Bounds of the mapping.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            total_fields: self.number("mapping.total_fields.limit", Limits::default().total_fields),
+            ignore_dynamic_beyond_limit: self.number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
+            depth: self.number("mapping.depth.limit", MAX_DEPTH),
+        }
+    }
+
+    /// Replicas asked for; there are none, which is why an index with some is yellow.
+    pub(crate) fn replicas(&self) -> usize {
+        self.number("number_of_replicas", 1)
+    }
+
+    /// Flat form for storing.
+    pub(crate) fn to_flat(&self) -> Value {
+        Value::Object(self.0.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect())
+    }
+
+    /// Reads what [`Settings::to_flat`] wrote.
+    pub(crate) fn from_flat(value: &Value) -> Self {
+        let entries = value.as_object().into_iter().flatten();
+        Self(entries.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect())
+    }
+
+    /// The `index` object of the API: nested, every value a string.
+    pub(crate) fn to_nested(&self, facts: &[(&str, String)]) -> Value {
+        let mut nested = Map::new();
+        let mut all: BTreeMap<&str, &str> =
+            BTreeMap::from([("number_of_shards", "1"), ("number_of_replicas", "1"), ("routing.allocation.include._tier_preference", "data_content")]);
+        all.extend(self.0.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+        all.extend(facts.iter().map(|(name, text)| (*name, text.as_str())));
+        for (name, text) in all {
+            insert_nested(&mut nested, name, text);
+        }
+        Value::Object(nested)
+    }
+
+    /// The same with dotted names.
+    pub(crate) fn to_dotted(&self, facts: &[(&str, String)]) -> Value {
+        let mut flat = BTreeMap::from([
+            ("index.number_of_shards".to_owned(), "1".to_owned()),
+            ("index.number_of_replicas".to_owned(), "1".to_owned()),
+        ]);
+        flat.extend(self.0.iter().map(|(name, text)| (format!("index.{name}"), text.clone())));
+        flat.extend(facts.iter().map(|(name, text)| (format!("index.{name}"), text.clone())));
+        Value::Object(flat.into_iter().map(|(name, text)| (name, text.into())).collect())
+    }
+}
+
+fn insert_nested(object: &mut Map<String, Value>, name: &str, text: &str) {
+    match name.split_once('.') {
+        None => {
+            object.insert(name.to_owned(), text.into());
+        }
+        Some((head, rest)) => {
+            let entry = object.entry(head.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(inner) = entry {
+                insert_nested(inner, rest, text);
+            }
+        }
+    }
+}
+
+fn flatten(
+    prefix: &str,
+    value: &Value,
+    depth: usize,
+    flat: &mut BTreeMap<String, Option<String>>,
+) -> Result<(), EngineError> {
+    match value {
+        Value::Object(members) if depth < MAX_DEPTH => {
+            for (name, value) in members {
+                let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                flatten(&path, value, depth + 1, flat)?;
+            }
+        }
+        _ if prefix.is_empty() => {
+            return Err(EngineError::parse("settings must be an object"));
+        }
+        Value::Null => {
+            flat.insert(prefix.to_owned(), None);
+        }
+        Value::String(text) => {
+            flat.insert(prefix.to_owned(), Some(text.clone()));
+        }
+        Value::Array(items) => {
+            let texts: Vec<String> =
+                items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect();
+            flat.insert(prefix.to_owned(), Some(texts.join(",")));
+        }
+        other => {
+            flat.insert(prefix.to_owned(), Some(other.to_string()));
+        }
+    }
+    Ok(())
+}
+
+fn check(name: &str, kind: Kind, text: &str) -> Result<(), EngineError> {
+    let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
+    match kind {
+        Kind::Integer { min } => match text.parse::<i64>() {
+            Err(_) => refuse(format!("Failed to parse value [{text}] for setting [index.{name}]")),
+            Ok(number) if number < min => {
+                refuse(format!("Failed to parse value [{text}] for setting [index.{name}] must be >= {min}"))
+            }
+            // Sparrow keeps an index in one piece; asking for more pieces would be silently wrong.
+            Ok(number) if name == "number_of_shards" && number > 1024 => {
+                refuse(format!("Failed to parse value [{text}] for setting [index.{name}] must be <= 1024"))
+            }
+            Ok(_) => Ok(()),
+        },
+        Kind::Boolean if !matches!(text, "true" | "false") => refuse(format!(
+            "Failed to parse value [{text}] as only [true] or [false] are allowed."
+        )),
+        Kind::Time => parse_duration(&format!("index.{name}"), text).map(|_| ()),
+        Kind::Durability if !text.eq_ignore_ascii_case("request") && !text.eq_ignore_ascii_case("async") => {
+            refuse(format!(
+                "No enum constant org.elasticsearch.index.translog.Translog.Durability.{}",
+                text.to_uppercase()
+            ))
+        }
+        Kind::Boolean | Kind::Durability | Kind::Text => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nested_dotted_and_prefixed_names_are_one() {
+        let expected = Settings::parse(&json!({"index.refresh_interval": "5s"})).unwrap();
+        for form in [json!({"refresh_interval": "5s"}), json!({"index": {"refresh_interval": "5s"}})] {
+            assert_eq!(Settings::parse(&form).unwrap(), expected);
+        }
+        assert_eq!(expected.refresh_interval(), Some(Duration::from_secs(5)));
+        assert_eq!(Settings::from_flat(&expected.to_flat()), expected);
+        let off = Settings::parse(&json!({"index": {"refresh_interval": -1}})).unwrap();
+        assert_eq!(off.refresh_interval(), None);
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        let reason = |value| Settings::parse(&value).unwrap_err().reason();
+        assert!(reason(json!({"foo.bar": 1})).starts_with("unknown setting [index.foo.bar] please check"));
+        assert!(reason(json!({"number_of_replicas": "x"})).contains("[index.number_of_replicas]"));
+        assert!(reason(json!({"number_of_shards": 0})).contains("must be >= 1"));
+        assert!(reason(json!({"refresh_interval": "5"})).contains("unit is missing"));
+        assert!(reason(json!({"translog": {"durability": "never"}})).contains("NEVER"));
+    }
+
+    #[test]
+    fn updates_change_reset_and_refuse() {
+        let settings = Settings::parse(&json!({"refresh_interval": "5s", "default_pipeline": "p"})).unwrap();
+        let updated = settings
+            .updated(&json!({"index": {"refresh_interval": null, "default_pipeline": "q"}}), "books", "u")
+            .unwrap();
+        assert_eq!(updated.refresh_interval(), Some(Duration::from_secs(1)));
+        assert_eq!(updated.default_pipeline(), Some("q"));
+        let error = settings.updated(&json!({"number_of_shards": 2}), "books", "u").unwrap_err();
+        assert_eq!(
+            error.reason(),
+            "Can't update non dynamic settings [[index.number_of_shards]] for open indices [[books/u]]"
+        );
+    }
+
+    #[test]
+    fn the_api_shows_strings() {
+        let settings = Settings::parse(&json!({"number_of_replicas": 0, "mapping.total_fields.limit": 5})).unwrap();
+        let nested = settings.to_nested(&[("uuid", "u".into())]);
+        assert_eq!(nested["number_of_replicas"], json!("0"));
+        assert_eq!(nested["mapping"]["total_fields"]["limit"], json!("5"));
+        assert_eq!(nested["number_of_shards"], json!("1"));
+        assert_eq!(nested["uuid"], json!("u"));
+        assert_eq!(settings.limits().total_fields, 5);
+    }
+}

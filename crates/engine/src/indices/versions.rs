@@ -1,0 +1,98 @@
+//! Versions of documents that no snapshot shows yet.
+//!
+//! A write needs the current version of its document, and a get by id sees writes at once; both look here
+//! before they look into the index.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+/// How long the version of a deleted document is remembered (`index.gc_deletes`).
+const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(60);
+
+/// What is known of one document.
+#[derive(Debug, Clone)]
+pub(crate) struct LiveVersion {
+    pub(crate) seq_no: u64,
+    pub(crate) version: u64,
+    /// The stored source; `None` when the document was deleted.
+    pub(crate) source: Option<Arc<[u8]>>,
+}
+
+/// Versions since the last refresh, those that a refresh is just making visible, and recent deletions.
+#[derive(Debug, Default)]
+pub(crate) struct LiveVersions {
+    current: FxHashMap<String, LiveVersion>,
+    refreshing: FxHashMap<String, LiveVersion>,
+    tombstones: FxHashMap<String, (LiveVersion, Instant)>,
+    source_bytes: usize,
+}
+
+impl LiveVersions {
+    pub(crate) fn get(&self, id: &str) -> Option<&LiveVersion> {
+        self.current
+            .get(id)
+            .or_else(|| self.refreshing.get(id))
+            .or_else(|| self.tombstones.get(id).map(|(version, _)| version))
+    }
+
+    pub(crate) fn insert(&mut self, id: String, version: LiveVersion) {
+        match &version.source {
+            Some(source) => {
+                self.source_bytes += source.len() + id.len();
+                self.tombstones.remove(&id);
+            }
+            None => {
+                self.tombstones.insert(id.clone(), (version.clone(), Instant::now()));
+            }
+        }
+        self.current.insert(id, version);
+    }
+
+    /// Bytes of sources held since the last refresh.
+    pub(crate) fn source_bytes(&self) -> usize {
+        self.source_bytes
+    }
+
+    /// A refresh begins: what is here now will be in the snapshot when it ends.
+    pub(crate) fn start_refresh(&mut self) {
+        // After a failed refresh the earlier half is still needed.
+        let current = std::mem::take(&mut self.current);
+        self.refreshing.extend(current);
+        self.source_bytes = 0;
+    }
+
+    /// The snapshot shows what was here when the refresh began.
+    pub(crate) fn finish_refresh(&mut self) {
+        self.refreshing = FxHashMap::default();
+        self.tombstones.retain(|_, (_, since)| since.elapsed() < TOMBSTONE_LIFETIME);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(seq_no: u64, deleted: bool) -> LiveVersion {
+        LiveVersion { seq_no, version: 1, source: (!deleted).then(|| Arc::from(&b"{}"[..])) }
+    }
+
+    #[test]
+    fn a_write_during_a_refresh_outlives_it() {
+        let mut versions = LiveVersions::default();
+        versions.insert("a".into(), version(1, false));
+        versions.insert("gone".into(), version(2, true));
+        versions.start_refresh();
+        versions.insert("a".into(), version(3, false));
+        versions.insert("b".into(), version(4, false));
+        assert_eq!(versions.get("a").unwrap().seq_no, 3);
+        versions.finish_refresh();
+        assert_eq!(versions.get("a").unwrap().seq_no, 3);
+        assert_eq!(versions.get("b").unwrap().seq_no, 4);
+        assert!(versions.get("gone").unwrap().source.is_none(), "deletions are remembered for a while");
+        versions.start_refresh();
+        versions.finish_refresh();
+        assert!(versions.get("a").is_none());
+    }
+}

@@ -1,0 +1,156 @@
+//! Indices, documents, ingest pipelines, search requests, fusion, jobs and recovery.
+//!
+//! [`Engine`] is the whole of it: the HTTP layer names an operation and hands over bytes, and gets bytes back.
+
+mod body;
+mod documents;
+mod error;
+mod executor;
+mod indices;
+mod jobs;
+mod models;
+mod options;
+mod params;
+mod pipelines;
+mod request;
+mod search;
+mod upgrade;
+
+use std::sync::Arc;
+
+use sparrow_storage::DataDir;
+
+pub use crate::error::{ApiError, EngineError, Exception};
+use crate::executor::Executor;
+use crate::indices::Indices;
+use crate::jobs::Tasks;
+use crate::models::{ModelOptions, Models};
+pub use crate::options::EngineOptions;
+use crate::pipelines::Pipelines;
+pub use crate::request::{CancelFlag, Reply, Request};
+
+/// Everything behind the HTTP layer.
+pub struct Engine {
+    pub(crate) indices: Indices,
+    pub(crate) pipelines: Pipelines,
+    pub(crate) models: Models,
+    pub(crate) tasks: Tasks,
+    pub(crate) data: Arc<DataDir>,
+    pub(crate) options: EngineOptions,
+    executor: Executor,
+}
+
+impl Engine {
+    /// Opens the data directory, recovers every index (last commit and replay of the log), starts the deployments
+    /// that ran before, and resumes jobs that a crash interrupted.
+    ///
+    /// # Errors
+    /// When the directory is in use by another process or cannot be read.
+    pub fn open(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
+        let data = Arc::new(DataDir::open(&options.data)?);
+        let models = Models::open(
+            data.clone(),
+            ModelOptions {
+                library: options.onnx_runtime.clone(),
+                directories: options.models.clone(),
+                deploy_at_start: options.deploy_at_start,
+                threads: options.threads,
+            },
+        );
+        let pipelines = Pipelines::open(data.clone())?;
+        let tasks = Tasks::open(data.clone())?;
+        let indices = Indices::open(data.clone(), &options)?;
+        let executor = Executor::new(options.cores());
+        let engine = Arc::new(Self { indices, pipelines, models, tasks, data, options, executor });
+        engine.indices.start_maintenance();
+        jobs::resume(&engine);
+        Ok(engine)
+    }
+
+    /// Flushes every index and stops the deployments. Operations that come later fail.
+    pub fn close(&self) {
+        self.executor.close();
+        self.tasks.close();
+        self.indices.close();
+        self.models.close();
+    }
+
+    /// Runs an operation on the engine's own threads. `done` is called exactly once, from one of them.
+    ///
+    /// The returned flag cancels the operation; its result is then an error or arrives sooner.
+    pub fn submit(
+        self: &Arc<Self>,
+        request: Request,
+        body: Vec<u8>,
+        done: impl FnOnce(Result<Reply, EngineError>) + Send + 'static,
+    ) -> CancelFlag {
+        let cancel = CancelFlag::default();
+        let (engine, flag) = (self.clone(), cancel.clone());
+        self.executor.run(
+            executor::lane_of(&request),
+            move || engine.execute(&request, &body, &flag),
+            Box::new(done),
+        );
+        cancel
+    }
+
+    /// Runs an operation on the calling thread.
+    ///
+    /// # Errors
+    /// Whatever the operation says; see [`EngineError::body`] for its wire form.
+    pub fn execute(
+        self: &Arc<Self>,
+        request: &Request,
+        body: &[u8],
+        cancel: &CancelFlag,
+    ) -> Result<Reply, EngineError> {
+        match request.op.as_str() {
+            "create_index" => indices::admin::create_index(self, request, body, cancel),
+            "get_index" => indices::admin::get_index(self, request, body, cancel),
+            "exists_index" => indices::admin::exists_index(self, request, body, cancel),
+            "delete_index" => indices::admin::delete_index(self, request, body, cancel),
+            "get_mapping" => indices::admin::get_mapping(self, request, body, cancel),
+            "put_mapping" => indices::admin::put_mapping(self, request, body, cancel),
+            "get_settings" => indices::admin::get_settings(self, request, body, cancel),
+            "put_settings" => indices::admin::put_settings(self, request, body, cancel),
+            "refresh" => indices::admin::refresh(self, request, body, cancel),
+            "flush" => indices::admin::flush(self, request, body, cancel),
+            "cat_indices" => indices::cat::cat_indices(self, request, body, cancel),
+            "cluster_health" => indices::cat::cluster_health(self, request, body, cancel),
+            "index_doc" => documents::index_doc(self, request, body, cancel),
+            "create_doc" => documents::create_doc(self, request, body, cancel),
+            "get_doc" => documents::get_doc(self, request, body, cancel),
+            "exists_doc" => documents::exists_doc(self, request, body, cancel),
+            "get_source" => documents::get_source(self, request, body, cancel),
+            "delete_doc" => documents::delete_doc(self, request, body, cancel),
+            "update_doc" => documents::update_doc(self, request, body, cancel),
+            "mget" => documents::mget(self, request, body, cancel),
+            "bulk" => documents::bulk(self, request, body, cancel),
+            "upgrade_index" => upgrade::upgrade_index(self, request, body, cancel),
+            "upgrade_assistance" => upgrade::upgrade_assistance(self, request, body, cancel),
+            "put_pipeline" => pipelines::put_pipeline(self, request, body, cancel),
+            "get_pipeline" => pipelines::get_pipeline(self, request, body, cancel),
+            "delete_pipeline" => pipelines::delete_pipeline(self, request, body, cancel),
+            "simulate_pipeline" => pipelines::simulate_pipeline(self, request, body, cancel),
+            "get_trained_models" => models::get_trained_models(self, request, body, cancel),
+            "start_deployment" => models::start_deployment(self, request, body, cancel),
+            "stop_deployment" => models::stop_deployment(self, request, body, cancel),
+            "update_deployment" => models::update_deployment(self, request, body, cancel),
+            "trained_model_stats" => models::trained_model_stats(self, request, body, cancel),
+            "infer_trained_model" => models::infer_trained_model(self, request, body, cancel),
+            "reindex" => jobs::reindex(self, request, body, cancel),
+            "get_task" => jobs::get_task(self, request, body, cancel),
+            "list_tasks" => jobs::list_tasks(self, request, body, cancel),
+            "cancel_tasks" | "cancel_task" => jobs::cancel_tasks(self, request, body, cancel),
+            "rethrottle" => jobs::rethrottle(self, request, body, cancel),
+            "search" => search::search(self, request, body, cancel),
+            "count" => search::count(self, request, body, cancel),
+            other => Err(EngineError::internal(format!("no operation [{other}]"))),
+        }
+    }
+
+    /// Identity of this node, as task ids and `_shards` failures show it.
+    pub fn node_id(&self) -> &str {
+        self.data.node_id()
+    }
+}

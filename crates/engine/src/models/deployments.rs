@@ -1,0 +1,282 @@
+//! Which models run, remembered across restarts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Mutex, RwLock};
+use serde::{Deserialize, Serialize};
+use sparrow_encoder::{Deployment, DeploymentOptions};
+use sparrow_storage::DataDir;
+
+use super::ModelOptions;
+use super::error::ModelError;
+use super::registry::{RegisteredModel, Registry};
+
+/// Name of the store in the data directory.
+const STORE: &str = "deployments";
+/// Texts that may wait unless a request says otherwise.
+pub(super) const DEFAULT_QUEUE_CAPACITY: usize = 1024;
+/// Budget of the encoding cache of a deployment that nobody asked for.
+pub(super) const DEFAULT_CACHE_BYTES: usize = 16 << 20;
+/// Most allocations that a deployment gets by itself.
+const MOST_AUTOMATIC_ALLOCATIONS: usize = 8;
+
+/// What a deployment was asked to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DeploymentSettings {
+    pub deployment_id: String,
+    pub model_id: String,
+    pub number_of_allocations: usize,
+    pub threads_per_allocation: usize,
+    pub queue_capacity: usize,
+    pub cache_bytes: usize,
+    pub priority: String,
+    /// Started without being asked for: the first explicit start takes it over.
+    #[serde(default)]
+    pub automatic: bool,
+}
+
+/// A deployment at work.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub model: Arc<RegisteredModel>,
+    pub deployment: Deployment,
+    pub start_time_ms: u64,
+    settings: Mutex<DeploymentSettings>,
+}
+
+impl Running {
+    /// What it was asked to be.
+    pub fn settings(&self) -> DeploymentSettings {
+        self.settings.lock().clone()
+    }
+}
+
+/// What the store holds.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Remembered {
+    deployments: Vec<DeploymentSettings>,
+    /// Models that were stopped by request: they do not start by themselves.
+    #[serde(default)]
+    stopped: BTreeSet<String>,
+}
+
+/// All deployments.
+#[derive(Debug)]
+pub(super) struct Deployments {
+    data: Arc<DataDir>,
+    running: RwLock<BTreeMap<String, Arc<Running>>>,
+    stopped: RwLock<BTreeSet<String>>,
+    /// Held while deployments start, change or stop, which takes time; encoding never waits for it.
+    changes: Mutex<()>,
+}
+
+impl Deployments {
+    pub fn new(data: Arc<DataDir>) -> Self {
+        Self { data, running: RwLock::default(), stopped: RwLock::default(), changes: Mutex::new(()) }
+    }
+
+    /// Starts what ran before, or the default deployment if there was no before.
+    pub fn restart(&self, registry: &Registry, options: &ModelOptions) {
+        let remembered = match self.data.read_json(STORE) {
+            Ok(Some(value)) => serde_json::from_value::<Remembered>(value).unwrap_or_else(|error| {
+                tracing::error!(%error, "remembered deployments cannot be read, none is started");
+                Remembered::default()
+            }),
+            Ok(None) if options.deploy_at_start => {
+                if let Some(model) = registry.default_model()
+                    && let Err(error) = self.start_automatically(model, options)
+                {
+                    tracing::error!(%error, "the default deployment did not start");
+                }
+                return;
+            }
+            Ok(None) => return,
+            Err(error) => {
+                tracing::error!(%error, "remembered deployments cannot be read, none is started");
+                return;
+            }
+        };
+        *self.stopped.write() = remembered.stopped;
+        for settings in remembered.deployments {
+            let Some(model) = registry.find(&settings.model_id) else {
+                tracing::warn!(model = settings.model_id, "a deployed model is no longer there");
+                continue;
+            };
+            if let Err(error) = self.run(model, settings) {
+                tracing::error!(%error, "a deployment did not start again");
+            }
+        }
+    }
+
+    /// The deployment of exactly this id.
+    pub fn get(&self, deployment_id: &str) -> Option<Arc<Running>> {
+        self.running.read().get(deployment_id).cloned()
+    }
+
+    /// The deployment of this id, or one of the model of this id or alias.
+    pub fn find(&self, id: &str, registry: &Registry) -> Option<Arc<Running>> {
+        let running = self.running.read();
+        if let Some(found) = running.get(id) {
+            return Some(Arc::clone(found));
+        }
+        let model = registry.find(id)?;
+        running.values().find(|running| running.model.id == model.id).cloned()
+    }
+
+    /// All deployments of a model.
+    pub fn of_model(&self, model_id: &str) -> Vec<Arc<Running>> {
+        self.running.read().values().filter(|running| running.model.id == model_id).cloned().collect()
+    }
+
+    /// Whether a model was stopped by request, so that it does not start by itself.
+    pub fn was_stopped(&self, model_id: &str) -> bool {
+        self.stopped.read().contains(model_id)
+    }
+
+    /// Starts a deployment on request. One that was started without being asked for is changed to what is asked now.
+    pub fn start(
+        &self,
+        model: &Arc<RegisteredModel>,
+        settings: DeploymentSettings,
+    ) -> Result<Arc<Running>, ModelError> {
+        let _changes = self.changes.lock();
+        if let Some(running) = self.get(&settings.deployment_id) {
+            if !running.settings().automatic {
+                return Err(ModelError::AlreadyStarted { id: settings.deployment_id });
+            }
+            let now = running.settings();
+            if now.threads_per_allocation == settings.threads_per_allocation
+                && now.queue_capacity == settings.queue_capacity
+                && now.cache_bytes == settings.cache_bytes
+            {
+                running
+                    .deployment
+                    .set_allocations(settings.number_of_allocations)
+                    .map_err(|error| ModelError::from_encoder(&model.id, error))?;
+                *running.settings.lock() = settings;
+                self.remember();
+                return Ok(running);
+            }
+            self.running.write().remove(&settings.deployment_id);
+            running.deployment.stop();
+        }
+        let running = self.run(model, settings)?;
+        self.stopped.write().remove(&model.id);
+        self.remember();
+        Ok(running)
+    }
+
+    /// Starts a deployment that nobody asked for, sized for the machine; gives the running one if there is one.
+    pub fn start_automatically(
+        &self,
+        model: &Arc<RegisteredModel>,
+        options: &ModelOptions,
+    ) -> Result<Arc<Running>, ModelError> {
+        let _changes = self.changes.lock();
+        if let Some(running) = self.get(&model.id) {
+            return Ok(running);
+        }
+        let running = self.run(
+            model,
+            DeploymentSettings {
+                deployment_id: model.id.clone(),
+                model_id: model.id.clone(),
+                number_of_allocations: options.threads.clamp(1, MOST_AUTOMATIC_ALLOCATIONS),
+                threads_per_allocation: 1,
+                queue_capacity: DEFAULT_QUEUE_CAPACITY,
+                cache_bytes: DEFAULT_CACHE_BYTES,
+                priority: "normal".into(),
+                automatic: true,
+            },
+        )?;
+        self.remember();
+        Ok(running)
+    }
+
+    /// Changes the number of allocations.
+    pub fn update(&self, deployment_id: &str, allocations: usize) -> Result<Option<Arc<Running>>, ModelError> {
+        let _changes = self.changes.lock();
+        let Some(running) = self.get(deployment_id) else { return Ok(None) };
+        running
+            .deployment
+            .set_allocations(allocations)
+            .map_err(|error| ModelError::from_encoder(deployment_id, error))?;
+        {
+            let mut settings = running.settings.lock();
+            settings.number_of_allocations = allocations;
+            settings.automatic = false;
+        }
+        self.remember();
+        Ok(Some(running))
+    }
+
+    /// Stops a deployment; its waiting texts fail.
+    pub fn stop(&self, deployment_id: &str) {
+        let _changes = self.changes.lock();
+        let Some(running) = self.running.write().remove(deployment_id) else { return };
+        self.stopped.write().insert(running.model.id.clone());
+        self.remember();
+        running.deployment.stop();
+    }
+
+    /// Stops all deployments without forgetting them.
+    pub fn close(&self) {
+        let _changes = self.changes.lock();
+        let running = std::mem::take(&mut *self.running.write());
+        for running in running.into_values() {
+            running.deployment.stop();
+        }
+    }
+
+    fn run(&self, model: &Arc<RegisteredModel>, settings: DeploymentSettings) -> Result<Arc<Running>, ModelError> {
+        let started = std::time::Instant::now();
+        let deployment = Deployment::start(
+            model.load()?,
+            DeploymentOptions {
+                allocations: settings.number_of_allocations,
+                threads_per_allocation: settings.threads_per_allocation,
+                queue_capacity: settings.queue_capacity,
+                cache_bytes: settings.cache_bytes,
+            },
+        )
+        .map_err(|error| ModelError::from_encoder(&model.id, error))?;
+        tracing::info!(
+            deployment = settings.deployment_id,
+            allocations = settings.number_of_allocations,
+            milliseconds = started.elapsed().as_millis(),
+            "model deployed"
+        );
+        let running = Arc::new(Running {
+            model: Arc::clone(model),
+            deployment,
+            start_time_ms: now_ms(),
+            settings: Mutex::new(settings.clone()),
+        });
+        self.running.write().insert(settings.deployment_id, Arc::clone(&running));
+        Ok(running)
+    }
+
+    /// Writes down what runs. A failure is logged: the deployments run all the same.
+    fn remember(&self) {
+        let remembered = Remembered {
+            deployments: self.running.read().values().map(|running| running.settings()).collect(),
+            stopped: self.stopped.read().clone(),
+        };
+        let written = serde_json::to_value(&remembered)
+            .map_err(|error| error.to_string())
+            .and_then(|value| self.data.write_json(STORE, &value).map_err(|error| error.to_string()));
+        if let Err(error) = written {
+            tracing::error!(%error, "deployments cannot be remembered");
+        }
+    }
+}
+
+pub(super) fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|duration| u64::try_from(duration.as_millis()).ok())
+        .unwrap_or_default()
+}

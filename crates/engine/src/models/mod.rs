@@ -1,0 +1,275 @@
+//! Models and their deployments: which models there are, which of them run, and encoding with those that run.
+//!
+//! Deployments are remembered in the data directory and run again after a restart. On the first start the embedded
+//! sparse model is deployed by itself, if the options say so; the embedded dense model starts with the first text that
+//! needs it, as it is much larger and many installations never search by it.
+
+mod api;
+mod deployments;
+mod error;
+mod registry;
+mod view;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use serde_json::Value;
+use sparrow_encoder::{Encoded, ModelInfo, Priority, RuntimeOptions};
+use sparrow_storage::DataDir;
+
+pub(crate) use self::api::{
+    get_trained_models, infer_trained_model, start_deployment, stop_deployment, trained_model_stats, update_deployment,
+};
+use self::deployments::{Deployments, Running};
+pub use self::error::ModelError;
+use self::registry::{RegisteredModel, Registry};
+pub use self::registry::{DENSE_MODEL, SPARSE_MODEL};
+
+/// What the models need from the options of the engine.
+#[derive(Debug, Clone)]
+pub struct ModelOptions {
+    /// The ONNX Runtime library.
+    pub library: PathBuf,
+    /// Model directories.
+    pub directories: Vec<PathBuf>,
+    /// Whether the embedded models are deployed without being asked for.
+    pub deploy_at_start: bool,
+    /// Cores that encoding may use; 0 for all of the machine.
+    pub threads: usize,
+}
+
+/// Why a text is encoded: decides about its place in the queue, and what a full queue means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The text of a search. Goes first; fails if the queue is full.
+    Query,
+    /// A text whose caller waits, to be encoded as a document. Goes first; fails if the queue is full.
+    Direct,
+    /// A document that is written. Fails if the queue is full.
+    Ingest,
+    /// A document that a job writes: waits for room.
+    PacedIngest,
+}
+
+/// Something that encodes texts; [`Models`], or a stand-in where a test is about something else.
+pub trait TextEncoder: Sync {
+    /// Encodes texts with a deployed model, in the order given.
+    ///
+    /// # Errors
+    /// If the model does not exist or is not deployed, or the encoder fails.
+    fn encode(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        purpose: Purpose,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Encoded>, ModelError>;
+
+    /// Hex digest that tells models with different vectors apart.
+    fn fingerprint(&self, model_id: &str) -> Option<String>;
+}
+
+/// All models of the server.
+#[derive(Debug)]
+pub struct Models {
+    registry: Registry,
+    deployments: Deployments,
+    options: ModelOptions,
+}
+
+impl Models {
+    /// Looks into the model directories and starts what ran before, or the default deployment on the first start.
+    ///
+    /// A deployment that cannot start is logged and left out: documents can be searched by words without it.
+    pub fn open(data: Arc<DataDir>, mut options: ModelOptions) -> Self {
+        if options.threads == 0 {
+            options.threads = std::thread::available_parallelism().map_or(1, usize::from);
+        }
+        let registry = Registry::open(&options.directories);
+        if let Err(error) = sparrow_encoder::init_runtime(&RuntimeOptions { library: options.library.clone() }) {
+            tracing::error!(%error, "models cannot be deployed");
+        }
+        let models = Self { deployments: Deployments::new(data), registry, options };
+        models.deployments.restart(&models.registry, &models.options);
+        models
+    }
+
+    /// Encodes with a sparse model.
+    ///
+    /// # Errors
+    /// If the model does not exist, is dense or not deployed, or the encoder fails.
+    pub fn encode_sparse(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        purpose: Purpose,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Encoded>, ModelError> {
+        self.check_kind(model_id, false)?;
+        self.encode(model_id, texts, purpose, cancel)
+    }
+
+    /// Encodes with a dense model.
+    ///
+    /// # Errors
+    /// If the model does not exist, is sparse or not deployed, or the encoder fails.
+    pub fn encode_dense(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        purpose: Purpose,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Encoded>, ModelError> {
+        self.check_kind(model_id, true)?;
+        self.encode(model_id, texts, purpose, cancel)
+    }
+
+    /// Hex digest that tells models with different vectors apart; none for a model that does not exist.
+    pub fn model_fingerprint(&self, model_id: &str) -> Option<String> {
+        self.info(model_id).map(|info| info.fingerprint)
+    }
+
+    /// Facts about the model of an id, alias or deployment.
+    pub fn info(&self, model_id: &str) -> Option<ModelInfo> {
+        self.resolve(model_id)?.info().ok().cloned()
+    }
+
+    /// Stops all deployments, which stay remembered.
+    pub fn close(&self) {
+        self.deployments.close();
+    }
+
+    /// Encodes with a time limit.
+    pub(crate) fn encode_within(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        purpose: Purpose,
+        cancel: Option<&AtomicBool>,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Encoded>, ModelError> {
+        let running = self.running(model_id)?;
+        let deployment = &running.deployment;
+        match purpose {
+            Purpose::Query => deployment.encode_queries(texts, cancel, timeout),
+            Purpose::Direct => deployment.encode(texts, Priority::Search, cancel, timeout),
+            Purpose::Ingest => deployment.encode(texts, Priority::Ingest, cancel, timeout),
+            Purpose::PacedIngest => deployment.encode_paced(texts, cancel),
+        }
+        .map_err(|error| ModelError::from_encoder(model_id, error))
+    }
+
+    /// Cores that encoding may use.
+    fn cores(&self) -> usize {
+        self.options.threads.max(1)
+    }
+
+    /// The model of a deployment, an id or an alias.
+    fn resolve(&self, id: &str) -> Option<Arc<RegisteredModel>> {
+        if let Some(running) = self.deployments.get(id) {
+            return Some(Arc::clone(&running.model));
+        }
+        self.registry.find(id).map(Arc::clone)
+    }
+
+    /// The running deployment for an id; starts the embedded dense model if that may start by itself.
+    fn running(&self, id: &str) -> Result<Arc<Running>, ModelError> {
+        if let Some(running) = self.deployments.find(id, &self.registry) {
+            return Ok(running);
+        }
+        let Some(model) = self.registry.find(id) else {
+            return Err(ModelError::NotFoundForInference { id: id.to_owned() });
+        };
+        model.info()?;
+        if self.options.deploy_at_start && model.id == DENSE_MODEL && !self.deployments.was_stopped(DENSE_MODEL) {
+            return self.deployments.start_automatically(model, &self.options);
+        }
+        Err(ModelError::NotDeployed { id: id.to_owned() })
+    }
+
+    fn check_kind(&self, id: &str, dense: bool) -> Result<(), ModelError> {
+        let name = |dense| if dense { "dense" } else { "sparse" };
+        match self.resolve(id) {
+            Some(model) if model.is_dense() != dense && model.info().is_ok() => Err(ModelError::WrongKind {
+                id: id.to_owned(),
+                made: name(!dense),
+                wanted: name(dense),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl TextEncoder for Models {
+    fn encode(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        purpose: Purpose,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Encoded>, ModelError> {
+        self.encode_within(model_id, texts, purpose, cancel, None)
+    }
+
+    fn fingerprint(&self, model_id: &str) -> Option<String> {
+        self.model_fingerprint(model_id)
+    }
+}
+
+/// A single-precision number with as few digits as tell it apart from its neighbours. (A plain conversion to double
+/// would write 0.1 as 0.10000000149011612.)
+pub(crate) fn weight_to_json(weight: f32) -> Value {
+    let shortest: f64 = weight.to_string().parse().unwrap_or_else(|_| f64::from(weight));
+    serde_json::Number::from_f64(shortest).map_or(Value::Null, Value::Number)
+}
+
+/// Whether a name matches a pattern in which `*` stands for any characters.
+pub(crate) fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    let mut rest = rest;
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{matches_pattern, weight_to_json};
+
+    #[test]
+    fn weights_are_written_short() {
+        for (weight, text) in [(0.1_f32, "0.1"), (1.0, "1.0"), (2.345_678_8, "2.3456788"), (1e-8, "1e-8")] {
+            let value = weight_to_json(weight);
+            assert_eq!(value.to_string(), text);
+            #[expect(clippy::cast_possible_truncation, reason = "the round trip is what is tested")]
+            let back = value.as_f64().unwrap() as f32;
+            assert_eq!(back.to_bits(), weight.to_bits());
+        }
+    }
+
+    #[test]
+    fn patterns_match_names() {
+        for (pattern, name, expected) in [
+            ("*", "anything", true),
+            ("a*c", "abc", true),
+            ("a*c", "ab", false),
+            ("*reindex", "indices:data/write/reindex", true),
+            ("indices:*/reindex", "indices:data/write/reindex", true),
+            ("abc", "abc", true),
+            ("abc", "abcd", false),
+            ("a*b*c", "a-b-c", true),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! How an engine is set up.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use sparrow_index::Format;
+
+/// Everything that the HTTP layer tells the engine, as one JSON object with camelCase keys.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EngineOptions {
+    /// The data directory; created when it is not there.
+    pub data: PathBuf,
+    /// The shared library of ONNX Runtime.
+    pub onnx_runtime: PathBuf,
+    /// Model directories.
+    #[serde(default)]
+    pub models: Vec<PathBuf>,
+    /// Cores to use; 0 means all that the machine has. More threads answer more requests at once and take
+    /// more memory.
+    #[serde(default)]
+    pub threads: usize,
+    /// Whether the embedded sparse model is deployed when no deployment is remembered.
+    #[serde(default = "yes")]
+    pub deploy_at_start: bool,
+    /// Bytes that one indexing buffer may take before it becomes a segment; raising it makes bulk loads faster
+    /// and the process larger.
+    #[serde(default = "index_buffer")]
+    pub index_buffer_bytes: usize,
+    /// Bytes of log after which an index is flushed; raising it makes restarts slower.
+    #[serde(default = "flush_threshold")]
+    pub flush_threshold_bytes: u64,
+    /// Layout of sparse postings in new indices. An older one is for fixtures of the index upgrade.
+    #[serde(skip, default = "current_format")]
+    pub sparse_format: Format,
+}
+
+impl EngineOptions {
+    /// Options with defaults for all but the paths.
+    pub fn new(data: PathBuf, onnx_runtime: PathBuf, models: Vec<PathBuf>) -> Self {
+        Self {
+            data,
+            onnx_runtime,
+            models,
+            threads: 0,
+            deploy_at_start: true,
+            index_buffer_bytes: index_buffer(),
+            flush_threshold_bytes: flush_threshold(),
+            sparse_format: current_format(),
+        }
+    }
+
+    /// The oldest layout that can still be written.
+    pub fn oldest_sparse_format() -> Format {
+        Format::V1
+    }
+
+    /// Cores to use, resolved.
+    pub fn cores(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn index_buffer() -> usize {
+    48 << 20
+}
+
+fn flush_threshold() -> u64 {
+    256 << 20
+}
+
+fn current_format() -> Format {
+    Format::CURRENT
+}

@@ -1,0 +1,326 @@
+//! Running processors over a batch of documents: one processor at a time over all documents that are still under way,
+//! so that an inference sees the texts of the whole batch at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::{Map, Value, json};
+
+use super::document::Document;
+use super::error::ProcessorError;
+use super::processors::{Inference, PipelineCall};
+use crate::models::{ModelError, Purpose, TextEncoder};
+
+/// A processor that looks at one document at a time.
+pub(crate) trait Processor: Send + Sync + std::fmt::Debug {
+    /// Changes the document.
+    ///
+    /// # Errors
+    /// What keeps the processor from its work; the document may then be changed in part.
+    fn run(&self, document: &mut Document) -> Result<(), ProcessorError>;
+}
+
+/// What a node of a chain does.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Works on each document alone.
+    Each(Box<dyn Processor>),
+    /// Runs a model over the texts of all documents.
+    Inference(Inference),
+    /// Runs another pipeline.
+    Pipeline(PipelineCall),
+    /// Ends the document without an error: it is not written.
+    Drop,
+}
+
+/// A processor in its place: what it does, and what happens when it fails.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub kind: String,
+    pub tag: Option<String>,
+    pub description: Option<String>,
+    pub ignore_failure: bool,
+    pub on_failure: Vec<Node>,
+    pub action: Action,
+}
+
+/// A pipeline, ready to run.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    pub id: String,
+    pub definition: Map<String, Value>,
+    pub processors: Vec<Node>,
+    pub on_failure: Vec<Node>,
+}
+
+/// What a run needs beside the documents.
+pub(crate) struct Runtime<'a> {
+    pub pipelines: &'a BTreeMap<String, Arc<Pipeline>>,
+    pub encoder: &'a dyn TextEncoder,
+    pub purpose: Purpose,
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// A failure with the place where it happened.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub error: ProcessorError,
+    pub kind: String,
+    pub tag: Option<String>,
+    pub pipeline: String,
+}
+
+/// How far a document has come.
+#[derive(Debug, Clone)]
+pub(crate) enum State {
+    /// Under way.
+    Live,
+    /// Ended by `drop`.
+    Dropped,
+    /// Ended by an error.
+    Failed(Failure),
+}
+
+/// A field that a model filled: its path and the fingerprint of the model.
+pub(crate) type Filled = (String, String);
+
+/// A document of a batch.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub document: Document,
+    pub state: State,
+    /// Results of each processor, if they are asked for.
+    pub trace: Option<Vec<Value>>,
+    /// Pipelines that are running on the document, outermost first.
+    stack: Vec<String>,
+}
+
+impl Item {
+    /// A document before its first processor.
+    pub fn new(document: Document, traced: bool) -> Self {
+        Self { document, state: State::Live, trace: traced.then(Vec::new), stack: Vec::new() }
+    }
+
+    fn is_live(&self) -> bool {
+        matches!(self.state, State::Live)
+    }
+}
+
+/// Runs a pipeline on those documents of a batch that are named and still under way. Fields that models filled are
+/// added to `filled`.
+pub(crate) fn run_pipeline(
+    runtime: &Runtime<'_>,
+    pipeline: &Pipeline,
+    items: &mut [Item],
+    who: &[usize],
+    filled: &mut Vec<Filled>,
+) {
+    for &at in who {
+        items[at].stack.push(pipeline.id.clone());
+        items[at].document.ingest.insert("pipeline".into(), Value::String(pipeline.id.clone()));
+    }
+    run_nodes(runtime, &pipeline.processors, items, who, filled);
+    if !pipeline.on_failure.is_empty() {
+        let failed: Vec<usize> =
+            who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect();
+        handle_failures(runtime, &pipeline.on_failure, items, &failed, filled);
+    }
+    for &at in who {
+        let item = &mut items[at];
+        item.stack.pop();
+        match item.stack.last() {
+            Some(outer) => item.document.ingest.insert("pipeline".into(), Value::String(outer.clone())),
+            None => item.document.ingest.shift_remove("pipeline"),
+        };
+    }
+}
+
+fn run_nodes(runtime: &Runtime<'_>, nodes: &[Node], items: &mut [Item], who: &[usize], filled: &mut Vec<Filled>) {
+    for node in nodes {
+        let live: Vec<usize> = who.iter().copied().filter(|&at| items[at].is_live()).collect();
+        if live.is_empty() {
+            return;
+        }
+        run_node(runtime, node, items, &live, filled);
+    }
+}
+
+fn run_node(runtime: &Runtime<'_>, node: &Node, items: &mut [Item], who: &[usize], filled: &mut Vec<Filled>) {
+    match &node.action {
+        Action::Each(processor) => {
+            for &at in who {
+                if let Err(error) = processor.run(&mut items[at].document) {
+                    fail(&mut items[at], node, error);
+                }
+            }
+        }
+        Action::Inference(inference) => {
+            let mut documents: Vec<(usize, &mut Document)> = items
+                .iter_mut()
+                .enumerate()
+                .filter(|(at, _)| who.binary_search(at).is_ok())
+                .map(|(at, item)| (at, &mut item.document))
+                .collect();
+            let failures = inference.run(runtime, &mut documents, filled);
+            for (at, error) in failures {
+                fail(&mut items[at], node, error);
+            }
+        }
+        Action::Pipeline(call) => run_call(runtime, node, call, items, who, filled),
+        Action::Drop => {
+            for &at in who {
+                items[at].state = State::Dropped;
+            }
+        }
+    }
+    for &at in who {
+        record(node, &mut items[at]);
+    }
+    let failed: Vec<usize> = who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect();
+    if node.ignore_failure {
+        for at in failed {
+            items[at].state = State::Live;
+        }
+    } else if !node.on_failure.is_empty() {
+        handle_failures(runtime, &node.on_failure, items, &failed, filled);
+    }
+}
+
+fn run_call(
+    runtime: &Runtime<'_>,
+    node: &Node,
+    call: &PipelineCall,
+    items: &mut [Item],
+    who: &[usize],
+    filled: &mut Vec<Filled>,
+) {
+    // The name may be a template, so documents of one batch may go to different pipelines.
+    let mut by_name: Vec<(String, Vec<usize>)> = Vec::new();
+    for &at in who {
+        let name = call.name(&items[at].document);
+        if items[at].stack.contains(&name) {
+            fail(&mut items[at], node, ProcessorError::Cycle { id: name });
+            continue;
+        }
+        match by_name.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(at),
+            None => by_name.push((name, vec![at])),
+        }
+    }
+    for (name, group) in by_name {
+        match runtime.pipelines.get(&name) {
+            Some(pipeline) => {
+                if items[group[0]].trace.is_some() {
+                    for &at in &group {
+                        push_trace(node, &mut items[at], json!({"status": "success"}), false);
+                    }
+                }
+                run_pipeline(runtime, pipeline, items, &group, filled);
+            }
+            None if call.ignore_missing => {}
+            None => {
+                for at in group {
+                    fail(&mut items[at], node, ProcessorError::NoSuchPipeline { id: name.clone() });
+                }
+            }
+        }
+    }
+}
+
+/// Runs handlers on failed documents; those that come through are under way again.
+fn handle_failures(
+    runtime: &Runtime<'_>,
+    handlers: &[Node],
+    items: &mut [Item],
+    failed: &[usize],
+    filled: &mut Vec<Filled>,
+) {
+    const REASONS: [&str; 4] =
+        ["on_failure_message", "on_failure_processor_type", "on_failure_processor_tag", "on_failure_pipeline"];
+    for &at in failed {
+        let item = &mut items[at];
+        let State::Failed(failure) = std::mem::replace(&mut item.state, State::Live) else { continue };
+        let tag = failure.tag.map_or(Value::Null, Value::String);
+        let values = [
+            Value::String(failure.error.to_string()),
+            Value::String(failure.kind),
+            tag,
+            Value::String(failure.pipeline),
+        ];
+        for (name, value) in REASONS.into_iter().zip(values) {
+            item.document.ingest.insert(name.into(), value);
+        }
+    }
+    run_nodes(runtime, handlers, items, failed, filled);
+    for &at in failed {
+        for name in REASONS {
+            items[at].document.ingest.shift_remove(name);
+        }
+    }
+}
+
+fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
+    item.state = State::Failed(Failure {
+        error,
+        kind: node.kind.clone(),
+        tag: node.tag.clone(),
+        pipeline: item.stack.last().cloned().unwrap_or_default(),
+    });
+}
+
+/// Notes the result of a processor for `_simulate?verbose`. A `pipeline` processor is shown before its inner ones, by
+/// [`run_call`], unless it failed by itself.
+fn record(node: &Node, item: &mut Item) {
+    if item.trace.is_none() {
+        return;
+    }
+    let result = match &item.state {
+        State::Dropped => json!({"status": "dropped"}),
+        State::Failed(failure) => {
+            if matches!(node.action, Action::Pipeline(_)) && failure.kind != node.kind {
+                return;
+            }
+            let error = super::simulate::error_body(&failure.error);
+            if node.ignore_failure {
+                json!({"status": "error_ignored", "ignored_error": {"error": error}})
+            } else {
+                json!({"status": "error", "error": error})
+            }
+        }
+        State::Live if matches!(node.action, Action::Pipeline(_)) => return,
+        State::Live => json!({"status": "success"}),
+    };
+    let shown = matches!(item.state, State::Live) || node.ignore_failure;
+    push_trace(node, item, result, shown);
+}
+
+fn push_trace(node: &Node, item: &mut Item, result: Value, with_document: bool) {
+    let document = with_document.then(|| item.document.to_simulated(true));
+    let Some(trace) = &mut item.trace else { return };
+    let mut entry = Map::new();
+    entry.insert("processor_type".into(), Value::String(node.kind.clone()));
+    let Value::Object(result) = result else { return };
+    if let Some(status) = result.get("status") {
+        entry.insert("status".into(), status.clone());
+    }
+    if let Some(description) = &node.description {
+        entry.insert("description".into(), Value::String(description.clone()));
+    }
+    if let Some(tag) = &node.tag {
+        entry.insert("tag".into(), Value::String(tag.clone()));
+    }
+    for (name, value) in result {
+        entry.insert(name, value);
+    }
+    if let Some(document) = document {
+        entry.insert("doc".into(), document);
+    }
+    trace.push(Value::Object(entry));
+}
+
+impl From<&ModelError> for ProcessorError {
+    fn from(error: &ModelError) -> Self {
+        Self::Model(error.clone())
+    }
+}

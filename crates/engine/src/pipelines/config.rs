@@ -1,0 +1,215 @@
+//! Reading the parameters of a processor: each one is taken once, and what is left over is an error.
+
+use serde_json::{Map, Value};
+
+use super::document::java_type;
+use super::error::{ConfigError, PropertyProblem};
+use super::template::{Escape, Template, ValueTemplate};
+
+/// The parameters of one processor (or of a pipeline, which has no type).
+#[derive(Debug)]
+pub(crate) struct Config {
+    kind: Option<String>,
+    tag: Option<String>,
+    map: Map<String, Value>,
+}
+
+impl Config {
+    /// The parameters of a processor; takes the `tag`.
+    ///
+    /// # Errors
+    /// If the tag is not a string.
+    pub fn processor(kind: &str, map: Map<String, Value>) -> Result<Self, ConfigError> {
+        let mut config = Self { kind: Some(kind.to_owned()), tag: None, map };
+        config.tag = config.optional_text("tag")?;
+        Ok(config)
+    }
+
+    /// The parameters of a pipeline.
+    pub fn pipeline(map: Map<String, Value>) -> Self {
+        Self { kind: None, tag: None, map }
+    }
+
+    /// The tag of the processor.
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// Whether a parameter is given and not yet taken.
+    pub fn has(&self, name: &str) -> bool {
+        self.map.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    /// Takes a parameter of any type; null counts as absent.
+    pub fn optional(&mut self, name: &str) -> Option<Value> {
+        self.map.shift_remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Takes a string, or nothing.
+    ///
+    /// # Errors
+    /// If it is not a string.
+    pub fn optional_text(&mut self, name: &str) -> Result<Option<String>, ConfigError> {
+        match self.optional(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.wrong_type(name, "string", &other)),
+        }
+    }
+
+    /// Takes a string that must be there.
+    ///
+    /// # Errors
+    /// If it is absent or not a string.
+    pub fn text(&mut self, name: &str) -> Result<String, ConfigError> {
+        self.optional_text(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// Takes a string that is a template, and must be there.
+    ///
+    /// # Errors
+    /// If it is absent, not a string or not a template.
+    pub fn template(&mut self, name: &str) -> Result<Template, ConfigError> {
+        let text = self.text(name)?;
+        Template::parse(&text).map_err(|reason| self.unusable(name, reason))
+    }
+
+    /// Takes the name of a field, which may not be empty.
+    ///
+    /// # Errors
+    /// If it is absent, not a string or empty.
+    pub fn field(&mut self, name: &str) -> Result<String, ConfigError> {
+        let path = self.text(name)?;
+        if path.is_empty() { Err(self.unusable(name, "path cannot be null nor empty")) } else { Ok(path) }
+    }
+
+    /// Takes `target_field`, by default another field.
+    ///
+    /// # Errors
+    /// If it is not a string.
+    pub fn target_field(&mut self, default: &str) -> Result<String, ConfigError> {
+        Ok(self.optional_text("target_field")?.unwrap_or_else(|| default.to_owned()))
+    }
+
+    /// Takes a boolean; strings `true` and `false` are accepted.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn boolean(&mut self, name: &str, default: bool) -> Result<bool, ConfigError> {
+        match self.optional(name) {
+            None => Ok(default),
+            Some(Value::Bool(value)) => Ok(value),
+            Some(Value::String(text)) if text == "true" => Ok(true),
+            Some(Value::String(text)) if text == "false" => Ok(false),
+            Some(other) => Err(self.wrong_type(name, "boolean", &other)),
+        }
+    }
+
+    /// Takes an object, or nothing.
+    ///
+    /// # Errors
+    /// If it is not an object.
+    pub fn optional_object(&mut self, name: &str) -> Result<Option<Map<String, Value>>, ConfigError> {
+        match self.optional(name) {
+            None => Ok(None),
+            Some(Value::Object(map)) => Ok(Some(map)),
+            Some(other) => Err(self.wrong_type(name, "map", &other)),
+        }
+    }
+
+    /// Takes a list, or nothing.
+    ///
+    /// # Errors
+    /// If it is not a list.
+    pub fn optional_list(&mut self, name: &str) -> Result<Option<Vec<Value>>, ConfigError> {
+        match self.optional(name) {
+            None => Ok(None),
+            Some(Value::Array(list)) => Ok(Some(list)),
+            Some(other) => Err(self.wrong_type(name, "list", &other)),
+        }
+    }
+
+    /// Takes one string or a list of strings, or nothing.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn optional_texts(&mut self, name: &str) -> Result<Option<Vec<String>>, ConfigError> {
+        match self.optional(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(vec![text])),
+            Some(Value::Array(list)) => list
+                .into_iter()
+                .map(|value| match value {
+                    Value::String(text) => Ok(text),
+                    other => Err(self.wrong_type(name, "string", &other)),
+                })
+                .collect::<Result<_, _>>()
+                .map(Some),
+            Some(other) => Err(self.wrong_type(name, "list", &other)),
+        }
+    }
+
+    /// Takes a value whose strings may be templates.
+    ///
+    /// # Errors
+    /// If it is absent or has a bad template.
+    pub fn value_template(&mut self, name: &str) -> Result<ValueTemplate, ConfigError> {
+        let value = self.optional(name).ok_or_else(|| self.missing(name))?;
+        ValueTemplate::parse(&value).map_err(|reason| self.unusable(name, reason))
+    }
+
+    /// Takes `media_type`.
+    ///
+    /// # Errors
+    /// If it is none that templates know.
+    pub fn escape(&mut self) -> Result<Escape, ConfigError> {
+        match self.optional_text("media_type")? {
+            None => Ok(Escape::default()),
+            Some(name) => Escape::from_media_type(&name).ok_or_else(|| {
+                self.unusable(
+                    "media_type",
+                    format!(
+                        "property does not contain a supported media type [{name}]. Must be one of \
+                         [application/json, text/plain, application/x-www-form-urlencoded]"
+                    ),
+                )
+            }),
+        }
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// If parameters are left over.
+    pub fn finish(self) -> Result<(), ConfigError> {
+        if self.map.is_empty() {
+            return Ok(());
+        }
+        let parameters = self.map.keys().cloned().collect();
+        Err(ConfigError::UnknownParameters { kind: self.kind.unwrap_or_default(), tag: self.tag, parameters })
+    }
+
+    /// Names of the parameters that were not taken.
+    pub fn left_over(&self) -> Vec<String> {
+        self.map.keys().cloned().collect()
+    }
+
+    /// The error for an absent parameter.
+    pub fn missing(&self, name: &str) -> ConfigError {
+        self.problem(name, PropertyProblem::Missing)
+    }
+
+    /// The error for a value that the processor cannot use.
+    pub fn unusable(&self, name: &str, reason: impl Into<String>) -> ConfigError {
+        self.problem(name, PropertyProblem::Unusable(reason.into()))
+    }
+
+    /// The error for a value of a wrong type.
+    pub fn wrong_type(&self, name: &str, expected: &'static str, found: &Value) -> ConfigError {
+        self.problem(name, PropertyProblem::WrongType { expected, found: java_type(found) })
+    }
+
+    fn problem(&self, name: &str, problem: PropertyProblem) -> ConfigError {
+        ConfigError::Property { kind: self.kind.clone(), tag: self.tag.clone(), property: name.to_owned(), problem }
+    }
+}

@@ -1,0 +1,401 @@
+//! What can go wrong when a pipeline is defined and when it runs.
+
+use crate::error::{EngineError, Exception};
+use crate::models::ModelError;
+
+/// A pipeline definition that cannot be accepted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// A processor of an unknown type.
+    #[error("No processor type exists with name [{kind}]")]
+    UnknownProcessor {
+        /// The name given.
+        kind: String,
+    },
+    /// A property of a processor is missing or has a wrong value.
+    #[error("[{property}] {problem}")]
+    Property {
+        /// Type of the processor; none for a property of the pipeline itself.
+        kind: Option<String>,
+        /// Tag of the processor.
+        tag: Option<String>,
+        /// The property at fault.
+        property: String,
+        /// What is wrong with it.
+        problem: PropertyProblem,
+    },
+    /// A processor was given parameters that it does not have.
+    #[error("processor [{kind}] doesn't support one or more provided configuration parameters [{}]", parameters.join(", "))]
+    UnknownParameters {
+        /// Type of the processor.
+        kind: String,
+        /// Tag of the processor.
+        tag: Option<String>,
+        /// The unknown parameters.
+        parameters: Vec<String>,
+    },
+    /// A pipeline was given parameters that it does not have.
+    #[error("pipeline [{id}] doesn't support one or more provided configuration parameters [{}]", parameters.join(", "))]
+    UnknownPipelineParameters {
+        /// Id of the pipeline.
+        id: String,
+        /// The unknown parameters.
+        parameters: Vec<String>,
+    },
+    /// `on_failure: []` of a pipeline.
+    #[error("pipeline [{id}] cannot have an empty on_failure option defined")]
+    EmptyPipelineOnFailure {
+        /// Id of the pipeline.
+        id: String,
+    },
+    /// Something else than one object with one key in a list of processors.
+    #[error("a processor must be an object with exactly one key, its type, but was [{found}]")]
+    MalformedProcessor {
+        /// What was found, shortened.
+        found: String,
+    },
+    /// Processors with handlers with handlers, deeper than anyone writes by hand.
+    #[error("processors are nested deeper than [{limit}] levels of on_failure")]
+    TooDeep {
+        /// The deepest nesting that is accepted.
+        limit: usize,
+    },
+}
+
+/// What is wrong with a property.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PropertyProblem {
+    /// Not given.
+    #[error("required property is missing")]
+    Missing,
+    /// Of a wrong JSON type.
+    #[error("property isn't a {expected}, but of type [{found}]")]
+    WrongType {
+        /// The type that is expected.
+        expected: &'static str,
+        /// The type that was found.
+        found: &'static str,
+    },
+    /// Of a value that the processor cannot use; the reason is the processor's own.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl ConfigError {
+    /// Type of the processor at fault.
+    pub fn processor_type(&self) -> Option<&str> {
+        match self {
+            Self::UnknownProcessor { kind } | Self::UnknownParameters { kind, .. } => Some(kind),
+            Self::Property { kind, .. } => kind.as_deref(),
+            Self::UnknownPipelineParameters { .. }
+            | Self::EmptyPipelineOnFailure { .. }
+            | Self::MalformedProcessor { .. }
+            | Self::TooDeep { .. } => None,
+        }
+    }
+
+    /// Tag of the processor at fault.
+    pub fn processor_tag(&self) -> Option<&str> {
+        match self {
+            Self::UnknownParameters { tag, .. } | Self::Property { tag, .. } => tag.as_deref(),
+            Self::UnknownProcessor { .. }
+            | Self::UnknownPipelineParameters { .. }
+            | Self::EmptyPipelineOnFailure { .. }
+            | Self::MalformedProcessor { .. }
+            | Self::TooDeep { .. } => None,
+        }
+    }
+
+    /// The property at fault.
+    pub fn property_name(&self) -> Option<&str> {
+        match self {
+            Self::Property { property, .. } => Some(property),
+            Self::UnknownProcessor { .. }
+            | Self::UnknownParameters { .. }
+            | Self::UnknownPipelineParameters { .. }
+            | Self::EmptyPipelineOnFailure { .. }
+            | Self::MalformedProcessor { .. }
+            | Self::TooDeep { .. } => None,
+        }
+    }
+}
+
+/// Why a processor could not do its work on a document.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ProcessorError {
+    /// A path without characters.
+    #[error("path cannot be null nor empty")]
+    EmptyPath,
+    /// A path of dots only.
+    #[error("path [{path}] is not valid")]
+    InvalidPath {
+        /// The path.
+        path: String,
+    },
+    /// A step of a path leads nowhere.
+    #[error("field [{key}] not present as part of path [{path}]")]
+    NotPresent {
+        /// The step.
+        key: String,
+        /// The whole path.
+        path: String,
+    },
+    /// A step of a path starts at null.
+    #[error("cannot resolve [{key}] from null as part of path [{path}]")]
+    ResolveFromNull {
+        /// The step.
+        key: String,
+        /// The whole path.
+        path: String,
+    },
+    /// A step of a path starts at a value without fields.
+    #[error("cannot resolve [{key}] from object of type [{found}] as part of path [{path}]")]
+    ResolveFromValue {
+        /// The step.
+        key: String,
+        /// Type of the value.
+        found: &'static str,
+        /// The whole path.
+        path: String,
+    },
+    /// The parent of a field to be written is null.
+    #[error("cannot set [{key}] with null parent as part of path [{path}]")]
+    SetOnNull {
+        /// The last step.
+        key: String,
+        /// The whole path.
+        path: String,
+    },
+    /// The parent of a field to be written has no fields.
+    #[error("cannot set [{key}] with parent object of type [{found}] as part of path [{path}]")]
+    SetOnValue {
+        /// The last step.
+        key: String,
+        /// Type of the parent.
+        found: &'static str,
+        /// The whole path.
+        path: String,
+    },
+    /// The parent of a field to be removed has no fields.
+    #[error("cannot remove [{key}] from object of type [{found}] as part of path [{path}]")]
+    RemoveFromValue {
+        /// The last step.
+        key: String,
+        /// Type of the parent.
+        found: &'static str,
+        /// The whole path.
+        path: String,
+    },
+    /// A list was addressed by name.
+    #[error("[{key}] is not an integer, cannot be used as an index as part of path [{path}]")]
+    NotAnIndex {
+        /// The step.
+        key: String,
+        /// The whole path.
+        path: String,
+    },
+    /// A list was addressed beyond its end.
+    #[error("[{index}] is out of bounds for array with length [{length}] as part of path [{path}]")]
+    OutOfBounds {
+        /// The index.
+        index: i64,
+        /// Length of the list.
+        length: usize,
+        /// The whole path.
+        path: String,
+    },
+    /// A value of a wrong type.
+    #[error("field [{path}] of type [{found}] cannot be cast to [{expected}]")]
+    Cast {
+        /// Path of the field.
+        path: String,
+        /// Type of its value.
+        found: &'static str,
+        /// The type that the processor works on.
+        expected: &'static str,
+    },
+    /// An element of a list has a wrong type.
+    #[error("value [{value}] of type [{found}] in list field [{path}] cannot be cast to [{expected}]")]
+    CastElement {
+        /// The element.
+        value: String,
+        /// Its type.
+        found: &'static str,
+        /// Path of the list.
+        path: String,
+        /// The type that the processor works on.
+        expected: &'static str,
+    },
+    /// A field without a value.
+    #[error("field [{path}] is null, {refusal}")]
+    Null {
+        /// Path of the field.
+        path: String,
+        /// What the processor cannot do with it.
+        refusal: String,
+    },
+    /// A field that has to be there.
+    #[error("field [{path}] doesn't exist")]
+    Missing {
+        /// Path of the field.
+        path: String,
+    },
+    /// A field that must not be there.
+    #[error("field [{path}] already exists")]
+    Exists {
+        /// Path of the field.
+        path: String,
+    },
+    /// The input of an inference is not text.
+    #[error("input field [{path}] cannot be processed because it is not a text field")]
+    NotText {
+        /// Path of the field.
+        path: String,
+    },
+    /// The legacy form of an inference found no text.
+    #[error("Input field [{field}] does not exist in the source document")]
+    NoInput {
+        /// The model's input field.
+        field: String,
+    },
+    /// The legacy form of an inference found something else than text.
+    #[error("Input value [{value}] for field [{field}] must be a string")]
+    InputNotString {
+        /// The value.
+        value: String,
+        /// The model's input field.
+        field: String,
+    },
+    /// The model could not answer.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A value that cannot be converted.
+    #[error("unable to convert [{value}] to {target}")]
+    Convert {
+        /// The value.
+        value: String,
+        /// The type wanted.
+        target: &'static str,
+    },
+    /// A value that is neither true nor false.
+    #[error("[{value}] is not a boolean value, cannot convert to boolean")]
+    NotBoolean {
+        /// The value.
+        value: String,
+    },
+    /// A value that is no IP address.
+    #[error("'{value}' is not an IP string literal.")]
+    NotIp {
+        /// The value.
+        value: String,
+    },
+    /// A date that no format fits.
+    #[error("unable to parse date [{value}]")]
+    Date {
+        /// The value.
+        value: String,
+    },
+    /// Text that is not JSON.
+    #[error("unable to parse JSON: {reason}")]
+    Json {
+        /// What the parser said.
+        reason: String,
+    },
+    /// Only an object can be merged into the root of a document.
+    #[error("cannot add non-map fields to root of document")]
+    NotMapForRoot,
+    /// The `fail` processor did what it is for.
+    #[error("{message}")]
+    Fail {
+        /// The user's message.
+        message: String,
+    },
+    /// A `pipeline` processor names a pipeline that is not there.
+    #[error("Pipeline processor configured for non-existent pipeline [{id}]")]
+    NoSuchPipeline {
+        /// Id of the pipeline.
+        id: String,
+    },
+    /// A pipeline that calls itself.
+    #[error("Cycle detected for pipeline: {id}")]
+    Cycle {
+        /// Id of the pipeline.
+        id: String,
+    },
+    /// A metadata field was given something that it cannot hold.
+    #[error("metadata field [{field}] cannot hold a value of type [{found}]")]
+    Metadata {
+        /// Name of the field.
+        field: String,
+        /// Type of the value.
+        found: &'static str,
+    },
+}
+
+impl ProcessorError {
+    /// The `type` of the error body.
+    pub fn es_type(&self) -> &'static str {
+        match self {
+            Self::Model(error) => error.es_type(),
+            Self::Fail { .. } => "fail_processor_exception",
+            Self::NoSuchPipeline { .. } | Self::Cycle { .. } => "illegal_state_exception",
+            Self::NoInput { .. } | Self::InputNotString { .. } => "status_exception",
+            Self::EmptyPath
+            | Self::InvalidPath { .. }
+            | Self::NotPresent { .. }
+            | Self::ResolveFromNull { .. }
+            | Self::ResolveFromValue { .. }
+            | Self::SetOnNull { .. }
+            | Self::SetOnValue { .. }
+            | Self::RemoveFromValue { .. }
+            | Self::NotAnIndex { .. }
+            | Self::OutOfBounds { .. }
+            | Self::Cast { .. }
+            | Self::CastElement { .. }
+            | Self::Null { .. }
+            | Self::Missing { .. }
+            | Self::Exists { .. }
+            | Self::NotText { .. }
+            | Self::Convert { .. }
+            | Self::NotBoolean { .. }
+            | Self::NotIp { .. }
+            | Self::Date { .. }
+            | Self::Json { .. }
+            | Self::NotMapForRoot
+            | Self::Metadata { .. } => "illegal_argument_exception",
+        }
+    }
+
+    /// The HTTP status of the document.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Model(error) => error.status(),
+            // What Elasticsearch answers: its `fail` processor throws a plain runtime exception.
+            Self::Fail { .. } => 500,
+            _ => 400,
+        }
+    }
+}
+
+impl From<ProcessorError> for EngineError {
+    fn from(error: ProcessorError) -> Self {
+        Self::api(error.status(), Exception::new(error.es_type(), error.to_string()))
+    }
+}
+
+impl From<ConfigError> for EngineError {
+    fn from(error: ConfigError) -> Self {
+        let mut exception = Exception::new("parse_exception", error.to_string());
+        let details = [
+            ("processor_type", error.processor_type()),
+            ("processor_tag", error.processor_tag()),
+            ("property_name", error.property_name()),
+        ];
+        for (name, value) in details {
+            if let Some(value) = value {
+                exception = exception.with(name, value);
+            }
+        }
+        Self::api(400, exception)
+    }
+}

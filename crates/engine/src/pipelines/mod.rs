@@ -1,0 +1,275 @@
+//! Ingest pipelines: where they are kept, and how documents run through them.
+//!
+//! A batch of documents goes through a pipeline together, one processor after another, so that an inference sees all
+//! its texts at once. What a processor does to one document never depends on the others.
+
+mod api;
+mod chain;
+mod config;
+mod document;
+mod error;
+mod processors;
+mod simulate;
+mod template;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Map, Value};
+use sparrow_storage::{DataDir, StorageError};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+pub(crate) use self::api::{delete_pipeline, get_pipeline, put_pipeline, simulate_pipeline};
+use self::chain::{Item, Pipeline, Runtime, State};
+use self::document::Document;
+pub(crate) use self::processors::vector_to_json;
+pub use self::error::{ConfigError, ProcessorError, PropertyProblem};
+use crate::error::EngineError;
+use crate::models::{Purpose, TextEncoder};
+
+/// Name of the store in the data directory.
+const STORE: &str = "pipelines";
+
+/// A document before and after its pipelines.
+#[derive(Debug)]
+pub struct IngestDoc {
+    /// Index that the document goes to; a pipeline may change it.
+    pub index: String,
+    /// Its id, if it has one already; a pipeline may change it.
+    pub id: Option<String>,
+    /// Its fields.
+    pub source: Value,
+    /// What became of it.
+    pub outcome: IngestOutcome,
+}
+
+impl IngestDoc {
+    /// A document before its first pipeline.
+    pub fn new(index: impl Into<String>, id: Option<String>, source: Value) -> Self {
+        Self { index: index.into(), id, source, outcome: IngestOutcome::Ok }
+    }
+}
+
+/// What became of a document.
+#[derive(Debug)]
+pub enum IngestOutcome {
+    /// It can be written.
+    Ok,
+    /// A pipeline dropped it: it is not written, and that is no error.
+    Dropped,
+    /// A processor failed, and no handler helped.
+    Failed(EngineError),
+}
+
+/// How a batch runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IngestMode<'a> {
+    /// Inferences wait for room in the queue of the model instead of failing.
+    pub paced: bool,
+    /// Set when the caller went away.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// What a batch did beside changing documents.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct IngestSummary {
+    /// Fields that models filled, as paths, with the fingerprints of the models.
+    pub filled: Vec<(String, String)>,
+}
+
+/// All pipelines of the server.
+#[derive(Debug)]
+pub struct Pipelines {
+    data: Arc<DataDir>,
+    current: RwLock<Arc<BTreeMap<String, Arc<Pipeline>>>>,
+    /// Held while the store changes; running documents never wait for it.
+    changes: Mutex<()>,
+}
+
+impl Pipelines {
+    /// Reads the pipelines of the data directory.
+    ///
+    /// # Errors
+    /// If the store cannot be read. A single pipeline that this version cannot run is logged and left out.
+    pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
+        let mut pipelines = BTreeMap::new();
+        if let Some(Value::Object(stored)) = data.read_json(STORE)? {
+            for (id, definition) in stored {
+                let Value::Object(definition) = definition else { continue };
+                match processors::build_pipeline(&id, &definition) {
+                    Ok(pipeline) => {
+                        pipelines.insert(id, Arc::new(pipeline));
+                    }
+                    Err(error) => tracing::error!(pipeline = id, %error, "a stored pipeline cannot be used"),
+                }
+            }
+        }
+        Ok(Self { data, current: RwLock::new(Arc::new(pipelines)), changes: Mutex::new(()) })
+    }
+
+    /// Whether there is a pipeline of this id.
+    pub fn exists(&self, id: &str) -> bool {
+        self.current.read().contains_key(id)
+    }
+
+    /// Runs documents through a pipeline. Documents that an earlier pipeline dropped or failed are left alone.
+    ///
+    /// # Errors
+    /// If there is no pipeline of this id; what goes wrong with a document stands in its outcome.
+    pub fn run(
+        &self,
+        encoder: &dyn TextEncoder,
+        pipeline_id: &str,
+        documents: &mut [IngestDoc],
+        mode: IngestMode<'_>,
+    ) -> Result<IngestSummary, EngineError> {
+        let pipelines = Arc::clone(&self.current.read());
+        let pipeline = pipelines
+            .get(pipeline_id)
+            .ok_or_else(|| EngineError::illegal_argument(format!("pipeline with id [{pipeline_id}] does not exist")))?;
+        let runtime = Runtime {
+            pipelines: &pipelines,
+            encoder,
+            purpose: if mode.paced { Purpose::PacedIngest } else { Purpose::Ingest },
+            cancel: mode.cancel,
+        };
+        let now = timestamp();
+        let mut positions = Vec::with_capacity(documents.len());
+        let mut items = Vec::with_capacity(documents.len());
+        for (at, document) in documents.iter_mut().enumerate() {
+            // Anything but an object is refused later, when it meets the mapping.
+            if !matches!(document.outcome, IngestOutcome::Ok) || !document.source.is_object() {
+                continue;
+            }
+            let Value::Object(source) = document.source.take() else { continue };
+            positions.push(at);
+            items.push(Item::new(prepare(source, &document.index, document.id.as_deref(), &now), false));
+        }
+        let who: Vec<usize> = (0..items.len()).collect();
+        let mut summary = IngestSummary::default();
+        chain::run_pipeline(&runtime, pipeline, &mut items, &who, &mut summary.filled);
+        for (at, item) in positions.into_iter().zip(items) {
+            finish(&mut documents[at], item);
+        }
+        Ok(summary)
+    }
+
+    /// The pipelines in which a model is used, directly or in a handler.
+    pub(crate) fn using_model(&self, is_model: &dyn Fn(&str) -> bool) -> Vec<String> {
+        let pipelines = Arc::clone(&self.current.read());
+        pipelines
+            .values()
+            .filter(|pipeline| {
+                processors::model_ids(&pipeline.processors)
+                    .chain(processors::model_ids(&pipeline.on_failure))
+                    .any(is_model)
+            })
+            .map(|pipeline| pipeline.id.clone())
+            .collect()
+    }
+
+    /// The definitions of pipelines by id, patterns with `*`, separated by commas; all for an empty expression.
+    fn definitions(&self, expression: &str) -> Map<String, Value> {
+        let pipelines = Arc::clone(&self.current.read());
+        pipelines
+            .values()
+            .filter(|pipeline| is_named(expression, &pipeline.id))
+            .map(|pipeline| (pipeline.id.clone(), Value::Object(pipeline.definition.clone())))
+            .collect()
+    }
+
+    /// Stores a pipeline.
+    fn put(&self, id: &str, definition: &Map<String, Value>, if_version: Option<i64>) -> Result<(), EngineError> {
+        let pipeline = processors::build_pipeline(id, definition)?;
+        let _changes = self.changes.lock();
+        let mut pipelines = BTreeMap::clone(&self.current.read());
+        if let Some(required) = if_version {
+            let current = pipelines
+                .get(id)
+                .and_then(|pipeline| pipeline.definition.get("version"))
+                .and_then(Value::as_i64);
+            if current != Some(required) {
+                let current = current.map_or_else(|| "null".to_owned(), |version| version.to_string());
+                return Err(EngineError::illegal_argument(format!(
+                    "version conflict, required version [{required}] for pipeline [{id}] but current version is \
+                     [{current}]"
+                )));
+            }
+        }
+        pipelines.insert(id.to_owned(), Arc::new(pipeline));
+        self.replace(pipelines)?;
+        Ok(())
+    }
+
+    /// Removes pipelines; says whether there were any.
+    fn delete(&self, expression: &str) -> Result<bool, EngineError> {
+        let _changes = self.changes.lock();
+        let mut pipelines = BTreeMap::clone(&self.current.read());
+        let before = pipelines.len();
+        pipelines.retain(|id, _| !is_named(expression, id));
+        let found = pipelines.len() < before;
+        if found {
+            self.replace(pipelines)?;
+        }
+        Ok(found)
+    }
+
+    fn replace(&self, pipelines: BTreeMap<String, Arc<Pipeline>>) -> Result<(), StorageError> {
+        let stored: Map<String, Value> = pipelines
+            .iter()
+            .map(|(id, pipeline)| (id.clone(), Value::Object(pipeline.definition.clone())))
+            .collect();
+        self.data.write_json(STORE, &Value::Object(stored))?;
+        *self.current.write() = Arc::new(pipelines);
+        Ok(())
+    }
+
+    fn get(&self, id: &str) -> Option<Arc<Pipeline>> {
+        self.current.read().get(id).cloned()
+    }
+
+    fn all(&self) -> Arc<BTreeMap<String, Arc<Pipeline>>> {
+        Arc::clone(&self.current.read())
+    }
+}
+
+fn is_named(expression: &str, id: &str) -> bool {
+    expression.is_empty() || expression.split(',').any(|part| crate::models::matches_pattern(part, id))
+}
+
+fn prepare(source: Map<String, Value>, index: &str, id: Option<&str>, now: &str) -> Document {
+    let mut document = Document { source, ..Document::default() };
+    document.metadata.insert("_index".into(), Value::String(index.to_owned()));
+    if let Some(id) = id {
+        document.metadata.insert("_id".into(), Value::String(id.to_owned()));
+    }
+    document.ingest.insert("timestamp".into(), Value::String(now.to_owned()));
+    document
+}
+
+fn finish(document: &mut IngestDoc, item: Item) {
+    document.source = Value::Object(item.document.source);
+    match item.state {
+        State::Live => {
+            if let Some(Value::String(index)) = item.document.metadata.get("_index") {
+                document.index.clone_from(index);
+            }
+            document.id = item.document.metadata.get("_id").and_then(Value::as_str).map(str::to_owned);
+        }
+        State::Dropped => document.outcome = IngestOutcome::Dropped,
+        State::Failed(failure) => document.outcome = IngestOutcome::Failed(failure.error.into()),
+    }
+}
+
+/// The time now as `_ingest.timestamp` writes it.
+fn timestamp() -> String {
+    OffsetDateTime::now_utc()
+        .format(format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:9]Z"))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Queries made of other queries, and the two that match everything or nothing.
+
+use sparrow_index::query::{BoolQuery, Query, QueryKind};
+
+use super::super::error::SearchError;
+use super::super::json::Node;
+use super::{Common, Context, members, parse_query, unknown_field, unknown_token, value};
+
+const BOOL_KEYS: &[&str] = &[
+    "must",
+    "should",
+    "filter",
+    "must_not",
+    "mustNot",
+    "minimum_should_match",
+    "adjust_pure_negative",
+    "boost",
+    "_name",
+];
+
+/// `bool`.
+pub fn boolean(body: &Node, context: Context) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "bool";
+    let mut common = Common::default();
+    let mut query = BoolQuery::default();
+    for member in members(body, CLAUSE)? {
+        let at = member.value.at;
+        let clauses = match &*member.name {
+            "must" => &mut query.must,
+            "should" => &mut query.should,
+            "filter" => &mut query.filter,
+            "must_not" | "mustNot" => &mut query.must_not,
+            "minimum_should_match" => {
+                query.minimum_should_match = value::optional_text(&member.value)
+                    .map_err(|error| error.within(CLAUSE, &member.name, at))?;
+                continue;
+            }
+            // It only matters to a bool of nothing but `must_not`, which matches the rest here as there
+            // by default.
+            "adjust_pure_negative" => {
+                if !value::boolean(&member.value)? {
+                    return Err(SearchError::illegal(
+                        "[bool] supports [adjust_pure_negative] only with value [true]",
+                    ));
+                }
+                continue;
+            }
+            _ if common
+                .take(CLAUSE, member)
+                .map_err(|error| error.within(CLAUSE, &member.name, at))? =>
+            {
+                continue;
+            }
+            _ => return Err(unknown_field(CLAUSE, member, BOOL_KEYS)),
+        };
+        *clauses = one_or_many(&member.value, context)
+            .map_err(|error| error.within(CLAUSE, &member.name, at))?;
+    }
+    Ok(common.query(QueryKind::Bool(query)))
+}
+
+/// `constant_score`.
+pub fn constant_score(body: &Node, context: Context) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "constant_score";
+    let mut common = Common::default();
+    let mut filter = None;
+    for member in members(body, CLAUSE)? {
+        match &*member.name {
+            "filter" if member.value.as_object().is_some() => {
+                filter = Some(Box::new(parse_query(&member.value, context)?));
+            }
+            "filter" => {
+                return Err(SearchError::parsing(
+                    member.value.at,
+                    format!("unexpected token [{}]", member.value.token()),
+                ));
+            }
+            _ if common.take(CLAUSE, member)? => {}
+            _ => return Err(super::not_supported(CLAUSE, member)),
+        }
+    }
+    match filter {
+        Some(filter) => Ok(common.query(QueryKind::ConstantScore { filter })),
+        None => Err(SearchError::parsing(body.end, "[constant_score] requires a 'filter' element")),
+    }
+}
+
+/// `dis_max`.
+pub fn dis_max(body: &Node, context: Context) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "dis_max";
+    let mut common = Common::default();
+    let mut tie_breaker = 0.0;
+    let mut queries = Vec::new();
+    for member in members(body, CLAUSE)? {
+        match &*member.name {
+            "queries" if !member.value.is_scalar() => queries = one_or_many(&member.value, context)?,
+            "tie_breaker" => tie_breaker = value::float(&member.value)?,
+            _ if common.take(CLAUSE, member)? => {}
+            _ => return Err(super::not_supported(CLAUSE, member)),
+        }
+    }
+    if queries.is_empty() {
+        return Err(SearchError::parsing(
+            body.end,
+            "[dis_max] requires 'queries' field with at least one clause",
+        ));
+    }
+    Ok(common.query(QueryKind::DisMax { queries, tie_breaker }))
+}
+
+/// `match_all` and `match_none`.
+pub fn constant(
+    clause: &'static str,
+    kind: QueryKind,
+    body: &Node,
+) -> Result<Query, SearchError> {
+    let mut common = Common::default();
+    for member in members(body, clause)? {
+        if !member.value.is_scalar() {
+            return Err(unknown_token(clause, member));
+        }
+        if !common.take(clause, member)? {
+            return Err(unknown_field(clause, member, &["boost", "_name"]));
+        }
+    }
+    Ok(common.query(kind))
+}
+
+/// A query, or an array of queries.
+pub fn one_or_many(node: &Node, context: Context) -> Result<Vec<Query>, SearchError> {
+    match node.as_array() {
+        Some(items) => items.iter().map(|item| parse_query(item, context)).collect(),
+        None => Ok(vec![parse_query(node, context)?]),
+    }
+}

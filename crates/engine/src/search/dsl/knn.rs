@@ -1,0 +1,190 @@
+//! kNN: the `knn` query and the `knn` section of a search, which share their keys.
+
+use sparrow_index::query::{KnnBuilderQuery, KnnQuery, Query, QueryKind};
+
+use super::super::error::SearchError;
+use super::super::json::{Json, Node};
+use super::compound::one_or_many;
+use super::{Common, Context, members, unknown_field, value};
+
+const KEYS: &[&str] = &[
+    "field",
+    "query_vector",
+    "query_vector_builder",
+    "k",
+    "num_candidates",
+    "filter",
+    "similarity",
+    "rescore_vector",
+    "boost",
+    "_name",
+];
+/// Most candidates of a kNN clause, and with that the largest `k`.
+const MAX_CANDIDATES: usize = 10_000;
+
+/// A `knn` section: its clause, whose `k` counts over all indices of the search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KnnSearch {
+    /// A [`QueryKind::Knn`] or [`QueryKind::KnnBuilder`].
+    pub query: Query,
+    /// Neighbours over all indices.
+    pub k: usize,
+}
+
+/// The `knn` query.
+pub fn query(body: &Node, context: Context) -> Result<Query, SearchError> {
+    let parsed = parse(body, context)?;
+    let k = parsed.knn.k;
+    check(k, parsed.knn.num_candidates)
+        .and_then(|()| parsed.into_query())
+        .map_err(|reason| SearchError::Build { parser: "knn", reason, at: body.end })
+}
+
+/// One `knn` section of a search.
+pub fn parse_search(body: &Node, context: Context) -> Result<KnnSearch, SearchError> {
+    let parsed = parse(body, context)?;
+    let k = parsed.knn.k;
+    check(k, parsed.knn.num_candidates)
+        .and_then(|()| parsed.into_query())
+        .map(|query| KnnSearch { query, k })
+        .map_err(|reason| SearchError::IllegalArgument { reason })
+}
+
+struct Parsed {
+    common: Common,
+    knn: KnnQuery,
+    vector: Option<Vec<f32>>,
+    builder: Option<(String, String)>,
+}
+
+impl Parsed {
+    fn into_query(self) -> Result<Query, String> {
+        let Parsed { common, mut knn, vector, builder } = self;
+        match (vector, builder) {
+            (Some(vector), None) => {
+                knn.vector = vector;
+                Ok(common.query(QueryKind::Knn(knn)))
+            }
+            (None, Some((model_id, model_text))) => {
+                Ok(common.query(QueryKind::KnnBuilder(KnnBuilderQuery { model_id, model_text, knn })))
+            }
+            (Some(_), Some(_)) => {
+                Err("cannot provide both [query_vector_builder] and [query_vector]".to_owned())
+            }
+            (None, None) => {
+                Err("either [query_vector_builder] or [query_vector] must be provided".to_owned())
+            }
+        }
+    }
+}
+
+fn check(k: usize, num_candidates: usize) -> Result<(), String> {
+    if k == 0 {
+        return Err("[k] must be greater than 0".to_owned());
+    }
+    if num_candidates < k {
+        return Err("[num_candidates] cannot be less than [k]".to_owned());
+    }
+    if num_candidates > MAX_CANDIDATES {
+        return Err(format!("[num_candidates] cannot exceed [{MAX_CANDIDATES}]"));
+    }
+    Ok(())
+}
+
+fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
+    const PARSER: &str = "knn";
+    let mut parsed =
+        Parsed { common: Common::default(), knn: KnnQuery::default(), vector: None, builder: None };
+    let (mut field, mut k, mut num_candidates) = (None, None, None);
+    for member in members(body, PARSER)? {
+        let node = &member.value;
+        let mut read = || -> Result<(), SearchError> {
+            match &*member.name {
+                "field" => field = Some(value::text(node)?),
+                "query_vector" => parsed.vector = Some(vector(node)?),
+                "query_vector_builder" => parsed.builder = Some(vector_builder(node)?),
+                "k" => k = Some(value::int(node)?.max(0) as usize),
+                "num_candidates" => num_candidates = Some(value::int(node)?.max(0) as usize),
+                "filter" => parsed.knn.filter = one_or_many(node, context.nested()?)?,
+                "similarity" => parsed.knn.similarity = Some(value::float(node)?),
+                "rescore_vector" => rescore_vector(node)?,
+                _ if parsed.common.take(PARSER, member)? => {}
+                _ => return Err(unknown_field(PARSER, member, KEYS)),
+            }
+            Ok(())
+        };
+        read().map_err(|error| match error {
+            SearchError::UnknownField { parser: PARSER, .. } => error,
+            other => other.within(PARSER, &member.name, node.at),
+        })?;
+    }
+    let Some(field) = field else {
+        return Err(SearchError::Required { field: "field" });
+    };
+    parsed.knn.field = field;
+    // Without `k` a search asks for as many neighbours as hits; a search for no hits still needs one.
+    let k = k.unwrap_or(context.size.clamp(1, MAX_CANDIDATES));
+    parsed.knn.k = k;
+    parsed.knn.num_candidates =
+        num_candidates.unwrap_or_else(|| (k + k / 2 + k % 2).min(MAX_CANDIDATES).max(k));
+    Ok(parsed)
+}
+
+fn vector(node: &Node) -> Result<Vec<f32>, SearchError> {
+    let Json::Array(items) = &node.json else {
+        return Err(SearchError::ValueType {
+            parser: "knn",
+            field: "query_vector".to_owned(),
+            token: node.token(),
+            at: node.at,
+        });
+    };
+    items.iter().map(value::float).collect()
+}
+
+/// `{"text_embedding": {"model_id": …, "model_text": …}}` as model and text.
+fn vector_builder(node: &Node) -> Result<(String, String), SearchError> {
+    const PARSER: &str = "text_embedding";
+    let [builder] = members(node, "query_vector_builder")? else {
+        return Err(SearchError::parsing(
+            node.at,
+            "[query_vector_builder] must hold exactly one builder",
+        ));
+    };
+    if &*builder.name != PARSER {
+        return Err(SearchError::parsing(
+            builder.value.at,
+            format!("unknown query vector builder [{}]", builder.name),
+        ));
+    }
+    let (mut model_id, mut model_text) = (None, None);
+    for member in members(&builder.value, PARSER)? {
+        match &*member.name {
+            "model_id" => model_id = Some(value::text(&member.value)?),
+            "model_text" => model_text = Some(value::text(&member.value)?),
+            _ => return Err(unknown_field(PARSER, member, &["model_id", "model_text"])),
+        }
+    }
+    match (model_id, model_text) {
+        (Some(model_id), Some(model_text)) => Ok((model_id, model_text)),
+        (None, _) => Err(SearchError::Required { field: "model_id" }),
+        (_, None) => Err(SearchError::Required { field: "model_text" }),
+    }
+}
+
+/// `{"oversample": 2.0}` is checked and otherwise unused: scores here are exact already.
+fn rescore_vector(node: &Node) -> Result<(), SearchError> {
+    const PARSER: &str = "rescore_vector";
+    let mut oversample = None;
+    for member in members(node, PARSER)? {
+        match &*member.name {
+            "oversample" => oversample = Some(value::float(&member.value)?),
+            _ => return Err(unknown_field(PARSER, member, &["oversample"])),
+        }
+    }
+    match oversample {
+        Some(factor) if factor == 0.0 || (1.0..10.0).contains(&factor) => Ok(()),
+        Some(_) => Err(SearchError::illegal("[oversample] must be >= 1.0 and < 10.0, or 0")),
+        None => Err(SearchError::Required { field: "oversample" }),
+    }
+}

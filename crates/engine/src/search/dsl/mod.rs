@@ -1,0 +1,243 @@
+//! The query language: request JSON to the query tree of the index crate.
+//!
+//! One file per clause family. A key, query or parameter that is not known is an error that names it,
+//! in the words of the recorded answers; nothing is ignored silently.
+
+mod compound;
+mod fulltext;
+mod knn;
+mod query_string;
+mod sparse;
+mod term;
+pub mod value;
+
+use sparrow_index::query::{Query, QueryKind};
+
+use super::error::SearchError;
+use super::json::{Location, Member, Node};
+use super::suggest::suggestions;
+
+pub use fulltext::operator_named;
+pub use knn::{KnnSearch, parse_search as parse_knn_search};
+
+/// Deepest nesting of compound queries (`indices.query.bool.max_nested_depth`).
+const MAX_DEPTH: usize = 30;
+
+/// Names of all queries.
+const QUERIES: &[&str] = &[
+    "bool",
+    "constant_score",
+    "dis_max",
+    "exists",
+    "fuzzy",
+    "ids",
+    "knn",
+    "match",
+    "match_all",
+    "match_none",
+    "match_phrase",
+    "multi_match",
+    "prefix",
+    "query_string",
+    "range",
+    "regexp",
+    "sparse_vector",
+    "term",
+    "terms",
+    "text_expansion",
+    "weighted_tokens",
+    "wildcard",
+];
+
+/// What a clause may have to know of the request around it.
+#[derive(Debug, Clone, Copy)]
+pub struct Context {
+    /// Number of hits asked for: the default `k` of a kNN clause.
+    pub size: usize,
+    depth: usize,
+}
+
+impl Context {
+    /// Context of a request for `size` hits.
+    pub fn new(size: usize) -> Self {
+        Self { size, depth: 0 }
+    }
+
+    fn nested(self) -> Result<Self, SearchError> {
+        if self.depth >= MAX_DEPTH {
+            return Err(SearchError::illegal(
+                "The nested depth of the query exceeds the maximum nested depth for queries set in \
+                 [indices.query.bool.max_nested_depth]",
+            ));
+        }
+        Ok(Self { depth: self.depth + 1, ..self })
+    }
+}
+
+/// Reads one query: an object whose single key names it.
+///
+/// # Errors
+/// When the object is empty, names no known query, or its content is wrong.
+pub fn parse_query(node: &Node, context: Context) -> Result<Query, SearchError> {
+    let Some(members) = node.as_object() else {
+        return Err(SearchError::parsing(
+            node.at,
+            "[_na] query malformed, must start with start_object",
+        ));
+    };
+    let Some(first) = members.first() else {
+        return Err(SearchError::illegal(format!(
+            "query malformed, empty clause found at [{}]",
+            node.end
+        )));
+    };
+    let name = &*first.name;
+    if first.value.as_object().is_none() {
+        return Err(SearchError::parsing(
+            first.value.at,
+            format!("[{name}] query malformed, no start_object after query name"),
+        ));
+    }
+    let query = parse_clause(name, &first.value, context)?;
+    match members.get(1) {
+        Some(second) => Err(SearchError::parsing(
+            second.at,
+            format!("[{name}] malformed query, expected [END_OBJECT] but found [FIELD_NAME]"),
+        )),
+        None => Ok(query),
+    }
+}
+
+fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, SearchError> {
+    match name {
+        "bool" => compound::boolean(body, context.nested()?),
+        "constant_score" => compound::constant_score(body, context.nested()?),
+        "dis_max" => compound::dis_max(body, context.nested()?),
+        "match_all" => compound::constant("match_all", QueryKind::MatchAll, body),
+        "match_none" => compound::constant("match_none", QueryKind::MatchNone, body),
+        "match" => fulltext::match_query(body),
+        "match_phrase" => fulltext::match_phrase(body),
+        "multi_match" => fulltext::multi_match(body),
+        "query_string" => query_string::query_string(body),
+        "term" => term::term(body),
+        "terms" => term::terms(body),
+        "range" => term::range(body),
+        "exists" => term::exists(body),
+        "ids" => term::ids(body),
+        "prefix" => term::prefix(body),
+        "wildcard" => term::wildcard(body),
+        "regexp" => term::regexp(body),
+        "fuzzy" => term::fuzzy(body),
+        "sparse_vector" => sparse::sparse_vector(body),
+        "text_expansion" => sparse::text_expansion(body),
+        "weighted_tokens" => sparse::weighted_tokens(body),
+        "knn" => knn::query(body, context),
+        _ => Err(SearchError::UnknownName {
+            what: "query",
+            name: name.to_owned(),
+            suggestions: suggestions(name, QUERIES),
+            at: body.at,
+        }),
+    }
+}
+
+/// `boost` and `_name`, which every query has.
+#[derive(Debug, Clone)]
+struct Common {
+    boost: f32,
+    name: Option<String>,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Self { boost: 1.0, name: None }
+    }
+}
+
+impl Common {
+    /// Reads the member if it is one of the two.
+    fn take(&mut self, clause: &str, member: &Member) -> Result<bool, SearchError> {
+        match &*member.name {
+            "boost" => {
+                self.boost = value::float(&member.value)?;
+                if self.boost < 0.0 {
+                    return Err(SearchError::illegal(format!(
+                        "negative [boost] are not allowed in [{clause}], use a value between 0 and \
+                         1 to deboost"
+                    )));
+                }
+                Ok(true)
+            }
+            "_name" => {
+                self.name = value::optional_text(&member.value)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn query(self, kind: QueryKind) -> Query {
+        Query { kind, boost: self.boost, name: self.name }
+    }
+}
+
+/// Error of a key that a clause does not have.
+fn not_supported(clause: &str, member: &Member) -> SearchError {
+    let at = member.value.at;
+    if member.value.is_scalar() {
+        SearchError::parsing(at, format!("[{clause}] query does not support [{}]", member.name))
+    } else {
+        unknown_token(clause, member)
+    }
+}
+
+/// Error of a known key whose value has the wrong shape.
+fn unknown_token(clause: &str, member: &Member) -> SearchError {
+    SearchError::parsing(
+        member.value.at,
+        format!("[{clause}] unknown token [{}] after [{}]", member.value.token(), member.name),
+    )
+}
+
+/// Error of a key that an object does not have, with the nearest known ones.
+fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) -> SearchError {
+    SearchError::UnknownField {
+        parser,
+        field: member.name.to_string(),
+        suggestions: suggestions(&member.name, known),
+        at: member.at,
+    }
+}
+
+/// The members of a node that has to be an object.
+fn members<'a>(node: &'a Node, clause: &str) -> Result<&'a [Member], SearchError> {
+    node.as_object().ok_or_else(|| {
+        SearchError::parsing(
+            node.at,
+            format!("[{clause}] expected [START_OBJECT] but found [{}]", node.token()),
+        )
+    })
+}
+
+/// The single field of a clause such as `{"match": {"title": …}}`.
+fn single_field<'a>(body: &'a Node, clause: &str) -> Result<&'a Member, SearchError> {
+    let members = members(body, clause)?;
+    let Some(first) = members.first() else {
+        return Err(SearchError::illegal(format!("[{clause}] requires fieldName")));
+    };
+    match members.get(1) {
+        Some(second) => Err(SearchError::parsing(
+            second.at,
+            format!(
+                "[{clause}] query doesn't support multiple fields, found [{}] and [{}]",
+                first.name, second.name
+            ),
+        )),
+        None => Ok(first),
+    }
+}
+
+/// Error of a clause without a text, at the bracket that closes it.
+fn no_text(at: Location) -> SearchError {
+    SearchError::parsing(at, "No text specified for text query")
+}

@@ -1,0 +1,228 @@
+//! Sparse clauses: `sparse_vector`, `text_expansion`, `weighted_tokens`.
+
+use sparrow_index::query::{
+    PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TextExpansionQuery,
+};
+
+use super::super::error::SearchError;
+use super::super::java_float::f32_text;
+use super::super::json::{Json, Node};
+use super::{Common, members, no_text, not_supported, single_field, unknown_field, value};
+
+const SPARSE_KEYS: &[&str] = &[
+    "field",
+    "query_vector",
+    "inference_id",
+    "query",
+    "prune",
+    "pruning_config",
+    "boost",
+    "_name",
+];
+
+/// `sparse_vector`.
+pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "sparse_vector";
+    let mut common = Common::default();
+    let (mut field, mut vector, mut inference_id, mut text) = (None, None, None, None);
+    let (mut prune, mut config) = (false, None);
+    for member in members(body, CLAUSE)? {
+        let node = &member.value;
+        let mut read = || -> Result<(), SearchError> {
+            match &*member.name {
+                "field" => field = Some(string(CLAUSE, "field", node)?),
+                "query_vector" => vector = Some(tokens(CLAUSE, node)?),
+                "inference_id" => inference_id = Some(string(CLAUSE, "inference_id", node)?),
+                "query" => text = Some(string(CLAUSE, "query", node)?),
+                "prune" => prune = value::boolean(node)?,
+                "pruning_config" => config = Some(pruning_config(node)?),
+                _ if common.take(CLAUSE, member)? => {}
+                _ => return Err(unknown_field(CLAUSE, member, SPARSE_KEYS)),
+            }
+            Ok(())
+        };
+        read().map_err(|error| match error {
+            SearchError::UnknownField { .. } | SearchError::ValueType { .. } => error,
+            other => other.within(CLAUSE, &member.name, node.at),
+        })?;
+    }
+    let Some(field) = field else {
+        return Err(SearchError::Required { field: "field" });
+    };
+    let build = |reason: &str| SearchError::Build {
+        parser: CLAUSE,
+        reason: reason.to_owned(),
+        at: body.end,
+    };
+    let pruning = prune.then(|| config.unwrap_or_default());
+    let kind = match (vector, inference_id, text) {
+        (Some(tokens), None, None) => QueryKind::Sparse(SparseQuery {
+            field,
+            tokens,
+            pruning,
+            origin: SparseOrigin::SparseVector,
+        }),
+        (None, Some(model_id), Some(model_text)) => QueryKind::TextExpansion(TextExpansionQuery {
+            field,
+            model_id,
+            model_text,
+            pruning,
+            origin: SparseOrigin::SparseVector,
+        }),
+        (None, Some(_), None) => {
+            return Err(build(
+                "[sparse_vector] requires [query] to be specified when [inference_id] is given",
+            ));
+        }
+        (Some(_), None, Some(_)) => {
+            return Err(build("[sparse_vector] requires one of [query_vector] or [query]"));
+        }
+        (Some(_), Some(_), _) | (None, None, _) => {
+            return Err(build(
+                "[sparse_vector] requires one of [query_vector] or [inference_id] for \
+                 sparse_vector fields",
+            ));
+        }
+    };
+    Ok(common.query(kind))
+}
+
+/// `text_expansion`.
+pub fn text_expansion(body: &Node) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "text_expansion";
+    let field = single_field(body, CLAUSE)?;
+    let mut common = Common::default();
+    let (mut model_id, mut model_text, mut pruning) = (None, None, None);
+    for member in members(&field.value, CLAUSE)? {
+        let node = &member.value;
+        match &*member.name {
+            "pruning_config" => pruning = Some(pruning_config(node)?),
+            _ if !node.is_scalar() => return Err(not_supported(CLAUSE, member)),
+            "model_id" => model_id = value::optional_text(node)?,
+            "model_text" => model_text = value::optional_text(node)?,
+            _ if common.take(CLAUSE, member)? => {}
+            _ => return Err(not_supported(CLAUSE, member)),
+        }
+    }
+    let Some(model_text) = model_text else {
+        return Err(no_text(body.end));
+    };
+    let Some(model_id) = model_id else {
+        return Err(SearchError::illegal("[text_expansion] requires a model_id value"));
+    };
+    Ok(common.query(QueryKind::TextExpansion(TextExpansionQuery {
+        field: field.name.to_string(),
+        model_id,
+        model_text,
+        pruning,
+        origin: SparseOrigin::TextExpansion,
+    })))
+}
+
+/// `weighted_tokens`.
+pub fn weighted_tokens(body: &Node) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "weighted_tokens";
+    let field = single_field(body, CLAUSE)?;
+    let mut common = Common::default();
+    let (mut found, mut pruning) = (None, None);
+    for member in members(&field.value, CLAUSE)? {
+        match &*member.name {
+            "tokens" => found = Some(tokens(CLAUSE, &member.value)?),
+            "pruning_config" => pruning = Some(pruning_config(&member.value)?),
+            _ if member.value.is_scalar() && common.take(CLAUSE, member)? => {}
+            _ => return Err(not_supported(CLAUSE, member)),
+        }
+    }
+    let Some(tokens) = found else {
+        return Err(SearchError::illegal("[weighted_tokens] requires a tokens value"));
+    };
+    Ok(common.query(QueryKind::Sparse(SparseQuery {
+        field: field.name.to_string(),
+        tokens,
+        pruning,
+        origin: SparseOrigin::WeightedTokens,
+    })))
+}
+
+/// Tokens and weights: one object, or a list of objects.
+fn tokens(clause: &'static str, node: &Node) -> Result<Vec<(Box<str>, f32)>, SearchError> {
+    let mut tokens = Vec::new();
+    let mut read = |node: &Node| -> Result<(), SearchError> {
+        let Json::Object(members) = &node.json else {
+            return Err(SearchError::ValueType {
+                parser: clause,
+                field: "query_vector".to_owned(),
+                token: node.token(),
+                at: node.at,
+            });
+        };
+        for member in members {
+            let weight = value::float(&member.value)?;
+            if weight <= 0.0 {
+                return Err(SearchError::illegal(format!(
+                    "[{clause}] weights must be positive numbers, got [{}] for token [{}]",
+                    f32_text(weight),
+                    member.name
+                )));
+            }
+            tokens.push((member.name.clone(), weight));
+        }
+        Ok(())
+    };
+    match node.as_array() {
+        Some(items) if clause == "weighted_tokens" => items.iter().try_for_each(&mut read)?,
+        _ => read(node)?,
+    }
+    Ok(tokens)
+}
+
+fn pruning_config(node: &Node) -> Result<PruningConfig, SearchError> {
+    const PARSER: &str = "pruning_config";
+    let mut config = PruningConfig::default();
+    for member in members(node, PARSER)? {
+        match &*member.name {
+            "tokens_freq_ratio_threshold" => {
+                // A whole number in the interface, though it arrives as one with a fraction as well.
+                config.tokens_freq_ratio_threshold = value::int(&member.value)? as f32;
+            }
+            "tokens_weight_threshold" => {
+                config.tokens_weight_threshold = value::float(&member.value)?;
+            }
+            "only_score_pruned_tokens" => {
+                config.only_score_pruned_tokens = value::boolean(&member.value)?;
+            }
+            name => {
+                return Err(SearchError::parsing(
+                    member.value.at,
+                    format!("[{PARSER}] unknown field [{name}]"),
+                ));
+            }
+        }
+    }
+    if !(1.0..=100.0).contains(&config.tokens_freq_ratio_threshold) {
+        return Err(SearchError::illegal(format!(
+            "[tokens_freq_ratio_threshold] must be between [1] and [100], got {}",
+            f32_text(config.tokens_freq_ratio_threshold)
+        )));
+    }
+    if !(0.0..=1.0).contains(&config.tokens_weight_threshold) {
+        return Err(SearchError::illegal("[tokens_weight_threshold] must be between 0 and 1"));
+    }
+    Ok(config)
+}
+
+fn string(
+    parser: &'static str,
+    field: &'static str,
+    node: &Node,
+) -> Result<String, SearchError> {
+    match &node.json {
+        Json::String(text) => Ok(text.to_string()),
+        _ => Err(SearchError::ValueType {
+            parser,
+            field: field.to_owned(),
+            token: node.token(),
+            at: node.at,
+        }),
+    }
+}

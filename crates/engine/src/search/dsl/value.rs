@@ -1,0 +1,103 @@
+//! Scalars as Elasticsearch reads them: numbers and booleans may also be written as strings.
+
+use super::super::error::SearchError;
+use super::super::json::{Json, Node};
+
+/// The text of a scalar; numbers and booleans as they were written.
+pub fn text(node: &Node) -> Result<String, SearchError> {
+    match &node.json {
+        Json::String(text) => Ok(text.to_string()),
+        Json::Number(text) => Ok(text.to_string()),
+        Json::Bool(value) => Ok(value.to_string()),
+        Json::Null | Json::Array(_) | Json::Object(_) => Err(SearchError::illegal(format!(
+            "Can't get text on a {} at {}",
+            node.token(),
+            node.at
+        ))),
+    }
+}
+
+/// The text of a scalar, `None` for null.
+pub fn optional_text(node: &Node) -> Result<Option<String>, SearchError> {
+    match node.json {
+        Json::Null => Ok(None),
+        _ => text(node).map(Some),
+    }
+}
+
+/// A number with a fraction, also from a string.
+pub fn float(node: &Node) -> Result<f32, SearchError> {
+    let value = match &node.json {
+        Json::Number(text) => text.parse::<f32>().ok(),
+        Json::String(text) => text.trim().parse::<f32>().ok(),
+        _ => return Err(not_numeric(node)),
+    };
+    match value {
+        Some(value) if value.is_finite() => Ok(value),
+        Some(_) | None => Err(SearchError::NumberFormat { input: text(node)? }),
+    }
+}
+
+/// A whole number of 32 bits, also from a string; a fraction is cut off as Java does.
+pub fn int(node: &Node) -> Result<i32, SearchError> {
+    let number_format = || -> SearchError {
+        match text(node) {
+            Ok(input) => SearchError::NumberFormat { input },
+            Err(error) => error,
+        }
+    };
+    match &node.json {
+        Json::Number(text) => {
+            let wide = text.parse::<i64>().ok().or_else(|| {
+                let value = text.parse::<f64>().ok()?;
+                (value.abs() < 9e15).then_some(value.trunc() as i64)
+            });
+            let wide = wide.ok_or_else(number_format)?;
+            i32::try_from(wide).map_err(|_| {
+                SearchError::illegal(format!("Numeric value ({text}) out of range of int"))
+            })
+        }
+        Json::String(text) => text.parse::<i32>().map_err(|_| number_format()),
+        _ => Err(not_numeric(node)),
+    }
+}
+
+/// A whole number that is not negative.
+pub fn unsigned(node: &Node, name: &str) -> Result<usize, SearchError> {
+    let value = int(node)?;
+    usize::try_from(value).map_err(|_| {
+        SearchError::illegal(format!("[{name}] parameter cannot be negative, found [{value}]"))
+    })
+}
+
+/// A boolean, also from a string.
+pub fn boolean(node: &Node) -> Result<bool, SearchError> {
+    match &node.json {
+        Json::Bool(value) => Ok(*value),
+        Json::String(text) if &**text == "true" => Ok(true),
+        Json::String(text) if &**text == "false" || text.is_empty() => Ok(false),
+        Json::String(text) => Err(SearchError::illegal(format!(
+            "Failed to parse value [{text}] as only [true] or [false] are allowed."
+        ))),
+        _ => Err(SearchError::parsing(
+            node.at,
+            format!("Expected [VALUE_BOOLEAN] but found [{}]", node.token()),
+        )),
+    }
+}
+
+/// A string, or an array of scalars, as a list.
+pub fn texts(node: &Node) -> Result<Vec<String>, SearchError> {
+    match node.as_array() {
+        Some(items) => items.iter().map(text).collect(),
+        None => Ok(vec![text(node)?]),
+    }
+}
+
+fn not_numeric(node: &Node) -> SearchError {
+    SearchError::illegal(format!(
+        "Current token ({}) not numeric, can not use numeric value accessors at {}",
+        node.token(),
+        node.at
+    ))
+}

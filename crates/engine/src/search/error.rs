@@ -1,0 +1,315 @@
+//! What can be wrong with a search request, and how Elasticsearch's error bodies say it.
+
+use serde_json::json;
+use sparrow_index::query::QueryError;
+
+use super::json::{JsonError, Location};
+use crate::error::{ApiError, EngineError, Exception};
+
+/// A search request that cannot be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The body is not JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// There is no query (or retriever, see `what`) of this name.
+    #[error("unknown {what} [{name}] at {at}")]
+    UnknownName {
+        what: &'static str,
+        name: String,
+        suggestions: Vec<&'static str>,
+        at: Location,
+    },
+    /// A part of the body has the wrong shape; `at` is the offending token.
+    #[error("{reason} at {at}")]
+    Parsing { reason: String, at: Location },
+    /// An object holds a key it may not hold.
+    #[error("[{parser}] unknown field [{field}] at {at}")]
+    UnknownField {
+        parser: &'static str,
+        field: String,
+        suggestions: Vec<&'static str>,
+        at: Location,
+    },
+    /// A value inside `field` of `parser` is wrong.
+    #[error("[{parser}] failed to parse field [{field}] at {at}: {source}")]
+    Field { parser: &'static str, field: String, at: Location, source: Box<SearchError> },
+    /// A value has a wrong type where only its shape matters.
+    #[error("[{parser}] {field} doesn't support values of type: {token} at {at}")]
+    ValueType { parser: &'static str, field: String, token: &'static str, at: Location },
+    /// A key that has to be there is absent.
+    #[error("[{field}] is missing")]
+    Required { field: &'static str },
+    /// All keys are there but do not fit together.
+    #[error("[{parser}] cannot be built: {reason}")]
+    Build { parser: &'static str, reason: String, at: Location },
+    /// A value is out of its range.
+    #[error("{reason}")]
+    IllegalArgument { reason: String },
+    /// A text is not a number.
+    #[error("not a number: {input:?}")]
+    NumberFormat { input: String },
+    /// A parameter of the address is not a number.
+    #[error("parameter {name} is not a number: {value:?}")]
+    Parameter { name: &'static str, value: String, kind: &'static str },
+    /// Parts of the request contradict each other.
+    #[error("{}", messages.join("; "))]
+    Validation { messages: Vec<String> },
+    /// More hits are asked for than an index gives.
+    #[error("from + size is {asked}, over the limit of {limit}")]
+    WindowTooLarge { limit: usize, asked: usize, shard: Shard },
+    /// The query does not fit the index.
+    #[error("index {}: {source}", shard.index)]
+    Query { shard: Shard, source: QueryError },
+    /// The field was filled by another model than the one the query names.
+    #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
+    ModelMismatch { shard: Shard, field: String, model: String, stored: String },
+}
+
+/// Which index a failure belongs to. An index has one shard here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shard {
+    /// Name of the index.
+    pub index: String,
+    /// Its uuid.
+    pub uuid: String,
+    /// Id of this node.
+    pub node: String,
+}
+
+impl SearchError {
+    /// Shorthand for [`SearchError::Parsing`].
+    pub fn parsing(at: Location, reason: impl Into<String>) -> Self {
+        SearchError::Parsing { reason: reason.into(), at }
+    }
+
+    /// Shorthand for [`SearchError::IllegalArgument`].
+    pub fn illegal(reason: impl Into<String>) -> Self {
+        SearchError::IllegalArgument { reason: reason.into() }
+    }
+
+    /// Names the field of the enclosing object in which this error arose. Errors of values keep the
+    /// place that they name; others take `at`.
+    #[must_use]
+    pub fn within(self, parser: &'static str, field: &str, at: Location) -> Self {
+        let at = self.location().unwrap_or(at);
+        SearchError::Field { parser, field: field.to_owned(), at, source: Box::new(self) }
+    }
+
+    fn location(&self) -> Option<Location> {
+        match self {
+            SearchError::UnknownName { at, .. }
+            | SearchError::Parsing { at, .. }
+            | SearchError::UnknownField { at, .. }
+            | SearchError::Field { at, .. }
+            | SearchError::ValueType { at, .. }
+            | SearchError::Build { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// HTTP status.
+    pub fn status(&self) -> u16 {
+        match self {
+            SearchError::Query { source, .. } => source.status(),
+            _ => 400,
+        }
+    }
+
+    /// The exception, without the list of shards that a failure of a shard is wrapped in.
+    pub fn exception(&self) -> Exception {
+        match self {
+            SearchError::Json(error) => json_exception(error),
+            SearchError::UnknownName { what, name, suggestions, at: place } => at(
+                Exception::new(
+                    "parsing_exception",
+                    format!("unknown {what} [{name}]{}", did_you_mean(suggestions)),
+                ),
+                *place,
+            )
+            .because(Exception::new(
+                "named_object_not_found_exception",
+                format!("[{place}] unknown field [{name}]"),
+            )),
+            SearchError::Parsing { reason, at: place } => {
+                at(Exception::new("parsing_exception", reason), *place)
+            }
+            SearchError::UnknownField { parser, field, suggestions, at } => Exception::new(
+                "x_content_parse_exception",
+                format!("[{at}] [{parser}] unknown field [{field}]{}", did_you_mean(suggestions)),
+            ),
+            SearchError::Field { parser, field, at, source } => Exception::new(
+                "x_content_parse_exception",
+                format!("[{at}] [{parser}] failed to parse field [{field}]"),
+            )
+            .because(source.exception()),
+            SearchError::ValueType { parser, field, token, at } => Exception::new(
+                "x_content_parse_exception",
+                format!("[{at}] [{parser}] {field} doesn't support values of type: {token}"),
+            ),
+            SearchError::Required { field } => {
+                Exception::new("illegal_argument_exception", format!("Required [{field}]"))
+            }
+            SearchError::Build { parser, reason, at: place } => {
+                let wrapper = format!("Failed to build [{parser}] after last required field arrived");
+                at(Exception::new("parsing_exception", wrapper.as_str()), *place).because(
+                    Exception::new("x_content_parse_exception", wrapper)
+                        .because(Exception::new("illegal_argument_exception", reason)),
+                )
+            }
+            SearchError::IllegalArgument { reason } => {
+                Exception::new("illegal_argument_exception", reason)
+            }
+            SearchError::NumberFormat { input } => {
+                Exception::new("number_format_exception", format!("For input string: \"{input}\""))
+            }
+            SearchError::Parameter { name, value, kind } => {
+                let exception = Exception::new(
+                    "illegal_argument_exception",
+                    format!("Failed to parse {kind} parameter [{name}] with value [{value}]"),
+                );
+                match *kind {
+                    "int" | "float" | "long" => exception.because(Exception::new(
+                        "number_format_exception",
+                        format!("For input string: \"{value}\""),
+                    )),
+                    _ => exception,
+                }
+            }
+            SearchError::Validation { messages } => {
+                let mut reason = "Validation Failed: ".to_owned();
+                for (number, message) in messages.iter().enumerate() {
+                    reason.push_str(&format!("{}: {message};", number + 1));
+                }
+                Exception::new("action_request_validation_exception", reason)
+            }
+            SearchError::WindowTooLarge { limit, asked, .. } => Exception::new(
+                "illegal_argument_exception",
+                format!(
+                    "Result window is too large, from + size must be less than or equal to: \
+                     [{limit}] but was [{asked}]. See the scroll api for a more efficient way to \
+                     request large data sets. This limit can be set by changing the \
+                     [index.max_result_window] index level setting."
+                ),
+            ),
+            SearchError::Query { shard, source } => {
+                let exception = Exception::new(source.es_type(), source.reason());
+                let exception = match source.es_type() {
+                    "query_shard_exception" => of(exception, shard),
+                    _ => exception,
+                };
+                match source.caused_by() {
+                    Some((kind, reason)) => exception.because(Exception::new(kind, reason)),
+                    None => exception,
+                }
+            }
+            SearchError::ModelMismatch { shard, field, model, stored } => of(Exception::new(
+                "query_shard_exception",
+                format!(
+                    "failed to create query: field [{field}] holds the output of model \
+                     [{stored}] and cannot be searched with model [{model}]: their vocabularies \
+                     or weights differ"
+                ),
+            ), shard),
+        }
+    }
+
+    fn shard(&self) -> Option<&Shard> {
+        match self {
+            SearchError::WindowTooLarge { shard, .. }
+            | SearchError::Query { shard, .. }
+            | SearchError::ModelMismatch { shard, .. } => Some(shard),
+            _ => None,
+        }
+    }
+
+    /// The failure as an entry of `failed_shards` or of `_shards.failures`; `None` if it is not one of a
+    /// single index.
+    pub fn failed_shard(&self) -> Option<serde_json::Value> {
+        let shard = self.shard()?;
+        Some(json!({
+            "shard": 0,
+            "index": shard.index,
+            "node": shard.node,
+            "reason": self.exception().to_json(),
+        }))
+    }
+}
+
+impl From<SearchError> for EngineError {
+    fn from(error: SearchError) -> Self {
+        let exception = error.exception();
+        let root_causes = vec![root(&exception).clone()];
+        let status = error.status();
+        let exception = match error.failed_shard() {
+            None => exception,
+            Some(failed) => {
+                let wrapper =
+                    Exception::new("search_phase_execution_exception", "all shards failed")
+                        .with("phase", "query")
+                        .with("grouped", true)
+                        .with("failed_shards", json!([failed]));
+                if is_own(&exception) {
+                    wrapper
+                } else {
+                    // Elasticsearch says a foreign exception twice: as cause and as the cause's cause.
+                    wrapper.because(exception.clone().because(exception))
+                }
+            }
+        };
+        EngineError::Api(Box::new(ApiError { status, exception, root_causes }))
+    }
+}
+
+/// The exception a reader should look at first: wrappers around better ones are passed over.
+fn root(exception: &Exception) -> &Exception {
+    match &exception.caused_by {
+        Some(cause) if is_own(exception) && is_own(cause) => root(cause),
+        Some(cause)
+            if exception.kind == "x_content_parse_exception"
+                && (cause.kind == exception.kind || is_own(cause)) =>
+        {
+            root(cause)
+        }
+        _ => exception,
+    }
+}
+
+/// Whether it is one of Elasticsearch's own exceptions, which say more than wrappers around them.
+fn is_own(exception: &Exception) -> bool {
+    matches!(
+        exception.kind,
+        "parsing_exception"
+            | "query_shard_exception"
+            | "parse_exception"
+            | "status_exception"
+            | "task_cancelled_exception"
+    )
+}
+
+fn at(exception: Exception, at: Location) -> Exception {
+    exception.with("line", at.line).with("col", at.column)
+}
+
+fn of(exception: Exception, shard: &Shard) -> Exception {
+    exception.with("index_uuid", shard.uuid.as_str()).with("index", shard.index.as_str())
+}
+
+fn json_exception(error: &JsonError) -> Exception {
+    let JsonError { at, detail, end_of_file } = error;
+    if *end_of_file {
+        Exception::new("x_content_e_o_f_exception", format!("[{at}] Unexpected end of file"))
+            .because(Exception::new("json_e_o_f_exception", detail))
+    } else {
+        Exception::new("x_content_parse_exception", format!("[{at}] {detail}"))
+            .because(Exception::new("json_parse_exception", detail))
+    }
+}
+
+fn did_you_mean(suggestions: &[&str]) -> String {
+    match suggestions {
+        [] => String::new(),
+        [one] => format!(" did you mean [{one}]?"),
+        several => format!(" did you mean any of [{}]?", several.join(", ")),
+    }
+}

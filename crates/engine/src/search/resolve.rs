@@ -1,0 +1,325 @@
+//! Inference at query time: clauses with a text become clauses with a vector.
+//!
+//! All texts of a request are encoded in one call per model.
+
+use std::sync::atomic::AtomicBool;
+
+use indexmap::IndexSet;
+use rustc_hash::FxHashMap;
+use sparrow_encoder::{Encoded, Output};
+use sparrow_index::query::{Query, QueryKind, SparseQuery};
+
+use crate::error::EngineError;
+use crate::models::{ModelError, Purpose, TextEncoder};
+
+/// A field that a query searches with the vector of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ModelUse {
+    /// Field path.
+    pub field: String,
+    /// Model or deployment id.
+    pub model_id: String,
+}
+
+/// The fields and models of all clauses with a text.
+pub fn model_uses(queries: &[&mut Query]) -> Vec<ModelUse> {
+    let mut uses = IndexSet::new();
+    for query in queries {
+        visit(query, &mut |clause| {
+            let (field, model_id) = match &clause.kind {
+                QueryKind::TextExpansion(text) => (&text.field, &text.model_id),
+                QueryKind::KnnBuilder(text) => (&text.knn.field, &text.model_id),
+                _ => return,
+            };
+            uses.insert(ModelUse { field: field.clone(), model_id: model_id.clone() });
+        });
+    }
+    uses.into_iter().collect()
+}
+
+/// Encodes the texts of `queries` and puts the vectors in their place.
+///
+/// A text without any word matches nothing, whatever the model makes of it.
+///
+/// # Errors
+/// When a model does not exist, is not deployed, makes the other kind of vector, or fails.
+pub fn resolve(
+    encoder: &dyn TextEncoder,
+    queries: &mut [&mut Query],
+    cancel: &AtomicBool,
+) -> Result<(), EngineError> {
+    let mut texts: FxHashMap<String, IndexSet<String>> = FxHashMap::default();
+    let mut order: Vec<String> = Vec::new();
+    for query in queries.iter() {
+        visit(query, &mut |clause| {
+            let (model_id, text) = match &clause.kind {
+                QueryKind::TextExpansion(text) => (&text.model_id, &text.model_text),
+                QueryKind::KnnBuilder(text) => (&text.model_id, &text.model_text),
+                _ => return,
+            };
+            let of_model = texts.entry(model_id.clone()).or_insert_with(|| {
+                order.push(model_id.clone());
+                IndexSet::new()
+            });
+            of_model.insert(text.clone());
+        });
+    }
+    let mut encoded: FxHashMap<String, Vec<Encoded>> = FxHashMap::default();
+    for model_id in order {
+        let Some(of_model) = texts.get(&model_id) else { continue };
+        let list: Vec<&str> = of_model.iter().map(String::as_str).collect();
+        let vectors = encoder.encode(&model_id, &list, Purpose::Query, Some(cancel))?;
+        encoded.insert(model_id, vectors);
+    }
+    let vector_of = |model_id: &str, text: &str| -> Result<&Output, EngineError> {
+        texts
+            .get(model_id)
+            .and_then(|of_model| of_model.get_index_of(text))
+            .and_then(|index| encoded.get(model_id)?.get(index))
+            .map(|encoded| &encoded.output)
+            .ok_or_else(|| EngineError::internal(format!("model [{model_id}] left out a text")))
+    };
+    for query in queries {
+        visit_mut(query, &mut |kind| {
+            let replacement = match kind {
+                QueryKind::TextExpansion(clause) => {
+                    let Output::Sparse(weights) = vector_of(&clause.model_id, &clause.model_text)?
+                    else {
+                        return Err(wrong_kind(&clause.model_id, "dense", "sparse"));
+                    };
+                    let tokens = match is_blank(&clause.model_text) {
+                        true => Vec::new(),
+                        false => weights.pairs().to_vec(),
+                    };
+                    QueryKind::Sparse(SparseQuery {
+                        field: std::mem::take(&mut clause.field),
+                        tokens,
+                        pruning: clause.pruning,
+                        origin: clause.origin,
+                    })
+                }
+                QueryKind::KnnBuilder(clause) => {
+                    let Output::Dense(vector) = vector_of(&clause.model_id, &clause.model_text)?
+                    else {
+                        return Err(wrong_kind(&clause.model_id, "sparse", "dense"));
+                    };
+                    let mut knn = std::mem::take(&mut clause.knn);
+                    knn.vector = vector.to_vec();
+                    match is_blank(&clause.model_text) {
+                        true => QueryKind::MatchNone,
+                        false => QueryKind::Knn(knn),
+                    }
+                }
+                _ => return Ok(()),
+            };
+            *kind = replacement;
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c.is_control())
+}
+
+fn wrong_kind(id: &str, made: &'static str, wanted: &'static str) -> EngineError {
+    ModelError::WrongKind { id: id.to_owned(), made, wanted }.into()
+}
+
+/// Calls `see` on every clause of a tree, outermost first.
+pub fn visit<'a>(query: &'a Query, see: &mut dyn FnMut(&'a Query)) {
+    see(query);
+    for child in children(&query.kind) {
+        visit(child, see);
+    }
+}
+
+/// Lets query strings that name no field search these (`index.query.default_field`).
+pub fn set_default_fields(query: &mut Query, fields: &[String]) {
+    let set = &mut |kind: &mut QueryKind| {
+        if let QueryKind::QueryString(clause) = kind
+            && clause.default_field.is_none()
+            && clause.fields.is_empty()
+        {
+            match fields {
+                [one] => clause.default_field = Some(one.clone()),
+                _ => clause.fields = fields.iter().map(|field| (field.clone(), 1.0)).collect(),
+            }
+        }
+        Ok(())
+    };
+    // Nothing in it fails.
+    let _ = visit_mut(query, set);
+}
+
+fn visit_mut(
+    query: &mut Query,
+    change: &mut dyn FnMut(&mut QueryKind) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    change(&mut query.kind)?;
+    for child in children_mut(&mut query.kind) {
+        visit_mut(child, change)?;
+    }
+    Ok(())
+}
+
+/// The clauses right below one.
+fn children(kind: &QueryKind) -> Vec<&Query> {
+    match kind {
+        QueryKind::Bool(clause) => clause
+            .must
+            .iter()
+            .chain(&clause.should)
+            .chain(&clause.filter)
+            .chain(&clause.must_not)
+            .collect(),
+        QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => vec![inner],
+        QueryKind::DisMax { queries, .. } => queries.iter().collect(),
+        QueryKind::Knn(clause) => clause.filter.iter().collect(),
+        QueryKind::KnnBuilder(clause) => clause.knn.filter.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn children_mut(kind: &mut QueryKind) -> Vec<&mut Query> {
+    match kind {
+        QueryKind::Bool(clause) => clause
+            .must
+            .iter_mut()
+            .chain(&mut clause.should)
+            .chain(&mut clause.filter)
+            .chain(&mut clause.must_not)
+            .collect(),
+        QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => vec![inner],
+        QueryKind::DisMax { queries, .. } => queries.iter_mut().collect(),
+        QueryKind::Knn(clause) => clause.filter.iter_mut().collect(),
+        QueryKind::KnnBuilder(clause) => clause.knn.filter.iter_mut().collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use parking_lot::Mutex;
+    use sparrow_encoder::{Encoded, Output};
+    use sparrow_index::query::{Query, QueryKind};
+    use sparrow_types::TokenWeights;
+
+    use super::{model_uses, resolve};
+    use crate::models::{ModelError, Purpose, TextEncoder};
+    use crate::search::dsl::{Context, parse_query};
+    use crate::search::json;
+
+    /// Makes one token of each text, or a vector of its length; notes the calls.
+    #[derive(Default)]
+    struct Echo(Mutex<Vec<(String, Vec<String>)>>);
+
+    impl TextEncoder for Echo {
+        fn encode(
+            &self,
+            model_id: &str,
+            texts: &[&str],
+            purpose: Purpose,
+            _cancel: Option<&AtomicBool>,
+        ) -> Result<Vec<Encoded>, ModelError> {
+            assert_eq!(purpose, Purpose::Query);
+            if model_id == "missing" {
+                return Err(ModelError::NotFoundForInference { id: model_id.to_owned() });
+            }
+            let owned = texts.iter().map(|text| (*text).to_owned()).collect();
+            self.0.lock().push((model_id.to_owned(), owned));
+            let encode = |text: &&str| Encoded {
+                output: match model_id {
+                    "dense" => Output::Dense(Arc::from(vec![text.len() as f32])),
+                    _ => Output::Sparse(Arc::new(TokenWeights::from_pairs(vec![(
+                        (*text).into(),
+                        1.0,
+                    )]))),
+                },
+                token_count: 1,
+                truncated_tokens: 0,
+            };
+            Ok(texts.iter().map(encode).collect())
+        }
+
+        fn fingerprint(&self, _model_id: &str) -> Option<String> {
+            None
+        }
+    }
+
+    fn query(text: &str) -> Query {
+        let (node, _) = json::read(text.as_bytes()).expect("valid JSON");
+        parse_query(&node, Context::new(10)).expect("valid query")
+    }
+
+    fn run(encoder: &Echo, query: &mut Query) -> Result<(), String> {
+        resolve(encoder, &mut [query], &AtomicBool::new(false))
+            .map_err(|error| format!("{} {}", error.status(), error.reason()))
+    }
+
+    #[test]
+    fn texts_are_encoded_once_per_model_wherever_they_stand() {
+        let mut tree = query(
+            r#"{"bool": {
+                "must": [{"text_expansion": {"v": {"model_id": "sparse", "model_text": "a"}}}],
+                "should": [{"sparse_vector": {"field": "w", "inference_id": "sparse", "query": "a"}},
+                           {"dis_max": {"queries": [{"constant_score": {"filter":
+                               {"text_expansion": {"v": {"model_id": "sparse", "model_text": "bb"}}}}}]}}],
+                "filter": {"knn": {"field": "d", "filter":
+                    {"text_expansion": {"v": {"model_id": "sparse", "model_text": "ccc"}}},
+                    "query_vector_builder": {"text_embedding": {"model_id": "dense", "model_text": "dddd"}}}}
+            }}"#,
+        );
+        let uses = model_uses(&[&mut tree]);
+        assert_eq!(uses.len(), 3);
+        let encoder = Echo::default();
+        run(&encoder, &mut tree).expect("encodes");
+        assert_eq!(
+            *encoder.0.lock(),
+            [
+                ("sparse".to_owned(), vec!["a".to_owned(), "bb".to_owned(), "ccc".to_owned()]),
+                ("dense".to_owned(), vec!["dddd".to_owned()]),
+            ]
+        );
+        assert!(model_uses(&[&mut tree]).is_empty());
+        let QueryKind::Bool(tree) = tree.kind else { panic!("bool stays") };
+        let QueryKind::Sparse(must) = &tree.must[0].kind else { panic!("sparse") };
+        assert_eq!((must.field.as_str(), &must.tokens[..]), ("v", &[("a".into(), 1.0)][..]));
+        let QueryKind::Knn(knn) = &tree.filter[0].kind else { panic!("knn") };
+        assert_eq!(knn.vector, [4.0]);
+        assert!(matches!(knn.filter[0].kind, QueryKind::Sparse(_)));
+    }
+
+    #[test]
+    fn a_blank_text_matches_nothing() {
+        let mut sparse =
+            query(r#"{"text_expansion": {"v": {"model_id": "sparse", "model_text": " \n"}}}"#);
+        run(&Echo::default(), &mut sparse).expect("encodes");
+        assert!(matches!(sparse.kind, QueryKind::Sparse(clause) if clause.tokens.is_empty()));
+        let mut dense = query(
+            r#"{"knn": {"field": "d", "query_vector_builder":
+                {"text_embedding": {"model_id": "dense", "model_text": ""}}}}"#,
+        );
+        run(&Echo::default(), &mut dense).expect("encodes");
+        assert_eq!(dense.kind, QueryKind::MatchNone);
+    }
+
+    #[test]
+    fn models_that_cannot_answer_are_errors() {
+        let text = |model: &str| {
+            query(&format!(
+                r#"{{"text_expansion": {{"v": {{"model_id": "{model}", "model_text": "x"}}}}}}"#
+            ))
+        };
+        assert_eq!(
+            run(&Echo::default(), &mut text("missing")),
+            Err("404 Could not find trained model [missing]".to_owned())
+        );
+        let error = run(&Echo::default(), &mut text("dense")).expect_err("wrong kind");
+        assert!(error.contains("makes dense vectors"), "{error}");
+    }
+}

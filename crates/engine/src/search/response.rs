@@ -1,0 +1,233 @@
+//! The answer to a search, written as bytes: stored sources are copied, never parsed.
+
+use std::io::Write;
+use std::time::Duration;
+
+use sparrow_index::StoredDoc;
+
+use super::body::{SearchBody, Sort};
+use super::error::SearchError;
+use super::execute::{Hit, Outcome};
+use super::java_float::write_f32;
+use super::uri::Presentation;
+
+/// A hit with what its response shows.
+pub struct ShownHit<'a> {
+    /// Where it stands in the result.
+    pub hit: Hit,
+    /// Name of its index.
+    pub index: &'a str,
+    /// Its document.
+    pub stored: StoredDoc,
+    /// Names of the clauses that match it.
+    pub matched: Vec<String>,
+}
+
+/// Writes the body of a search response.
+pub fn write(
+    body: &SearchBody,
+    shown: Presentation,
+    targets: usize,
+    outcome: &Outcome,
+    hits: &[ShownHit<'_>],
+    took: Duration,
+) -> Vec<u8> {
+    let source_bytes: usize = hits.iter().map(|hit| hit.stored.source.len() + 160).sum();
+    let mut out = Vec::with_capacity(source_bytes + 256);
+    push(
+        &mut out,
+        format_args!("{{\"took\":{},\"timed_out\":{},", took.as_millis(), outcome.timed_out),
+    );
+    if body.size == 0 && shown.total_as_int {
+        out.extend_from_slice(b"\"terminated_early\":false,");
+    }
+    write_shards(&mut out, targets, &outcome.failures);
+    out.extend_from_slice(b",\"hits\":{");
+    if let Some((value, exact)) = outcome.total {
+        if shown.total_as_int {
+            push(&mut out, format_args!("\"total\":{value},"));
+        } else {
+            let relation = if exact { "eq" } else { "gte" };
+            push(
+                &mut out,
+                format_args!("\"total\":{{\"value\":{value},\"relation\":\"{relation}\"}},"),
+            );
+        }
+    } else if shown.total_as_int {
+        out.extend_from_slice(b"\"total\":-1,");
+    }
+    out.extend_from_slice(b"\"max_score\":");
+    match outcome.max_score {
+        // A search of no index at all has scored nothing, which Elasticsearch shows as a number.
+        None if targets == 0 => out.extend_from_slice(b"0.0"),
+        None => out.extend_from_slice(b"null"),
+        Some(score) => write_f32(&mut out, score),
+    }
+    out.extend_from_slice(b",\"hits\":[");
+    for (number, hit) in hits.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        write_hit(&mut out, body, hit);
+    }
+    out.extend_from_slice(b"]}}");
+    out
+}
+
+/// Writes the body of a count response.
+pub fn write_count(count: u64, targets: usize, failures: &[SearchError]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(96);
+    push(&mut out, format_args!("{{\"count\":{count},"));
+    write_shards(&mut out, targets, failures);
+    out.push(b'}');
+    out
+}
+
+fn write_shards(out: &mut Vec<u8>, targets: usize, failures: &[SearchError]) {
+    push(
+        out,
+        format_args!(
+            "\"_shards\":{{\"total\":{targets},\"successful\":{},\"skipped\":0,\"failed\":{}",
+            targets - failures.len(),
+            failures.len()
+        ),
+    );
+    if !failures.is_empty() {
+        let list: Vec<_> = failures.iter().filter_map(SearchError::failed_shard).collect();
+        push(out, format_args!(",\"failures\":{}", serde_json::Value::Array(list)));
+    }
+    out.push(b'}');
+}
+
+fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>) {
+    let ShownHit { hit, index, stored, matched } = shown;
+    out.extend_from_slice(b"{\"_index\":");
+    write_string(out, index);
+    out.extend_from_slice(b",\"_id\":");
+    write_string(out, &stored.id);
+    if body.version {
+        push(out, format_args!(",\"_version\":{}", stored.version));
+    }
+    if body.seq_no_primary_term {
+        push(out, format_args!(",\"_seq_no\":{},\"_primary_term\":1", stored.seq_no));
+    }
+    out.extend_from_slice(b",\"_score\":");
+    match body.sort {
+        Sort::Score => write_f32(out, hit.score),
+        Sort::SeqNo => out.extend_from_slice(b"null"),
+    }
+    if let Some(rank) = hit.rank {
+        push(out, format_args!(",\"_rank\":{rank}"));
+    }
+    let mark = out.len();
+    out.extend_from_slice(b",\"_source\":");
+    if !body.source.write(&stored.source, out) {
+        out.truncate(mark);
+    }
+    if body.sort == Sort::SeqNo {
+        push(out, format_args!(",\"sort\":[{}]", stored.seq_no));
+    }
+    if !matched.is_empty() {
+        push(out, format_args!(",\"matched_queries\":{}", serde_json::json!(matched)));
+    }
+    out.push(b'}');
+}
+
+fn write_string(out: &mut Vec<u8>, text: &str) {
+    // A string always serialises, and a vector takes all bytes.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    // Writing to a vector cannot fail.
+    let _ = out.write_fmt(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use sparrow_index::{DocAddress, StoredDoc};
+
+    use super::{ShownHit, write, write_count};
+    use crate::search::body::{SearchBody, Sort};
+    use crate::search::execute::{Hit, Outcome};
+    use crate::search::source_filter::SourceSelection;
+    use crate::search::uri::Presentation;
+
+    const PLAIN: Presentation = Presentation { total_as_int: false, all_or_nothing: false };
+
+    fn hit(score: f32, rank: Option<u32>) -> ShownHit<'static> {
+        ShownHit {
+            hit: Hit { target: 0, addr: DocAddress::new(0, 0), seq_no: 7, score, rank },
+            index: "books",
+            stored: StoredDoc {
+                id: "a\"b".into(),
+                seq_no: 7,
+                version: 3,
+                source: b"{\"n\": 1.50,  \"t\":\"x\"}".to_vec(),
+            },
+            matched: Vec::new(),
+        }
+    }
+
+    fn text(body: &SearchBody, shown: Presentation, outcome: &Outcome, hits: &[ShownHit<'_>]) -> String {
+        let bytes = write(body, shown, 1, outcome, hits, Duration::from_millis(12));
+        serde_json::from_slice::<serde_json::Value>(&bytes).expect("valid JSON");
+        String::from_utf8(bytes).expect("UTF-8")
+    }
+
+    #[test]
+    fn a_hit_is_written_as_documented_with_its_source_untouched() {
+        let outcome =
+            Outcome { total: Some((1, true)), max_score: Some(0.5), ..Outcome::default() };
+        assert_eq!(
+            text(&SearchBody::default(), PLAIN, &outcome, &[hit(0.5, None)]),
+            r#"{"took":12,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"total":{"value":1,"relation":"eq"},"max_score":0.5,"hits":[{"_index":"books","_id":"a\"b","_score":0.5,"_source":{"n": 1.50,  "t":"x"}}]}}"#
+        );
+    }
+
+    #[test]
+    fn options_add_and_remove_members() {
+        let outcome = Outcome { total: Some((10_000, false)), ..Outcome::default() };
+        let body = SearchBody {
+            version: true,
+            seq_no_primary_term: true,
+            source: SourceSelection::Nothing,
+            ..SearchBody::default()
+        };
+        let mut named = hit(1e-4, Some(2));
+        named.matched.push("first".into());
+        assert!(text(&body, PLAIN, &outcome, &[named]).ends_with(
+            r#""hits":{"total":{"value":10000,"relation":"gte"},"max_score":null,"hits":[{"_index":"books","_id":"a\"b","_version":3,"_seq_no":7,"_primary_term":1,"_score":1.0E-4,"_rank":2,"matched_queries":["first"]}]}}"#
+        ));
+        let sorted = SearchBody { sort: Sort::SeqNo, ..SearchBody::default() };
+        assert!(
+            text(&sorted, PLAIN, &outcome, &[hit(1.0, None)]).contains(r#""_score":null"#)
+        );
+        assert!(text(&sorted, PLAIN, &outcome, &[hit(1.0, None)]).contains(r#""sort":[7]"#));
+    }
+
+    #[test]
+    fn totals_can_be_absent_or_numbers() {
+        let uncounted = Outcome::default();
+        let body = SearchBody { size: 0, ..SearchBody::default() };
+        assert!(
+            text(&body, PLAIN, &uncounted, &[]).ends_with(r#""hits":{"max_score":null,"hits":[]}}"#)
+        );
+        let counted = Outcome { total: Some((5, true)), ..Outcome::default() };
+        let as_int = Presentation { total_as_int: true, all_or_nothing: false };
+        assert_eq!(
+            text(&body, as_int, &counted, &[]),
+            r#"{"took":12,"timed_out":false,"terminated_early":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"total":5,"max_score":null,"hits":[]}}"#
+        );
+    }
+
+    #[test]
+    fn a_count_is_short() {
+        assert_eq!(
+            String::from_utf8(write_count(5, 1, &[])).expect("UTF-8"),
+            r#"{"count":5,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0}}"#
+        );
+    }
+}

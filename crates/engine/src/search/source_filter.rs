@@ -1,0 +1,403 @@
+//! `_source` filtering: which part of a stored document a response shows.
+//!
+//! Works on the stored bytes. What a filter keeps whole is copied as it was written, so that numbers
+//! and escapes come back as they were sent.
+
+/// Which fields of a source are shown.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum SourceSelection {
+    /// The whole source, byte for byte.
+    #[default]
+    Whole,
+    /// No `_source` at all.
+    Nothing,
+    /// Some fields.
+    Fields(SourceFilter),
+}
+
+impl SourceSelection {
+    /// The selection for lists of paths; `*` matches any run of characters, dots included.
+    pub fn fields(includes: Vec<String>, excludes: Vec<String>) -> Self {
+        if includes.is_empty() && excludes.is_empty() {
+            SourceSelection::Whole
+        } else {
+            SourceSelection::Fields(SourceFilter {
+                includes: PathSet::new(includes),
+                excludes: PathSet::new(excludes),
+            })
+        }
+    }
+
+    /// Appends what is shown of `source`; `false` if nothing is.
+    pub fn write(&self, source: &[u8], out: &mut Vec<u8>) -> bool {
+        match self {
+            // An index may be told not to store sources.
+            _ if source.is_empty() => false,
+            SourceSelection::Nothing => false,
+            SourceSelection::Whole => {
+                out.extend_from_slice(source);
+                true
+            }
+            SourceSelection::Fields(filter) => {
+                filter.write(source, out);
+                true
+            }
+        }
+    }
+}
+
+/// Paths to include (none: all) and to exclude. A path stands for everything below it too.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceFilter {
+    includes: PathSet,
+    excludes: PathSet,
+}
+
+impl SourceFilter {
+    /// Appends the part of `source`, a JSON object, that passes.
+    pub fn write(&self, source: &[u8], out: &mut Vec<u8>) {
+        let include = match self.includes.patterns.is_empty() {
+            true => State::Everything,
+            false => self.includes.start(),
+        };
+        let exclude = self.excludes.start();
+        let start = out.len();
+        let mut walk = Walk { filter: self, source, offset: 0, out };
+        walk.skip_whitespace();
+        if walk.object(&include, &exclude).is_none() {
+            // The stored source is not the JSON object it was checked to be; show nothing of it.
+            out.truncate(start);
+            out.extend_from_slice(b"{}");
+        }
+    }
+}
+
+/// Patterns over paths, matched character by character as a path grows.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct PathSet {
+    patterns: Vec<Box<[u8]>>,
+}
+
+/// Positions inside the patterns of a [`PathSet`] that the path read so far can be at.
+#[derive(Debug, Clone, PartialEq)]
+enum State {
+    /// Every path matches.
+    Everything,
+    /// Pattern and position; [`BELOW`] after a whole pattern and a dot.
+    At(Vec<(u32, u32)>),
+}
+
+const BELOW: u32 = u32::MAX;
+
+impl PathSet {
+    fn new(patterns: Vec<String>) -> Self {
+        Self { patterns: patterns.into_iter().map(|p| p.into_bytes().into_boxed_slice()).collect() }
+    }
+
+    fn start(&self) -> State {
+        let mut positions = Vec::with_capacity(self.patterns.len());
+        for pattern in 0..self.patterns.len() as u32 {
+            self.add(&mut positions, pattern, 0);
+        }
+        State::At(positions)
+    }
+
+    fn add(&self, positions: &mut Vec<(u32, u32)>, pattern: u32, mut position: u32) {
+        loop {
+            if !positions.contains(&(pattern, position)) {
+                positions.push((pattern, position));
+            }
+            // A star may stand for nothing.
+            match self.patterns[pattern as usize].get(position as usize) {
+                Some(b'*') => position += 1,
+                _ => return,
+            }
+        }
+    }
+
+    fn step(&self, state: &State, text: &[u8]) -> State {
+        let State::At(start) = state else {
+            return State::Everything;
+        };
+        let mut positions = start.clone();
+        for byte in text {
+            let mut next = Vec::with_capacity(positions.len());
+            for &(pattern, position) in &positions {
+                if position == BELOW {
+                    next.push((pattern, BELOW));
+                    continue;
+                }
+                match self.patterns[pattern as usize].get(position as usize) {
+                    None if *byte == b'.' => next.push((pattern, BELOW)),
+                    None => {}
+                    Some(b'*') => self.add(&mut next, pattern, position),
+                    Some(expected) if expected == byte => {
+                        self.add(&mut next, pattern, position + 1);
+                    }
+                    Some(_) => {}
+                }
+            }
+            positions = next;
+            if positions.is_empty() {
+                break;
+            }
+        }
+        State::At(positions)
+    }
+
+    fn accepts(&self, state: &State) -> bool {
+        match state {
+            State::Everything => true,
+            State::At(positions) => positions.iter().any(|&(pattern, position)| {
+                position == BELOW || position as usize == self.patterns[pattern as usize].len()
+            }),
+        }
+    }
+}
+
+impl State {
+    fn is_dead(&self) -> bool {
+        matches!(self, State::At(positions) if positions.is_empty())
+    }
+}
+
+struct Walk<'a, 'b> {
+    filter: &'a SourceFilter,
+    source: &'a [u8],
+    offset: usize,
+    out: &'b mut Vec<u8>,
+}
+
+impl Walk<'_, '_> {
+    fn peek(&self) -> Option<u8> {
+        self.source.get(self.offset).copied()
+    }
+
+    fn skip_whitespace(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
+            self.offset += 1;
+        }
+    }
+
+    fn take(&mut self, byte: u8) -> Option<()> {
+        self.skip_whitespace();
+        (self.peek()? == byte).then(|| self.offset += 1)
+    }
+
+    /// Writes what passes of the object at the offset and moves behind it. Returns whether anything
+    /// passed; `None` on malformed JSON.
+    fn object(&mut self, include: &State, exclude: &State) -> Option<bool> {
+        self.take(b'{')?;
+        self.out.push(b'{');
+        let mut empty = true;
+        self.skip_whitespace();
+        if self.peek()? == b'}' {
+            self.offset += 1;
+            self.out.push(b'}');
+            return Some(false);
+        }
+        loop {
+            self.skip_whitespace();
+            let key_start = self.offset;
+            self.skip_string()?;
+            let key_text = &self.source[key_start..self.offset];
+            let key = decode_key(key_text)?;
+            self.take(b':')?;
+            self.skip_whitespace();
+            let mark = self.out.len();
+            if !empty {
+                self.out.push(b',');
+            }
+            self.out.extend_from_slice(key_text);
+            self.out.push(b':');
+            let include = self.filter.includes.step(include, &key);
+            let exclude = self.filter.excludes.step(exclude, &key);
+            if self.member(&include, &exclude)? {
+                empty = false;
+            } else {
+                self.out.truncate(mark);
+            }
+            self.skip_whitespace();
+            match self.peek()? {
+                b',' => self.offset += 1,
+                b'}' => break,
+                _ => return None,
+            }
+        }
+        self.offset += 1;
+        self.out.push(b'}');
+        Some(!empty)
+    }
+
+    /// Writes what passes of the value of a member whose path is in these states.
+    fn member(&mut self, include: &State, exclude: &State) -> Option<bool> {
+        let filter = self.filter;
+        if include.is_dead() || filter.excludes.accepts(exclude) {
+            self.skip_value()?;
+            return Some(false);
+        }
+        let included = filter.includes.accepts(include);
+        let below_exclude = filter.excludes.step(exclude, b".");
+        if included && below_exclude.is_dead() {
+            let start = self.offset;
+            self.skip_value()?;
+            self.out.extend_from_slice(&self.source[start..self.offset]);
+            return Some(true);
+        }
+        let below_include = match included {
+            true => State::Everything,
+            false => filter.includes.step(include, b"."),
+        };
+        let kept = self.inside(included, &below_include, &below_exclude)?;
+        Some(kept || included)
+    }
+
+    /// Writes what passes inside an object or array; a scalar passes when its path is included.
+    fn inside(&mut self, included: bool, include: &State, exclude: &State) -> Option<bool> {
+        match self.peek()? {
+            b'{' => self.object(include, exclude),
+            b'[' => self.array(included, include, exclude),
+            _ => {
+                let start = self.offset;
+                self.skip_value()?;
+                if included {
+                    self.out.extend_from_slice(&self.source[start..self.offset]);
+                }
+                Some(included)
+            }
+        }
+    }
+
+    fn array(&mut self, included: bool, include: &State, exclude: &State) -> Option<bool> {
+        self.take(b'[')?;
+        self.out.push(b'[');
+        let mut empty = true;
+        self.skip_whitespace();
+        while self.peek()? != b']' {
+            let mark = self.out.len();
+            if !empty {
+                self.out.push(b',');
+            }
+            if self.inside(included, include, exclude)? {
+                empty = false;
+            } else {
+                self.out.truncate(mark);
+            }
+            self.skip_whitespace();
+            if self.peek()? == b',' {
+                self.offset += 1;
+                self.skip_whitespace();
+            }
+        }
+        self.offset += 1;
+        self.out.push(b']');
+        Some(!empty)
+    }
+
+    fn skip_string(&mut self) -> Option<()> {
+        if self.peek()? != b'"' {
+            return None;
+        }
+        self.offset += 1;
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.offset += 1;
+                    return Some(());
+                }
+                b'\\' => self.offset += 2,
+                _ => self.offset += 1,
+            }
+        }
+    }
+
+    /// Moves behind the value at the offset.
+    fn skip_value(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.peek()? {
+                b'"' => self.skip_string()?,
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.offset += 1;
+                }
+                b'}' | b']' => {
+                    depth = depth.checked_sub(1)?;
+                    self.offset += 1;
+                }
+                b',' | b':' => self.offset += 1,
+                byte if byte.is_ascii_whitespace() => self.offset += 1,
+                _ => {
+                    while self.peek().is_some_and(|byte| {
+                        !matches!(byte, b',' | b'}' | b']' | b':') && !byte.is_ascii_whitespace()
+                    }) {
+                        self.offset += 1;
+                    }
+                }
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+fn decode_key(quoted: &[u8]) -> Option<std::borrow::Cow<'_, [u8]>> {
+    let inner = quoted.get(1..quoted.len().checked_sub(1)?)?;
+    if inner.contains(&b'\\') {
+        let text: String = serde_json::from_slice(quoted).ok()?;
+        return Some(text.into_bytes().into());
+    }
+    Some(inner.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SourceSelection;
+
+    fn check(includes: &[&str], excludes: &[&str], source: &str, expected: &str) {
+        let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        let selection = SourceSelection::fields(owned(includes), owned(excludes));
+        let mut out = Vec::new();
+        assert!(selection.write(source.as_bytes(), &mut out));
+        assert_eq!(String::from_utf8_lossy(&out), expected, "{includes:?} {excludes:?}");
+    }
+
+    #[test]
+    fn fields_are_kept_and_dropped() {
+        let source = r#"{"title": "a, \"b\"", "n": 1.50, "v": {"alpha": 1, "be.ta": [1, 2]}, "e": {}}"#;
+        check(&[], &[], source, source);
+        check(&["title", "n"], &["v"], source, r#"{"title":"a, \"b\"","n":1.50}"#);
+        check(&[], &["v"], source, r#"{"title":"a, \"b\"","n":1.50,"e":{}}"#);
+        check(&["v"], &[], source, r#"{"v":{"alpha": 1, "be.ta": [1, 2]}}"#);
+        check(&["v.alpha"], &[], source, r#"{"v":{"alpha":1}}"#);
+        check(&["v.*"], &["*.alpha"], source, r#"{"v":{"be.ta":[1,2]}}"#);
+        check(&["v"], &["v.alpha"], source, r#"{"v":{"be.ta":[1, 2]}}"#);
+        check(&["*t*"], &["title"], source, r#"{"v":{"be.ta":[1, 2]}}"#);
+        check(&["nothing"], &[], source, "{}");
+        check(&["e"], &[], source, r#"{"e":{}}"#);
+        check(&["titl"], &["x"], source, "{}");
+    }
+
+    #[test]
+    fn objects_in_arrays_are_filtered_one_by_one() {
+        let source = r#"{"a":[{"x":1,"y":2},{"y":3},[{"x":4}],5]}"#;
+        check(&["a.x"], &[], source, r#"{"a":[{"x":1},[{"x":4}]]}"#);
+        check(&[], &["a.x"], source, r#"{"a":[{"y":2},{"y":3},[],5]}"#.replace(",[],", ",").as_str());
+        check(&["a"], &["a.y"], source, r#"{"a":[{"x":1},[{"x":4}],5]}"#);
+    }
+
+    #[test]
+    fn escaped_keys_are_compared_decoded() {
+        check(&["é"], &[], r#"{"\u00e9":1,"e":2}"#, r#"{"\u00e9":1}"#);
+        check(&[], &["a\"b"], r#"{"a\"b":{"}":1},"c":[]}"#, r#"{"c":[]}"#);
+    }
+
+    #[test]
+    fn a_source_that_is_not_stored_is_not_shown() {
+        let mut out = Vec::new();
+        assert!(!SourceSelection::Whole.write(b"", &mut out));
+        assert!(!SourceSelection::Nothing.write(b"{}", &mut out));
+        assert!(out.is_empty());
+    }
+}

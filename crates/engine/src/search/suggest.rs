@@ -1,0 +1,54 @@
+//! "Did you mean": the known names nearest to an unknown one.
+
+/// Least similarity of a suggestion.
+const LEAST_SIMILARITY: f32 = 0.5;
+
+/// Names of `known` that are similar to `name`, nearest first, equally near ones by name.
+///
+/// Similarity is one minus the edit distance as a share of the longer name.
+pub fn suggestions(name: &str, known: &[&'static str]) -> Vec<&'static str> {
+    // A name of a megabyte has no neighbours, and the distance costs its length.
+    if name.len() > 100 {
+        return Vec::new();
+    }
+    let mut near: Vec<(f32, &'static str)> = known
+        .iter()
+        .map(|candidate| (similarity(name, candidate), *candidate))
+        .filter(|(similarity, _)| *similarity > LEAST_SIMILARITY)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    near.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+fn similarity(a: &str, b: &str) -> f32 {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let longest = a.len().max(b.len());
+    if longest == 0 {
+        return 1.0;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, right) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(left != right);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    1.0 - row[b.len()] as f32 / longest as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suggestions;
+
+    #[test]
+    fn nearest_names_come_first() {
+        let known = ["match", "match_all", "range", "term", "terms"];
+        assert_eq!(suggestions("mach", &known), ["match"]);
+        assert_eq!(suggestions("termss", &known), ["terms", "term"]);
+        assert!(suggestions("nope", &known).is_empty());
+        assert!(suggestions(&"x".repeat(1_000_000), &known).is_empty());
+    }
+}

@@ -1,0 +1,94 @@
+//! `POST /_ext/migration/upgrade/{index}` and its companion that says what needs it.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sparrow_index::RewriteProgress;
+
+use crate::Engine;
+use crate::error::EngineError;
+use crate::indices::{IndexHandle, ResolveOptions};
+use crate::jobs::{TaskContext, TaskSpec};
+use crate::request::{CancelFlag, Reply, Request};
+
+const ACTION: &str = "cluster:admin/xpack/upgrade";
+
+/// Upgrades one index, as a task; waits for its end unless told otherwise.
+pub(crate) fn upgrade_index(
+    engine: &Arc<Engine>,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let wait = request.params().bool("wait_for_completion", true)?;
+    let name = request.part("index");
+    if name == "_all" || name.contains(['*', ',']) {
+        return Err(EngineError::illegal_argument(format!(
+            "indices must be upgraded one at a time, but [{name}] may stand for several"
+        )));
+    }
+    let handle = engine.indices.get(name)?;
+    let mut spec = TaskSpec::new(ACTION, "").cancellable().opaque_id(request.opaque_id.clone());
+    if !wait {
+        spec = spec.persistent();
+    }
+    let owner = engine.clone();
+    let task = engine.tasks.spawn(spec, move |context| run(&owner, &handle, context))?;
+    if wait {
+        return Ok(Reply::ok(&task.wait()?));
+    }
+    Ok(Reply::ok(&json!({"task": task.id()})))
+}
+
+fn run(engine: &Engine, handle: &IndexHandle, context: &TaskContext) -> Result<Value, EngineError> {
+    let start = std::time::Instant::now();
+    context.set_status(Value::Object(statistics(0, 0, 0)));
+    let mut progress = |RewriteProgress { done, total }: RewriteProgress| {
+        context.set_status(Value::Object(statistics(total, done, 0)));
+    };
+    let stats = engine.indices.upgrade(handle, &mut progress, context.cancel_flag())?;
+    // An index that is current has nothing to do, and says so with zeros.
+    let (docs, batches) = stats.map_or((0, 0), |stats| (stats.docs, stats.segments));
+    context.set_status(Value::Object(statistics(docs, docs, batches)));
+    let mut response = Map::new();
+    response.insert("took".into(), (start.elapsed().as_millis() as u64).into());
+    response.insert("timed_out".into(), false.into());
+    response.extend(statistics(docs, docs, batches));
+    response.insert("failures".into(), Value::Array(Vec::new()));
+    Ok(Value::Object(response))
+}
+
+/// The documented counters. A batch is one segment.
+fn statistics(total: u64, updated: u64, batches: usize) -> Map<String, Value> {
+    let counters = [
+        ("total", total),
+        ("updated", updated),
+        ("created", 0),
+        ("deleted", 0),
+        ("batches", batches as u64),
+        ("version_conflicts", 0),
+        ("noops", 0),
+    ];
+    let mut statistics: Map<String, Value> =
+        counters.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+    statistics.insert("retries".into(), json!({"bulk": 0, "search": 0}));
+    statistics.insert("throttled_millis".into(), 0.into());
+    statistics
+}
+
+/// Which indices need an upgrade; those that need nothing are absent.
+pub(crate) fn upgrade_assistance(
+    engine: &Engine,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let options = ResolveOptions::from_params(&request.params())?;
+    let handles = engine.indices.resolve(request.part("index"), options)?;
+    let indices: Map<String, Value> = handles
+        .iter()
+        .filter(|handle| handle.needs_upgrade())
+        .map(|handle| (handle.name.clone(), json!({"action_required": "upgrade"})))
+        .collect();
+    Ok(Reply::ok(&json!({"indices": indices})))
+}

@@ -1,0 +1,157 @@
+//! An engine on a temporary directory, called as the HTTP layer calls it.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use sparrow_engine::{CancelFlag, Engine, EngineOptions, Request};
+
+/// An open engine and its data.
+pub struct Node {
+    pub engine: Arc<Engine>,
+    pub folder: tempfile::TempDir,
+}
+
+/// Options for an engine without models on `data`.
+pub fn options(data: &Path) -> EngineOptions {
+    let mut options = EngineOptions::new(data.to_path_buf(), PathBuf::from("no-such-library.so"), Vec::new());
+    options.deploy_at_start = false;
+    options.index_buffer_bytes = 15 << 20;
+    options
+}
+
+impl Node {
+    pub fn start() -> Self {
+        Self::start_with(|_| {})
+    }
+
+    pub fn start_with(change: impl FnOnce(&mut EngineOptions)) -> Self {
+        Self::open(tempfile::tempdir().expect("a temporary folder"), change)
+    }
+
+    pub fn open(folder: tempfile::TempDir, change: impl FnOnce(&mut EngineOptions)) -> Self {
+        let mut options = options(folder.path());
+        change(&mut options);
+        let engine = Engine::open(options).expect("the engine opens");
+        Self { engine, folder }
+    }
+
+    /// What a crash at this moment leaves behind, opened by another engine. The old one goes on running on its own
+    /// files, as nothing of it may help.
+    pub fn crash(self) -> Self {
+        self.crash_with(|_| {})
+    }
+
+    pub fn crash_with(self, change: impl FnOnce(&mut EngineOptions)) -> Self {
+        let copy = self.copy_data();
+        std::mem::forget(self);
+        Self::open(copy, change)
+    }
+
+    /// The data directory as it is now.
+    pub fn copy_data(&self) -> tempfile::TempDir {
+        let copy = tempfile::tempdir().expect("a temporary folder");
+        copy_tree(self.folder.path(), copy.path());
+        copy
+    }
+
+    /// Closes the engine as a stop of the server does, and opens it again.
+    pub fn restart(self) -> Self {
+        let Self { engine, folder } = self;
+        engine.close();
+        drop_engine(engine);
+        Self::open(folder, |_| {})
+    }
+
+    /// `path` and `query` are `name=value` pairs joined by `&`.
+    pub fn call(&self, op: &str, path: &str, query: &str, body: &str) -> (u16, Value) {
+        let (status, bytes) = self.call_raw(op, path, query, body);
+        let value = if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).unwrap_or_else(|error| {
+                panic!("{op} answered no JSON ({error}): {}", String::from_utf8_lossy(&bytes))
+            })
+        };
+        (status, value)
+    }
+
+    pub fn call_raw(&self, op: &str, path: &str, query: &str, body: &str) -> (u16, Vec<u8>) {
+        let request = Request { op: op.to_owned(), path: pairs(path), query: pairs(query), opaque_id: None };
+        match self.engine.execute(&request, body.as_bytes(), &CancelFlag::default()) {
+            Ok(reply) => (reply.status, reply.body),
+            Err(error) => (error.status(), error.body().to_string().into_bytes()),
+        }
+    }
+
+    /// A call that has to succeed.
+    pub fn ok(&self, op: &str, path: &str, query: &str, body: &str) -> Value {
+        let (status, value) = self.call(op, path, query, body);
+        assert!(status < 300, "{op} {path} answered {status}: {value}");
+        value
+    }
+
+    /// Status, type and reason of a call that has to fail.
+    pub fn error(&self, op: &str, path: &str, query: &str, body: &str) -> (u16, String, String) {
+        let (status, value) = self.call(op, path, query, body);
+        let text = |name: &str| value["error"][name].as_str().unwrap_or_default().to_owned();
+        assert!(status >= 400, "{op} {path} answered {status}: {value}");
+        (status, text("type"), text("reason"))
+    }
+
+    /// Number of searchable documents.
+    pub fn count(&self, index: &str) -> u64 {
+        self.ok("count", &format!("index={index}"), "", "")["count"].as_u64().unwrap_or_default()
+    }
+
+    /// Ids and scores of a search, best first.
+    pub fn hits(&self, index: &str, body: &str) -> Vec<(String, f64)> {
+        let answer = self.ok("search", &format!("index={index}"), "", body);
+        let hits = answer["hits"]["hits"].as_array().cloned().unwrap_or_default();
+        hits.iter()
+            .map(|hit| {
+                (hit["_id"].as_str().unwrap_or_default().to_owned(), hit["_score"].as_f64().unwrap_or_default())
+            })
+            .collect()
+    }
+}
+
+fn drop_engine(engine: Arc<Engine>) {
+    // Threads of the engine may hold it for a moment longer; the lock of the directory goes with the last one.
+    for _ in 0..200 {
+        if Arc::strong_count(&engine) == 1 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    drop(engine);
+}
+
+fn pairs(text: &str) -> BTreeMap<String, String> {
+    text.split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (name.to_owned(), value.to_owned())
+        })
+        .collect()
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    let Ok(entries) = fs::read_dir(from) else { return };
+    for entry in entries.flatten() {
+        let target = to.join(entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => copy_tree(&entry.path(), &target),
+            // A file may be removed by a merge while it is copied; a crash would not see it either.
+            _ => {
+                let _ = fs::copy(entry.path(), &target);
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Searches by meaning, with the models of the workspace.
+
+use serde_json::{Value, json};
+
+use crate::common::{Node, ids};
+
+const SPARSE: &str = ".sparse_encoder_model_2";
+const TEXTS: [&str; 4] = [
+    "The cat sleeps on the warm sofa.",
+    "Stock markets fell sharply on Monday.",
+    "A recipe for tomato soup with basil.",
+    "The spacecraft entered orbit around Mars.",
+];
+
+fn encode(node: &Node, model: &str, text: &str) -> Value {
+    let body = json!({"docs": [{"text_field": text}]});
+    let answer = node.ok("infer_trained_model", &[("model", model)], &[], &body);
+    answer["inference_results"][0]["predicted_value"].clone()
+}
+
+fn passages() -> Node {
+    let node = Node::with_models(true);
+    node.create("passages", &json!({"text": {"type": "text"}, "v": {"type": "sparse_vector"}}));
+    let documents: Vec<Value> =
+        TEXTS.iter().map(|text| json!({"text": text, "v": encode(&node, SPARSE, text)})).collect();
+    node.load("passages", &documents);
+    node
+}
+
+#[test]
+fn texts_are_found_by_meaning() {
+    let node = passages();
+    for (question, best) in [
+        ("a pet resting on furniture", "1"),
+        ("economy and finance news", "2"),
+        ("how do I cook vegetables", "3"),
+        ("mission to another planet", "4"),
+    ] {
+        let expansion = json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": question}}});
+        let found = node.scores("passages", &expansion);
+        assert_eq!(found[0].0, best, "{question}");
+        let inference =
+            json!({"sparse_vector": {"field": "v", "inference_id": SPARSE, "query": question}});
+        assert_eq!(node.scores("passages", &inference), found);
+        // The same as a query with the weights that the model gives.
+        let tokens = encode(&node, SPARSE, question);
+        let weighted = json!({"sparse_vector": {"field": "v", "query_vector": tokens}});
+        for (a, b) in node.scores("passages", &weighted).iter().zip(&found) {
+            assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-3, "{a:?} is not {b:?}");
+        }
+        let doubled = json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": question, "boost": 2}}});
+        assert!((node.scores("passages", &doubled)[0].1 - 2.0 * found[0].1).abs() < 1e-3);
+    }
+    let blank = json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": " "}}});
+    assert!(node.ids("passages", &blank).is_empty());
+
+    let hybrid = node.search(
+        "passages",
+        &json!({"sub_searches": [
+                {"query": {"match": {"text": "soup"}}},
+                {"query": {"text_expansion": {"v": {"model_id": SPARSE, "model_text": "soup"}}}}],
+            "rank": {"rrf": {}}}),
+    );
+    assert_eq!(ids(&hybrid)[0], "3");
+    assert!((hybrid["hits"]["hits"][0]["_score"].as_f64().unwrap_or(0.0) - 2.0 / 61.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_text_of_ten_megabytes_is_answered() {
+    let node = passages();
+    let text = "planet ".repeat(10 * 1024 * 1024 / 7);
+    let query = json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": text}}});
+    assert_eq!(node.ids("passages", &query)[0], "4");
+}
+
+#[test]
+fn a_model_that_is_not_deployed_is_refused_with_the_documented_sentence() {
+    let node = Node::with_models(false);
+    node.create("passages", &json!({"v": {"type": "sparse_vector"}}));
+    let error = node.search_error(
+        "passages",
+        &json!({"query": {"text_expansion": {"v": {"model_id": SPARSE, "model_text": "x"}}}}),
+    );
+    assert_eq!(
+        error["error"]["reason"],
+        format!("Model [{SPARSE}] must be deployed to use. Please deploy with the start trained model deployment API.")
+    );
+    assert_eq!(error["status"], 409);
+}

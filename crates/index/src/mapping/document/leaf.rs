@@ -1,0 +1,189 @@
+//! Scalar values of mapped fields, and the types dynamic mapping gives to new ones.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use sparrow_vectors::Similarity;
+
+use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT};
+use super::super::location::Step;
+use super::super::types::{Analyzer, FieldType};
+use super::super::values::{self, java_string, token_name};
+use super::super::{LeafNode, LeafOptions, date, join};
+use super::Reader;
+
+/// Longest term Lucene takes, in bytes.
+pub(super) const MAX_TERM: usize = 32_766;
+/// A float array of this many numbers and more becomes a dense vector.
+const MIN_DYNAMIC_DIMS: usize = 128;
+/// Most dimensions of a dense vector.
+pub(super) const MAX_DIMS: usize = 4096;
+/// `ignore_above` of the keyword that dynamic mapping adds to a text.
+const DYNAMIC_IGNORE_ABOVE: u64 = 256;
+
+impl Reader<'_> {
+    pub(super) fn dynamic_leaf(&self, value: &Value) -> LeafNode {
+        let plain = |field_type| LeafNode {
+            field_type,
+            options: LeafOptions::default(),
+            params: Map::new(),
+            fields: BTreeMap::new(),
+        };
+        match value {
+            Value::Bool(_) => plain(FieldType::Boolean),
+            Value::Number(number) if number.is_f64() => plain(FieldType::Float),
+            Value::Number(_) => plain(FieldType::Long),
+            other => {
+                let text = other.as_str().unwrap_or_default();
+                let whole = text.parse::<i64>().is_ok();
+                let number = whole || values::parse_double(text).is_some();
+                if number && self.mapping.numeric_detection {
+                    return plain(if whole { FieldType::Long } else { FieldType::Float });
+                }
+                // Pure numbers are too often mistaken for years.
+                if !number && self.mapping.date_detection
+                    && let Some(format) = date::detect(text)
+                {
+                    let name = format.unwrap_or(date::DEFAULT_FORMAT);
+                    let mut leaf = plain(FieldType::Date {
+                        formats: date::parse_formats(name).unwrap_or_default(),
+                    });
+                    if let Some(format) = format {
+                        leaf.params.insert("format".to_owned(), format.into());
+                    }
+                    return leaf;
+                }
+                let mut keyword =
+                    plain(FieldType::Keyword { ignore_above: Some(DYNAMIC_IGNORE_ABOVE as usize) });
+                keyword.params.insert("ignore_above".to_owned(), DYNAMIC_IGNORE_ABOVE.into());
+                let mut leaf = plain(FieldType::Text { analyzer: Analyzer::Standard });
+                leaf.fields.insert("keyword".to_owned(), keyword);
+                leaf
+            }
+        }
+    }
+
+    /// A value for a mapped field and its multi-fields.
+    pub(super) fn leaf(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), DocumentError> {
+        match &leaf.field_type {
+            FieldType::SparseVector | FieldType::RankFeatures => return self.sparse(leaf, path, value),
+            FieldType::DenseVector { .. } => return self.dense(leaf, path, value),
+            _ => {}
+        }
+        if let Value::Array(values) = value {
+            return self.each(values, |reader, value| reader.leaf(leaf, path, value));
+        }
+        let shown = value;
+        let value = match (value, &leaf.options.null_value) {
+            (Value::Null, Some(null_value)) => null_value,
+            (value, _) => value,
+        };
+        if let Err(causes) = self.scalar(leaf, path, value) {
+            if leaf.options.ignore_malformed {
+                return Ok(());
+            }
+            if shown.is_object() {
+                self.steps.push(Step::End);
+            }
+            return Err(self.fail(DocumentErrorKind::Field {
+                path: path.to_owned(),
+                type_name: leaf.field_type.name(),
+                id: self.id.to_owned(),
+                preview: java_string(shown),
+                causes,
+            }));
+        }
+        for (name, sub) in &leaf.fields {
+            self.leaf(sub, &join(path, name), value)?;
+        }
+        Ok(())
+    }
+
+    fn scalar(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), Vec<Cause>> {
+        match &leaf.field_type {
+            FieldType::Text { .. } => {
+                if let Some(text) = text_of(value)?
+                    && leaf.options.indexed
+                {
+                    self.seen(path);
+                    self.out.texts.push((path.to_owned(), text));
+                }
+            }
+            FieldType::Keyword { ignore_above } => {
+                let Some(text) = text_of(value)? else { return Ok(()) };
+                if ignore_above.is_some_and(|limit| text.chars().count() > limit) || !leaf.options.indexed {
+                    return Ok(());
+                }
+                if text.len() > MAX_TERM {
+                    let preview: Vec<String> =
+                        text.as_bytes()[..30].iter().map(|&byte| (byte as i8).to_string()).collect();
+                    return Err(vec![(
+                        ILLEGAL_ARGUMENT,
+                        format!(
+                            "Document contains at least one immense term in field=\"{path}\" (whose UTF8 encoding is \
+                             longer than the max length {MAX_TERM}), all of which were skipped. Please correct the \
+                             analyzer to not produce such terms. The prefix of the first immense term is: '[{}]...'",
+                            preview.join(", ")
+                        ),
+                    )]);
+                }
+                self.seen(path);
+                // Lucene counts a repeated keyword of one document once.
+                if self.keywords_seen.insert((path.to_owned(), text.clone())) {
+                    self.out.keywords.push((path.to_owned(), text));
+                }
+            }
+            field_type => {
+                let number = values::number(field_type, leaf.options.coerce, value)?;
+                if let Some(number) = number
+                    && leaf.options.indexed
+                {
+                    self.seen(path);
+                    self.out.numbers.push((path.to_owned(), number));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn seen(&mut self, path: &str) {
+        if !self.seen.contains(path) {
+            self.seen.insert(path.to_owned());
+            self.out.field_names.push(path.to_owned());
+        }
+    }
+}
+
+/// Text of a scalar; `None` for null.
+fn text_of(value: &Value) -> Result<Option<String>, Vec<Cause>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        Value::Bool(flag) => Ok(Some(flag.to_string())),
+        other => Err(vec![(
+            "illegal_state_exception",
+            format!("Can't get text on a {}", token_name(other)),
+        )]),
+    }
+}
+
+pub(super) fn looks_dense(values: &[Value]) -> bool {
+    (MIN_DYNAMIC_DIMS..=MAX_DIMS).contains(&values.len())
+        && values.iter().all(|value| value.is_f64())
+}
+
+pub(super) fn dense_leaf(dims: usize) -> LeafNode {
+    let mut params = Map::new();
+    params.insert("dims".to_owned(), dims.into());
+    LeafNode {
+        field_type: FieldType::DenseVector {
+            dims: Some(dims),
+            similarity: Similarity::Cosine,
+            index: true,
+        },
+        options: LeafOptions::default(),
+        params,
+        fields: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,354 @@
+//! A JSON document to values of its fields, with dynamic mapping.
+
+mod leaf;
+mod vectors;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
+use serde_json::{Map, Value};
+
+use super::error::{DocumentError, DocumentErrorKind};
+use super::location::Step;
+use super::types::{Dynamic, Limits, ParsedDocument};
+use super::values::token_name;
+use super::{LeafNode, Mapping, Node, ObjectNode, join};
+
+pub(super) fn parse_document(
+    mapping: &Mapping,
+    id: &str,
+    source: &Value,
+    limits: &Limits,
+) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
+    let mut reader = Reader {
+        mapping,
+        id,
+        limits,
+        out: ParsedDocument::default(),
+        seen: FxHashSet::default(),
+        keywords_seen: FxHashSet::default(),
+        added: BTreeMap::new(),
+        added_count: 0,
+        steps: Vec::new(),
+    };
+    let Value::Object(map) = source else {
+        return Err(reader.illegal(format!(
+            "Malformed content, must start with an object, found {}",
+            token_name(source)
+        )));
+    };
+    let scope = Scope { node: Some(&mapping.root), path: "", dynamic: mapping.dynamic(), depth: 1 };
+    reader.object(&scope, map)?;
+    let Reader { mut out, added, .. } = reader;
+    out.stored_source = stored_source(mapping, source);
+    let wider = (!added.is_empty()).then(|| {
+        let mut wider = mapping.clone();
+        for (path, node) in added {
+            let parts: Vec<&str> = path.split('.').collect();
+            insert(&mut wider.root, &parts, node);
+        }
+        wider.rebuilt()
+    });
+    Ok((out, wider))
+}
+
+/// What is stored when the mapping filters the source.
+fn stored_source(mapping: &Mapping, source: &Value) -> Option<Vec<u8>> {
+    let config = mapping.source_filter();
+    if !config.enabled {
+        return Some(Vec::new());
+    }
+    if config.filter.is_empty() {
+        return None;
+    }
+    // A JSON value always serializes.
+    serde_json::to_vec(&config.filter.apply(source)).ok()
+}
+
+/// Puts an added node into the tree; parents come first, in path order.
+fn insert(object: &mut ObjectNode, parts: &[&str], node: Node) {
+    match parts {
+        [] => {}
+        [name] => match (object.properties.get_mut(*name), node) {
+            // The dimensions of a mapped dense vector became known.
+            (Some(Node::Leaf(old)), Node::Leaf(new)) => *old = new,
+            (Some(_), _) => {}
+            (None, node) => {
+                object.properties.insert((*name).to_owned(), node);
+            }
+        },
+        [name, rest @ ..] => {
+            let child = object
+                .properties
+                .entry((*name).to_owned())
+                .or_insert_with(|| Node::Object(ObjectNode::default()));
+            if let Node::Object(child) = child {
+                insert(child, rest, node);
+            }
+        }
+    }
+}
+
+/// An object of the mapping that is being read into.
+struct Scope<'p, 'a> {
+    /// `None` for an object this document adds.
+    node: Option<&'a ObjectNode>,
+    path: &'p str,
+    dynamic: Dynamic,
+    depth: usize,
+}
+
+struct Reader<'a> {
+    mapping: &'a Mapping,
+    id: &'a str,
+    limits: &'a Limits,
+    out: ParsedDocument,
+    seen: FxHashSet<String>,
+    keywords_seen: FxHashSet<(String, String)>,
+    /// Fields and objects this document adds, by path.
+    added: BTreeMap<String, Node>,
+    /// How many of them the limit counts, multi-fields included.
+    added_count: usize,
+    steps: Vec<Step>,
+}
+
+impl<'a> Reader<'a> {
+    fn fail(&self, kind: DocumentErrorKind) -> DocumentError {
+        DocumentError::new(kind, self.steps.clone())
+    }
+
+    fn illegal(&self, reason: String) -> DocumentError {
+        DocumentError::illegal(reason, self.steps.clone())
+    }
+
+    fn object(&mut self, scope: &Scope<'_, 'a>, map: &Map<String, Value>) -> Result<(), DocumentError> {
+        if scope.depth > self.limits.depth {
+            return Err(self.fail(DocumentErrorKind::Depth { limit: self.limits.depth }));
+        }
+        for (key, value) in map {
+            self.steps.push(Step::Key(key.clone()));
+            if key.contains('.') {
+                self.dotted(scope, key, value)?;
+            } else {
+                self.entry(scope, key, value)?;
+            }
+            self.steps.pop();
+        }
+        Ok(())
+    }
+
+    /// `"a.b": 1` is read as `"a": {"b": 1}`.
+    fn dotted(&mut self, scope: &Scope<'_, 'a>, key: &str, value: &Value) -> Result<(), DocumentError> {
+        let Some((first, rest)) = key.split_once('.') else { return self.entry(scope, key, value) };
+        if first.trim().is_empty() || rest.trim().is_empty() {
+            return Err(self.illegal(format!(
+                "field name [{key}] cannot contain only whitespace or start or end with a dot"
+            )));
+        }
+        let path = join(scope.path, first);
+        let (node, dynamic, enabled) = match self.find(scope, first, &path) {
+            Found::Object(node) => (
+                node,
+                node.and_then(|node| node.dynamic).unwrap_or(scope.dynamic),
+                node.is_none_or(|node| node.enabled),
+            ),
+            Found::Leaf(leaf) => {
+                return Err(self.illegal(format!(
+                    "Could not dynamically add mapping for field [{}]. Existing mapping for [{path}] must be \
+                     of type object but found [{}].",
+                    join(scope.path, key),
+                    leaf.field_type.name()
+                )));
+            }
+            Found::Nothing => match scope.dynamic {
+                Dynamic::False => return Ok(()),
+                Dynamic::Strict => return Err(self.strict(scope, first)),
+                Dynamic::True => {
+                    if !self.add(&path, Node::Object(ObjectNode::default()))? {
+                        return Ok(());
+                    }
+                    (None, scope.dynamic, true)
+                }
+            },
+        };
+        if !enabled {
+            return Ok(());
+        }
+        if scope.depth + 1 > self.limits.depth {
+            return Err(self.fail(DocumentErrorKind::Depth { limit: self.limits.depth }));
+        }
+        // The scope borrows the path for this call only; the mapping's nodes live longer.
+        let inner = Inner { node, path, dynamic, depth: scope.depth + 1 };
+        inner.with(self, |reader, scope| reader.dotted(scope, rest, value))
+    }
+
+    fn strict(&self, scope: &Scope<'_, '_>, name: &str) -> DocumentError {
+        let parent = if scope.path.is_empty() { "_doc" } else { scope.path };
+        self.fail(DocumentErrorKind::Strict { name: name.to_owned(), parent: parent.to_owned() })
+    }
+
+    fn find(&self, scope: &Scope<'_, 'a>, name: &str, path: &str) -> Found<'a> {
+        match scope.node.and_then(|node| node.properties.get(name)) {
+            Some(Node::Object(object)) => return Found::Object(Some(object)),
+            Some(Node::Leaf(leaf)) => {
+                // The dimensions of a vector may have become known in this document.
+                if let Some(Node::Leaf(added)) = self.added.get(path) {
+                    return Found::Leaf(Cow::Owned(added.clone()));
+                }
+                return Found::Leaf(Cow::Borrowed(leaf));
+            }
+            None => {}
+        }
+        match self.added.get(path) {
+            Some(Node::Object(_)) => Found::Object(None),
+            Some(Node::Leaf(leaf)) => Found::Leaf(Cow::Owned(leaf.clone())),
+            None => Found::Nothing,
+        }
+    }
+
+    fn entry(&mut self, scope: &Scope<'_, 'a>, name: &str, value: &Value) -> Result<(), DocumentError> {
+        if name.trim().is_empty() {
+            return Err(self.illegal(if name.is_empty() {
+                "field name cannot be an empty string".to_owned()
+            } else {
+                format!("field name cannot contain only whitespace: ['{name}']")
+            }));
+        }
+        let path = join(scope.path, name);
+        match self.find(scope, name, &path) {
+            Found::Object(node) => {
+                let enabled = node.is_none_or(|node| node.enabled);
+                if !enabled {
+                    return Ok(());
+                }
+                let dynamic = node.and_then(|node| node.dynamic).unwrap_or(scope.dynamic);
+                let inner = Inner { node, path, dynamic, depth: scope.depth + 1 };
+                inner.with(self, |reader, inner| reader.fill_object(inner, name, value))
+            }
+            Found::Leaf(leaf) => self.leaf(&leaf, &path, value),
+            Found::Nothing => self.unmapped(scope, name, path, value),
+        }
+    }
+
+    /// A value for a mapped object.
+    fn fill_object(
+        &mut self,
+        scope: &Scope<'_, 'a>,
+        name: &str,
+        value: &Value,
+    ) -> Result<(), DocumentError> {
+        match value {
+            Value::Object(map) => self.object(scope, map),
+            Value::Null => Ok(()),
+            Value::Array(values) => self.each(values, |reader, value| reader.fill_object(scope, name, value)),
+            _ => Err(self.fail(DocumentErrorKind::ConcreteForObject {
+                path: scope.path.to_owned(),
+                name: name.to_owned(),
+            })),
+        }
+    }
+
+    fn each(
+        &mut self,
+        values: &[Value],
+        mut read: impl FnMut(&mut Self, &Value) -> Result<(), DocumentError>,
+    ) -> Result<(), DocumentError> {
+        for (index, value) in values.iter().enumerate() {
+            self.steps.push(Step::Index(index));
+            read(self, value)?;
+            self.steps.pop();
+        }
+        Ok(())
+    }
+
+    fn unmapped(
+        &mut self,
+        scope: &Scope<'_, 'a>,
+        name: &str,
+        path: String,
+        value: &Value,
+    ) -> Result<(), DocumentError> {
+        // A null gives no type to a field.
+        if value.is_null() {
+            return Ok(());
+        }
+        match scope.dynamic {
+            Dynamic::False => return Ok(()),
+            Dynamic::Strict => return Err(self.strict(scope, name)),
+            Dynamic::True => {}
+        }
+        match value {
+            Value::Null => Ok(()),
+            Value::Object(map) => {
+                if !self.add(&path, Node::Object(ObjectNode::default()))? {
+                    return Ok(());
+                }
+                let inner =
+                    Inner { node: None, path, dynamic: scope.dynamic, depth: scope.depth + 1 };
+                inner.with(self, |reader, inner| reader.object(inner, map))
+            }
+            Value::Array(values) => {
+                if leaf::looks_dense(values) {
+                    let leaf = leaf::dense_leaf(values.len());
+                    return match self.add(&path, Node::Leaf(leaf.clone()))? {
+                        true => self.leaf(&leaf, &path, value),
+                        false => Ok(()),
+                    };
+                }
+                // The first element that has a type maps the field, the others follow it.
+                self.each(values, |reader, value| reader.entry(scope, name, value))
+            }
+            scalar => {
+                let leaf = self.dynamic_leaf(scalar);
+                match self.add(&path, Node::Leaf(leaf.clone()))? {
+                    true => self.leaf(&leaf, &path, scalar),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Adds a field or object; `false` if the limit is reached and such fields are to be ignored.
+    fn add(&mut self, path: &str, node: Node) -> Result<bool, DocumentError> {
+        let size = 1 + match &node {
+            Node::Leaf(leaf) => leaf.fields.len(),
+            Node::Object(_) => 0,
+        };
+        if self.mapping.field_count() + self.added_count + size > self.limits.total_fields {
+            if self.limits.ignore_dynamic_beyond_limit {
+                return Ok(false);
+            }
+            return Err(self.illegal(format!(
+                "Limit of total fields [{}] has been exceeded while adding new fields [{}]",
+                self.limits.total_fields,
+                self.added_count + size
+            )));
+        }
+        self.added_count += size;
+        self.added.insert(path.to_owned(), node);
+        Ok(true)
+    }
+}
+
+enum Found<'a> {
+    /// `None`: added by this document.
+    Object(Option<&'a ObjectNode>),
+    Leaf(Cow<'a, LeafNode>),
+    Nothing,
+}
+
+/// A scope that owns its path.
+struct Inner<'a> {
+    node: Option<&'a ObjectNode>,
+    path: String,
+    dynamic: Dynamic,
+    depth: usize,
+}
+
+impl<'a> Inner<'a> {
+    fn with<R>(self, reader: &mut Reader<'a>, run: impl FnOnce(&mut Reader<'a>, &Scope<'_, 'a>) -> R) -> R {
+        let Inner { node, path, dynamic, depth } = self;
+        run(reader, &Scope { node, path: &path, dynamic, depth })
+    }
+}

@@ -1,0 +1,219 @@
+//! JSON mapping definitions to field trees. Unknown keys are errors that name the key.
+
+mod leaf;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::error::MappingError;
+use super::types::Dynamic;
+use super::values::java_string;
+use super::{Mapping, Node, ObjectNode, SourceConfig};
+
+pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
+    let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
+        reason: format!("Expected an object but got [{}]", java_string(definition)),
+    })?;
+    let mut mapping = Mapping::empty();
+    let mut remaining = Map::new();
+    for (key, value) in map {
+        match key.as_str() {
+            "properties" => {
+                mapping.root.properties = properties(value, "properties")?;
+            }
+            "dynamic" => mapping.root.dynamic = Some(dynamic(value)?),
+            "_source" => mapping.source = source_config(value)?,
+            "_meta" => mapping.meta = Some(value.clone()),
+            "date_detection" => mapping.date_detection = boolean(key, value)?,
+            "numeric_detection" => mapping.numeric_detection = boolean(key, value)?,
+            _ => {
+                remaining.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    if !remaining.is_empty() {
+        return Err(MappingError::UnsupportedParameters {
+            scope: "Root mapping definition".to_owned(),
+            remaining: remaining_text(&remaining),
+        });
+    }
+    Ok(mapping.rebuilt())
+}
+
+/// As Elasticsearch prints left-over parameters: ` [key : value]` each.
+fn remaining_text(map: &Map<String, Value>) -> String {
+    map.iter().map(|(key, value)| format!(" [{key} : {}]", java_string(value))).collect()
+}
+
+fn source_config(value: &Value) -> Result<SourceConfig, MappingError> {
+    let mut config = SourceConfig::default();
+    let map = value.as_object().ok_or_else(|| MappingError::Malformed {
+        reason: "Expected an object for [_source]".to_owned(),
+    })?;
+    for (key, value) in map {
+        match key.as_str() {
+            "enabled" => config.enabled = boolean(key, value)?,
+            "includes" => config.filter.includes = patterns(key, value)?,
+            "excludes" => config.filter.excludes = patterns(key, value)?,
+            _ => {
+                return Err(MappingError::Malformed {
+                    reason: format!("unknown parameter [{key}] on metadata field [_source]"),
+                });
+            }
+        }
+    }
+    Ok(config)
+}
+
+fn patterns(key: &str, value: &Value) -> Result<Vec<String>, MappingError> {
+    let list = match value {
+        Value::Array(list) => list.iter().collect(),
+        single => vec![single],
+    };
+    list.into_iter()
+        .map(|item| {
+            item.as_str().map(str::to_owned).ok_or_else(|| MappingError::Malformed {
+                reason: format!("Expected strings for [{key}] but got [{}]", java_string(item)),
+            })
+        })
+        .collect()
+}
+
+fn dynamic(value: &Value) -> Result<Dynamic, MappingError> {
+    match value {
+        Value::Bool(true) => Ok(Dynamic::True),
+        Value::Bool(false) => Ok(Dynamic::False),
+        Value::String(text) => match text.to_lowercase().as_str() {
+            "true" => Ok(Dynamic::True),
+            "false" => Ok(Dynamic::False),
+            "strict" => Ok(Dynamic::Strict),
+            _ => Err(bad(format!("Could not convert [dynamic] to boolean or known value: [{text}]"))),
+        },
+        other => Err(bad(format!("Could not convert [dynamic] to boolean: [{}]", java_string(other)))),
+    }
+}
+
+fn bad(reason: String) -> MappingError {
+    MappingError::BadValue { reason }
+}
+
+fn boolean(key: &str, value: &Value) -> Result<bool, MappingError> {
+    match value {
+        Value::Bool(flag) => Ok(*flag),
+        Value::String(text) if text == "true" => Ok(true),
+        Value::String(text) if text == "false" => Ok(false),
+        other => Err(bad(format!(
+            "Could not convert [{key}] to boolean: Failed to parse value [{}] as only [true] or [false] are allowed.",
+            java_string(other)
+        ))),
+    }
+}
+
+/// Reads a `properties` object; dotted names make objects.
+fn properties(value: &Value, owner: &str) -> Result<BTreeMap<String, Node>, MappingError> {
+    let map = value.as_object().ok_or_else(|| MappingError::Malformed {
+        reason: format!("Expected map for property [properties] on field [{owner}] but got [{}]", java_string(value)),
+    })?;
+    let mut out = BTreeMap::new();
+    for (name, definition) in map {
+        let parts: Vec<&str> = name.split('.').collect();
+        if parts.iter().any(|part| part.trim().is_empty()) {
+            return Err(bad(if name.is_empty() {
+                "field name cannot be an empty string".to_owned()
+            } else {
+                format!("field name [{name}] cannot contain only whitespace or empty parts")
+            }));
+        }
+        let Some((last, parents)) = parts.split_last() else { continue };
+        let node = node(last, definition)?;
+        insert(&mut out, parents, last, node)?;
+    }
+    Ok(out)
+}
+
+/// Puts a node below `parents`, merging objects that two names share.
+fn insert(
+    properties: &mut BTreeMap<String, Node>,
+    parents: &[&str],
+    name: &str,
+    node: Node,
+) -> Result<(), MappingError> {
+    if let Some((first, rest)) = parents.split_first() {
+        let parent = properties
+            .entry((*first).to_owned())
+            .or_insert_with(|| Node::Object(ObjectNode::default()));
+        return match parent {
+            Node::Object(object) => insert(&mut object.properties, rest, name, node),
+            Node::Leaf(_) => Err(MappingError::ObjectOverLeaf { path: (*first).to_owned() }),
+        };
+    }
+    match (properties.remove(name), node) {
+        (None, node) => {
+            properties.insert(name.to_owned(), node);
+        }
+        (Some(Node::Object(mut old)), Node::Object(new)) => {
+            for (inner, node) in new.properties {
+                insert(&mut old.properties, &[], &inner, node)?;
+            }
+            old.dynamic = new.dynamic.or(old.dynamic);
+            old.enabled &= new.enabled;
+            properties.insert(name.to_owned(), Node::Object(old));
+        }
+        (Some(_), _) => return Err(MappingError::ObjectOverLeaf { path: name.to_owned() }),
+    }
+    Ok(())
+}
+
+fn node(name: &str, definition: &Value) -> Result<Node, MappingError> {
+    let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
+        reason: format!("Expected map for property [fields] on field [{name}] but got a {}", java_class(definition)),
+    })?;
+    let type_name = match map.get("type") {
+        Some(Value::String(type_name)) => type_name.as_str(),
+        Some(other) => {
+            return Err(MappingError::UnknownType { field: name.to_owned(), type_name: java_string(other) });
+        }
+        None if map.contains_key("properties") => "object",
+        None if map.len() == 1 && (map.contains_key("enabled") || map.contains_key("dynamic")) => "object",
+        None => return Err(MappingError::NoType { field: name.to_owned() }),
+    };
+    if type_name == "object" {
+        return object(name, map).map(Node::Object);
+    }
+    leaf::leaf(name, type_name, map, true).map(Node::Leaf)
+}
+
+fn java_class(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "java.lang.Boolean",
+        Value::Number(_) => "java.lang.Integer",
+        Value::String(_) => "java.lang.String",
+        Value::Array(_) => "java.util.ArrayList",
+        Value::Object(_) => "java.util.HashMap",
+    }
+}
+
+fn object(name: &str, map: &Map<String, Value>) -> Result<ObjectNode, MappingError> {
+    let mut node = ObjectNode::default();
+    let mut remaining = Map::new();
+    for (key, value) in map {
+        match key.as_str() {
+            "type" => {}
+            "properties" => node.properties = properties(value, name)?,
+            "dynamic" => node.dynamic = Some(dynamic(value)?),
+            "enabled" => node.enabled = boolean(key, value)?,
+            _ => {
+                remaining.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    if !remaining.is_empty() {
+        return Err(MappingError::UnsupportedParameters {
+            scope: format!("Mapping definition for [{name}]"),
+            remaining: remaining_text(&remaining),
+        });
+    }
+    Ok(node)
+}

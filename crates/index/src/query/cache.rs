@@ -1,0 +1,42 @@
+//! What queries work out about a snapshot once and need again.
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use tantivy::schema::Field;
+
+use super::error::QueryError;
+use super::fields::FieldStatistics;
+
+/// Figures over all segments of one snapshot. They depend on the segments only, not on the mapping.
+#[derive(Default)]
+pub(crate) struct SnapshotCache {
+    statistics: Mutex<FxHashMap<String, FieldStatistics>>,
+    distinct_tokens: Mutex<FxHashMap<Field, usize>>,
+}
+
+impl SnapshotCache {
+    /// BM25 statistics of the field at `path`.
+    pub(super) fn statistics(
+        &self,
+        path: &str,
+        read: impl FnOnce() -> Result<FieldStatistics, QueryError>,
+    ) -> Result<FieldStatistics, QueryError> {
+        if let Some(known) = self.statistics.lock().get(path) {
+            return Ok(*known);
+        }
+        // Read without the lock: two searches may do it at once, and find the same.
+        let statistics = read()?;
+        self.statistics.lock().insert(path.to_owned(), statistics);
+        Ok(statistics)
+    }
+
+    /// Distinct tokens of a sparse field.
+    pub(super) fn distinct_tokens(&self, field: Field, count: impl FnOnce() -> usize) -> usize {
+        if let Some(known) = self.distinct_tokens.lock().get(&field) {
+            return *known;
+        }
+        let distinct = count();
+        self.distinct_tokens.lock().insert(field, distinct);
+        distinct
+    }
+}
