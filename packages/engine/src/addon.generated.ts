@@ -1,0 +1,30 @@
+// Generated from crates/node by scripts/lib/addon-types.mjs: do not edit.
+/* eslint-disable */
+
+/** One open data directory with everything that serves it. */
+export declare class NativeEngine {
+  /**
+   * Opens a data directory. `options` is an `EngineOptions` as JSON. Resolves once the write-ahead log is replayed and
+   * the deployments that ran before are started, or with the error that prevented it.
+   */
+  static open(options: string): Promise<NativeEngine | NativeReply>
+  /**
+   * Starts one request. `request` is a `Request` as JSON, `body` the bytes as they came, and `handle` a number that no
+   * other running request has, by which `cancel` finds this one.
+   */
+  execute(handle: number, request: string, body?: Buffer | undefined | null): Promise<NativeReply>
+  /** Asks a running request to stop; it then answers with an error. Does nothing if it has already answered. */
+  cancel(handle: number): void
+  /** Flushes everything and releases the data directory. Requests after this are refused by the engine. */
+  close(): Promise<void>
+}
+
+/** What a request came to. `ok: false` carries an error body that is ready to be sent as it is. */
+export interface NativeReply {
+  /** Whether the engine answered (`true`) or refused with an error (`false`). */
+  ok: boolean
+  /** HTTP status of the answer. */
+  status: number
+  /** The answer's bytes, JSON unless the operation says otherwise. */
+  body: Buffer
+}

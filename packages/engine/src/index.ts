@@ -1,0 +1,11 @@
+export { findBinding, type Binding } from './binding.js';
+export { BindingError, EngineError } from './errors.js';
+export { NativeSearchEngine, type NativeEngineOptions } from './native-engine.js';
+export { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';
+export {
+  OPERATIONS,
+  type EngineReply,
+  type EngineRequest,
+  type Operation,
+  type SearchEngine,
+} from './search-engine.js';

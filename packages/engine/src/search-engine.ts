@@ -1,0 +1,85 @@
+/**
+ * Every operation an engine answers. The HTTP layer's route table maps methods and paths to these names; the Rust engine
+ * dispatches on them.
+ */
+export const OPERATIONS = [
+  'create_index',
+  'get_index',
+  'exists_index',
+  'delete_index',
+  'get_mapping',
+  'put_mapping',
+  'get_settings',
+  'put_settings',
+  'refresh',
+  'flush',
+  'count',
+  'cat_indices',
+  'cluster_health',
+  'index_doc',
+  'create_doc',
+  'get_doc',
+  'exists_doc',
+  'get_source',
+  'delete_doc',
+  'update_doc',
+  'mget',
+  'bulk',
+  'search',
+  'put_pipeline',
+  'get_pipeline',
+  'delete_pipeline',
+  'simulate_pipeline',
+  'get_trained_models',
+  'start_deployment',
+  'stop_deployment',
+  'update_deployment',
+  'trained_model_stats',
+  'infer_trained_model',
+  'reindex',
+  'get_task',
+  'list_tasks',
+  'cancel_task',
+  'cancel_tasks',
+  'rethrottle',
+  'upgrade_index',
+  'upgrade_assistance',
+] as const;
+
+export type Operation = (typeof OPERATIONS)[number];
+
+/** One request to an engine: what to do and with which parameters. The body travels beside it, as bytes. */
+export interface EngineRequest {
+  readonly op: Operation;
+  /** Values taken from the path: `index`, `id`, `pipeline`, `task`, `model`. */
+  readonly path: Readonly<Record<string, string>>;
+  /** The query string's parameters that the operation knows. */
+  readonly query: Readonly<Record<string, string>>;
+  /** The caller's `X-Opaque-Id`, kept in the headers of a task that the request starts. */
+  readonly opaqueId?: string;
+}
+
+/** An engine's answer. The body is ready to be sent. */
+export interface EngineReply {
+  readonly status: number;
+  readonly body: Uint8Array;
+  /** Whether the body is plain text; else it is JSON. */
+  readonly text?: boolean;
+}
+
+/**
+ * What the HTTP layer needs of an engine. {@link NativeSearchEngine} is the first implementation; no route knows which one
+ * it talks to.
+ */
+export interface SearchEngine {
+  /**
+   * Carries out one request. `body` must not be changed until the promise settles. Aborting `signal` asks the engine to
+   * stop the work, not only to stop waiting for it.
+   *
+   * @throws {EngineError} when the engine refuses the request.
+   */
+  execute(request: EngineRequest, body?: Uint8Array, signal?: AbortSignal): Promise<EngineReply>;
+
+  /** Makes everything durable and releases what the engine holds. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,243 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+
+import { LOG_LEVELS, type LogLevel } from './log.js';
+import { decodeKey } from './security/key-store.js';
+
+/** A setting that is not known or has an unusable value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** The server's settings. Where two places name one, flags win over the environment, that over the file, that over the defaults. */
+export interface Config {
+  /** Port to listen on; 0 takes a free one. */
+  readonly port: number;
+  /** Address to listen on. Anything but loopback needs `allowRemote`. */
+  readonly host: string;
+  /** The data directory. */
+  readonly data: string;
+  /** A directory of model directories, besides the embedded models. */
+  readonly models: string | undefined;
+  /** The owner key, `base64(id:secret)`, in place of a generated one. Never from a flag: other users can read those. */
+  readonly apiKey: string | undefined;
+  /** Accept connections from other machines although there is no TLS: keys then travel in the clear. */
+  readonly allowRemote: boolean;
+  /** Longest request body in bytes. Raising it lets one request take that much memory, several times over. */
+  readonly maxBodyBytes: number;
+  /** Cores the engine uses, 0 for all. */
+  readonly threads: number;
+  /** Deploy the embedded sparse model at the first start; costs about 100 MB of memory. */
+  readonly deployAtStart: boolean;
+  /** Send `X-Elastic-Product`, without which the official clients refuse to talk. */
+  readonly productHeader: boolean;
+  /** Seconds that a shutdown waits for requests under way. */
+  readonly shutdownSeconds: number;
+  /** What is logged: `debug` adds a line per request. */
+  readonly logLevel: LogLevel;
+}
+
+interface Setting<T> {
+  readonly fallback: T;
+  /** Reads a value of a flag, a variable or the file; undefined if it is unusable. */
+  readonly parse: (value: unknown) => T | undefined;
+  readonly expects: string;
+  readonly help: string;
+  /** Whether there is a flag for it. */
+  readonly flag: boolean;
+}
+
+const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
+  port: setting(9200, integer(0, 65_535), 'a port', 'port to listen on, 0 for a free one'),
+  host: setting('127.0.0.1', text, 'an address', 'address to listen on'),
+  data: setting('./data', text, 'a directory', 'data directory'),
+  models: setting<string | undefined>(undefined, text, 'a directory', 'directory with more models, one folder each'),
+  apiKey: {
+    ...setting<string | undefined>(undefined, apiKey, 'base64 of `id:secret`', 'the owner key'),
+    flag: false,
+  },
+  allowRemote: setting(false, boolean, 'true or false', 'listen on a non-loopback address without TLS'),
+  maxBodyBytes: setting(100 * 1024 * 1024, integer(1, 2 ** 31 - 1), 'a number of bytes', 'longest request body'),
+  threads: setting(0, integer(0, 1024), 'a number', 'cores that the engine uses, 0 for all'),
+  deployAtStart: setting(true, boolean, 'true or false', 'deploy the embedded sparse model at the first start'),
+  productHeader: setting(true, boolean, 'true or false', 'send X-Elastic-Product, which the official clients want'),
+  shutdownSeconds: setting(30, integer(0, 3600), 'a number of seconds', 'how long a shutdown waits for requests'),
+  logLevel: setting<LogLevel>('info', level, LOG_LEVELS.join(', '), 'what is logged'),
+};
+
+const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
+
+/** Variables of the project's own tools, which share the prefix. */
+const FOREIGN_VARIABLES = new Set([
+  ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_SLOW_TESTS'],
+  ...['SPARROW_SIMD', 'SPARROW_ONNXRUNTIME'],
+]);
+
+/** What the command line asked for. */
+export interface Invocation {
+  readonly config: Config;
+  /** `help` and `version` print and end. */
+  readonly command: 'serve' | 'help' | 'version';
+}
+
+/**
+ * Reads all settings.
+ *
+ * @throws {ConfigError} for an unknown key in any place, an unusable value, or a host that would expose the server
+ */
+export function readConfig(args: readonly string[], environment: Readonly<NodeJS.ProcessEnv>): Invocation {
+  const flags = readFlags(args);
+  if (flags.command !== 'serve') return { command: flags.command, config: merge([]) };
+  const file = flags.file ?? environment['SPARROW_CONFIG'];
+  const config = merge([...(file === undefined ? [] : [readFile(file)]), readEnvironment(environment), flags.values]);
+  if (!config.allowRemote && !isLoopback(config.host)) {
+    throw new ConfigError(
+      `refusing to listen on ${config.host}: without TLS, keys and documents would cross the network in the clear. ` +
+        'Keep --host 127.0.0.1 behind a proxy with TLS, or pass --allow-remote.',
+    );
+  }
+  return { command: 'serve', config };
+}
+
+/** The settings as they may be logged. */
+export function withoutSecrets(config: Config): Record<string, unknown> {
+  return { ...config, apiKey: config.apiKey === undefined ? undefined : '(set)' };
+}
+
+export function usage(): string {
+  const rows = KEYS.filter((key) => SCHEMA[key].flag).map((key) => {
+    const { help, fallback } = SCHEMA[key];
+    const initial = fallback === undefined ? '' : ` [${String(fallback)}]`;
+    return `  --${kebab(key).padEnd(18)} ${help}${initial}`;
+  });
+  return [
+    'sparrow: a semantic search server',
+    '',
+    'usage: sparrow [options]',
+    '',
+    ...rows,
+    `  --${'config FILE'.padEnd(18)} JSON file with the same settings in camelCase`,
+    `  --${'help'.padEnd(18)} print this`,
+    `  --${'version'.padEnd(18)} print the version`,
+    '',
+    'Each option is also an environment variable: SPARROW_PORT for --port, and so on.',
+    'SPARROW_API_KEY (base64 of id:secret) sets the owner key.',
+    '',
+  ].join('\n');
+}
+
+type Values = ReadonlyMap<keyof Config, { readonly value: unknown; readonly from: string }>;
+
+function merge(layers: readonly Values[]): Config {
+  const entries = KEYS.map((key) => {
+    const { fallback, parse, expects }: Setting<unknown> = SCHEMA[key];
+    const given = layers.findLast((layer) => layer.has(key))?.get(key);
+    if (given === undefined) return [key, key === 'data' ? resolve(String(fallback)) : fallback] as const;
+    const value = parse(given.value);
+    if (value === undefined) throw new ConfigError(`${given.from} expects ${expects}`);
+    const isPath = key === 'data' || key === 'models';
+    return [key, isPath && typeof value === 'string' ? resolve(value) : value] as const;
+  });
+  return Object.fromEntries(entries) as unknown as Config;
+}
+
+function readFlags(args: readonly string[]): { command: Invocation['command']; file?: string; values: Values } {
+  const values = new Map<keyof Config, { value: unknown; from: string }>();
+  const byFlag = new Map(KEYS.filter((key) => SCHEMA[key].flag).map((key) => [`--${kebab(key)}`, key]));
+  let file: string | undefined;
+  for (let at = 0; at < args.length; at += 1) {
+    const [flag, inline] = splitOnce(args[at] ?? '', '=');
+    if (flag === '--help' || flag === '-h') return { command: 'help', values };
+    if (flag === '--version' || flag === '-v') return { command: 'version', values };
+    const key = byFlag.get(flag);
+    if (key === undefined && flag !== '--config') throw new ConfigError(`unknown option ${flag} (see --help)`);
+    const next = args[at + 1];
+    let value: unknown = inline;
+    if (value === undefined && key !== undefined && typeof SCHEMA[key].fallback === 'boolean') {
+      value = next === 'true' || next === 'false' ? next : true;
+      if (value === next) at += 1;
+    } else if (value === undefined) {
+      if (next === undefined || next.startsWith('--')) throw new ConfigError(`${flag} needs a value`);
+      value = next;
+      at += 1;
+    }
+    if (key === undefined) file = String(value);
+    else values.set(key, { value, from: flag });
+  }
+  return { command: 'serve', values, ...(file === undefined ? {} : { file }) };
+}
+
+function readEnvironment(environment: Readonly<NodeJS.ProcessEnv>): Values {
+  const byName = new Map(KEYS.map((key) => [`SPARROW_${kebab(key).replaceAll('-', '_').toUpperCase()}`, key]));
+  const values = new Map<keyof Config, { value: unknown; from: string }>();
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith('SPARROW_') || FOREIGN_VARIABLES.has(name) || value === undefined) continue;
+    const key = byName.get(name);
+    if (key === undefined) throw new ConfigError(`unknown environment variable ${name}`);
+    if (value !== '') values.set(key, { value, from: name });
+  }
+  return values;
+}
+
+function readFile(path: string): Values {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw new ConfigError(`cannot read the configuration file ${path}: ${String(cause)}`, { cause });
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw new ConfigError(`${path} must hold one JSON object`);
+  }
+  return new Map(
+    Object.entries(parsed).map(([name, value]) => {
+      if (!(name in SCHEMA)) throw new ConfigError(`unknown setting [${name}] in ${path}`);
+      return [name as keyof Config, { value: value as unknown, from: `[${name}] in ${path}` }];
+    }),
+  );
+}
+
+/** Addresses that only this machine reaches. A host name may resolve to anything, so only `localhost` counts. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+function setting<T>(fallback: T, parse: Setting<T>['parse'], expects: string, help: string): Setting<T> {
+  return { fallback, parse, expects, help, flag: true };
+}
+
+function integer(min: number, max: number) {
+  return (value: unknown): number | undefined => {
+    const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+    return typeof number === 'number' && Number.isInteger(number) && number >= min && number <= max
+      ? number
+      : undefined;
+  };
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function boolean(value: unknown): boolean | undefined {
+  if (value === true || value === 'true' || value === '1') return true;
+  return value === false || value === 'false' || value === '0' ? false : undefined;
+}
+
+function apiKey(value: unknown): string | undefined {
+  return typeof value === 'string' && decodeKey(value) !== undefined ? value : undefined;
+}
+
+function level(value: unknown): LogLevel | undefined {
+  return LOG_LEVELS.find((known) => known === value);
+}
+
+function kebab(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function splitOnce(value: string, separator: string): readonly [string, string | undefined] {
+  const at = value.indexOf(separator);
+  return at < 0 ? [value, undefined] : [value.slice(0, at), value.slice(at + 1)];
+}

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+import type { Answer } from './http/respond.js';
+
+let page: Answer | undefined;
+
+/** The console: one static page that asks for a key and searches through the public interface. */
+export function consolePage(): Answer {
+  page ??= load();
+  return page;
+}
+
+function load(): Answer {
+  const html = readFileSync(new URL('../assets/console.html', import.meta.url), 'utf8');
+  // Only the page's own style and script run, named by their hashes, and they can talk to this server alone.
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hashes(html, 'script')}`,
+    `style-src ${hashes(html, 'style')}`,
+    "connect-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+  return {
+    status: 200,
+    body: html,
+    type: 'html',
+    headers: [
+      ['Content-Security-Policy', policy],
+      ['X-Content-Type-Options', 'nosniff'],
+      ['Referrer-Policy', 'no-referrer'],
+      ['Cache-Control', 'no-cache'],
+    ],
+  };
+}
+
+function hashes(html: string, element: 'script' | 'style'): string {
+  const contents = [...html.matchAll(new RegExp(`<${element}>([\\s\\S]*?)</${element}>`, 'g'))];
+  return contents.map(([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`).join(' ');
+}

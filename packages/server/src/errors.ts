@@ -1,0 +1,72 @@
+/** What can go wrong before a request reaches the engine, each with its documented type and status. */
+const ERRORS = {
+  illegal_argument: { type: 'illegal_argument_exception', status: 400 },
+  parse: { type: 'parse_exception', status: 400 },
+  json: { type: 'x_content_parse_exception', status: 400 },
+  validation: { type: 'action_request_validation_exception', status: 400 },
+  media_type_version: { type: 'media_type_header_exception', status: 400 },
+  unauthenticated: { type: 'security_exception', status: 401 },
+  forbidden: { type: 'security_exception', status: 403 },
+  body_too_large: { type: 'content_too_long_exception', status: 413 },
+  starting: { type: 'cluster_block_exception', status: 503 },
+  client_closed: { type: 'task_cancelled_exception', status: 400 },
+  internal: { type: 'exception', status: 500 },
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ErrorDetails {
+  /** Fields shown beside `type` and `reason`, in the root cause too. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly causedBy?: { readonly type: string; readonly reason: string };
+  readonly headers?: readonly (readonly [string, string])[];
+}
+
+/** A refusal by the HTTP layer itself. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+
+  constructor(
+    readonly code: ErrorCode,
+    readonly reason: string,
+    readonly details: ErrorDetails = {},
+  ) {
+    super(reason);
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+
+  /** The documented error body. */
+  toJson(): object {
+    const { type, status } = ERRORS[this.code];
+    const { metadata = {}, causedBy } = this.details;
+    const cause = { type, reason: this.reason, ...metadata };
+    return {
+      error: { root_cause: [cause], ...cause, ...(causedBy === undefined ? {} : { caused_by: causedBy }) },
+      status,
+    };
+  }
+}
+
+/**
+ * Errors of the routing layer: there `error` is a plain sentence. The documented bodies of an unknown path have no
+ * `status` in them, hence the optional field.
+ */
+export class RoutingError extends Error {
+  override readonly name = 'RoutingError';
+
+  constructor(
+    readonly status: number,
+    readonly sentence: string,
+    readonly statusInBody = true,
+    readonly headers: readonly (readonly [string, string])[] = [],
+  ) {
+    super(sentence);
+  }
+
+  toJson(): object {
+    return { error: this.sentence, ...(this.statusInBody ? { status: this.status } : {}) };
+  }
+}

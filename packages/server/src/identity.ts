@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+
+import { readIfPresent, replaceFile } from './durable-file.js';
+
+/** What `GET /` says about this installation. */
+export interface Identity {
+  readonly name: string;
+  readonly clusterName: string;
+  readonly clusterUuid: string;
+}
+
+const FORMAT = 1;
+
+/** The version of the interface that is spoken; clients decide by it what they may ask. */
+const INTERFACE_VERSION = '8.19.21';
+
+/** The version of the `@sparrow-search/server` package. */
+export const VERSION: string = (
+  createRequire(import.meta.url)('@sparrow-search/server/package.json') as { version: string }
+).version;
+
+/** Reads the installation's identity, or makes it at the first start. */
+export async function readIdentity(data: string): Promise<Identity> {
+  const path = join(data, 'identity.json');
+  const text = await readIfPresent(path);
+  let clusterUuid: string;
+  if (text === undefined) {
+    clusterUuid = randomBytes(16).toString('base64url');
+    await replaceFile(path, `${JSON.stringify({ format: FORMAT, clusterUuid })}\n`);
+  } else {
+    const file = JSON.parse(text) as { format: unknown; clusterUuid: string };
+    if (file.format !== FORMAT) throw new Error(`${path} has an unknown format`);
+    ({ clusterUuid } = file);
+  }
+  return { name: hostname(), clusterName: 'sparrow', clusterUuid };
+}
+
+/** The body of `GET /`. */
+export function describe(identity: Identity): object {
+  return {
+    name: identity.name,
+    cluster_name: identity.clusterName,
+    cluster_uuid: identity.clusterUuid,
+    version: {
+      number: INTERFACE_VERSION,
+      build_flavor: 'default',
+      build_type: 'sparrow',
+      build_hash: VERSION,
+      build_date: '2026-11-21T00:00:00.000Z',
+      build_snapshot: false,
+      lucene_version: '9.12.2',
+      minimum_wire_compatibility_version: '7.17.0',
+      minimum_index_compatibility_version: '7.0.0',
+    },
+    tagline: 'You Know, for Search',
+  };
+}

@@ -1,0 +1,48 @@
+import { type Endpoint, engine } from './types.js';
+
+const TIMEOUTS = ['timeout', 'master_timeout'];
+const WHICH = ['expand_wildcards', 'allow_no_indices', 'ignore_unavailable'];
+const READ = [...WHICH, 'flat_settings', 'include_defaults', 'local', 'master_timeout', 'features'];
+
+/** Indices, their mappings and settings, and the state of the whole. */
+export const INDEX_ENDPOINTS: readonly Endpoint[] = [
+  ...engine('create_index', 'indices:admin/create', ['PUT /{index}'], {
+    body: true,
+    params: [...TIMEOUTS, 'wait_for_active_shards'],
+  }),
+  ...engine('get_index', 'indices:admin/get', ['GET /{index}'], { params: READ }),
+  ...engine('exists_index', 'indices:admin/get', ['HEAD /{index}'], { params: READ }),
+  ...engine('delete_index', 'indices:admin/delete', ['DELETE /{index}'], { params: [...TIMEOUTS, ...WHICH] }),
+  ...engine('get_mapping', 'indices:admin/mappings/get', ['GET /{index}/_mapping', 'GET /_mapping'], { params: READ }),
+  ...engine('put_mapping', 'indices:admin/mapping/put', ['PUT|POST /{index}/_mapping'], {
+    body: true,
+    params: [...TIMEOUTS, ...WHICH, 'write_index_only'],
+  }),
+  ...engine('get_settings', 'indices:monitor/settings/get', ['GET /{index}/_settings', 'GET /_settings'], {
+    params: READ,
+  }),
+  ...engine('put_settings', 'indices:admin/settings/update', ['PUT /{index}/_settings', 'PUT /_settings'], {
+    body: true,
+    params: [...TIMEOUTS, ...WHICH, 'flat_settings', 'preserve_existing'],
+  }),
+  ...engine('refresh', 'indices:admin/refresh', ['GET|POST /{index}/_refresh', 'GET|POST /_refresh'], {
+    params: WHICH,
+  }),
+  ...engine('flush', 'indices:admin/flush', ['GET|POST /{index}/_flush', 'GET|POST /_flush'], {
+    params: [...WHICH, 'force', 'wait_if_ongoing'],
+  }),
+  ...engine('cat_indices', 'indices:monitor/stats', ['GET /_cat/indices', 'GET /_cat/indices/{index}'], {
+    reply: 'text',
+    params: [
+      ...['format', 'h', 'help', 'v', 's', 'bytes', 'time', 'health', 'pri', 'expand_wildcards'],
+      ...['include_unloaded_segments', 'local', 'master_timeout'],
+    ],
+  }),
+  ...engine('cluster_health', 'cluster:monitor/health', ['GET /_cluster/health', 'GET /_cluster/health/{index}'], {
+    params: [
+      ...[...TIMEOUTS, 'expand_wildcards', 'level', 'local', 'wait_for_status', 'wait_for_nodes', 'wait_for_events'],
+      ...['wait_for_active_shards', 'wait_for_no_relocating_shards', 'wait_for_no_initializing_shards'],
+      'return_200_for_cluster_health_timeout',
+    ],
+  }),
+];

@@ -1,0 +1,50 @@
+import { type Endpoint, engine } from './types.js';
+
+const MODELS = '/_ml/trained_models';
+const PAGE = ['allow_no_match', 'from', 'size'];
+
+/** Models and their deployments. */
+export const ML_ENDPOINTS: readonly Endpoint[] = [
+  ...engine(
+    'get_trained_models',
+    'cluster:monitor/xpack/ml/inference/get',
+    [`GET ${MODELS}`, `GET ${MODELS}/{model}`],
+    { params: [...PAGE, 'decompress_definition', 'exclude_generated', 'include', 'tags'] },
+  ),
+  ...engine(
+    'trained_model_stats',
+    'cluster:monitor/xpack/ml/inference/stats/get',
+    [`GET ${MODELS}/_stats`, `GET ${MODELS}/{model}/_stats`],
+    { params: PAGE },
+  ),
+  ...engine(
+    'start_deployment',
+    'cluster:admin/xpack/ml/trained_models/deployment/start',
+    [`POST ${MODELS}/{model}/deployment/_start`],
+    {
+      body: true,
+      params: [
+        ...['number_of_allocations', 'threads_per_allocation', 'queue_capacity', 'cache_size', 'priority'],
+        ...['deployment_id', 'timeout', 'wait_for'],
+      ],
+    },
+  ),
+  ...engine(
+    'stop_deployment',
+    'cluster:admin/xpack/ml/trained_models/deployment/stop',
+    [`POST ${MODELS}/{model}/deployment/_stop`],
+    { body: true, params: ['allow_no_match', 'force', 'timeout', 'finish_pending_work'] },
+  ),
+  ...engine(
+    'update_deployment',
+    'cluster:admin/xpack/ml/trained_models/deployment/update',
+    [`POST ${MODELS}/{model}/deployment/_update`],
+    { body: true, params: ['number_of_allocations', 'timeout'] },
+  ),
+  ...engine(
+    'infer_trained_model',
+    'cluster:monitor/xpack/ml/inference/infer',
+    [`POST ${MODELS}/{model}/_infer`, `POST ${MODELS}/{model}/deployment/_infer`],
+    { body: true, cancellable: true, params: ['timeout'] },
+  ),
+];

@@ -1,0 +1,21 @@
+import { type Endpoint, local } from './types.js';
+
+const API_KEY = '/_security/api_key';
+
+/** What the server answers without the engine: itself, its keys, its console. */
+export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
+  ...local('info', 'cluster:monitor/main', ['GET|HEAD /']),
+  ...local('health', 'public', ['GET|HEAD /_health']),
+  ...local('console', 'public', ['GET|HEAD /_console']),
+  ...local('authenticate', null, ['GET /_security/_authenticate']),
+  ...local('create_api_key', 'cluster:admin/xpack/security/api_key/create', [`PUT|POST ${API_KEY}`], {
+    body: true,
+    params: ['refresh'],
+  }),
+  ...local('get_api_keys', 'cluster:admin/xpack/security/api_key/get', [`GET ${API_KEY}`], {
+    params: ['id', 'name', 'owner', 'realm_name', 'username', 'active_only', 'with_limited_by'],
+  }),
+  ...local('invalidate_api_keys', 'cluster:admin/xpack/security/api_key/invalidate', [`DELETE ${API_KEY}`], {
+    body: true,
+  }),
+];

@@ -1,0 +1,90 @@
+import type { Operation } from '@sparrow-search/engine';
+
+import type { Action } from '../security/actions.js';
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
+
+/** Operations that the HTTP layer answers itself: they are the same whichever engine is behind it. */
+export type LocalOperation =
+  'info' | 'health' | 'console' | 'authenticate' | 'create_api_key' | 'get_api_keys' | 'invalidate_api_keys';
+
+/** Where the names of the indices are that a request touches. */
+export type IndexSource =
+  /** In the path only; absent means all. */
+  | 'path'
+  /** In the action lines of an NDJSON body, the path's being the default. */
+  | 'bulk'
+  /** In `docs[]._index`, the path's being the default. */
+  | 'docs'
+  /** In `source.index` (read) and `dest.index` (write). */
+  | 'reindex';
+
+/** One row of the route table: everything the HTTP layer knows about an endpoint. */
+export interface Endpoint {
+  readonly method: Method;
+  /** Path with `{name}` for parameters. Literal segments win over parameters. */
+  readonly path: string;
+  readonly handler: { readonly engine: Operation } | { readonly local: LocalOperation };
+  /** What a key must be allowed to do; `null`: any valid key may; `'public'`: no key is needed. */
+  readonly action: Action | null | 'public';
+  /** Query parameters besides the ones that every endpoint takes. */
+  readonly params: readonly string[];
+  /** Whether a body is read at all. A body sent elsewhere is refused. */
+  readonly body: boolean;
+  readonly indices?: IndexSource;
+  /** `text`: plain text unless `format=json` or the `Accept` header asks for JSON. */
+  readonly reply?: 'json' | 'text';
+  /** Whether the work stops when the caller goes away. Never for writes: what was begun is carried out. */
+  readonly cancellable?: boolean;
+}
+
+/** Query parameters that every endpoint takes. */
+export const COMMON_PARAMS: ReadonlySet<string> = new Set(['pretty', 'human', 'error_trace', 'filter_path']);
+
+interface EndpointOptions {
+  readonly params?: readonly string[];
+  readonly body?: boolean;
+  readonly indices?: IndexSource;
+  readonly reply?: 'json' | 'text';
+  readonly cancellable?: boolean;
+}
+
+/** Writes the rows of one operation of the engine: `routes` are `METHOD[|METHOD…] /path`. */
+export function engine(
+  op: Operation,
+  action: Action,
+  routes: readonly string[],
+  options: EndpointOptions = {},
+): Endpoint[] {
+  return rows({ engine: op }, action, routes, options);
+}
+
+/** Writes the rows of one operation of the HTTP layer. */
+export function local(
+  op: LocalOperation,
+  action: Action | null | 'public',
+  routes: readonly string[],
+  options: EndpointOptions = {},
+): Endpoint[] {
+  return rows({ local: op }, action, routes, options);
+}
+
+function rows(
+  handler: Endpoint['handler'],
+  action: Endpoint['action'],
+  routes: readonly string[],
+  { params = [], body = false, ...rest }: EndpointOptions,
+): Endpoint[] {
+  return routes.flatMap((route) => {
+    const [methods = '', path = ''] = route.split(' ');
+    return methods.split('|').map((method) => ({
+      method: method as Method,
+      path,
+      handler,
+      action,
+      params,
+      body: body && method !== 'HEAD',
+      ...rest,
+    }));
+  });
+}

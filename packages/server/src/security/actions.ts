@@ -1,0 +1,120 @@
+/**
+ * Every action a request can be authorised for, and the privileges that name it directly, narrowest first. A broader
+ * privilege also grants what the privileges it implies grant (`IMPLIED`). The order is the order of the 403 sentence.
+ */
+export const ACTIONS = {
+  'cluster:monitor/main': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
+  'cluster:monitor/health': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
+  'cluster:monitor/task/get': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
+  'cluster:monitor/tasks/lists': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
+  'cluster:admin/tasks/cancel': { scope: 'cluster', privileges: ['manage', 'all'] },
+  'cluster:admin/reindex/rethrottle': { scope: 'cluster', privileges: ['manage', 'all'] },
+  'cluster:admin/ingest/pipeline/put': {
+    scope: 'cluster',
+    privileges: ['manage_ingest_pipelines', 'manage_pipeline', 'manage', 'all'],
+  },
+  'cluster:admin/ingest/pipeline/get': {
+    scope: 'cluster',
+    privileges: ['read_pipeline', 'manage_ingest_pipelines', 'manage_pipeline', 'manage', 'all'],
+  },
+  'cluster:admin/ingest/pipeline/delete': {
+    scope: 'cluster',
+    privileges: ['manage_ingest_pipelines', 'manage_pipeline', 'manage', 'all'],
+  },
+  'cluster:admin/ingest/pipeline/simulate': {
+    scope: 'cluster',
+    privileges: ['read_pipeline', 'manage_ingest_pipelines', 'manage_pipeline', 'manage', 'all'],
+  },
+  'cluster:monitor/xpack/ml/inference/get': {
+    scope: 'cluster',
+    privileges: ['monitor_ml', 'manage_ml', 'monitor', 'manage', 'all'],
+  },
+  'cluster:monitor/xpack/ml/inference/stats/get': {
+    scope: 'cluster',
+    privileges: ['monitor_ml', 'manage_ml', 'monitor', 'manage', 'all'],
+  },
+  'cluster:monitor/xpack/ml/inference/infer': {
+    scope: 'cluster',
+    privileges: ['monitor_ml', 'manage_ml', 'monitor', 'manage', 'all'],
+  },
+  'cluster:admin/xpack/ml/trained_models/deployment/start': {
+    scope: 'cluster',
+    privileges: ['manage_ml', 'manage', 'all'],
+  },
+  'cluster:admin/xpack/ml/trained_models/deployment/stop': {
+    scope: 'cluster',
+    privileges: ['manage_ml', 'manage', 'all'],
+  },
+  'cluster:admin/xpack/ml/trained_models/deployment/update': {
+    scope: 'cluster',
+    privileges: ['manage_ml', 'manage', 'all'],
+  },
+  'cluster:admin/xpack/upgrade': { scope: 'cluster', privileges: ['manage', 'all'] },
+  'cluster:monitor/xpack/upgrade/info': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
+  'cluster:admin/xpack/security/api_key/create': {
+    scope: 'cluster',
+    privileges: ['manage_own_api_key', 'manage_api_key', 'manage_security', 'all'],
+  },
+  'cluster:admin/xpack/security/api_key/get': {
+    scope: 'cluster',
+    privileges: ['manage_own_api_key', 'manage_api_key', 'read_security', 'manage_security', 'all'],
+  },
+  'cluster:admin/xpack/security/api_key/invalidate': {
+    scope: 'cluster',
+    privileges: ['manage_own_api_key', 'manage_api_key', 'manage_security', 'all'],
+  },
+
+  'indices:admin/create': { scope: 'index', privileges: ['create_index', 'manage', 'all'] },
+  'indices:admin/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
+  'indices:admin/delete': { scope: 'index', privileges: ['delete_index', 'manage', 'all'] },
+  'indices:admin/mappings/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
+  'indices:admin/mapping/put': { scope: 'index', privileges: ['manage', 'all'] },
+  'indices:monitor/settings/get': {
+    scope: 'index',
+    privileges: ['monitor', 'view_index_metadata', 'manage', 'all'],
+  },
+  'indices:admin/settings/update': { scope: 'index', privileges: ['manage', 'all'] },
+  'indices:admin/refresh': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
+  'indices:admin/flush': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
+  'indices:monitor/stats': { scope: 'index', privileges: ['monitor', 'manage', 'all'] },
+  'indices:data/read/search': { scope: 'index', privileges: ['read', 'all'] },
+  'indices:data/read/get': { scope: 'index', privileges: ['read', 'all'] },
+  'indices:data/read/mget': { scope: 'index', privileges: ['read', 'all'] },
+  'indices:data/write/index': { scope: 'index', privileges: ['create_doc', 'create', 'index', 'all'] },
+  'indices:data/write/update': { scope: 'index', privileges: ['index', 'write', 'all'] },
+  'indices:data/write/delete': { scope: 'index', privileges: ['delete', 'write', 'all'] },
+  'indices:data/write/bulk': {
+    scope: 'index',
+    privileges: ['create_doc', 'create', 'delete', 'index', 'write', 'all'],
+  },
+  'indices:data/write/reindex': { scope: 'index', privileges: ['index', 'write', 'all'] },
+} as const satisfies Record<string, { scope: 'cluster' | 'index'; privileges: readonly string[] }>;
+
+export type Action = keyof typeof ACTIONS;
+
+/** What a broader privilege brings along besides what names it directly. */
+const IMPLIED: Readonly<Record<string, readonly string[]>> = {
+  write: ['create_doc', 'create', 'index', 'delete'],
+  index: ['create_doc', 'create'],
+  create: ['create_doc'],
+  manage_security: ['manage_api_key'],
+};
+
+/** All index privileges a role may name. */
+export const INDEX_PRIVILEGES: ReadonlySet<string> = privilegesOf('index', ['none', 'maintenance']);
+
+/** All cluster privileges a role may name. */
+export const CLUSTER_PRIVILEGES: ReadonlySet<string> = privilegesOf('cluster', ['none']);
+
+/** Whether a role holding `held` may carry out `action`. */
+export function grants(held: readonly string[], action: Action): boolean {
+  const wanted: readonly string[] = ACTIONS[action].privileges;
+  return held.some(
+    (privilege) => wanted.includes(privilege) || (IMPLIED[privilege] ?? []).some((implied) => wanted.includes(implied)),
+  );
+}
+
+function privilegesOf(scope: 'cluster' | 'index', more: readonly string[]): ReadonlySet<string> {
+  const named = Object.values(ACTIONS).filter((action) => action.scope === scope);
+  return new Set([...more, ...named.flatMap((action): readonly string[] => action.privileges)]);
+}

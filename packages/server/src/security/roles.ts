@@ -1,0 +1,122 @@
+import { HttpError } from '../errors.js';
+import { CLUSTER_PRIVILEGES, INDEX_PRIVILEGES } from './actions.js';
+
+/** Privileges on the indices that any of `names` matches; `*` and `?` are wildcards. */
+export interface IndexPrivileges {
+  readonly names: readonly string[];
+  readonly privileges: readonly string[];
+}
+
+/** One role of a key. A key may do what any of its roles allows. */
+export interface Role {
+  readonly cluster: readonly string[];
+  readonly indices: readonly IndexPrivileges[];
+}
+
+export type Roles = Readonly<Record<string, Role>>;
+
+/** The owner key's role. */
+export const OWNER_ROLES: Roles = { owner: { cluster: ['all'], indices: [{ names: ['*'], privileges: ['all'] }] } };
+
+/** Whether the roles allow nothing at all. */
+export function isEmpty(roles: Roles): boolean {
+  return Object.values(roles).every((role) => role.cluster.length === 0 && role.indices.length === 0);
+}
+
+/**
+ * Reads `role_descriptors` of a request.
+ *
+ * @throws {HttpError} 400 naming the field or the privilege that is not known. Restrictions that Sparrow does not enforce
+ *   (`query`, `field_security`) are refused too: accepting them would grant more than was asked for.
+ */
+export function parseRoles(value: unknown): Roles {
+  if (value === undefined || value === null) return {};
+  const roles: Record<string, Role> = {};
+  for (const [name, descriptor] of Object.entries(object(value, 'role_descriptors'))) {
+    roles[name] = parseRole(name, object(descriptor, name));
+  }
+  return roles;
+}
+
+function parseRole(name: string, descriptor: Record<string, unknown>): Role {
+  let cluster: readonly string[] = [];
+  let indices: readonly IndexPrivileges[] = [];
+  for (const [key, value] of Object.entries(descriptor)) {
+    switch (key) {
+      case 'cluster':
+        cluster = strings(value, name, key);
+        break;
+      case 'index':
+      case 'indices':
+        if (!Array.isArray(value)) {
+          throw parseError(
+            `failed to parse indices privileges for role [${name}]. expected field [${key}] value to be an array`,
+          );
+        }
+        indices = value.map((item) => parseIndexPrivileges(name, object(item, key)));
+        break;
+      case 'metadata':
+      case 'description':
+        break;
+      case 'applications':
+      case 'run_as':
+        if (Array.isArray(value) && value.length === 0) break;
+        throw unsupported(name, key);
+      default:
+        throw parseError(`failed to parse role [${name}]. unexpected field [${key}]`);
+    }
+  }
+  check(cluster, CLUSTER_PRIVILEGES, 'cluster');
+  return { cluster, indices };
+}
+
+function parseIndexPrivileges(role: string, item: Record<string, unknown>): IndexPrivileges {
+  for (const key of Object.keys(item)) {
+    if (key === 'query' || key === 'field_security') throw unsupported(role, key);
+    if (!['names', 'privileges', 'allow_restricted_indices'].includes(key)) {
+      throw parseError(`failed to parse indices privileges for role [${role}]. unexpected field [${key}]`);
+    }
+  }
+  for (const key of ['names', 'privileges']) {
+    if (item[key] === undefined) {
+      throw parseError(`failed to parse indices privileges for role [${role}]. missing required [${key}] field`);
+    }
+  }
+  const privileges = strings(item['privileges'], role, 'privileges');
+  check(privileges, INDEX_PRIVILEGES, 'index');
+  return { names: strings(item['names'], role, 'names'), privileges };
+}
+
+function check(privileges: readonly string[], known: ReadonlySet<string>, scope: 'cluster' | 'index'): void {
+  const unknown = privileges.find((privilege) => !known.has(privilege));
+  if (unknown !== undefined) {
+    throw new HttpError(
+      'validation',
+      `Validation Failed: 1: unknown ${scope} privilege [${unknown}]. a privilege must be one of the predefined ` +
+        `${scope} privilege names [${[...known].sort().join(',')}];`,
+    );
+  }
+}
+
+function strings(value: unknown, role: string, key: string): readonly string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  if (!list.every((item) => typeof item === 'string')) {
+    throw parseError(`failed to parse role [${role}]. field [${key}] must be a string or an array of strings`);
+  }
+  return list;
+}
+
+function object(value: unknown, name: string): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw parseError(`expected [${name}] to be an object`);
+  }
+  return value as Record<string, unknown>;
+}
+
+function parseError(reason: string): HttpError {
+  return new HttpError('parse', reason);
+}
+
+function unsupported(role: string, key: string): HttpError {
+  return parseError(`failed to parse role [${role}]. field [${key}] is not supported`);
+}

@@ -1,0 +1,85 @@
+import type { Endpoint } from '../routes/types.js';
+import type { Action } from './actions.js';
+import type { Access } from './authorize.js';
+
+/**
+ * What a request of a restricted key touches when its body names indices. Only such keys pay for reading the body here;
+ * for all others it goes to the engine unread. A body that does not parse touches nothing: the engine refuses it.
+ */
+export function touchedIndices(
+  endpoint: Endpoint,
+  action: Action,
+  pathIndex: string | undefined,
+  body: Uint8Array | undefined,
+): readonly Access[] {
+  const inPath = pathIndex === undefined ? [] : pathIndex.split(',');
+  switch (endpoint.indices ?? 'path') {
+    case 'path':
+      return [{ action, indices: inPath }];
+    case 'bulk':
+      return bulk(body, inPath);
+    case 'docs':
+      return [{ action, indices: [...new Set([...inPath, ...docs(body)])] }];
+    case 'reindex':
+      return reindex(body);
+  }
+}
+
+const BULK_ACTIONS: Readonly<Record<string, Action>> = {
+  index: 'indices:data/write/index',
+  create: 'indices:data/write/index',
+  update: 'indices:data/write/update',
+  delete: 'indices:data/write/delete',
+};
+
+function bulk(body: Uint8Array | undefined, inPath: readonly string[]): readonly Access[] {
+  const touched = new Map<Action, Set<string>>();
+  // Every line that could be an action line counts as one, whatever stands before it: where the engine draws the line
+  // between actions and documents must not decide what a key may reach.
+  for (const line of text(body).split('\n')) {
+    for (const [kind, meta] of Object.entries(object(parse(line)))) {
+      const action = BULK_ACTIONS[kind];
+      if (action === undefined) continue;
+      const names = touched.get(action) ?? new Set();
+      const own = object(meta)['_index'];
+      (typeof own === 'string' ? [own] : inPath).forEach((name) => names.add(name));
+      touched.set(action, names);
+    }
+  }
+  return [...touched].filter(([, names]) => names.size > 0).map(([action, names]) => ({ action, indices: [...names] }));
+}
+
+function docs(body: Uint8Array | undefined): readonly string[] {
+  const list = object(parse(text(body)))['docs'];
+  return Array.isArray(list) ? list.flatMap((doc) => names(object(doc)['_index'])) : [];
+}
+
+function reindex(body: Uint8Array | undefined): readonly Access[] {
+  const request = object(parse(text(body)));
+  const accesses: Access[] = [
+    { action: 'indices:data/read/search', indices: names(object(request['source'])['index']) },
+    { action: 'indices:data/write/reindex', indices: names(object(request['dest'])['index']) },
+  ];
+  return accesses.filter(({ indices }) => indices.length > 0);
+}
+
+function names(value: unknown): readonly string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  return list.filter((item) => typeof item === 'string').flatMap((item) => item.split(','));
+}
+
+function text(body: Uint8Array | undefined): string {
+  return body === undefined ? '' : new TextDecoder().decode(body);
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+function object(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

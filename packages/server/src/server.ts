@@ -1,0 +1,120 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+import { getRequestListener } from '@hono/node-server';
+import { NativeSearchEngine, type SearchEngine } from '@sparrow-search/engine';
+
+import { type Services, createApp } from './app.js';
+import { type Config, withoutSecrets } from './config.js';
+import { readIdentity } from './identity.js';
+import type { Logger } from './log.js';
+import { embeddedModels, modelDirectories } from './models.js';
+import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
+
+/** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** A server that listens. */
+export interface RunningServer {
+  /** Base URL, with the port that was really taken. */
+  readonly url: string;
+  /** Resolves when everything is open and requests are served; rejects when that failed. */
+  readonly ready: Promise<ReadyServer>;
+  /** Lets requests under way finish, makes everything durable and releases the data directory. */
+  close(): Promise<void>;
+}
+
+export interface ReadyServer {
+  /** The owner key, if this start made it. It is not kept anywhere in this form but in its file. */
+  readonly newOwnerKey: IssuedKey | undefined;
+}
+
+/** How the engine is opened; tests pass their own. */
+export type OpenEngine = (config: Config) => Promise<SearchEngine>;
+
+/**
+ * Binds the port first, so that a taken one is known at once and readiness can be asked for, then opens the engine.
+ *
+ * @throws when the address cannot be bound
+ */
+export async function startServer(
+  config: Config,
+  log: Logger,
+  openEngine: OpenEngine = openNative,
+): Promise<RunningServer> {
+  let services: Services | undefined;
+  const app = createApp({ services: () => services, config, log });
+  const listener = getRequestListener(app.fetch);
+  const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.headersTimeout = KEEP_ALIVE_MS + 5_000;
+  // A body of 100 MB over a slow line may take long; an idle one is cut by the sockets' own time-outs.
+  server.requestTimeout = 0;
+  const url = await listen(server, config);
+  log.info('listening', { url, config: withoutSecrets(config) });
+
+  const ready = (async (): Promise<ReadyServer> => {
+    const engine = await openEngine(config);
+    // The engine holds the directory's lock from here on: only now may files in it be written.
+    const keys = await KeyStore.open(config.data);
+    const newOwnerKey = await ensureOwner(keys, config);
+    services = { engine, keys, identity: await readIdentity(config.data) };
+    log.info('ready', { url });
+    return { newOwnerKey };
+  })();
+
+  const close = async (): Promise<void> => {
+    await stopListening(server, config.shutdownSeconds * 1000);
+    // An engine that is still opening is closed once it is open.
+    await ready.catch(() => undefined);
+    const open = services;
+    services = undefined;
+    await open?.engine.close();
+    log.info('closed');
+  };
+  return { url, ready, close };
+}
+
+function openNative(config: Config): Promise<SearchEngine> {
+  return NativeSearchEngine.open({
+    data: config.data,
+    models: [...embeddedModels(), ...(config.models === undefined ? [] : modelDirectories(config.models))],
+    threads: config.threads,
+    deployAtStart: config.deployAtStart,
+  });
+}
+
+async function ensureOwner(keys: KeyStore, config: Config): Promise<IssuedKey | undefined> {
+  const given = config.apiKey === undefined ? undefined : decodeKey(config.apiKey);
+  if (given !== undefined) {
+    await keys.setOwner(config.data, given.id, given.secret, Date.now());
+    return undefined;
+  }
+  return keys.owner() === undefined ? keys.createOwner(config.data, Date.now()) : undefined;
+}
+
+function listen(server: Server, { host, port }: Config): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      const address = server.address() as AddressInfo;
+      const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+      resolve(`http://${name}:${String(address.port)}`);
+    });
+  });
+}
+
+/** Takes no new connection, ends idle ones, and waits for the rest; what is left after `patience` is cut. */
+function stopListening(server: Server, patience: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => {
+      server.closeAllConnections();
+    }, patience);
+    server.close(() => {
+      clearTimeout(cut);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,117 @@
+// Everything between a fresh clone and a server that can start: packages, the addon, the compiled TypeScript.
+// Each step is skipped when the stamp says that nothing it reads has changed.
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+
+import { typeDefinitionFolder, writeAddonTypes } from './addon-types.mjs';
+import { ADDON, CLI, ROOT, at, onnxRuntimeLibrary, targetDir } from './paths.mjs';
+import { StepFailed, mustRun, npm, output, tool } from './process.mjs';
+import { fingerprint, isDone, markDone } from './stamp.mjs';
+
+const RUST_INPUTS = ['Cargo.toml', 'Cargo.lock', 'crates'];
+
+/** Every folder of packages/ with a package.json: a workspace. */
+function workspaces() {
+  return readdirSync(at('packages'))
+    .filter((name) => existsSync(at('packages', name, 'package.json')))
+    .map((name) => join('packages', name));
+}
+
+const STEPS = [
+  {
+    name: 'packages',
+    title: 'installing npm packages',
+    inputs: () => ['package.json', 'package-lock.json', ...workspaces().map((dir) => join(dir, 'package.json'))],
+    results: () => [at('node_modules', 'hono', 'package.json'), at('node_modules', 'typescript', 'package.json')],
+    run: install,
+  },
+  {
+    name: 'addon',
+    title: 'compiling the engine (Rust; some minutes the first time)',
+    inputs: () => RUST_INPUTS,
+    salt: targetDir,
+    results: () => [ADDON],
+    run: buildAddon,
+  },
+  {
+    name: 'typescript',
+    title: 'compiling the server (TypeScript)',
+    inputs: () => ['tsconfig.json', 'tsconfig.base.json', join('packages', 'engine'), join('packages', 'server')],
+    results: () => [CLI],
+    run: compileTypeScript,
+  },
+];
+
+/** Brings the tree to a state in which the server runs. Prints nothing when there is nothing to do. */
+export async function setUp({ only } = {}) {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major < 20 || (major === 20 && minor < 19)) {
+    throw new StepFailed(`Sparrow needs Node 20.19 or newer; this is ${process.version}`);
+  }
+  const steps = STEPS.filter(({ name }) => only === undefined || only.includes(name));
+  for (const [index, step] of steps.entries()) {
+    const print = () => fingerprint(step.inputs(), step.salt?.());
+    if (isDone(step.name, print(), step.results())) continue;
+    console.log(`sparrow: [${index + 1}/${steps.length}] ${step.title}`);
+    const begun = Date.now();
+    await step.run();
+    // Taken again: a step may write its own inputs (the lock file, the generated types).
+    markDone(step.name, print());
+    console.log(`sparrow: [${index + 1}/${steps.length}] done in ${((Date.now() - begun) / 1000).toFixed(1)} s`);
+  }
+}
+
+/** The triple that Rust builds for on this machine. */
+export function hostTriple() {
+  const version = output('rustc', ['-vV']);
+  if (version === undefined) {
+    throw new StepFailed(
+      'no Rust toolchain found (rustc is not on the PATH). Install it with rustup, then run this again.',
+    );
+  }
+  return /^host: (.+)$/m.exec(version)[1].trim();
+}
+
+/** What every cargo call shares, so that the addon and the Rust tests compile each crate once. */
+export function cargoEnvironment() {
+  return { CARGO_TARGET_DIR: targetDir(), NAPI_TYPE_DEF_TMP_FOLDER: typeDefinitionFolder() };
+}
+
+async function install() {
+  // Nothing may run on install, and onnxruntime-node would download GPU libraries.
+  const env = { ONNXRUNTIME_NODE_INSTALL: 'skip', npm_config_ignore_scripts: 'true' };
+  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  if (existsSync(at('package-lock.json')) && !existsSync(at('node_modules'))) {
+    await npm(['ci', ...quiet], { env });
+  } else {
+    await npm(['install', ...quiet], { env });
+  }
+}
+
+async function buildAddon() {
+  const triple = hostTriple();
+  await mustRun('cargo', ['build', '--release', '--locked', '--target', triple, '-p', 'sparrow-node'], {
+    env: cargoEnvironment(),
+  });
+  const names = { win32: 'sparrow_node.dll', darwin: 'libsparrow_node.dylib' };
+  const built = join(targetDir(), triple, 'release', names[process.platform] ?? 'libsparrow_node.so');
+  mkdirSync(dirname(ADDON), { recursive: true });
+  // Renamed into place: a server that is running has the old file mapped.
+  copyFileSync(built, `${ADDON}.tmp`);
+  renameSync(`${ADDON}.tmp`, ADDON);
+  writeAddonTypes();
+  if (onnxRuntimeLibrary() === undefined) {
+    throw new StepFailed(`ONNX Runtime has no prebuilt library for ${process.platform}-${process.arch}`);
+  }
+}
+
+async function compileTypeScript() {
+  const tsc = at('node_modules', 'typescript', 'bin', 'tsc');
+  if ((await tool(tsc, ['-b', ROOT])) !== 0) throw new StepFailed('the TypeScript sources do not compile');
+}
+
+/** The version that all packages share. */
+export function projectVersion() {
+  return JSON.parse(readFileSync(at('package.json'), 'utf8')).version;
+}
