@@ -27,6 +27,29 @@ const QUESTIONS = [
   'unable to sleep at night',
 ];
 
+/** The server's memory, asked for while it works. */
+class Memory {
+  peak = { anonymous: 0, resident: 0 };
+  #request;
+
+  constructor(request) {
+    this.#request = request;
+  }
+
+  async sample() {
+    const { nodes } = await this.#request('GET', '/_nodes/stats');
+    const { mem } = Object.values(nodes)[0].process;
+    this.peak.anonymous = Math.max(this.peak.anonymous, mem.anonymous_in_bytes ?? 0);
+    this.peak.resident = Math.max(this.peak.resident, mem.resident_in_bytes);
+    return mem;
+  }
+
+  toString() {
+    const { anonymous, resident } = this.peak;
+    return `${megabytes(anonymous)} anonymous, ${megabytes(resident)} resident with mapped files`;
+  }
+}
+
 await main(async (args) => {
   const { values } = parseArgs({
     args,
@@ -63,29 +86,6 @@ await main(async (args) => {
     writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
   }
 });
-
-/** The server's memory, asked for while it works. */
-class Memory {
-  peak = { anonymous: 0, resident: 0 };
-  #request;
-
-  constructor(request) {
-    this.#request = request;
-  }
-
-  async sample() {
-    const { nodes } = await this.#request('GET', '/_nodes/stats');
-    const { mem } = Object.values(nodes)[0].process;
-    this.peak.anonymous = Math.max(this.peak.anonymous, mem.anonymous_in_bytes ?? 0);
-    this.peak.resident = Math.max(this.peak.resident, mem.resident_in_bytes);
-    return mem;
-  }
-
-  toString() {
-    const { anonymous, resident } = this.peak;
-    return `${megabytes(anonymous)} anonymous, ${megabytes(resident)} resident with mapped files`;
-  }
-}
 
 async function load(request, memory, limit) {
   step(`Load WordNet into the index [${SOURCE}]`);

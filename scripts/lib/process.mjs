@@ -77,13 +77,13 @@ export function output(command, args) {
   return result.status === 0 ? result.stdout : undefined;
 }
 
-/** Runs a script's main function: errors of a step are one line, others a stack. */
+/** Runs a script's main function. What a user can mend is one line; a mistake of ours is a stack. */
 export async function main(work) {
   try {
     process.exitCode = (await work(process.argv.slice(2))) ?? process.exitCode ?? 0;
   } catch (error) {
-    if (!(error instanceof StepFailed)) throw error;
+    if ([TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => error instanceof kind)) throw error;
     console.error(`\nsparrow: ${error.message}`);
-    process.exitCode = error.exitCode;
+    process.exitCode = error.exitCode ?? 1;
   }
 }

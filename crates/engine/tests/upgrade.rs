@@ -168,3 +168,54 @@ fn a_crash_during_an_upgrade_leaves_one_whole_form() {
         assert_eq!(assistance(&node), json!({"indices": {}}));
     }
 }
+
+/// The committed index of format 1: `node` is a data directory as an older version left it, `expected.json` holds a
+/// query and the hits that version gave.
+fn fixture() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/fixtures/format-1")
+}
+
+#[test]
+fn the_committed_index_of_format_1_is_upgraded() {
+    let expected: Value = serde_json::from_slice(&std::fs::read(fixture().join("expected.json")).expect("a fixture"))
+        .expect("JSON");
+    let hits: Vec<(String, f64)> = serde_json::from_value(expected["hits"].clone()).expect("hits");
+    let query = expected["query"].to_string();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    common::copy_tree(&fixture().join("node"), folder.path());
+    let node = Node::open(folder, |_| {});
+    assert_eq!(assistance(&node), needs_it());
+    assert_eq!(node.count("old"), DOCS);
+    assert_eq!(node.hits("old", &query), hits);
+    let answer = node.ok("upgrade_index", "index=old", "", "");
+    assert_eq!((&answer["total"], &answer["updated"]), (&json!(DOCS), &json!(DOCS)));
+    assert_eq!(node.hits("old", &query), hits);
+    assert_eq!(assistance(&node), json!({"indices": {}}));
+    let node = node.restart();
+    assert_eq!(node.hits("old", &query), hits);
+    // Only then is the old form gone, and it is gone.
+    let indices = std::fs::read_dir(node.folder.path().join("indices")).expect("a folder").flatten();
+    for index in indices {
+        assert!(!index.path().join("segments-1").exists());
+        assert!(index.path().join("segments-2").exists());
+    }
+}
+
+/// Writes the fixture anew: `cargo test -p sparrow-engine --test upgrade -- --ignored`. Only for a change of what it
+/// should hold; the point of it is that it was written by an older version.
+#[test]
+#[ignore = "writes into the source tree"]
+fn write_the_fixture_of_format_1() {
+    let node = Node::start_with(old);
+    fill(&node);
+    let hits = node.hits("old", QUERY);
+    let query: Value = serde_json::from_str(QUERY).expect("JSON");
+    let Node { engine, folder } = node.restart();
+    engine.close();
+    let target = fixture();
+    let _ = std::fs::remove_dir_all(&target);
+    common::copy_tree(folder.path(), &target.join("node"));
+    let _ = std::fs::remove_file(target.join("node/lock"));
+    let expected = json!({"query": query, "hits": hits}).to_string();
+    std::fs::write(target.join("expected.json"), expected).expect("the fixture is written");
+}

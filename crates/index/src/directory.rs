@@ -217,6 +217,11 @@ fn sweep(root: &Path) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;
         let name = entry.file_name();
+        // An atomic write that did not come to its rename.
+        if name.to_str().is_some_and(|name| name.starts_with(".tmp")) {
+            fs::remove_file(entry.path())?;
+            continue;
+        }
         let Some((id, rest)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
         if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             continue;

@@ -81,21 +81,15 @@ impl SparrowIndex {
     ///
     /// # Errors
     /// When the directory holds an index already or cannot be written.
-    pub fn create(
-        dir: &Path,
-        mapping: &Mapping,
-        options: &IndexOptions,
-    ) -> Result<Self, IndexError> {
+    pub fn create(dir: &Path, mapping: &Mapping, options: &IndexOptions) -> Result<Self, IndexError> {
         fs::create_dir_all(dir).map_err(IndexError::io(dir))?;
         let directory = LazyDirectory::open(dir)?;
         let schema = IndexSchema::for_mapping(mapping);
         let settings =
             IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
         // The plugin must be known when the index is created, as its extension is recorded then.
-        let plugin = crate::plugins::SegmentParts {
-            format: options.sparse_format,
-            gauge: Arc::new(Gauge::default()),
-        };
+        let plugin =
+            crate::plugins::SegmentParts { format: options.sparse_format, gauge: Arc::new(Gauge::default()) };
         if Index::exists(&directory).map_err(tantivy::TantivyError::from)? {
             return Err(tantivy::TantivyError::IndexAlreadyExists.into());
         }
@@ -105,8 +99,7 @@ impl SparrowIndex {
             .register_plugin(Arc::new(plugin))
             .open_or_create(directory.clone())?;
         let index = Index::open(directory.clone())?;
-        let payload =
-            Payload { seq_no: None, sparse_format: writer::format_number(options.sparse_format) };
+        let payload = Payload { seq_no: None, sparse_format: writer::format_number(options.sparse_format) };
         let mut writer = Writer::open(
             index,
             directory.clone(),

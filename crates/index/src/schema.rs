@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 use tantivy::schema::{
-    FAST, Field, FieldEntry, FieldType as TantivyType, INDEXED, IndexRecordOption,
-    JsonObjectOptions, NumericOptions, STORED, Schema, TextFieldIndexing, TextOptions,
+    FAST, Field, FieldEntry, FieldType as TantivyType, INDEXED, IndexRecordOption, JsonObjectOptions,
+    NumericOptions, STORED, Schema, TextFieldIndexing, TextOptions,
 };
 
 use crate::mapping::{FieldType, Mapping};
@@ -189,15 +189,12 @@ fn raw_text() -> TextFieldIndexing {
 }
 
 fn reserved_fields() -> [(&'static str, FieldEntry); 7] {
-    let number = |name: &str, options: NumericOptions| {
-        FieldEntry::new(name.to_owned(), TantivyType::U64(options))
-    };
+    let number =
+        |name: &str, options: NumericOptions| FieldEntry::new(name.to_owned(), TantivyType::U64(options));
     let id = TextOptions::default().set_indexing_options(raw_text()) | STORED;
     let names = TextOptions::default().set_indexing_options(raw_text());
-    let keywords =
-        JsonObjectOptions::default().set_indexing_options(raw_text()).set_fast("raw");
-    let numbers =
-        JsonObjectOptions::default().set_indexing_options(raw_text()).set_fast("raw");
+    let keywords = JsonObjectOptions::default().set_indexing_options(raw_text()).set_fast("raw");
+    let numbers = JsonObjectOptions::default().set_indexing_options(raw_text()).set_fast("raw");
     [
         (ID, FieldEntry::new(ID.to_owned(), TantivyType::Str(id))),
         (SEQ_NO, number(SEQ_NO, NumericOptions::from(FAST | INDEXED))),

@@ -67,9 +67,9 @@ impl SegmentSnapshot {
 
     /// Whether `doc` is visible.
     pub fn is_live(&self, doc: DocId) -> bool {
-        self.live.as_deref().is_none_or(|words| {
-            words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1)
-        })
+        self.live
+            .as_deref()
+            .is_none_or(|words| words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1))
     }
 
     /// Sequence number of `doc`: the tie breaker.
@@ -283,18 +283,14 @@ impl Snapshot {
         all
     }
 
-    fn for_each_match(
-        &self,
-        matching: Option<&[Vec<u64>]>,
-        visit: &mut dyn FnMut(SeqNo, DocAddress),
-    ) {
+    fn for_each_match(&self, matching: Option<&[Vec<u64>]>, visit: &mut dyn FnMut(SeqNo, DocAddress)) {
         for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
             let segment = &self.segments[ord];
             for doc in 0..reader.max_doc() {
                 let wanted = matching.is_none_or(|sets| {
-                    sets.get(ord).and_then(|words| words.get(doc as usize / 64)).is_some_and(
-                        |word| word >> (doc % 64) & 1 == 1,
-                    )
+                    sets.get(ord)
+                        .and_then(|words| words.get(doc as usize / 64))
+                        .is_some_and(|word| word >> (doc % 64) & 1 == 1)
                 });
                 if wanted && segment.is_live(doc) {
                     visit(segment.seq_no(doc), DocAddress::new(ord as u32, doc));

@@ -178,11 +178,7 @@ fn link_or_copy(source: &Path, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn write_durably(
-    target: &Path,
-    names: &BTreeSet<PathBuf>,
-    meta: &serde_json::Value,
-) -> io::Result<()> {
+fn write_durably(target: &Path, names: &BTreeSet<PathBuf>, meta: &serde_json::Value) -> io::Result<()> {
     for name in names {
         if name.as_path() != Path::new(META) {
             File::open(target.join(name))?.sync_data()?;

@@ -77,8 +77,7 @@ fn add_field_norms(directory: &LazyDirectory, missing: &[FieldEntry]) -> Result<
             }
         }
         for &field in &with_norms {
-            out.serialize_field(field, &vec![0; max_doc as usize])
-                .map_err(IndexError::io(&replacement))?;
+            out.serialize_field(field, &vec![0; max_doc as usize]).map_err(IndexError::io(&replacement))?;
         }
         out.close().map_err(IndexError::io(&replacement))?;
         directory.replace(&replacement, &target).map_err(IndexError::io(&target))?;

@@ -9,9 +9,7 @@ use sparrow_postings::Format;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::schema::OwnedValue;
-use tantivy::{
-    Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentReader, TantivyDocument, Term,
-};
+use tantivy::{Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentReader, TantivyDocument, Term};
 
 use crate::analysis;
 use crate::directory::LazyDirectory;
@@ -100,7 +98,12 @@ fn merge_policy(options: &IndexOptions) -> Box<LogMergePolicy> {
 }
 
 impl Opened {
-    fn open(mut index: Index, format: Format, gauge: &Arc<Gauge>, options: &IndexOptions) -> tantivy::Result<Self> {
+    fn open(
+        mut index: Index,
+        format: Format,
+        gauge: &Arc<Gauge>,
+        options: &IndexOptions,
+    ) -> tantivy::Result<Self> {
         prepare(&mut index, format, gauge);
         let threads = options.indexing_threads.max(1);
         let writer: IndexWriter = index.writer_with_options(

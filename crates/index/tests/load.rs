@@ -38,8 +38,10 @@ fn bulk_load() {
             let at = (rng.random::<f64>().powi(2) * 30_000.0) as u32;
             tokens.insert(format!("token{at}"), json!(rng.random_range(0.01..3.0f32)));
         }
-        let words: Vec<String> = (0..15).map(|_| format!("word{}", (rng.random::<f64>().powi(2) * 20_000.0) as u32)).collect();
-        let source = json!({"text": words.join(" "), "tokens": Value::Object(tokens), "pos": "n", "number": n});
+        let words: Vec<String> =
+            (0..15).map(|_| format!("word{}", (rng.random::<f64>().powi(2) * 20_000.0) as u32)).collect();
+        let source =
+            json!({"text": words.join(" "), "tokens": Value::Object(tokens), "pos": "n", "number": n});
         let at = Instant::now();
         let written = document(&mapping, &n.to_string(), n, &source, false);
         parsing += at.elapsed().as_secs_f64();
@@ -61,7 +63,10 @@ fn bulk_load() {
     index.flush(Some(117_000)).unwrap();
     let flushed = at.elapsed().as_secs_f64();
     let stats = index.stats().unwrap();
-    let _ = writeln!(out, "loaded in {loaded:.1} s (parse {parsing:.1}, add {adding:.1}, refresh {refreshing:.1}), flush {flushed:.2} s, {stats:?}, RssAnon peak {peak} MB");
+    let _ = writeln!(
+        out,
+        "loaded in {loaded:.1} s (parse {parsing:.1}, add {adding:.1}, refresh {refreshing:.1}), flush {flushed:.2} s, {stats:?}, RssAnon peak {peak} MB"
+    );
     let at = Instant::now();
     index.merge_all().unwrap();
     let _ = writeln!(out, "merged in {:.1} s, RssAnon {} MB", at.elapsed().as_secs_f64(), anonymous_mb());
@@ -72,7 +77,12 @@ fn bulk_load() {
         let meta = snapshot.lookup(&n.to_string()).unwrap().unwrap();
         snapshot.fetch(meta.addr).unwrap();
     }
-    let _ = writeln!(out, "{:.1} µs a lookup and fetch, {} bytes", at.elapsed().as_secs_f64() * 1e6 / 1170.0, index.stats().unwrap().bytes);
+    let _ = writeln!(
+        out,
+        "{:.1} µs a lookup and fetch, {} bytes",
+        at.elapsed().as_secs_f64() * 1e6 / 1170.0,
+        index.stats().unwrap().bytes
+    );
     drop(snapshot);
     drop(index);
     let at = Instant::now();

@@ -26,9 +26,11 @@ struct Run {
 impl Run {
     fn source(&mut self) -> Value {
         let rng = &mut self.rng;
-        let mut source = json!({ "n": rng.random_range(0..100), "tag": format!("t{}", rng.random_range(0..5)) });
+        let mut source =
+            json!({ "n": rng.random_range(0..100), "tag": format!("t{}", rng.random_range(0..5)) });
         if rng.random_bool(0.7) {
-            let words: Vec<String> = (0..rng.random_range(1..8)).map(|_| format!("w{}", rng.random_range(0..20))).collect();
+            let words: Vec<String> =
+                (0..rng.random_range(1..8)).map(|_| format!("w{}", rng.random_range(0..20))).collect();
             source["title"] = words.join(" ").into();
         }
         if rng.random_bool(0.8) {
@@ -103,8 +105,7 @@ impl Run {
         let placeholder = tempfile::tempdir().expect("temporary directory");
         let empty = SparrowIndex::create(placeholder.path(), &self.mapping, &options(1)).expect("create");
         drop(std::mem::replace(&mut self.index, empty));
-        let (index, covered) =
-            SparrowIndex::open(dir, &self.mapping, &options(self.threads)).expect("open");
+        let (index, covered) = SparrowIndex::open(dir, &self.mapping, &options(self.threads)).expect("open");
         assert_eq!(covered, self.flushed.1);
         self.index = index;
         check(&self.index, &self.now);

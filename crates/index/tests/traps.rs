@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{Model, books, check, copy_dir, document, mapping, options, put};
 use serde_json::{Value, json};
 use sparrow_index::{Format, IndexError, IndexOptions, ParsedDocument, SparrowIndex, WriteDocument};
+use tantivy::Term;
 use tantivy::collector::TopDocs;
 use tantivy::query::{Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
-use tantivy::Term;
 
 fn source(n: u64) -> Value {
     json!({
@@ -33,7 +33,8 @@ fn scores(index: &SparrowIndex, field: &str, word: &str) -> Vec<f32> {
     let field = snapshot.schema().text(field).expect("mapped");
     let query: Box<dyn Query> =
         Box::new(TermQuery::new(Term::from_field_text(field, word), IndexRecordOption::WithFreqs));
-    let hits = snapshot.searcher().search(&query, &TopDocs::with_limit(100).order_by_score()).expect("search");
+    let hits =
+        snapshot.searcher().search(&query, &TopDocs::with_limit(100).order_by_score()).expect("search");
     hits.into_iter().map(|(score, _)| score).collect()
 }
 
@@ -272,6 +273,37 @@ fn a_damaged_container_is_a_loud_error() {
 }
 
 #[test]
+fn a_failed_flush_poisons_but_reads_and_writes_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = SparrowIndex::create(dir.path(), &books(), &options(1)).unwrap();
+    let mut model = Model::default();
+    fill(&index, &mut model, 0..5);
+    index.flush(Some(4)).unwrap();
+    let flushed = model.clone();
+    let known: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    fill(&index, &mut model, 5..9);
+    index.refresh().unwrap();
+    // A file that waits for its fsync is gone: the fsync fails.
+    let unsynced = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| !known.contains(path) && path.extension().is_some_and(|ext| ext == "store"))
+        .unwrap();
+    std::fs::remove_file(unsynced).unwrap();
+    assert!(matches!(index.flush(Some(8)), Err(IndexError::Io { .. })));
+    assert!(matches!(index.flush(Some(8)), Err(IndexError::Poisoned)));
+    fill(&index, &mut model, 9..12);
+    index.refresh().unwrap();
+    check(&index, &model);
+    drop(index);
+    // The durable commit is untouched, and what the failed flush left behind is swept away.
+    let (index, covered) = SparrowIndex::open(dir.path(), &books(), &options(1)).unwrap();
+    assert_eq!(covered, Some(4));
+    check(&index, &flushed);
+    assert!(std::fs::read_dir(dir.path()).unwrap().count() <= known.len() + 1);
+}
+
+#[test]
 fn creating_twice_is_refused_and_opening_nothing_too() {
     let dir = tempfile::tempdir().unwrap();
     assert!(SparrowIndex::open(dir.path(), &books(), &options(1)).is_err());
@@ -293,7 +325,8 @@ fn an_old_format_is_rewritten_while_it_is_used() {
     .unwrap();
     let index = SparrowIndex::create(&old_dir, &excluding, &old_options).unwrap();
     for n in 0..300u64 {
-        let source = json!({"title": format!("book {n}"), "n": n, "v": {"common": 1.25, format!("t{}", n % 7): 0.3}});
+        let source =
+            json!({"title": format!("book {n}"), "n": n, "v": {"common": 1.25, format!("t{}", n % 7): 0.3}});
         put(&index, &n.to_string(), n, &source);
         if n % 100 == 99 {
             index.refresh().unwrap();
@@ -308,16 +341,24 @@ fn an_old_format_is_rewritten_while_it_is_used() {
     assert!(matches!(cancelled, Err(IndexError::Cancelled)));
 
     let mut seen = Vec::new();
-    let stats = index.rewrite(&new_dir, Format::V2, &mut |progress| {
-        // Used meanwhile: writes, a refresh, a merge and a flush that removes merged files.
-        put(&index, "later", 1000 + progress.done, &json!({"n": 1}));
-        let wider = index.mapping().merge_update(&json!({"properties": {"late": {"type": "text"}}})).unwrap();
-        index.update_mapping(&wider).unwrap();
-        index.refresh().unwrap();
-        index.merge_all().unwrap();
-        index.flush(Some(300)).unwrap();
-        seen.push((progress.done, progress.total));
-    }, &AtomicBool::new(false)).unwrap();
+    let stats = index
+        .rewrite(
+            &new_dir,
+            Format::V2,
+            &mut |progress| {
+                // Used meanwhile: writes, a refresh, a merge and a flush that removes merged files.
+                put(&index, "later", 1000 + progress.done, &json!({"n": 1}));
+                let wider =
+                    index.mapping().merge_update(&json!({"properties": {"late": {"type": "text"}}})).unwrap();
+                index.update_mapping(&wider).unwrap();
+                index.refresh().unwrap();
+                index.merge_all().unwrap();
+                index.flush(Some(300)).unwrap();
+                seen.push((progress.done, progress.total));
+            },
+            &AtomicBool::new(false),
+        )
+        .unwrap();
     assert_eq!((stats.docs, stats.covered_seq_no), (299, Some(300)));
     assert_eq!((seen.first(), seen.last()), (Some(&(0, 299)), Some(&(299, 299))));
 
@@ -327,7 +368,9 @@ fn an_old_format_is_rewritten_while_it_is_used() {
     assert_eq!(new.format(), Format::V2);
     let (before, after) = (index.searcher(), new.searcher());
     assert_eq!(after.num_docs(), 299);
-    assert!(after.segments().iter().all(|segment| segment.plugins().formats().all(|format| format == Format::V2)));
+    assert!(
+        after.segments().iter().all(|segment| segment.plugins().formats().all(|format| format == Format::V2))
+    );
     for n in 0..300u64 {
         let id = n.to_string();
         let (old, new) = (before.lookup(&id).unwrap(), after.lookup(&id).unwrap());

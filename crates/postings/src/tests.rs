@@ -224,6 +224,42 @@ fn exercise(reader: &Reader, seed: u64) {
 }
 
 #[test]
+fn every_damaged_byte_is_noticed() {
+    for format in [Format::V1, Format::V2] {
+        let bytes = Model::random(3, 130, 8).bytes(format);
+        let presence = Footer::decode(&bytes).unwrap().presence as usize;
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            match PostingsReader::<std::sync::Arc<[u8]>>::open(damaged.into()) {
+                Ok(reader) => assert!(at < presence && reader.verify().is_err(), "byte {at} of {format:?}"),
+                // The header is read, and checked again by the checksum of the postings.
+                Err(error) => assert!(at >= presence || at < 16, "byte {at} of {format:?}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn any_range_of_documents_is_read_back() {
+    let model = Model::random(9, 9_000, 15);
+    for format in [Format::V1, Format::V2] {
+        let reader = model.reader(format);
+        for range in [0..1, 1..2, 63..65, 100..777, 8_190..8_195, 8_193..9_000, 8_999..20_000, 5..5] {
+            let mut found = Vec::new();
+            reader.for_each_doc_in(range.clone(), &mut |doc, tokens: &[(u32, f32)]| {
+                let tokens = tokens.iter().map(|(term, weight)| (reader.token(*term).to_owned(), *weight));
+                found.push((doc as usize, tokens.collect::<Vec<_>>()));
+            });
+            let expected: Vec<_> = (range.start as usize..(range.end as usize).min(9_000))
+                .filter_map(|doc| Some((doc, model.stored(doc)?)))
+                .collect();
+            assert_eq!(found, expected, "{range:?} of {format:?}");
+        }
+    }
+}
+
+#[test]
 fn other_versions_and_files_are_refused() {
     let bytes = Model::random(1, 10, 5).bytes(Format::V2);
     let open = |bytes: Vec<u8>| PostingsReader::<std::sync::Arc<[u8]>>::open(bytes.into()).err();

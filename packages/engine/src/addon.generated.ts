@@ -25,6 +25,8 @@ export interface NativeReply {
   ok: boolean
   /** HTTP status of the answer. */
   status: number
-  /** The answer's bytes, JSON unless the operation says otherwise. */
+  /** The answer's bytes: JSON, or plain text. */
   body: Buffer
+  /** Whether `body` is plain text. */
+  text: boolean
 }

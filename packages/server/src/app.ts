@@ -11,6 +11,7 @@ import { checkContentType, negotiate } from './http/media-types.js';
 import { type Answer, type Presentation, answerToError, json, toResponse } from './http/respond.js';
 import { type Identity, describe } from './identity.js';
 import type { Logger } from './log.js';
+import { nodeStats } from './node-stats.js';
 import { type Route, honoPath, routesByPath } from './routes/table.js';
 import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method } from './routes/types.js';
 import { createApiKey, describeCaller, getApiKeys, invalidateApiKeys } from './security/api.js';
@@ -49,7 +50,8 @@ const ALLOW_ORDER: readonly Method[] = ['PUT', 'GET', 'POST', 'DELETE', 'HEAD'];
 
 /** Builds the HTTP application from the route table. */
 export function createApp(options: AppOptions): Hono<ServerEnv> {
-  const app = new Hono<ServerEnv>();
+  // Not strict: `/books/` is `/books`, as in the original.
+  const app = new Hono<ServerEnv>({ strict: false });
   app.use('*', async (context, next) => {
     const begun = performance.now();
     const requestId = randomUUID();
@@ -146,6 +148,11 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
   health: ({ services }) =>
     services === undefined ? json(503, { status: 'starting' }) : json(200, { status: 'ready' }),
   console: () => consolePage(),
+  node_stats: async (call) => {
+    const { identity, caller } = serving(call);
+    authorize(caller, call.endpoint, INFO, undefined);
+    return json(200, await nodeStats(identity));
+  },
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {
     const { keys, caller } = serving(call);

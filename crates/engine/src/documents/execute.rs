@@ -98,9 +98,9 @@ impl<'e> Execution<'e> {
     fn run_window(&mut self, actions: &[Action<'_>]) -> Vec<ItemResult> {
         let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
         let mut filled = ingest::Filled::new();
-        if ingest::is_needed(self.engine, &pending) {
-            let start = Instant::now();
-            filled = ingest::run(self.engine, &mut pending, self.cancel);
+        let start = Instant::now();
+        if let Some(models) = ingest::run(self.engine, &mut pending, self.cancel) {
+            filled = models;
             *self.ingest_millis.get_or_insert(0) += start.elapsed().as_millis() as u64;
         }
         let mut groups: Vec<(Arc<IndexHandle>, Vec<usize>)> = Vec::new();
@@ -204,6 +204,7 @@ struct Attempt {
 /// The writes to one index, in order, gathered to as few batches as updates allow.
 struct Sequence<'s> {
     handle: &'s IndexHandle,
+    copies: usize,
     results: &'s mut Vec<Option<Result<Success, EngineError>>>,
     ops: Vec<WriteOp>,
     sent: Vec<(usize, Option<Attempt>)>,
@@ -213,7 +214,8 @@ struct Sequence<'s> {
 
 impl<'s> Sequence<'s> {
     fn new(handle: &'s IndexHandle, results: &'s mut Vec<Option<Result<Success, EngineError>>>) -> Self {
-        Self { handle, results, ops: Vec::new(), sent: Vec::new(), ids: FxHashSet::default() }
+        let copies = 1 + handle.settings().replicas();
+        Self { handle, copies, results, ops: Vec::new(), sent: Vec::new(), ids: FxHashSet::default() }
     }
 
     fn push(&mut self, at: usize, stage: Stage<'_>, id: Option<String>, action: &Action<'_>) {
@@ -279,7 +281,7 @@ impl<'s> Sequence<'s> {
         mut outcome: Result<WriteOutcome, EngineError>,
     ) -> Result<Success, EngineError> {
         let Some(mut attempt) = attempt else {
-            return outcome.map(|outcome| Success::written(self.handle, outcome));
+            return outcome.map(|outcome| Success::written(self.copies, outcome));
         };
         while let Err(EngineError::VersionConflict { id, .. }) = &outcome {
             if attempt.retries == 0 {
@@ -294,7 +296,7 @@ impl<'s> Sequence<'s> {
                 }
             }
         }
-        let mut success = Success::written(self.handle, outcome?);
+        let mut success = Success::written(self.copies, outcome?);
         success.source = attempt.returned;
         Ok(success)
     }

@@ -29,39 +29,57 @@ pub(super) struct Pending<'a> {
 /// Fields that models filled, by index: to be remembered once the index is there.
 pub(super) type Filled = Vec<(String, Vec<(String, String)>)>;
 
-/// Whether any document of the window has a pipeline to go through.
-pub(super) fn is_needed(engine: &Engine, pending: &[Pending<'_>]) -> bool {
-    pending.iter().any(|document| {
-        first_pipeline(engine, document).is_some() || final_pipeline(engine, &document.index).is_some()
-    })
-}
-
-/// Runs the pipelines of a window of documents; what they make of a document stands in its stage.
-pub(super) fn run(engine: &Engine, pending: &mut [Pending<'_>], cancel: &CancelFlag) -> Filled {
-    let mut filled = Filled::new();
+/// Runs the pipelines of a window of documents; what they make of a document stands in its stage. `None` when no
+/// document has a pipeline to go through.
+pub(super) fn run(engine: &Engine, pending: &mut [Pending<'_>], cancel: &CancelFlag) -> Option<Filled> {
+    let mut known = Known::default();
+    let mut filled = None;
     let first: Vec<Option<String>> =
-        pending.iter().map(|document| first_pipeline(engine, document)).collect();
+        pending.iter().map(|document| first_pipeline(engine, &mut known, document)).collect();
     run_stage(engine, pending, &first, cancel, &mut filled);
     // A pipeline may have sent the document to another index, whose final pipeline then counts.
     let last: Vec<Option<String>> =
-        pending.iter().map(|document| final_pipeline(engine, &document.index)).collect();
+        pending.iter().map(|document| known.of(engine, &document.index).last.clone()).collect();
     run_stage(engine, pending, &last, cancel, &mut filled);
     filled
 }
 
-fn first_pipeline(engine: &Engine, document: &Pending<'_>) -> Option<String> {
-    if !document.stage.has_document() {
-        return None;
-    }
-    match document.pipeline.as_deref() {
-        Some(NONE) => None,
-        Some(name) => Some(name.to_owned()),
-        None => engine.indices.get(&document.index).ok()?.settings().default_pipeline().map(str::to_owned),
+/// The pipelines that indices ask for; a window has few indices.
+#[derive(Default)]
+struct Known(Vec<(String, OfIndex)>);
+
+#[derive(Default)]
+struct OfIndex {
+    default: Option<String>,
+    last: Option<String>,
+}
+
+impl Known {
+    fn of(&mut self, engine: &Engine, index: &str) -> &OfIndex {
+        let at = self.0.iter().position(|(name, _)| name == index).unwrap_or_else(|| {
+            let pipelines = engine.indices.get(index).map_or_else(
+                |_| OfIndex::default(),
+                |handle| {
+                    let settings = handle.settings();
+                    OfIndex {
+                        default: settings.default_pipeline().map(str::to_owned),
+                        last: settings.final_pipeline().map(str::to_owned),
+                    }
+                },
+            );
+            self.0.push((index.to_owned(), pipelines));
+            self.0.len() - 1
+        });
+        &self.0[at].1
     }
 }
 
-fn final_pipeline(engine: &Engine, index: &str) -> Option<String> {
-    engine.indices.get(index).ok()?.settings().final_pipeline().map(str::to_owned)
+fn first_pipeline(engine: &Engine, known: &mut Known, document: &Pending<'_>) -> Option<String> {
+    match document.pipeline.as_deref() {
+        Some(NONE) => None,
+        Some(name) => Some(name.to_owned()),
+        None => known.of(engine, &document.index).default.clone(),
+    }
 }
 
 fn run_stage(
@@ -69,7 +87,7 @@ fn run_stage(
     pending: &mut [Pending<'_>],
     pipelines: &[Option<String>],
     cancel: &CancelFlag,
-    filled: &mut Filled,
+    filled: &mut Option<Filled>,
 ) {
     let mut groups: Vec<((&str, String), Vec<usize>)> = Vec::new();
     for (at, (document, pipeline)) in pending.iter().zip(pipelines).enumerate() {
@@ -80,6 +98,7 @@ fn run_stage(
         }
     }
     for ((pipeline, index), members) in groups {
+        let filled = filled.get_or_insert_default();
         let mut models: Vec<(String, String)> = Vec::new();
         for batch in members.chunks(BATCH) {
             for model in run_batch(engine, pending, pipeline, batch, cancel) {

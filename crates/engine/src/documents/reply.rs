@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::EngineError;
-use crate::indices::{IndexHandle, PRIMARY_TERM, WriteOutcome};
+use crate::indices::{PRIMARY_TERM, WriteOutcome};
 
 /// Version that Elasticsearch shows for a document that a pipeline dropped.
 const VERSION_OF_DROPPED: i64 = -3;
@@ -25,15 +25,15 @@ pub(super) struct Success {
 }
 
 impl Success {
-    /// A write that was acknowledged.
-    pub(super) fn written(handle: &IndexHandle, outcome: WriteOutcome) -> Self {
+    /// A write that was acknowledged, of an index that should have so many copies.
+    pub(super) fn written(copies: usize, outcome: WriteOutcome) -> Self {
         Self {
             id: outcome.id,
             version: outcome.version as i64,
             result: outcome.result.name(),
             status: outcome.result.status(),
             seq_no: Some(outcome.seq_no),
-            copies: 1 + handle.settings().replicas(),
+            copies,
             source: None,
         }
     }

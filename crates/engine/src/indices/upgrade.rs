@@ -38,9 +38,9 @@ impl Indices {
         let old_folder = handle.metadata.read().folder.clone();
         let folder = next_folder(&old_folder);
         let target = handle.root().join(&folder);
-        handle.keep_log.store(true, Ordering::SeqCst);
+        let kept = KeepLog::start(&handle.keep_log);
         let result = handle.rewrite_into(&target, &folder, &self.index_options, progress, cancel);
-        handle.keep_log.store(false, Ordering::SeqCst);
+        drop(kept);
         match result {
             Ok(stats) => {
                 remove_folder(&handle.root().join(old_folder));
@@ -116,9 +116,27 @@ impl IndexHandle {
         // Whatever a search could see, and more, has to be there when the new form answers.
         new.refresh()?;
         self.replace_metadata(|metadata| folder.clone_into(&mut metadata.folder))?;
-        *self.index.write() = Arc::new(new);
+        let old = std::mem::replace(&mut *self.index.write(), Arc::new(new));
         drop(writers);
+        // Its threads may take a moment to end, and no write has to wait for that.
+        drop(old);
         Ok(())
+    }
+}
+
+/// Keeps the log from being trimmed, also when a rewrite panics.
+struct KeepLog<'a>(&'a AtomicBool);
+
+impl<'a> KeepLog<'a> {
+    fn start(flag: &'a AtomicBool) -> Self {
+        flag.store(true, Ordering::SeqCst);
+        Self(flag)
+    }
+}
+
+impl Drop for KeepLog<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
     }
 }
 

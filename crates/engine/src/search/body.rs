@@ -8,6 +8,7 @@ use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
 use super::json::{self, Json, Member, Node};
 use super::rank::{self, RankFusion};
+use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
 use crate::params::parse_duration;
 
@@ -49,16 +50,6 @@ pub struct SearchBody {
     pub version: bool,
     /// Hits show sequence number and primary term.
     pub seq_no_primary_term: bool,
-}
-
-/// Order of the hits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// Best first.
-    #[default]
-    Score,
-    /// In the order they were written: `_doc` and `_seq_no`.
-    SeqNo,
 }
 
 impl Default for SearchBody {
@@ -136,9 +127,7 @@ impl SearchBody {
             ("from", Json::Number(_) | Json::String(_)) => {
                 let from = value::int(node)?;
                 self.from = usize::try_from(from).map_err(|_| {
-                    SearchError::illegal(format!(
-                        "[from] parameter cannot be negative but was [{from}]"
-                    ))
+                    SearchError::illegal(format!("[from] parameter cannot be negative but was [{from}]"))
                 })?;
             }
             ("min_score", Json::Number(_) | Json::String(_)) => {
@@ -157,7 +146,7 @@ impl SearchBody {
             ("timeout", Json::String(text)) => self.timeout = timeout(text)?,
             ("_source", _) => self.source = source_selection(node)?,
             ("sort", Json::String(_) | Json::Array(_) | Json::Object(_)) => {
-                self.sort = sort(node)?;
+                self.sort = sort::parse(node)?;
             }
             // Groups of statistics that are not kept.
             ("stats", Json::Array(_)) => {
@@ -232,9 +221,7 @@ impl SearchBody {
     /// When sections contradict each other.
     pub fn validate(&self) -> Result<(), SearchError> {
         if self.query.is_some() && !self.sub_searches.is_empty() {
-            return Err(SearchError::illegal(
-                "cannot specify field [query] and field [sub_searches]",
-            ));
+            return Err(SearchError::illegal("cannot specify field [query] and field [sub_searches]"));
         }
         let scored = self.min_score.is_some() || self.track_scores || !self.knn.is_empty();
         if self.sort == Sort::SeqNo && scored {
@@ -248,8 +235,7 @@ impl SearchBody {
             messages.push("[sub_searches] requires [rank]".to_owned());
         }
         if let Some(rank) = &self.rank {
-            let lists =
-                usize::from(self.query.is_some()) + self.sub_searches.len() + self.knn.len();
+            let lists = usize::from(self.query.is_some()) + self.sub_searches.len() + self.knn.len();
             if self.size == 0 {
                 messages.push("[rank] requires [size] greater than [0]".to_owned());
             }
@@ -336,8 +322,7 @@ pub fn track_total_hits(text: &str) -> Result<TotalHits, SearchError> {
         "false" => return Ok(TotalHits::Off),
         _ => {}
     }
-    let number: i64 =
-        text.parse().map_err(|_| SearchError::NumberFormat { input: text.to_owned() })?;
+    let number: i64 = text.parse().map_err(|_| SearchError::NumberFormat { input: text.to_owned() })?;
     match number {
         -1 => Ok(TotalHits::Off),
         2_147_483_647.. => Ok(TotalHits::Exact),
@@ -352,72 +337,6 @@ pub fn track_total_hits(text: &str) -> Result<TotalHits, SearchError> {
 /// A time after which a search ends with what it has; `None` for no limit.
 pub fn timeout(text: &str) -> Result<Option<Duration>, SearchError> {
     parse_duration("timeout", text).map_err(|error| SearchError::illegal(error.reason()))
-}
-
-/// `_score`, `_doc` or `_seq_no`, alone or as a list of one.
-pub fn sort_by_name(name: &str) -> Option<Sort> {
-    match name {
-        "_score" => Some(Sort::Score),
-        "_doc" | "_seq_no" => Some(Sort::SeqNo),
-        _ => None,
-    }
-}
-
-fn sort(node: &Node) -> Result<Sort, SearchError> {
-    let refused = |at, name: &str| {
-        SearchError::parsing(at, format!("[sort] by [{name}] is not supported by this server"))
-    };
-    match &node.json {
-        Json::String(name) => sort_by_name(name).ok_or_else(|| refused(node.at, name)),
-        Json::Array(items) => match &items[..] {
-            [] => Ok(Sort::Score),
-            [one] => sort(one),
-            // After the score nothing but the order of writing is left, which is the tie breaker.
-            [first, second] if sort(first)? == Sort::Score && sort(second)? == Sort::SeqNo => {
-                Ok(Sort::Score)
-            }
-            [_, second, ..] => Err(SearchError::parsing(
-                second.at,
-                "[sort] by several keys is not supported by this server",
-            )),
-        },
-        Json::Object(members) => {
-            let [member] = &members[..] else {
-                return Err(SearchError::parsing(
-                    node.at,
-                    "[sort] by several keys is not supported by this server",
-                ));
-            };
-            let sort = sort_by_name(&member.name)
-                .ok_or_else(|| refused(member.at, &member.name))?;
-            let order = match &member.value.json {
-                Json::String(order) => order.to_string(),
-                Json::Object(options) => match &options[..] {
-                    [] => return Ok(sort),
-                    [option] if &*option.name == "order" => value::text(&option.value)?,
-                    [option, ..] => return Err(refused(option.at, &option.name)),
-                },
-                _ => {
-                    return Err(SearchError::parsing(
-                        member.value.at,
-                        format!(
-                            "malformed sort format, within the sort array, an object, or an actual \
-                             string are allowed, found [{}]",
-                            member.value.token()
-                        ),
-                    ));
-                }
-            };
-            match (sort, order.as_str()) {
-                (Sort::Score, "desc") | (Sort::SeqNo, "asc") => Ok(sort),
-                (_, order) => Err(refused(
-                    member.at,
-                    &format!("{} {order}", member.name),
-                )),
-            }
-        }
-        _ => Err(refused(node.at, node.token())),
-    }
 }
 
 fn sub_search(node: &Node, context: Context) -> Result<Query, SearchError> {

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use sparrow_index::query::{Operator, Query, QueryKind, SparseOrigin, TotalHits};
 
-use super::body::{SearchBody, Sort, parse_count};
+use super::body::{SearchBody, parse_count};
 use super::error::{SearchError, Shard};
+use super::sort::Sort;
 use super::source_filter::SourceSelection;
 use crate::error::EngineError;
 
@@ -105,8 +106,10 @@ fn errors_of_queries_are_as_recorded() {
     );
     check_error(
         r#"{"retriever": {"rrf": {"retrievers": []}}}"#,
-        &plain(json!({"type": "parsing_exception", "reason": "unknown retriever [rrf]", "line": 1, "col": 23,
-            "caused_by": {"type": "named_object_not_found_exception", "reason": "[1:23] unknown field [rrf]"}})),
+        &plain(
+            json!({"type": "parsing_exception", "reason": "unknown retriever [rrf]", "line": 1, "col": 23,
+            "caused_by": {"type": "named_object_not_found_exception", "reason": "[1:23] unknown field [rrf]"}}),
+        ),
     );
     // The recorded server suggests a query here that this one does not have.
     let unknown = json!({"type": "parsing_exception", "reason": "unknown query [rank_feature]",
@@ -166,7 +169,8 @@ fn an_index_that_refuses_a_query_is_reported_as_recorded() {
     let shard = Shard { index: "books".into(), uuid: "u".into(), node: "n".into() };
     let source = sparrow_index::query::QueryError::SparseFieldType { field: "title".into(), actual: "text" };
     let reason = "failed to create query: field [title] must be type [sparse_vector] but is type [text]";
-    let root = json!({"type": "query_shard_exception", "reason": reason, "index_uuid": "u", "index": "books"});
+    let root =
+        json!({"type": "query_shard_exception", "reason": reason, "index_uuid": "u", "index": "books"});
     let mut cause = root.clone();
     cause["caused_by"] = json!({"type": "illegal_argument_exception",
         "reason": "field [title] must be type [sparse_vector] but is type [text]"});
@@ -182,60 +186,236 @@ fn an_index_that_refuses_a_query_is_reported_as_recorded() {
 #[test]
 fn wrong_keys_and_values_are_named() {
     for (text, kind, part) in [
-        (r#"{"query": {"match": {"title": {"query": "x", "fuzzines": 1}}}}"#, "parsing_exception", "[match] query does not support [fuzzines]"),
-        (r#"{"query": {"match": {"a": "x", "b": "y"}}}"#, "parsing_exception", "[match] query doesn't support multiple fields, found [a] and [b]"),
-        (r#"{"query": {"match": {"a": ["x"]}}}"#, "parsing_exception", "[match] unknown token [START_ARRAY] after [a]"),
+        (
+            r#"{"query": {"match": {"title": {"query": "x", "fuzzines": 1}}}}"#,
+            "parsing_exception",
+            "[match] query does not support [fuzzines]",
+        ),
+        (
+            r#"{"query": {"match": {"a": "x", "b": "y"}}}"#,
+            "parsing_exception",
+            "[match] query doesn't support multiple fields, found [a] and [b]",
+        ),
+        (
+            r#"{"query": {"match": {"a": ["x"]}}}"#,
+            "parsing_exception",
+            "[match] unknown token [START_ARRAY] after [a]",
+        ),
         (r#"{"query": {"match": {"a": {}}}}"#, "parsing_exception", "No text specified for text query"),
-        (r#"{"query": {"match": {"a": {"query": "x", "operator": "xor"}}}}"#, "illegal_argument_exception", "[xor]"),
-        (r#"{"query": {"match": "x"}}"#, "parsing_exception", "[match] query malformed, no start_object after query name"),
-        (r#"{"query": {"term": {"tag": ["a"]}}}"#, "parsing_exception", "[term] query does not support array of values"),
+        (
+            r#"{"query": {"match": {"a": {"query": "x", "operator": "xor"}}}}"#,
+            "illegal_argument_exception",
+            "[xor]",
+        ),
+        (
+            r#"{"query": {"match": "x"}}"#,
+            "parsing_exception",
+            "[match] query malformed, no start_object after query name",
+        ),
+        (
+            r#"{"query": {"term": {"tag": ["a"]}}}"#,
+            "parsing_exception",
+            "[term] query does not support array of values",
+        ),
         (r#"{"query": {"term": {"tag": null}}}"#, "illegal_argument_exception", "value cannot be null"),
-        (r#"{"query": {"term": {"tag": {"valu": "a"}}}}"#, "parsing_exception", "[term] query does not support [valu]"),
-        (r#"{"query": {"terms": {"tag": "a"}}}"#, "parsing_exception", "[terms] query does not support [tag]"),
-        (r#"{"query": {"range": {"n": {"gte": 1, "gg": 2}}}}"#, "parsing_exception", "[range] query does not support [gg]"),
+        (
+            r#"{"query": {"term": {"tag": {"valu": "a"}}}}"#,
+            "parsing_exception",
+            "[term] query does not support [valu]",
+        ),
+        (
+            r#"{"query": {"terms": {"tag": "a"}}}"#,
+            "parsing_exception",
+            "[terms] query does not support [tag]",
+        ),
+        (
+            r#"{"query": {"range": {"n": {"gte": 1, "gg": 2}}}}"#,
+            "parsing_exception",
+            "[range] query does not support [gg]",
+        ),
         (r#"{"query": {"range": {"n": 5}}}"#, "parsing_exception", "[range] query does not support [n]"),
         (r#"{"query": {"exists": {}}}"#, "parsing_exception", "[exists] must be provided with a [field]"),
-        (r#"{"query": {"ids": {"value": ["1"]}}}"#, "x_content_parse_exception", "[ids] unknown field [value] did you mean [values]?"),
-        (r#"{"query": {"bool": {"shoud": []}}}"#, "x_content_parse_exception", "[bool] unknown field [shoud] did you mean [should]?"),
-        (r#"{"query": {"bool": {"must": [{}]}}}"#, "x_content_parse_exception", "[bool] failed to parse field [must]"),
-        (r#"{"query": {"query_string": {}}}"#, "parsing_exception", "[query_string] must be provided with a [query]"),
-        (r#"{"query": {"query_string": {"query": "x", "default_op": "and"}}}"#, "parsing_exception", "[query_string] query does not support [default_op]"),
-        (r#"{"query": {"match_all": {"boost": -1}}}"#, "illegal_argument_exception", "negative [boost] are not allowed"),
-        (r#"{"query": {"match_all": {"bost": 1}}}"#, "x_content_parse_exception", "[match_all] unknown field [bost] did you mean [boost]?"),
-        (r#"{"query": {"text_expansion": {"v": {"model_text": "x"}}}}"#, "illegal_argument_exception", "[text_expansion] requires a model_id value"),
-        (r#"{"query": {"text_expansion": {"v": {"model_text": "x", "model_id": "m", "top_k": 1}}}}"#, "parsing_exception", "[text_expansion] query does not support [top_k]"),
-        (r#"{"query": {"sparse_vector": {"query_vector": {"a": 1}}}}"#, "illegal_argument_exception", "Required [field]"),
-        (r#"{"query": {"sparse_vector": {"field": "v", "query_vector": {"a": -1}}}}"#, "x_content_parse_exception", "weights must be positive numbers, got [-1.0] for token [a]"),
-        (r#"{"query": {"sparse_vector": {"field": "v", "query_vector": {"a": 0}}}}"#, "x_content_parse_exception", "got [0.0] for token [a]"),
-        (r#"{"query": {"sparse_vector": {"field": "v", "query_vector": {"a": "NaN"}}}}"#, "x_content_parse_exception", "For input string: "),
-        (r#"{"query": {"sparse_vector": {"field": "v", "query_vector": {"a": 1e99}}}}"#, "x_content_parse_exception", "For input string: "),
-        (r#"{"query": {"sparse_vector": {"field": "v", "query_vector": [1]}}}"#, "x_content_parse_exception", "query_vector doesn't support values of type: START_ARRAY"),
-        (r#"{"query": {"weighted_tokens": {"v": {"tokens": {"a": 1}, "pruning_config": {"tokens_freq_ratio_threshold": 0}}}}}"#, "illegal_argument_exception", "[tokens_freq_ratio_threshold] must be between [1] and [100], got 0.0"),
-        (r#"{"query": {"weighted_tokens": {"v": {"tokens": {"a": 1}, "pruning_config": {"tokens_weight_threshold": 2}}}}}"#, "illegal_argument_exception", "[tokens_weight_threshold] must be between 0 and 1"),
-        (r#"{"knn": {"field": "d", "query_vector": [1], "k": 0}}"#, "illegal_argument_exception", "[k] must be greater than 0"),
-        (r#"{"knn": {"field": "d", "query_vector": [1], "k": 5, "num_candidates": 4}}"#, "illegal_argument_exception", "[num_candidates] cannot be less than [k]"),
-        (r#"{"knn": {"field": "d", "query_vector": [1], "k": 5, "num_candidates": 10001}}"#, "illegal_argument_exception", "[num_candidates] cannot exceed [10000]"),
-        (r#"{"knn": {"field": "d", "k": 5}}"#, "illegal_argument_exception", "either [query_vector_builder] or [query_vector] must be provided"),
-        (r#"{"knn": {"field": "d", "query_vector": [1, null]}}"#, "x_content_parse_exception", "[knn] failed to parse field [query_vector]"),
-        (r#"{"knn": {"field": "d", "query_vectr": [1]}}"#, "x_content_parse_exception", "[knn] unknown field [query_vectr] did you mean any of [query_vector, query_vector_builder]?"),
-        (r#"{"query": {"knn": {"field": "d"}}}"#, "parsing_exception", "either [query_vector_builder] or [query_vector] must be provided"),
-        (r#"{"aggs": {"t": {"terms": {"field": "tag"}}}}"#, "parsing_exception", "[aggs] is not supported by this server"),
+        (
+            r#"{"query": {"ids": {"value": ["1"]}}}"#,
+            "x_content_parse_exception",
+            "[ids] unknown field [value] did you mean [values]?",
+        ),
+        (
+            r#"{"query": {"bool": {"shoud": []}}}"#,
+            "x_content_parse_exception",
+            "[bool] unknown field [shoud] did you mean [should]?",
+        ),
+        (
+            r#"{"query": {"bool": {"must": [{}]}}}"#,
+            "x_content_parse_exception",
+            "[bool] failed to parse field [must]",
+        ),
+        (
+            r#"{"query": {"query_string": {}}}"#,
+            "parsing_exception",
+            "[query_string] must be provided with a [query]",
+        ),
+        (
+            r#"{"query": {"query_string": {"query": "x", "default_op": "and"}}}"#,
+            "parsing_exception",
+            "[query_string] query does not support [default_op]",
+        ),
+        (
+            r#"{"query": {"match_all": {"boost": -1}}}"#,
+            "illegal_argument_exception",
+            "negative [boost] are not allowed",
+        ),
+        (
+            r#"{"query": {"match_all": {"bost": 1}}}"#,
+            "x_content_parse_exception",
+            "[match_all] unknown field [bost] did you mean [boost]?",
+        ),
+        (
+            r#"{"query": {"text_expansion": {"v": {"model_text": "x"}}}}"#,
+            "illegal_argument_exception",
+            "[text_expansion] requires a model_id value",
+        ),
+        (
+            r#"{"query": {"text_expansion": {"v": {"model_text": "x", "model_id": "m", "top_k": 1}}}}"#,
+            "parsing_exception",
+            "[text_expansion] query does not support [top_k]",
+        ),
+        (
+            r#"{"query": {"sparse_vector": {"query_vector": {"a": 1}}}}"#,
+            "illegal_argument_exception",
+            "Required [field]",
+        ),
+        (
+            r#"{"query": {"sparse_vector": {"field": "v", "query_vector": {"a": -1}}}}"#,
+            "x_content_parse_exception",
+            "weights must be positive numbers, got [-1.0] for token [a]",
+        ),
+        (
+            r#"{"query": {"sparse_vector": {"field": "v", "query_vector": {"a": 0}}}}"#,
+            "x_content_parse_exception",
+            "got [0.0] for token [a]",
+        ),
+        (
+            r#"{"query": {"sparse_vector": {"field": "v", "query_vector": {"a": "NaN"}}}}"#,
+            "x_content_parse_exception",
+            "For input string: ",
+        ),
+        (
+            r#"{"query": {"sparse_vector": {"field": "v", "query_vector": {"a": 1e99}}}}"#,
+            "x_content_parse_exception",
+            "For input string: ",
+        ),
+        (
+            r#"{"query": {"sparse_vector": {"field": "v", "query_vector": [1]}}}"#,
+            "x_content_parse_exception",
+            "query_vector doesn't support values of type: START_ARRAY",
+        ),
+        (
+            r#"{"query": {"weighted_tokens": {"v": {"tokens": {"a": 1}, "pruning_config": {"tokens_freq_ratio_threshold": 0}}}}}"#,
+            "illegal_argument_exception",
+            "[tokens_freq_ratio_threshold] must be between [1] and [100], got 0.0",
+        ),
+        (
+            r#"{"query": {"weighted_tokens": {"v": {"tokens": {"a": 1}, "pruning_config": {"tokens_weight_threshold": 2}}}}}"#,
+            "illegal_argument_exception",
+            "[tokens_weight_threshold] must be between 0 and 1",
+        ),
+        (
+            r#"{"knn": {"field": "d", "query_vector": [1], "k": 0}}"#,
+            "illegal_argument_exception",
+            "[k] must be greater than 0",
+        ),
+        (
+            r#"{"knn": {"field": "d", "query_vector": [1], "k": 5, "num_candidates": 4}}"#,
+            "illegal_argument_exception",
+            "[num_candidates] cannot be less than [k]",
+        ),
+        (
+            r#"{"knn": {"field": "d", "query_vector": [1], "k": 5, "num_candidates": 10001}}"#,
+            "illegal_argument_exception",
+            "[num_candidates] cannot exceed [10000]",
+        ),
+        (
+            r#"{"knn": {"field": "d", "k": 5}}"#,
+            "illegal_argument_exception",
+            "either [query_vector_builder] or [query_vector] must be provided",
+        ),
+        (
+            r#"{"knn": {"field": "d", "query_vector": [1, null]}}"#,
+            "x_content_parse_exception",
+            "[knn] failed to parse field [query_vector]",
+        ),
+        (
+            r#"{"knn": {"field": "d", "query_vectr": [1]}}"#,
+            "x_content_parse_exception",
+            "[knn] unknown field [query_vectr] did you mean any of [query_vector, query_vector_builder]?",
+        ),
+        (
+            r#"{"query": {"knn": {"field": "d"}}}"#,
+            "parsing_exception",
+            "either [query_vector_builder] or [query_vector] must be provided",
+        ),
+        (
+            r#"{"aggs": {"t": {"terms": {"field": "tag"}}}}"#,
+            "parsing_exception",
+            "[aggs] is not supported by this server",
+        ),
         (r#"{"explain": true}"#, "parsing_exception", "[explain] is not supported by this server"),
-        (r#"{"sort": [{"n": "desc"}]}"#, "parsing_exception", "[sort] by [n] is not supported by this server"),
+        (
+            r#"{"sort": [{"n": "desc"}]}"#,
+            "parsing_exception",
+            "[sort] by [n] is not supported by this server",
+        ),
         (r#"{"sort": "_doc", "min_score": 1}"#, "illegal_argument_exception", "cannot be combined"),
         (r#"{"sizes": 1}"#, "parsing_exception", "Unknown key for a VALUE_NUMBER in [sizes]."),
         (r#"{"query": null}"#, "parsing_exception", "Unknown key for a VALUE_NULL in [query]."),
-        (r#"{"_source": 5}"#, "parsing_exception", "Expected one of [VALUE_BOOLEAN, VALUE_STRING, START_ARRAY, START_OBJECT] but found [VALUE_NUMBER]"),
-        (r#"{"_source": {"includ": "a"}}"#, "parsing_exception", "Unknown key for a VALUE_STRING in [includ]."),
-        (r#"{"track_total_hits": -5}"#, "illegal_argument_exception", "[track_total_hits] parameter must be positive or equals to -1, got -5"),
+        (
+            r#"{"_source": 5}"#,
+            "parsing_exception",
+            "Expected one of [VALUE_BOOLEAN, VALUE_STRING, START_ARRAY, START_OBJECT] but found [VALUE_NUMBER]",
+        ),
+        (
+            r#"{"_source": {"includ": "a"}}"#,
+            "parsing_exception",
+            "Unknown key for a VALUE_STRING in [includ].",
+        ),
+        (
+            r#"{"track_total_hits": -5}"#,
+            "illegal_argument_exception",
+            "[track_total_hits] parameter must be positive or equals to -1, got -5",
+        ),
         (r#"{"timeout": "5"}"#, "illegal_argument_exception", "unit is missing"),
         (r#"{"from": -1}"#, "illegal_argument_exception", "[from] parameter cannot be negative but was [-1]"),
-        (r#"{"sub_searches": [{"query": {"match_all": {}}}, {"query": {"match_all": {}}}]}"#, "action_request_validation_exception", "Validation Failed: 1: [sub_searches] requires [rank];"),
-        (r#"{"query": {"match_all": {}}, "rank": {"rrf": {}}}"#, "action_request_validation_exception", "[rank] requires a minimum of [2] result sets using a combination of sub searches and/or knn searches"),
-        (r#"{"size": 0, "rank": {"rrf": {}}, "sub_searches": [{"query": {"match_all": {}}}, {"query": {"match_all": {}}}]}"#, "action_request_validation_exception", "[rank] requires [size] greater than [0]"),
-        (r#"{"rank": {"rrf": {"rank_window_size": 2}}, "sub_searches": [{"query": {"match_all": {}}}, {"query": {"match_all": {}}}]}"#, "action_request_validation_exception", "[rank] requires [rank_window_size: 2] be greater than or equal to [size: 10]"),
-        (r#"{"query": {"match_all": {}}, "sub_searches": [{"query": {"match_all": {}}}]}"#, "illegal_argument_exception", "field [sub_searches]"),
-        (r#"{"sub_searches": [{"qery": {}}]}"#, "x_content_parse_exception", "unknown field [qery] did you mean [query]?"),
+        (
+            r#"{"sub_searches": [{"query": {"match_all": {}}}, {"query": {"match_all": {}}}]}"#,
+            "action_request_validation_exception",
+            "Validation Failed: 1: [sub_searches] requires [rank];",
+        ),
+        (
+            r#"{"query": {"match_all": {}}, "rank": {"rrf": {}}}"#,
+            "action_request_validation_exception",
+            "[rank] requires a minimum of [2] result sets using a combination of sub searches and/or knn searches",
+        ),
+        (
+            r#"{"size": 0, "rank": {"rrf": {}}, "sub_searches": [{"query": {"match_all": {}}}, {"query": {"match_all": {}}}]}"#,
+            "action_request_validation_exception",
+            "[rank] requires [size] greater than [0]",
+        ),
+        (
+            r#"{"rank": {"rrf": {"rank_window_size": 2}}, "sub_searches": [{"query": {"match_all": {}}}, {"query": {"match_all": {}}}]}"#,
+            "action_request_validation_exception",
+            "[rank] requires [rank_window_size: 2] be greater than or equal to [size: 10]",
+        ),
+        (
+            r#"{"query": {"match_all": {}}, "sub_searches": [{"query": {"match_all": {}}}]}"#,
+            "illegal_argument_exception",
+            "field [sub_searches]",
+        ),
+        (
+            r#"{"sub_searches": [{"qery": {}}]}"#,
+            "x_content_parse_exception",
+            "unknown field [qery] did you mean [query]?",
+        ),
         (r#"{} {}"#, "parsing_exception", "Unexpected token [START_OBJECT] found after the main object."),
     ] {
         check_reason(text, kind, part);
@@ -318,8 +498,11 @@ fn the_documented_search_forms_are_read() {
 
 #[test]
 fn options_of_clauses_are_read() {
-    let QueryKind::Match(clause) = query(r#"{"match": {"t": {"query": 5, "operator": "AND", "minimum_should_match": 2,
-        "fuzziness": "AUTO", "prefix_length": 1, "max_expansions": 7, "lenient": true}}}"#).kind
+    let QueryKind::Match(clause) = query(
+        r#"{"match": {"t": {"query": 5, "operator": "AND", "minimum_should_match": 2,
+        "fuzziness": "AUTO", "prefix_length": 1, "max_expansions": 7, "lenient": true}}}"#,
+    )
+    .kind
     else {
         panic!("match")
     };
@@ -364,7 +547,9 @@ fn pruning_is_switched_on_as_each_query_does_it() {
     };
     assert!(!pruned(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "pruning_config": {}}}"#));
     assert!(pruned(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "prune": true}}"#));
-    assert!(pruned(r#"{"text_expansion": {"v": {"model_id": "m", "model_text": "t", "pruning_config": {}}}}"#));
+    assert!(pruned(
+        r#"{"text_expansion": {"v": {"model_id": "m", "model_text": "t", "pruning_config": {}}}}"#
+    ));
     assert!(pruned(r#"{"weighted_tokens": {"v": {"tokens": [{"a": 1}, {"b": 2}], "pruning_config": {}}}}"#));
     assert!(!pruned(r#"{"weighted_tokens": {"v": {"tokens": {"a": 1}}}}"#));
 }

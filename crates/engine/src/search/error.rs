@@ -14,23 +14,13 @@ pub enum SearchError {
     Json(#[from] JsonError),
     /// There is no query (or retriever, see `what`) of this name.
     #[error("unknown {what} [{name}] at {at}")]
-    UnknownName {
-        what: &'static str,
-        name: String,
-        suggestions: Vec<&'static str>,
-        at: Location,
-    },
+    UnknownName { what: &'static str, name: String, suggestions: Vec<&'static str>, at: Location },
     /// A part of the body has the wrong shape; `at` is the offending token.
     #[error("{reason} at {at}")]
     Parsing { reason: String, at: Location },
     /// An object holds a key it may not hold.
     #[error("[{parser}] unknown field [{field}] at {at}")]
-    UnknownField {
-        parser: &'static str,
-        field: String,
-        suggestions: Vec<&'static str>,
-        at: Location,
-    },
+    UnknownField { parser: &'static str, field: String, suggestions: Vec<&'static str>, at: Location },
     /// A value inside `field` of `parser` is wrong.
     #[error("[{parser}] failed to parse field [{field}] at {at}: {source}")]
     Field { parser: &'static str, field: String, at: Location, source: Box<SearchError> },
@@ -157,9 +147,7 @@ impl SearchError {
                         .because(Exception::new("illegal_argument_exception", reason)),
                 )
             }
-            SearchError::IllegalArgument { reason } => {
-                Exception::new("illegal_argument_exception", reason)
-            }
+            SearchError::IllegalArgument { reason } => Exception::new("illegal_argument_exception", reason),
             SearchError::NumberFormat { input } => {
                 Exception::new("number_format_exception", format!("For input string: \"{input}\""))
             }
@@ -203,14 +191,17 @@ impl SearchError {
                     None => exception,
                 }
             }
-            SearchError::ModelMismatch { shard, field, model, stored } => of(Exception::new(
-                "query_shard_exception",
-                format!(
-                    "failed to create query: field [{field}] holds the output of model \
+            SearchError::ModelMismatch { shard, field, model, stored } => of(
+                Exception::new(
+                    "query_shard_exception",
+                    format!(
+                        "failed to create query: field [{field}] holds the output of model \
                      [{stored}] and cannot be searched with model [{model}]: their vocabularies \
                      or weights differ"
+                    ),
                 ),
-            ), shard),
+                shard,
+            ),
         }
     }
 
@@ -244,11 +235,10 @@ impl From<SearchError> for EngineError {
         let exception = match error.failed_shard() {
             None => exception,
             Some(failed) => {
-                let wrapper =
-                    Exception::new("search_phase_execution_exception", "all shards failed")
-                        .with("phase", "query")
-                        .with("grouped", true)
-                        .with("failed_shards", json!([failed]));
+                let wrapper = Exception::new("search_phase_execution_exception", "all shards failed")
+                    .with("phase", "query")
+                    .with("grouped", true)
+                    .with("failed_shards", json!([failed]));
                 if is_own(&exception) {
                     wrapper
                 } else {

@@ -8,12 +8,13 @@ use sparrow_index::query::{
 };
 use sparrow_index::{DocAddress, Snapshot};
 
-use super::body::{SearchBody, Sort};
+use super::body::SearchBody;
 use super::dsl::KnnSearch;
 use super::error::{SearchError, Shard};
 use super::fusion::reciprocal_rank_fusion;
 use super::rank::RankFusion;
 use super::resolve::set_default_fields;
+use super::sort::Sort;
 
 /// An index that a search looks at, as of one moment.
 pub struct Target {
@@ -79,9 +80,8 @@ pub fn execute(
         Some(rank) => run.fused(rank)?,
         None => run.plain()?,
     };
-    let cancelled = |error: &SearchError| {
-        matches!(error, SearchError::Query { source: QueryError::Cancelled, .. })
-    };
+    let cancelled =
+        |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
     let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();
     if let Some(place) = failures.iter().position(cancelled) {
         return Err(failures.swap_remove(place));
@@ -197,8 +197,7 @@ impl Run<'_> {
             list.total = list.hits.len() as u64;
             lists.push(list);
         }
-        let keys: Vec<Vec<Key>> =
-            lists.iter().map(|list| list.hits.iter().map(Key::of).collect()).collect();
+        let keys: Vec<Vec<Key>> = lists.iter().map(|list| list.hits.iter().map(Key::of).collect()).collect();
         let fused = reciprocal_rank_fusion(&keys, rank.rank_constant);
         let total = self.union_total(&lists, fused.len() as u64, tracked);
         let hits = fused
@@ -247,11 +246,7 @@ impl Run<'_> {
     }
 
     /// Runs a query on every index and merges: best score first, then by index, then as written.
-    fn list(
-        &mut self,
-        options: &SearchOptions,
-        query: impl Fn(usize) -> Option<Query>,
-    ) -> List {
+    fn list(&mut self, options: &SearchOptions, query: impl Fn(usize) -> Option<Query>) -> List {
         let mut list = List { hits: Vec::new(), total: 0, exact: true, max_score: None };
         for (number, target) in self.targets.iter().enumerate() {
             if self.failures[number].is_some() {
@@ -271,10 +266,7 @@ impl Run<'_> {
         }
         if self.targets.len() > 1 {
             list.hits.sort_by(|a, b| {
-                b.score
-                    .total_cmp(&a.score)
-                    .then(a.target.cmp(&b.target))
-                    .then(a.seq_no.cmp(&b.seq_no))
+                b.score.total_cmp(&a.score).then(a.target.cmp(&b.target)).then(a.seq_no.cmp(&b.seq_no))
             });
             list.hits.truncate(options.size);
         }
@@ -311,12 +303,7 @@ struct Key {
 
 impl Key {
     fn of(hit: &Hit) -> Self {
-        Self {
-            target: hit.target,
-            seq_no: hit.seq_no,
-            segment: hit.addr.segment_ord,
-            doc: hit.addr.doc_id,
-        }
+        Self { target: hit.target, seq_no: hit.seq_no, segment: hit.addr.segment_ord, doc: hit.addr.doc_id }
     }
 
     fn hit(self, score: f32, rank: u32) -> Hit {

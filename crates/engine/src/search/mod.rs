@@ -15,6 +15,7 @@ pub(crate) mod json;
 mod rank;
 mod resolve;
 mod response;
+mod sort;
 mod source_filter;
 mod suggest;
 mod uri;
@@ -65,9 +66,8 @@ pub(crate) fn search(
     queries.extend(body.knn.iter_mut().map(|knn| &mut knn.query));
     let encoded = encode(engine, &handles, &mut queries, deadline.flag());
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
-    let found = encoded.and_then(|()| {
-        execute::execute(&targets, &body, deadline.flag()).map_err(EngineError::from)
-    });
+    let found =
+        encoded.and_then(|()| execute::execute(&targets, &body, deadline.flag()).map_err(EngineError::from));
     let mut outcome = match found {
         Ok(outcome) => outcome,
         Err(error) if timed_out(&error) && shown.all_or_nothing => {
@@ -154,11 +154,7 @@ fn is_cancelled(error: &EngineError) -> bool {
 }
 
 fn shard(engine: &Engine, handle: &IndexHandle) -> Shard {
-    Shard {
-        index: handle.name.clone(),
-        uuid: handle.uuid.clone(),
-        node: engine.node_id().to_owned(),
-    }
+    Shard { index: handle.name.clone(), uuid: handle.uuid.clone(), node: engine.node_id().to_owned() }
 }
 
 fn target(engine: &Engine, handle: &IndexHandle) -> Target {
@@ -230,10 +226,10 @@ fn read_hits<'a>(
             if !shown.iter().any(|shown| shown.hit.target == number) {
                 continue;
             }
-            let sets = target.snapshot.matching(clause).map_err(|source| SearchError::Query {
-                shard: target.shard.clone(),
-                source,
-            })?;
+            let sets = target
+                .snapshot
+                .matching(clause)
+                .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
             for shown in shown.iter_mut().filter(|shown| shown.hit.target == number) {
                 let addr = shown.hit.addr;
                 let word = sets

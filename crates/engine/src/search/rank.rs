@@ -9,6 +9,8 @@ use super::suggest::suggestions;
 /// current and 10 later; the larger one lets the lists meet.
 const DEFAULT_WINDOW: usize = 100;
 const DEFAULT_RANK_CONSTANT: u32 = 60;
+/// Longest window: each list is held in memory.
+const MAX_WINDOW: usize = 10_000;
 const KEYS: &[&str] = &["rank_constant", "rank_window_size", "window_size"];
 
 /// Reciprocal rank fusion of a request.
@@ -45,10 +47,7 @@ pub fn parse(node: &Node) -> Result<RankFusion, SearchError> {
         ));
     };
     if &*method.name != "rrf" {
-        return Err(SearchError::parsing(
-            method.value.at,
-            format!("unknown rank method [{}]", method.name),
-        ));
+        return Err(SearchError::parsing(method.value.at, format!("unknown rank method [{}]", method.name)));
     }
     let Some(members) = method.value.as_object() else {
         return Err(SearchError::parsing(
@@ -75,21 +74,27 @@ pub fn parse(node: &Node) -> Result<RankFusion, SearchError> {
     }
     let rank_constant = match rank_constant {
         None => DEFAULT_RANK_CONSTANT,
-        Some(constant) => u32::try_from(constant)
-            .ok()
-            .filter(|constant| *constant >= 1)
-            .ok_or_else(|| {
+        Some(constant) => {
+            u32::try_from(constant).ok().filter(|constant| *constant >= 1).ok_or_else(|| {
                 SearchError::illegal("[rank_constant] must be greater or equal to [1] for [rrf]")
-            })?,
+            })?
+        }
     };
     let window = match window {
         None => None,
-        Some(size) => {
-            let size = usize::try_from(size).ok().filter(|size| *size >= 1).ok_or_else(|| {
-                SearchError::illegal("[rank_window_size] must be greater or equal to [1] for [rrf]")
-            })?;
-            Some(size)
-        }
+        Some(size) => match usize::try_from(size) {
+            Ok(size @ 1..=MAX_WINDOW) => Some(size),
+            Ok(size) if size > MAX_WINDOW => {
+                return Err(SearchError::illegal(format!(
+                    "[rank_window_size] must be less than or equal to [{MAX_WINDOW}] for [rrf], but was [{size}]"
+                )));
+            }
+            Ok(_) | Err(_) => {
+                return Err(SearchError::illegal(
+                    "[rank_window_size] must be greater or equal to [1] for [rrf]",
+                ));
+            }
+        },
     };
     Ok(RankFusion { rank_constant, window })
 }
@@ -123,8 +128,15 @@ mod tests {
     fn wrong_options_are_named() {
         for (text, reason) in [
             (r#"{"rrf": {"rank_constant": 0}}"#, "[rank_constant] must be greater or equal"),
+            (
+                r#"{"rrf": {"window_size": 10001}}"#,
+                "[rank_window_size] must be less than or equal to [10000]",
+            ),
             (r#"{"rrf": {"window_size": 0}}"#, "[rank_window_size] must be greater or equal"),
-            (r#"{"rrf": {"windowsize": 5}}"#, "unknown field [windowsize] did you mean any of [window_size, rank_window_size]?"),
+            (
+                r#"{"rrf": {"windowsize": 5}}"#,
+                "unknown field [windowsize] did you mean any of [window_size, rank_window_size]?",
+            ),
             (r#"{"linear": {}}"#, "unknown rank method [linear]"),
             (r#"{}"#, "expected one rank method"),
             (r#"[]"#, "Expected [START_OBJECT] but found [START_ARRAY]"),

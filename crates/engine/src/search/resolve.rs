@@ -83,8 +83,7 @@ pub fn resolve(
         visit_mut(query, &mut |kind| {
             let replacement = match kind {
                 QueryKind::TextExpansion(clause) => {
-                    let Output::Sparse(weights) = vector_of(&clause.model_id, &clause.model_text)?
-                    else {
+                    let Output::Sparse(weights) = vector_of(&clause.model_id, &clause.model_text)? else {
                         return Err(wrong_kind(&clause.model_id, "dense", "sparse"));
                     };
                     let tokens = match is_blank(&clause.model_text) {
@@ -99,8 +98,7 @@ pub fn resolve(
                     })
                 }
                 QueryKind::KnnBuilder(clause) => {
-                    let Output::Dense(vector) = vector_of(&clause.model_id, &clause.model_text)?
-                    else {
+                    let Output::Dense(vector) = vector_of(&clause.model_id, &clause.model_text)? else {
                         return Err(wrong_kind(&clause.model_id, "sparse", "dense"));
                     };
                     let mut knn = std::mem::take(&mut clause.knn);
@@ -167,13 +165,9 @@ fn visit_mut(
 /// The clauses right below one.
 fn children(kind: &QueryKind) -> Vec<&Query> {
     match kind {
-        QueryKind::Bool(clause) => clause
-            .must
-            .iter()
-            .chain(&clause.should)
-            .chain(&clause.filter)
-            .chain(&clause.must_not)
-            .collect(),
+        QueryKind::Bool(clause) => {
+            clause.must.iter().chain(&clause.should).chain(&clause.filter).chain(&clause.must_not).collect()
+        }
         QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => vec![inner],
         QueryKind::DisMax { queries, .. } => queries.iter().collect(),
         QueryKind::Knn(clause) => clause.filter.iter().collect(),
@@ -235,10 +229,7 @@ mod tests {
             let encode = |text: &&str| Encoded {
                 output: match model_id {
                     "dense" => Output::Dense(Arc::from(vec![text.len() as f32])),
-                    _ => Output::Sparse(Arc::new(TokenWeights::from_pairs(vec![(
-                        (*text).into(),
-                        1.0,
-                    )]))),
+                    _ => Output::Sparse(Arc::new(TokenWeights::from_pairs(vec![((*text).into(), 1.0)]))),
                 },
                 token_count: 1,
                 truncated_tokens: 0,
@@ -296,8 +287,7 @@ mod tests {
 
     #[test]
     fn a_blank_text_matches_nothing() {
-        let mut sparse =
-            query(r#"{"text_expansion": {"v": {"model_id": "sparse", "model_text": " \n"}}}"#);
+        let mut sparse = query(r#"{"text_expansion": {"v": {"model_id": "sparse", "model_text": " \n"}}}"#);
         run(&Echo::default(), &mut sparse).expect("encodes");
         assert!(matches!(sparse.kind, QueryKind::Sparse(clause) if clause.tokens.is_empty()));
         let mut dense = query(
@@ -311,9 +301,7 @@ mod tests {
     #[test]
     fn models_that_cannot_answer_are_errors() {
         let text = |model: &str| {
-            query(&format!(
-                r#"{{"text_expansion": {{"v": {{"model_id": "{model}", "model_text": "x"}}}}}}"#
-            ))
+            query(&format!(r#"{{"text_expansion": {{"v": {{"model_id": "{model}", "model_text": "x"}}}}}}"#))
         };
         assert_eq!(
             run(&Echo::default(), &mut text("missing")),

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use sparrow_index::StoredDoc;
 
-use super::body::{SearchBody, Sort};
+use super::body::SearchBody;
 use super::error::SearchError;
 use super::execute::{Hit, Outcome};
 use super::java_float::write_f32;
+use super::sort::Sort;
 use super::uri::Presentation;
 
 /// A hit with what its response shows.
@@ -34,10 +35,7 @@ pub fn write(
 ) -> Vec<u8> {
     let source_bytes: usize = hits.iter().map(|hit| hit.stored.source.len() + 160).sum();
     let mut out = Vec::with_capacity(source_bytes + 256);
-    push(
-        &mut out,
-        format_args!("{{\"took\":{},\"timed_out\":{},", took.as_millis(), outcome.timed_out),
-    );
+    push(&mut out, format_args!("{{\"took\":{},\"timed_out\":{},", took.as_millis(), outcome.timed_out));
     if body.size == 0 && shown.total_as_int {
         out.extend_from_slice(b"\"terminated_early\":false,");
     }
@@ -48,10 +46,7 @@ pub fn write(
             push(&mut out, format_args!("\"total\":{value},"));
         } else {
             let relation = if exact { "eq" } else { "gte" };
-            push(
-                &mut out,
-                format_args!("\"total\":{{\"value\":{value},\"relation\":\"{relation}\"}},"),
-            );
+            push(&mut out, format_args!("\"total\":{{\"value\":{value},\"relation\":\"{relation}\"}},"));
         }
     } else if shown.total_as_int {
         out.extend_from_slice(b"\"total\":-1,");
@@ -150,8 +145,9 @@ mod tests {
     use sparrow_index::{DocAddress, StoredDoc};
 
     use super::{ShownHit, write, write_count};
-    use crate::search::body::{SearchBody, Sort};
+    use crate::search::body::SearchBody;
     use crate::search::execute::{Hit, Outcome};
+    use crate::search::sort::Sort;
     use crate::search::source_filter::SourceSelection;
     use crate::search::uri::Presentation;
 
@@ -179,8 +175,7 @@ mod tests {
 
     #[test]
     fn a_hit_is_written_as_documented_with_its_source_untouched() {
-        let outcome =
-            Outcome { total: Some((1, true)), max_score: Some(0.5), ..Outcome::default() };
+        let outcome = Outcome { total: Some((1, true)), max_score: Some(0.5), ..Outcome::default() };
         assert_eq!(
             text(&SearchBody::default(), PLAIN, &outcome, &[hit(0.5, None)]),
             r#"{"took":12,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"total":{"value":1,"relation":"eq"},"max_score":0.5,"hits":[{"_index":"books","_id":"a\"b","_score":0.5,"_source":{"n": 1.50,  "t":"x"}}]}}"#
@@ -202,9 +197,7 @@ mod tests {
             r#""hits":{"total":{"value":10000,"relation":"gte"},"max_score":null,"hits":[{"_index":"books","_id":"a\"b","_version":3,"_seq_no":7,"_primary_term":1,"_score":1.0E-4,"_rank":2,"matched_queries":["first"]}]}}"#
         ));
         let sorted = SearchBody { sort: Sort::SeqNo, ..SearchBody::default() };
-        assert!(
-            text(&sorted, PLAIN, &outcome, &[hit(1.0, None)]).contains(r#""_score":null"#)
-        );
+        assert!(text(&sorted, PLAIN, &outcome, &[hit(1.0, None)]).contains(r#""_score":null"#));
         assert!(text(&sorted, PLAIN, &outcome, &[hit(1.0, None)]).contains(r#""sort":[7]"#));
     }
 
@@ -212,9 +205,7 @@ mod tests {
     fn totals_can_be_absent_or_numbers() {
         let uncounted = Outcome::default();
         let body = SearchBody { size: 0, ..SearchBody::default() };
-        assert!(
-            text(&body, PLAIN, &uncounted, &[]).ends_with(r#""hits":{"max_score":null,"hits":[]}}"#)
-        );
+        assert!(text(&body, PLAIN, &uncounted, &[]).ends_with(r#""hits":{"max_score":null,"hits":[]}}"#));
         let counted = Outcome { total: Some((5, true)), ..Outcome::default() };
         let as_int = Presentation { total_as_int: true, all_or_nothing: false };
         assert_eq!(

@@ -2,9 +2,10 @@
 
 use sparrow_index::query::{Query, QueryKind, QueryStringQuery};
 
-use super::body::{self, SearchBody, Sort};
+use super::body::{self, SearchBody};
 use super::dsl::operator_named;
 use super::error::SearchError;
+use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
 use crate::error::EngineError;
 use crate::params::Params;
@@ -25,9 +26,7 @@ pub struct Presentation {
 pub fn size(params: Params<'_>) -> Result<Option<usize>, EngineError> {
     let Some(size) = params.integer("size")? else { return Ok(None) };
     usize::try_from(size).map(Some).map_err(|_| {
-        EngineError::illegal_argument(format!(
-            "[size] parameter cannot be negative, found [{size}]"
-        ))
+        EngineError::illegal_argument(format!("[size] parameter cannot be negative, found [{size}]"))
     })
 }
 
@@ -41,9 +40,7 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
     }
     if let Some(from) = params.integer("from")? {
         search.from = usize::try_from(from).map_err(|_| {
-            EngineError::illegal_argument(format!(
-                "[from] parameter cannot be negative but was [{from}]"
-            ))
+            EngineError::illegal_argument(format!("[from] parameter cannot be negative but was [{from}]"))
         })?;
     }
     if let Some(source) = source(params) {
@@ -57,7 +54,7 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
     }
     if let Some(text) = params.get("sort") {
         let (name, order) = text.split_once(':').unwrap_or((text, ""));
-        search.sort = match (body::sort_by_name(name), order) {
+        search.sort = match (sort::by_name(name), order) {
             (Some(sort), "") => sort,
             (Some(Sort::Score), "desc") => Sort::Score,
             (Some(Sort::SeqNo), "asc") => Sort::SeqNo,
@@ -69,18 +66,14 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
         };
     }
     search.version = params.bool("version", search.version)?;
-    search.seq_no_primary_term =
-        params.bool("seq_no_primary_term", search.seq_no_primary_term)?;
+    search.seq_no_primary_term = params.bool("seq_no_primary_term", search.seq_no_primary_term)?;
     search.track_scores = params.bool("track_scores", search.track_scores)?;
     refuse_unsupported(params)?;
     let total_as_int = params.bool("rest_total_hits_as_int", false)?;
     if total_as_int {
         exact_total(search)?;
     }
-    Ok(Presentation {
-        total_as_int,
-        all_or_nothing: !params.bool("allow_partial_search_results", true)?,
-    })
+    Ok(Presentation { total_as_int, all_or_nothing: !params.bool("allow_partial_search_results", true)? })
 }
 
 /// `q` and what belongs to it, as a query.
@@ -122,18 +115,10 @@ pub fn source(params: Params<'_>) -> Option<SourceSelection> {
 
 /// Parameters that would change the answer and cannot be honoured are errors, not ignored.
 fn refuse_unsupported(params: Params<'_>) -> Result<(), EngineError> {
-    const UNSUPPORTED: [&str; 6] = [
-        "scroll",
-        "stored_fields",
-        "docvalue_fields",
-        "suggest_field",
-        "suggest_text",
-        "terminate_after",
-    ];
+    const UNSUPPORTED: [&str; 6] =
+        ["scroll", "stored_fields", "docvalue_fields", "suggest_field", "suggest_text", "terminate_after"];
     let refused = |name: &str| {
-        Err(EngineError::illegal_argument(format!(
-            "parameter [{name}] is not supported by this server"
-        )))
+        Err(EngineError::illegal_argument(format!("parameter [{name}] is not supported by this server")))
     };
     for name in UNSUPPORTED {
         match params.get(name) {

@@ -141,7 +141,7 @@ fn pairs(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn copy_tree(from: &Path, to: &Path) {
+pub fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     let Ok(entries) = fs::read_dir(from) else { return };
     for entry in entries.flatten() {

@@ -49,8 +49,7 @@ impl Node {
         let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };
-        let request =
-            Request { op: op.to_owned(), path: owned(path), query: owned(query), opaque_id: None };
+        let request = Request { op: op.to_owned(), path: owned(path), query: owned(query), opaque_id: None };
         self.engine.execute(&request, body, &CancelFlag::default())
     }
 
@@ -150,11 +149,9 @@ fn runtime() -> PathBuf {
     };
     let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let folder = root().join(format!("node_modules/onnxruntime-node/bin/napi-v6/{os}/{arch}"));
-    let library = std::fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .find(|path| path.to_string_lossy().contains("onnxruntime.") && !path.to_string_lossy().contains("providers"));
+    let library =
+        std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).find(|path| {
+            path.to_string_lossy().contains("onnxruntime.") && !path.to_string_lossy().contains("providers")
+        });
     library.unwrap_or_else(|| panic!("no ONNX Runtime library in {}: run `npm ci`", folder.display()))
 }

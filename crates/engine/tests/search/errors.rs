@@ -48,7 +48,10 @@ fn values_that_do_not_fit_are_refused() {
     ] {
         let error = node.search_error("books", &json!({"query": query}));
         assert!((400..500).contains(&error["status"].as_u64().unwrap_or(0)), "{query}: {error}");
-        assert!(error["error"]["root_cause"][0]["reason"].as_str().is_some_and(|reason| reason.contains(part)), "{query}: {error}");
+        assert!(
+            error["error"]["root_cause"][0]["reason"].as_str().is_some_and(|reason| reason.contains(part)),
+            "{query}: {error}"
+        );
     }
 }
 
@@ -57,7 +60,11 @@ fn a_page_beyond_the_window_is_refused() {
     let node = books();
     let error = node.search_error("books", &json!({"from": 9999, "size": 10}));
     assert_eq!(error["error"]["type"], "search_phase_execution_exception");
-    assert!(error["error"]["caused_by"]["caused_by"]["reason"].as_str().is_some_and(|reason| reason.contains("[10009]")));
+    assert!(
+        error["error"]["caused_by"]["caused_by"]["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("[10009]"))
+    );
     assert_eq!(error["status"], 400);
 }
 

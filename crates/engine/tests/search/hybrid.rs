@@ -29,8 +29,7 @@ fn sparse(field: &str, token: &str) -> Value {
     json!({"sparse_vector": {"field": field, "query_vector": {token: 1.0}}})
 }
 
-const FUSED: [(&str, f64); 5] =
-    [("3", 0.833_333_4), ("2", 0.583_333_4), ("4", 0.5), ("1", 0.45), ("5", 0.2)];
+const FUSED: [(&str, f64); 5] = [("3", 0.833_333_4), ("2", 0.583_333_4), ("4", 0.5), ("1", 0.45), ("5", 0.2)];
 
 #[test]
 fn a_query_and_knn_fuse_as_in_the_worked_example() {
@@ -44,7 +43,8 @@ fn a_query_and_knn_fuse_as_in_the_worked_example() {
     assert_scores(&scores(&answer), &FUSED);
     assert_eq!(answer["hits"]["max_score"], Value::Null);
     assert_eq!(answer["hits"]["total"], json!({"value": 5, "relation": "eq"}));
-    let ranks: Vec<&Value> = answer["hits"]["hits"].as_array().expect("hits").iter().map(|hit| &hit["_rank"]).collect();
+    let ranks: Vec<&Value> =
+        answer["hits"]["hits"].as_array().expect("hits").iter().map(|hit| &hit["_rank"]).collect();
     assert_eq!(ranks, [1, 2, 3, 4, 5]);
 }
 
@@ -56,10 +56,8 @@ fn sub_searches_fuse_with_the_default_options() {
     assert_eq!(ids(&answer), ["3", "2", "1", "4", "5"]);
     let best = scores(&answer)[0].1;
     assert!((best - (1.0 / 62.0 + 1.0 / 61.0)).abs() < 1e-6, "{best}");
-    let same = node.search(
-        "example",
-        &json!({"sub_searches": sub_searches, "rank": {"rrf": {"rank_constant": 1}}}),
-    );
+    let same =
+        node.search("example", &json!({"sub_searches": sub_searches, "rank": {"rrf": {"rank_constant": 1}}}));
     assert_scores(&scores(&same), &FUSED);
     let page = node.search(
         "example",
@@ -128,6 +126,7 @@ fn knn_looks_only_at_documents_that_pass_its_filter() {
 #[test]
 fn a_standard_retriever_is_a_query() {
     let node = example();
-    let answer = node.search("example", &json!({"retriever": {"standard": {"query": sparse("v", "x")}}, "size": 1}));
+    let answer =
+        node.search("example", &json!({"retriever": {"standard": {"query": sparse("v", "x")}}, "size": 1}));
     assert_eq!(ids(&answer), ["4"]);
 }

@@ -53,11 +53,13 @@ fn missing_indices_are_errors_unless_they_may_be_missing() {
     assert_eq!(error["status"], 404);
     assert_eq!(error["error"]["type"], "index_not_found_exception");
     assert_eq!(error["error"]["reason"], "no such index [none]");
-    let lenient =
-        node.ok("search", &[("index", "a-1,none")], &[("ignore_unavailable", "true")], &json!({}));
+    let lenient = node.ok("search", &[("index", "a-1,none")], &[("ignore_unavailable", "true")], &json!({}));
     assert_eq!(ids(&lenient).len(), 2);
     let nothing = node.search("no-*", &json!({}));
-    assert_eq!(nothing["hits"], json!({"total": {"value": 0, "relation": "eq"}, "max_score": 0.0, "hits": []}));
+    assert_eq!(
+        nothing["hits"],
+        json!({"total": {"value": 0, "relation": "eq"}, "max_score": 0.0, "hits": []})
+    );
     assert_eq!(nothing["_shards"]["total"], 0);
     let strict =
         node.run("search", &[("index", "no-*")], &[("allow_no_indices", "false")], b"").expect_err("none");

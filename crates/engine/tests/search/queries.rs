@@ -48,9 +48,18 @@ fn clauses_match() {
         (json!({"query_string": {"query": "title:bulk OR tag:z"}}), &["b1", "z"]),
         (json!({"constant_score": {"filter": {"term": {"tag": "z"}}}}), &["z"]),
         (json!({"dis_max": {"queries": [{"term": {"tag": "z"}}, {"ids": {"values": ["4"]}}]}}), &["4", "z"]),
-        (json!({"bool": {"filter": [{"term": {"tag": "a"}}], "must_not": {"range": {"n": {"gt": 5}}}}}), &["auto"]),
-        (json!({"bool": {"should": [{"term": {"tag": "a"}}, {"match": {"title": "auto"}}], "minimum_should_match": 2}}), &["auto"]),
-        (json!({"bool": {"must": {"sparse_vector": {"field": "v", "query_vector": {"alpha": 1}}}, "filter": {"range": {"n": {"lt": 20}}}}}), &["auto", "b1"]),
+        (
+            json!({"bool": {"filter": [{"term": {"tag": "a"}}], "must_not": {"range": {"n": {"gt": 5}}}}}),
+            &["auto"],
+        ),
+        (
+            json!({"bool": {"should": [{"term": {"tag": "a"}}, {"match": {"title": "auto"}}], "minimum_should_match": 2}}),
+            &["auto"],
+        ),
+        (
+            json!({"bool": {"must": {"sparse_vector": {"field": "v", "query_vector": {"alpha": 1}}}, "filter": {"range": {"n": {"lt": 20}}}}}),
+            &["auto", "b1"],
+        ),
         (json!({"knn": {"field": "d", "query_vector": [1, 0.1], "k": 2}}), &["auto", "b1"]),
     ] {
         let mut found = node.ids("books", &query);
@@ -121,10 +130,8 @@ fn an_empty_text_matches_nothing() {
 #[test]
 fn post_filter_narrows_the_hits() {
     let node = books();
-    let answer = node.search(
-        "books",
-        &json!({"query": {"match_all": {}}, "post_filter": {"term": {"tag": "a"}}}),
-    );
+    let answer =
+        node.search("books", &json!({"query": {"match_all": {}}, "post_filter": {"term": {"tag": "a"}}}));
     assert_eq!(ids(&answer), ["auto", "1"]);
     assert_eq!(answer["hits"]["total"]["value"], 2);
 }

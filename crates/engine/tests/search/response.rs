@@ -19,10 +19,7 @@ fn an_answer_has_the_documented_members() {
     let answer = node.search("five", &json!({"size": 1}));
     assert!(answer["took"].is_u64());
     assert_eq!(answer["timed_out"], false);
-    assert_eq!(
-        answer["_shards"],
-        json!({"total": 1, "successful": 1, "skipped": 0, "failed": 0})
-    );
+    assert_eq!(answer["_shards"], json!({"total": 1, "successful": 1, "skipped": 0, "failed": 0}));
     assert_eq!(
         answer["hits"],
         json!({"total": {"value": 5, "relation": "eq"}, "max_score": 1.0, "hits": [
@@ -53,7 +50,10 @@ fn totals_are_counted_as_far_as_asked() {
     assert_eq!(total(json!({"track_total_hits": true})), json!({"value": 5, "relation": "eq"}));
     assert_eq!(total(json!({"track_total_hits": false})), Value::Null);
     let answer = node.search("five", &json!({"size": 0}));
-    assert_eq!(answer["hits"], json!({"total": {"value": 5, "relation": "eq"}, "max_score": null, "hits": []}));
+    assert_eq!(
+        answer["hits"],
+        json!({"total": {"value": 5, "relation": "eq"}, "max_score": null, "hits": []})
+    );
     let as_int =
         node.ok("search", &[("index", "five")], &[("rest_total_hits_as_int", "true")], &json!({"size": 0}));
     assert_eq!(as_int["hits"], json!({"total": 5, "max_score": null, "hits": []}));
@@ -80,13 +80,13 @@ fn sources_come_back_as_sent_or_in_part() {
     let reply = node.run("search", &[("index", "raw")], &[], b"").expect("searches");
     let text = String::from_utf8(reply.body).expect("UTF-8");
     assert!(text.contains(source), "{text}");
-    let shown = |filter: Value| node.search("raw", &json!({"_source": filter}))["hits"]["hits"][0]["_source"].clone();
+    let shown =
+        |filter: Value| node.search("raw", &json!({"_source": filter}))["hits"]["hits"][0]["_source"].clone();
     assert_eq!(shown(json!(false)), Value::Null);
     assert_eq!(shown(json!(["title", "x.*"])), json!({"title": "aé", "x": {"y": [1, 2]}}));
     assert_eq!(shown(json!({"excludes": ["x"]})), json!({"title": "aé", "n": 1.5}));
     assert_eq!(shown(json!("none")), json!({}));
-    let by_address =
-        node.ok("search", &[("index", "raw")], &[("_source_includes", "n")], &Value::Null);
+    let by_address = node.ok("search", &[("index", "raw")], &[("_source_includes", "n")], &Value::Null);
     assert_eq!(by_address["hits"]["hits"][0]["_source"], json!({"n": 1.5}));
 }
 
@@ -104,7 +104,10 @@ fn hits_show_versions_numbers_and_names_on_request() {
     let hits = answer["hits"]["hits"].as_array().expect("hits");
     assert_eq!(hits.len(), 5);
     let nine = hits.iter().find(|hit| hit["_id"] == "1").expect("the rewritten one");
-    assert_eq!((&nine["_version"], &nine["_seq_no"], &nine["_primary_term"]), (&json!(2), &json!(5), &json!(1)));
+    assert_eq!(
+        (&nine["_version"], &nine["_seq_no"], &nine["_primary_term"]),
+        (&json!(2), &json!(5), &json!(1))
+    );
     assert_eq!(nine["matched_queries"], json!(["nine"]));
     let other = hits.iter().find(|hit| hit["_id"] == "2").expect("another");
     assert_eq!(other["matched_queries"], json!(["words"]));

@@ -39,8 +39,7 @@ fn texts_are_found_by_meaning() {
         let expansion = json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": question}}});
         let found = node.scores("passages", &expansion);
         assert_eq!(found[0].0, best, "{question}");
-        let inference =
-            json!({"sparse_vector": {"field": "v", "inference_id": SPARSE, "query": question}});
+        let inference = json!({"sparse_vector": {"field": "v", "inference_id": SPARSE, "query": question}});
         assert_eq!(node.scores("passages", &inference), found);
         // The same as a query with the weights that the model gives.
         let tokens = encode(&node, SPARSE, question);
@@ -48,7 +47,8 @@ fn texts_are_found_by_meaning() {
         for (a, b) in node.scores("passages", &weighted).iter().zip(&found) {
             assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-3, "{a:?} is not {b:?}");
         }
-        let doubled = json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": question, "boost": 2}}});
+        let doubled =
+            json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": question, "boost": 2}}});
         assert!((node.scores("passages", &doubled)[0].1 - 2.0 * found[0].1).abs() < 1e-3);
     }
     let blank = json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": " "}}});
@@ -83,7 +83,9 @@ fn a_model_that_is_not_deployed_is_refused_with_the_documented_sentence() {
     );
     assert_eq!(
         error["error"]["reason"],
-        format!("Model [{SPARSE}] must be deployed to use. Please deploy with the start trained model deployment API.")
+        format!(
+            "Model [{SPARSE}] must be deployed to use. Please deploy with the start trained model deployment API."
+        )
     );
     assert_eq!(error["status"], 409);
 }

@@ -50,21 +50,47 @@ fn class(c: char) -> Class {
         '\u{2018}' | '\u{2019}' | '\u{2024}' | '\u{FE52}' | '\u{FF07}' | '\u{FF0E}' => Class::MidBoth,
         '\u{37E}' | '\u{589}' | '\u{60C}' | '\u{60D}' | '\u{66C}' | '\u{7F8}' | '\u{2044}' | '\u{FE10}'
         | '\u{FE14}' | '\u{FE50}' | '\u{FE54}' | '\u{FF0C}' | '\u{FF1B}' => Class::MidNumber,
-        '\u{203F}' | '\u{2040}' | '\u{2054}' | '\u{FE33}' | '\u{FE34}' | '\u{FE4D}'..='\u{FE4F}' | '\u{FF3F}' => {
-            Class::Connector
-        }
-        '\u{AD}' | '\u{200C}' | '\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{FE00}'..='\u{FE0F}'
-        | '\u{300}'..='\u{36F}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5BD}' | '\u{610}'..='\u{61A}'
-        | '\u{64B}'..='\u{65F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20F0}'
-        | '\u{FE20}'..='\u{FE2F}' | '\u{1F3FB}'..='\u{1F3FF}' | '\u{E0100}'..='\u{E01EF}' => Class::Extend,
+        '\u{203F}'
+        | '\u{2040}'
+        | '\u{2054}'
+        | '\u{FE33}'
+        | '\u{FE34}'
+        | '\u{FE4D}'..='\u{FE4F}'
+        | '\u{FF3F}' => Class::Connector,
+        '\u{AD}'
+        | '\u{200C}'
+        | '\u{200D}'
+        | '\u{2060}'
+        | '\u{FEFF}'
+        | '\u{FE00}'..='\u{FE0F}'
+        | '\u{300}'..='\u{36F}'
+        | '\u{483}'..='\u{489}'
+        | '\u{591}'..='\u{5BD}'
+        | '\u{610}'..='\u{61A}'
+        | '\u{64B}'..='\u{65F}'
+        | '\u{1AB0}'..='\u{1AFF}'
+        | '\u{1DC0}'..='\u{1DFF}'
+        | '\u{20D0}'..='\u{20F0}'
+        | '\u{FE20}'..='\u{FE2F}'
+        | '\u{1F3FB}'..='\u{1F3FF}'
+        | '\u{E0100}'..='\u{E01EF}' => Class::Extend,
         '\u{3041}'..='\u{309F}' => Class::Single,
-        '\u{30A0}'..='\u{30FA}' | '\u{30FC}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}' | '\u{FF66}'..='\u{FF9F}' => {
-            Class::Katakana
-        }
-        '\u{2E80}'..='\u{2FD5}' | '\u{3005}' | '\u{3007}' | '\u{3021}'..='\u{3029}' | '\u{3400}'..='\u{4DBF}'
-        | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}' => Class::Single,
+        '\u{30A0}'..='\u{30FA}'
+        | '\u{30FC}'..='\u{30FF}'
+        | '\u{31F0}'..='\u{31FF}'
+        | '\u{FF66}'..='\u{FF9F}' => Class::Katakana,
+        '\u{2E80}'..='\u{2FD5}'
+        | '\u{3005}'
+        | '\u{3007}'
+        | '\u{3021}'..='\u{3029}'
+        | '\u{3400}'..='\u{4DBF}'
+        | '\u{4E00}'..='\u{9FFF}'
+        | '\u{F900}'..='\u{FAFF}'
+        | '\u{20000}'..='\u{3FFFF}' => Class::Single,
         '\u{2600}'..='\u{27BF}' | '\u{1F1E6}'..='\u{1F1FF}' | '\u{1F300}'..='\u{1FAFF}' => Class::Emoji,
-        c if c.is_numeric() && c.to_digit(10).is_none() && !c.is_alphabetic() && !is_decimal(c) => Class::Other,
+        c if c.is_numeric() && c.to_digit(10).is_none() && !c.is_alphabetic() && !is_decimal(c) => {
+            Class::Other
+        }
         c if is_decimal(c) => Class::Digit,
         c if c.is_alphabetic() => Class::Letter,
         _ => Class::Other,
@@ -74,8 +100,8 @@ fn class(c: char) -> Class {
 /// Decimal digits of other scripts: blocks of ten, most of which start at a multiple of sixteen or six.
 fn is_decimal(c: char) -> bool {
     const STARTS: [u32; 24] = [
-        0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6, 0xE50, 0xED0,
-        0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0xA620, 0xFF10,
+        0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6, 0xE50,
+        0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0xA620, 0xFF10,
     ];
     STARTS.iter().any(|&start| (start..start + 10).contains(&u32::from(c)))
 }
@@ -128,9 +154,7 @@ impl<'a> Words<'a> {
                 | (Class::Katakana, Class::Katakana)
                 | (Class::Letter | Class::Digit | Class::Katakana | Class::Connector, Class::Connector)
                 | (Class::Connector, Class::Letter | Class::Digit | Class::Katakana) => true,
-                (Class::Letter, Class::MidLetter | Class::MidBoth) => {
-                    self.followed_by(after, Class::Letter)
-                }
+                (Class::Letter, Class::MidLetter | Class::MidBoth) => self.followed_by(after, Class::Letter),
                 (Class::Digit, Class::MidNumber | Class::MidBoth) => self.followed_by(after, Class::Digit),
                 _ => false,
             };
@@ -195,7 +219,12 @@ impl Iterator for Words<'_> {
             let class = class(c);
             if matches!(
                 class,
-                Class::Letter | Class::Digit | Class::Katakana | Class::Single | Class::Emoji | Class::Connector
+                Class::Letter
+                    | Class::Digit
+                    | Class::Katakana
+                    | Class::Single
+                    | Class::Emoji
+                    | Class::Connector
             ) {
                 let (end, wordlike) = self.word_end(self.at, c, class);
                 if wordlike {

@@ -16,8 +16,13 @@ pub fn parse_formats(formats: &str) -> Result<Vec<DateFormat>, String> {
 
 fn parse_format(name: &str) -> Result<DateFormat, String> {
     let pattern = match name {
-        "strict_date_optional_time" | "strict_date_optional_time_nanos" | "date_optional_time"
-        | "iso8601" | "strict_date_time" | "date_time" | "strict_date_time_no_millis"
+        "strict_date_optional_time"
+        | "strict_date_optional_time_nanos"
+        | "date_optional_time"
+        | "iso8601"
+        | "strict_date_time"
+        | "date_time"
+        | "strict_date_time_no_millis"
         | "date_time_no_millis" => return Ok(DateFormat::StrictDateOptionalTime),
         "epoch_millis" => return Ok(DateFormat::EpochMillis),
         "epoch_second" => return Ok(DateFormat::EpochSecond),

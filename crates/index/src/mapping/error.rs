@@ -19,7 +19,9 @@ pub enum MappingError {
     #[error("unknown parameter [{parameter}] on mapper [{field}] of type [{type_name}]")]
     UnknownParameter { field: String, type_name: &'static str, parameter: String },
     /// A parameter of Elasticsearch with a value that is not implemented here.
-    #[error("parameter [{parameter}] with value [{value}] on mapper [{field}] of type [{type_name}] is not supported")]
+    #[error(
+        "parameter [{parameter}] with value [{value}] on mapper [{field}] of type [{type_name}] is not supported"
+    )]
     UnsupportedParameter { field: String, type_name: &'static str, parameter: String, value: String },
     #[error("No type specified for field [{field}]")]
     NoType { field: String },
@@ -58,9 +60,7 @@ impl MappingError {
             | MappingError::NoType { .. }
             | MappingError::UnsupportedParameters { .. }
             | MappingError::Malformed { .. } => Some(MAPPER_PARSING),
-            MappingError::UnknownAnalyzer { .. } | MappingError::BadValue { .. } => {
-                Some(ILLEGAL_ARGUMENT)
-            }
+            MappingError::UnknownAnalyzer { .. } | MappingError::BadValue { .. } => Some(ILLEGAL_ARGUMENT),
             MappingError::TypeChange { .. }
             | MappingError::ObjectOverLeaf { .. }
             | MappingError::LeafOverObject { .. }
@@ -124,7 +124,9 @@ pub enum DocumentErrorKind {
     /// Any failure Elasticsearch does not tie to a field.
     #[error("failed to parse: {}", .causes.first().map_or("", |cause| cause.1.as_str()))]
     Failed { causes: Vec<Cause> },
-    #[error("object mapping for [{path}] tried to parse field [{name}] as object, but found a concrete value")]
+    #[error(
+        "object mapping for [{path}] tried to parse field [{name}] as object, but found a concrete value"
+    )]
     ConcreteForObject { path: String, name: String },
     #[error("mapping set to strict, dynamic introduction of [{name}] within [{parent}] is not allowed")]
     Strict { name: String, parent: String },

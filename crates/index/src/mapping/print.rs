@@ -21,9 +21,7 @@ pub(super) fn print(mapping: &Mapping) -> Value {
     if !source.enabled {
         source_out.insert("enabled".to_owned(), false.into());
     }
-    for (key, patterns) in
-        [("includes", &source.filter.includes), ("excludes", &source.filter.excludes)]
-    {
+    for (key, patterns) in [("includes", &source.filter.includes), ("excludes", &source.filter.excludes)] {
         if !patterns.is_empty() {
             source_out.insert(key.to_owned(), json!(patterns));
         }

@@ -112,11 +112,7 @@ mod tests {
         check(&["ml.tokens"], &[], json!({"ml": {"tokens": {"a": 1.0, "b.c": 2.0}}}));
         check(&["*.y"], &[], json!({"list": [{"y": 2}, {"y": 3}]}));
         check(&["list.x"], &[], json!({"list": [{"x": 1}]}));
-        check(
-            &[],
-            &["ml.*", "list"],
-            json!({"title": "t", "ml": {}, "empty": {}}),
-        );
+        check(&[], &["ml.*", "list"], json!({"title": "t", "ml": {}, "empty": {}}));
         check(&["nothing"], &[], json!({}));
     }
 

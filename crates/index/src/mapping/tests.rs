@@ -10,9 +10,7 @@ fn mapping(properties: Value) -> Mapping {
 
 fn parse(mapping: &Mapping, raw: &str) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
     let source: Value = serde_json::from_str(raw).unwrap();
-    mapping
-        .parse_document("4", &source, &Limits::default())
-        .map_err(|error| error.locate(raw.as_bytes()))
+    mapping.parse_document("4", &source, &Limits::default()).map_err(|error| error.locate(raw.as_bytes()))
 }
 
 /// Checks reason and causes of a refused document.
@@ -87,7 +85,9 @@ fn tokens_in_an_unmapped_field_explode() {
     let reason = error.reason();
     // Two objects and 998 floats fit.
     assert!(
-        reason.ends_with("failed to parse: Limit of total fields [1000] has been exceeded while adding new fields [1001]"),
+        reason.ends_with(
+            "failed to parse: Limit of total fields [1000] has been exceeded while adding new fields [1001]"
+        ),
         "{reason}"
     );
     let limits = Limits { ignore_dynamic_beyond_limit: true, ..Limits::default() };
@@ -258,7 +258,12 @@ fn dynamic_can_be_off() {
 #[test]
 fn objects_and_values_do_not_mix() {
     let mapping = mapping(json!({"o": {"properties": {"x": {"type": "long"}}}, "n": {"type": "long"}}));
-    refused(&mapping, r#"{"o": 5}"#, "[1:7] object mapping for [o] tried to parse field [o] as object, but found a concrete value", &[]);
+    refused(
+        &mapping,
+        r#"{"o": 5}"#,
+        "[1:7] object mapping for [o] tried to parse field [o] as object, but found a concrete value",
+        &[],
+    );
     refused(
         &mapping,
         r#"{"n": {"a":1}}"#,
@@ -269,7 +274,10 @@ fn objects_and_values_do_not_mix() {
         &mapping,
         r#"{"n.a": 1}"#,
         "[1:9] failed to parse: Could not dynamically add mapping for field [n.a]. Existing mapping for [n] must be of type object but found [long].",
-        &[("illegal_argument_exception", "Could not dynamically add mapping for field [n.a]. Existing mapping for [n] must be of type object but found [long].")],
+        &[(
+            "illegal_argument_exception",
+            "Could not dynamically add mapping for field [n.a]. Existing mapping for [n] must be of type object but found [long].",
+        )],
     );
     let deep = (0..30).fold("1".to_owned(), |inner, _| format!("{{\"a\":{inner}}}"));
     assert!(parse(&Mapping::empty(), &deep).unwrap_err().reason().contains("The depth of the field"));
@@ -285,8 +293,14 @@ fn sparse_fields_are_strict() {
         let reason = parse(&mapping, raw).unwrap_err().reason();
         assert!(reason.contains(part), "{raw}: {reason}");
     };
-    fails(r#"{"r": {"a.b": 1}}"#, "[1:8] failed to parse: [rank_features] fields do not support dots in feature names but found [a.b]");
-    fails(r#"{"v": "x"}"#, "[sparse_vector] fields must be json objects, expected a START_OBJECT but got: VALUE_STRING");
+    fails(
+        r#"{"r": {"a.b": 1}}"#,
+        "[1:8] failed to parse: [rank_features] fields do not support dots in feature names but found [a.b]",
+    );
+    fails(
+        r#"{"v": "x"}"#,
+        "[sparse_vector] fields must be json objects, expected a START_OBJECT but got: VALUE_STRING",
+    );
     fails(r#"{"v": {"a": {}}}"#, "strictly positive float, but got unexpected token START_OBJECT");
     fails(r#"{"v": {"a": "NaN"}}"#, "featureValue must be finite, got: NaN for feature a on field v");
     fails(r#"{"r": [{"a": 1}, {"a": 2}]}"#, "multiple values for the same rank feature [r.a]");
@@ -308,9 +322,17 @@ fn dense_vectors_are_checked() {
         let reason = parse(mapping, raw).unwrap_err().reason();
         assert!(reason.contains(part), "{raw}: {reason}");
     };
-    fails(&mapping, r#"{"v": [1]}"#, "in doc [document with id '4'] has a different number of dimensions [1] than defined in the mapping [2]");
+    fails(
+        &mapping,
+        r#"{"v": [1]}"#,
+        "in doc [document with id '4'] has a different number of dimensions [1] than defined in the mapping [2]",
+    );
     fails(&mapping, r#"{"v": [1,2,3]}"#, "has more dimensions than defined in the mapping [2]");
-    fails(&mapping, r#"{"v": [0,0]}"#, "The [cosine] similarity does not support vectors with zero magnitude. Preview of invalid vector: [0.0, 0.0]");
+    fails(
+        &mapping,
+        r#"{"v": [0,0]}"#,
+        "The [cosine] similarity does not support vectors with zero magnitude. Preview of invalid vector: [0.0, 0.0]",
+    );
     fails(&mapping, r#"{"v": [1e40, 0]}"#, "do not support NaN or infinite values");
     fails(&wider, r#"{"free": [1]}"#, "different number of dimensions [1]");
 }
@@ -321,7 +343,8 @@ fn source_is_filtered_when_stored() {
     let (parsed, _) = parse(&mapping, r#"{"ml":{"tokens":{"a":1},"model_id":"m"},"t":"x"}"#).unwrap();
     assert_eq!(parsed.stored_source.as_deref(), Some(br#"{"ml":{"model_id":"m"},"t":"x"}"#.as_slice()));
     assert_eq!(parsed.sparse[0].1.len(), 1);
-    let (parsed, _) = parse(&Mapping::parse(&json!({"_source": {"enabled": false}})).unwrap(), r#"{"a":1}"#).unwrap();
+    let (parsed, _) =
+        parse(&Mapping::parse(&json!({"_source": {"enabled": false}})).unwrap(), r#"{"a":1}"#).unwrap();
     assert_eq!(parsed.stored_source, Some(Vec::new()));
     let (parsed, _) = parse(&Mapping::empty(), r#"{"a":1}"#).unwrap();
     assert_eq!(parsed.stored_source, None);
@@ -330,9 +353,14 @@ fn source_is_filtered_when_stored() {
 #[test]
 fn keywords_ignore_long_values_and_refuse_immense_ones() {
     let mapping = mapping(json!({"short": {"type": "keyword", "ignore_above": 3}, "k": {"type": "keyword"}}));
-    let (parsed, _) = parse(&mapping, r#"{"short": ["abc", "abcd"], "k": [1, true, 1.5, "x", "x"]}"#).unwrap();
+    let (parsed, _) =
+        parse(&mapping, r#"{"short": ["abc", "abcd"], "k": [1, true, 1.5, "x", "x"]}"#).unwrap();
     let values: Vec<&str> = parsed.keywords.iter().map(|(_, value)| value.as_str()).collect();
     assert_eq!(values, ["abc", "1", "true", "1.5", "x"]);
     let raw = json!({ "k": "a".repeat(40_000) }).to_string();
-    assert!(parse(&mapping, &raw).unwrap_err().causes()[0].1.starts_with("Document contains at least one immense term"));
+    assert!(
+        parse(&mapping, &raw).unwrap_err().causes()[0]
+            .1
+            .starts_with("Document contains at least one immense term")
+    );
 }

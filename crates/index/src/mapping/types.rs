@@ -58,9 +58,13 @@ impl Dynamic {
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldType {
     /// Analyzed text, tantivy field `t:<path>`.
-    Text { analyzer: Analyzer },
+    Text {
+        analyzer: Analyzer,
+    },
     /// One term per value, in `_kw`. Values longer than `ignore_above` characters are not indexed.
-    Keyword { ignore_above: Option<usize> },
+    Keyword {
+        ignore_above: Option<usize>,
+    },
     Long,
     Integer,
     Short,
@@ -70,19 +74,30 @@ pub enum FieldType {
     Float,
     HalfFloat,
     /// A double stored as `round(value * factor) / factor`.
-    ScaledFloat { factor: f64 },
+    ScaledFloat {
+        factor: f64,
+    },
     Boolean,
     /// Milliseconds since the epoch, as `i64` in `_num`. `formats` holds the alternatives in order.
-    Date { formats: Vec<DateFormat> },
+    Date {
+        formats: Vec<DateFormat>,
+    },
     /// Token weights, custom field `s:<path>`.
     SparseVector,
     /// Token weights whose keys may not contain a dot, custom field `s:<path>`.
     RankFeatures,
     /// A dense vector, custom field `d:<path>`. `dims` is unknown until the first document if the
     /// mapping does not say it; `index: false` keeps it out of the index.
-    DenseVector { dims: Option<usize>, similarity: Similarity, index: bool },
+    DenseVector {
+        dims: Option<usize>,
+        similarity: Similarity,
+        index: bool,
+    },
     /// A JSON object; `enabled: false` keeps its content in `_source` only.
-    Object { dynamic: Option<Dynamic>, enabled: bool },
+    Object {
+        dynamic: Option<Dynamic>,
+        enabled: bool,
+    },
 }
 
 impl FieldType {
@@ -125,10 +140,7 @@ impl FieldType {
     pub fn is_float(&self) -> bool {
         matches!(
             self,
-            FieldType::Double
-                | FieldType::Float
-                | FieldType::HalfFloat
-                | FieldType::ScaledFloat { .. }
+            FieldType::Double | FieldType::Float | FieldType::HalfFloat | FieldType::ScaledFloat { .. }
         )
     }
 
@@ -172,13 +184,16 @@ pub enum NumberValue {
     Bool(bool),
 }
 
+/// Tokens and weights of one sparse value, in the order they came.
+pub type TokenList = Vec<(Box<str>, f32)>;
+
 /// A document ready for the index: values by field path, several per path for arrays.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedDocument {
     pub texts: Vec<(String, String)>,
     pub keywords: Vec<(String, String)>,
     pub numbers: Vec<(String, NumberValue)>,
-    pub sparse: Vec<(String, Vec<(Box<str>, f32)>)>,
+    pub sparse: Vec<(String, TokenList)>,
     pub dense: Vec<(String, Vec<f32>)>,
     /// Full path of each mapped leaf that has a value, without repeats.
     pub field_names: Vec<String>,

@@ -11,8 +11,15 @@ use super::{LeafNode, Mapping, Node, ObjectNode, join, parse};
 
 /// Parameters that an update may change.
 const UPDATABLE: [&str; 9] = [
-    "ignore_above", "coerce", "ignore_malformed", "meta", "eager_global_ordinals", "fielddata",
-    "fielddata_frequency_filter", "index_options", "dims",
+    "ignore_above",
+    "coerce",
+    "ignore_malformed",
+    "meta",
+    "eager_global_ordinals",
+    "fielddata",
+    "fielddata_frequency_filter",
+    "index_options",
+    "dims",
 ];
 
 pub(super) fn merge_update(old: &Mapping, definition: &Value) -> Result<Mapping, MappingError> {

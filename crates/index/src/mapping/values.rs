@@ -139,19 +139,14 @@ fn integer_range(field_type: &FieldType) -> (i128, i128, &'static str) {
     }
 }
 
-fn integer(
-    field_type: &FieldType,
-    coerce: bool,
-    value: &Value,
-) -> Result<Option<NumberValue>, Vec<Cause>> {
+fn integer(field_type: &FieldType, coerce: bool, value: &Value) -> Result<Option<NumberValue>, Vec<Cause>> {
     let (min, max, name) = integer_range(field_type);
     let out_of_range = || illegal(format!("Value [{}] is out of range for {name}", java_string(value)));
     let (whole, float) = match value {
         Value::Null => return Ok(None),
-        Value::Number(number) => (
-            number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)),
-            number.as_f64(),
-        ),
+        Value::Number(number) => {
+            (number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)), number.as_f64())
+        }
         Value::String(text) => {
             if text.is_empty() && coerce {
                 return Ok(None);
@@ -203,11 +198,7 @@ fn java_type(field_type: &FieldType) -> &'static str {
     }
 }
 
-fn float(
-    field_type: &FieldType,
-    coerce: bool,
-    value: &Value,
-) -> Result<Option<NumberValue>, Vec<Cause>> {
+fn float(field_type: &FieldType, coerce: bool, value: &Value) -> Result<Option<NumberValue>, Vec<Cause>> {
     let float = match value {
         Value::Null => return Ok(None),
         Value::Number(number) => number.as_f64(),
@@ -236,10 +227,7 @@ fn float(
 }
 
 fn not_numeric(value: &Value) -> Vec<Cause> {
-    illegal(format!(
-        "Current token ({}) not numeric, can not use numeric value accessors",
-        token_name(value)
-    ))
+    illegal(format!("Current token ({}) not numeric, can not use numeric value accessors", token_name(value)))
 }
 
 /// `Double.parseDouble`, apart from hexadecimal floats and type suffixes.
@@ -327,10 +315,18 @@ mod tests {
         check(FieldType::Integer, json!(""), Ok(None));
         check(FieldType::Integer, json!("oops"), Err("For input string: \"oops\""));
         check(FieldType::Integer, json!("nan"), Err("For input string: \"nan\""));
-        check(FieldType::Integer, json!(1u64 << 31), Err("Value [2147483648] is out of range for an integer"));
+        check(
+            FieldType::Integer,
+            json!(1u64 << 31),
+            Err("Value [2147483648] is out of range for an integer"),
+        );
         check(FieldType::Byte, json!(-129), Err("Value [-129] is out of range for a byte"));
         check(FieldType::Long, json!(9_007_199_254_740_993u64), Ok(Some(I64(9_007_199_254_740_993))));
-        check(FieldType::Long, json!(u64::MAX), Err("Value [18446744073709551615] is out of range for a long"));
+        check(
+            FieldType::Long,
+            json!(u64::MAX),
+            Err("Value [18446744073709551615] is out of range for a long"),
+        );
         check(FieldType::UnsignedLong, json!(u64::MAX), Ok(Some(U64(u64::MAX))));
         check(FieldType::UnsignedLong, json!(-1), Err("Value [-1] is out of range for an unsigned long"));
         check(FieldType::Integer, json!({"a": 1}), Err("Cannot parse object as number"));
@@ -339,12 +335,19 @@ mod tests {
         check(FieldType::Float, json!(1e40), Err("[float] supports only finite values, but got [Infinity]"));
         check(FieldType::ScaledFloat { factor: 100.0 }, json!(1.234), Ok(Some(F64(1.23))));
         check(FieldType::Boolean, json!("false"), Ok(Some(Bool(false))));
-        check(FieldType::Boolean, json!(1), Err("Failed to parse value [1] as only [true] or [false] are allowed."));
+        check(
+            FieldType::Boolean,
+            json!(1),
+            Err("Failed to parse value [1] as only [true] or [false] are allowed."),
+        );
     }
 
     #[test]
     fn weights_are_positive_normal_floats() {
-        let check = |value: Value, expected: Result<Option<f32>, &str>| match (weight("v", "alpha", &value), expected) {
+        let check = |value: Value, expected: Result<Option<f32>, &str>| match (
+            weight("v", "alpha", &value),
+            expected,
+        ) {
             (Ok(found), Ok(expected)) => assert_eq!(found, expected),
             (Err(causes), Err(expected)) => assert!(causes[0].1.contains(expected), "{causes:?}"),
             (found, expected) => panic!("{value}: {found:?}, expected {expected:?}"),

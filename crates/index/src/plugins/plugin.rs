@@ -192,12 +192,7 @@ struct PartsWriter {
 }
 
 impl PluginWriter for PartsWriter {
-    fn add_document(
-        &mut self,
-        doc_id: DocId,
-        doc: &dyn ErasedDocument,
-        _: &Schema,
-    ) -> tantivy::Result<()> {
+    fn add_document(&mut self, doc_id: DocId, doc: &dyn ErasedDocument, _: &Schema) -> tantivy::Result<()> {
         self.gauge.taken();
         self.num_docs = doc_id + 1;
         let Some(doc) = doc.as_any().downcast_ref::<TantivyDocument>() else {
@@ -208,7 +203,7 @@ impl PluginWriter for PartsWriter {
             // The first byte tells the kind apart.
             match bytes.split_first() {
                 Some((b's', tokens)) => {
-                    let builder = self.sparse.entry(field.field_id()).or_insert_with(PostingsBuilder::new);
+                    let builder = self.sparse.entry(field.field_id()).or_default();
                     builder.add(doc_id, &mut Tokens(tokens));
                 }
                 Some((b'd', vector)) => {

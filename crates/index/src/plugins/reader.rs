@@ -36,11 +36,7 @@ impl SegmentPlugins {
     }
 
     /// Opens a container's bytes. `segment` names the segment in errors.
-    pub fn from_bytes(
-        bytes: OwnedBytes,
-        schema: &Schema,
-        segment: &str,
-    ) -> Result<Self, IndexError> {
+    pub fn from_bytes(bytes: OwnedBytes, schema: &Schema, segment: &str) -> Result<Self, IndexError> {
         let mut plugins = Self { bytes: bytes.len() as u64, ..Self::default() };
         let parts = read_parts(&bytes).map_err(|error| IndexError::Corrupt {
             path: format!("{segment}.{}", super::EXTENSION).into(),
@@ -56,14 +52,18 @@ impl SegmentPlugins {
             };
             match part.kind {
                 PartKind::Sparse => {
-                    let reader = PostingsReader::open(part.bytes).map_err(|source| {
-                        IndexError::Postings { field: name(), segment: segment.to_owned(), source }
+                    let reader = PostingsReader::open(part.bytes).map_err(|source| IndexError::Postings {
+                        field: name(),
+                        segment: segment.to_owned(),
+                        source,
                     })?;
                     plugins.sparse.insert(part.field, reader);
                 }
                 PartKind::Dense => {
-                    let reader = VectorsReader::open(part.bytes).map_err(|source| {
-                        IndexError::Vectors { field: name(), segment: segment.to_owned(), source }
+                    let reader = VectorsReader::open(part.bytes).map_err(|source| IndexError::Vectors {
+                        field: name(),
+                        segment: segment.to_owned(),
+                        source,
                     })?;
                     plugins.dense.insert(part.field, reader);
                 }

@@ -68,11 +68,7 @@ impl<'a> Compiler<'a> {
     ///
     /// # Errors
     /// When a clause does not fit its field, or the index cannot be read.
-    pub(crate) fn compile(
-        &mut self,
-        query: &Query,
-        scoring: bool,
-    ) -> Result<Box<dyn Weight>, QueryError> {
+    pub(crate) fn compile(&mut self, query: &Query, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
         self.check_cancelled()?;
         let weight = self.compile_kind(&query.kind, scoring)?;
         if scoring && query.boost != 1.0 {
@@ -81,11 +77,7 @@ impl<'a> Compiler<'a> {
         Ok(weight)
     }
 
-    fn compile_kind(
-        &mut self,
-        kind: &QueryKind,
-        scoring: bool,
-    ) -> Result<Box<dyn Weight>, QueryError> {
+    fn compile_kind(&mut self, kind: &QueryKind, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
         match kind {
             QueryKind::MatchAll => Ok(weights::all(1.0, scoring)),
             QueryKind::MatchNone => Ok(weights::none()),
@@ -121,13 +113,10 @@ impl<'a> Compiler<'a> {
                 self.pattern(field, "wildcard", pattern, *case_insensitive)
             }
             QueryKind::Regexp { field, value } => {
-                let regex = regex::RegexBuilder::new(&format!("^(?:{value})$"))
-                    .size_limit(1 << 20)
-                    .build()
-                    .map_err(|error| QueryError::Regexp {
-                        pattern: value.clone(),
-                        detail: error.to_string(),
-                    })?;
+                let regex =
+                    regex::RegexBuilder::new(&format!("^(?:{value})$")).size_limit(1 << 20).build().map_err(
+                        |error| QueryError::Regexp { pattern: value.clone(), detail: error.to_string() },
+                    )?;
                 self.pattern(field, "regexp", TermFilter::Regexp(regex), false)
             }
             QueryKind::Fuzzy { field, value, fuzziness, prefix_length, max_expansions } => {
@@ -148,9 +137,7 @@ impl<'a> Compiler<'a> {
                 let filter = self.compile(filter, false)?;
                 Ok(weights::constant(filter, 1.0, scoring))
             }
-            QueryKind::DisMax { queries, tie_breaker } => {
-                self.dis_max(queries, *tie_breaker, scoring)
-            }
+            QueryKind::DisMax { queries, tie_breaker } => self.dis_max(queries, *tie_breaker, scoring),
             QueryKind::Lenient(query) => match self.compile(query, scoring) {
                 Err(error) if error.is_about_a_value() => Ok(weights::none()),
                 compiled => compiled,
@@ -160,9 +147,7 @@ impl<'a> Compiler<'a> {
             QueryKind::TextExpansion(query) => {
                 Err(QueryError::NotEncoded { model_id: query.model_id.clone() })
             }
-            QueryKind::KnnBuilder(query) => {
-                Err(QueryError::NotEncoded { model_id: query.model_id.clone() })
-            }
+            QueryKind::KnnBuilder(query) => Err(QueryError::NotEncoded { model_id: query.model_id.clone() }),
         }
     }
 
@@ -282,9 +267,7 @@ impl<'a> Compiler<'a> {
             let mut docs = super::bits::DocBits::empty(reader.max_doc());
             for path in &wanted {
                 let term = Term::from_field_text(field_names, path);
-                if let Some(mut postings) =
-                    inverted.read_postings(&term, IndexRecordOption::Basic)?
-                {
+                if let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? {
                     docs.insert_all(&mut postings);
                 }
             }
@@ -315,11 +298,9 @@ impl<'a> Compiler<'a> {
     ) -> Result<Box<dyn Weight>, QueryError> {
         match self.snapshot.mapping().field(field) {
             None | Some(FieldType::Object { .. }) => Ok(weights::none()),
-            Some(other) => Err(QueryError::Unsupported {
-                field: field.to_owned(),
-                actual: other.name(),
-                clause,
-            }),
+            Some(other) => {
+                Err(QueryError::Unsupported { field: field.to_owned(), actual: other.name(), clause })
+            }
         }
     }
 
@@ -398,16 +379,9 @@ impl query_string::Fields for Compiler<'_> {
         self.expand_fields(fields)
     }
 
-    fn has_terms(
-        &self,
-        field: &str,
-        text: &str,
-        analyzer: Option<&str>,
-    ) -> Result<bool, QueryError> {
+    fn has_terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<bool, QueryError> {
         match self.string_terms(field) {
-            Some(terms) => {
-                Ok(!self.analyze(&terms, text, analyzer, "query_string")?.is_empty())
-            }
+            Some(terms) => Ok(!self.analyze(&terms, text, analyzer, "query_string")?.is_empty()),
             None => Ok(true),
         }
     }

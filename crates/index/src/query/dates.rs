@@ -22,21 +22,14 @@ impl<'a> DateRequest<'a> {
     ) -> Result<Self, QueryError> {
         let offset = match time_zone {
             None => UtcOffset::UTC,
-            Some(zone) => {
-                parse_zone(zone).ok_or_else(|| QueryError::TimeZone { input: zone.to_owned() })?
-            }
+            Some(zone) => parse_zone(zone).ok_or_else(|| QueryError::TimeZone { input: zone.to_owned() })?,
         };
         Ok(Self { formats, now, offset })
     }
 
     /// Milliseconds since the epoch. What a date does not state is the earliest moment, or the last
     /// one of the day when `round_up`; so does rounding by date math.
-    pub(crate) fn parse(
-        &self,
-        text: &str,
-        round_up: bool,
-        in_range: bool,
-    ) -> Result<i64, QueryError> {
+    pub(crate) fn parse(&self, text: &str, round_up: bool, in_range: bool) -> Result<i64, QueryError> {
         let (base, math) = if let Some(math) = text.strip_prefix("now") {
             (self.now, math)
         } else if let Some((date, math)) = text.split_once("||") {
@@ -56,26 +49,20 @@ impl<'a> DateRequest<'a> {
             let states_zone = match format {
                 DateFormat::EpochMillis | DateFormat::EpochSecond => true,
                 DateFormat::Pattern(pattern) => pattern.contains(['X', 'x', 'Z']),
-                DateFormat::StrictDateOptionalTime => text
-                    .split_once('T')
-                    .is_some_and(|(_, clock)| clock.contains(['Z', 'z', '+', '-'])),
+                DateFormat::StrictDateOptionalTime => {
+                    text.split_once('T').is_some_and(|(_, clock)| clock.contains(['Z', 'z', '+', '-']))
+                }
             };
             let shift = if states_zone { 0 } else { i64::from(self.offset.whole_seconds()) * 1000 };
             return Ok(millis - shift);
         }
         let names: Vec<&str> = self.formats.iter().map(DateFormat::name).collect();
-        Err(QueryError::DateFormat {
-            input: text.to_owned(),
-            format: names.join("||"),
-            in_range,
-        })
+        Err(QueryError::DateFormat { input: text.to_owned(), format: names.join("||"), in_range })
     }
 
     fn math(&self, text: &str, base: i64, math: &str, round_up: bool) -> Result<i64, QueryError> {
-        let malformed = |detail: &str| QueryError::DateMath {
-            input: text.to_owned(),
-            detail: detail.to_owned(),
-        };
+        let malformed =
+            |detail: &str| QueryError::DateMath { input: text.to_owned(), detail: detail.to_owned() };
         let mut at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(base) * 1_000_000)
             .map_err(|_| malformed("date out of bounds"))?
             .to_offset(self.offset);
@@ -182,8 +169,7 @@ mod tests {
     fn check(text: &str, zone: Option<&str>, round_up: bool, expected: Option<&str>) {
         let formats = [DateFormat::StrictDateOptionalTime, DateFormat::EpochMillis];
         let request = DateRequest::new(&formats, NOW, zone).unwrap();
-        let parsed =
-            request.parse(text, round_up, true).ok().map(crate::mapping::date::format_millis);
+        let parsed = request.parse(text, round_up, true).ok().map(crate::mapping::date::format_millis);
         assert_eq!(parsed.as_deref(), expected, "{text} {zone:?} {round_up}");
     }
 

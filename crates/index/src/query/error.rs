@@ -102,9 +102,7 @@ impl QueryError {
             QueryError::Cancelled => "task_cancelled_exception",
             QueryError::Tantivy(_) | QueryError::Vectors(_) => "exception",
             QueryError::Io(_) => "i_o_exception",
-            QueryError::DateFormat { in_range: true, .. } | QueryError::DateMath { .. } => {
-                "parse_exception"
-            }
+            QueryError::DateFormat { in_range: true, .. } | QueryError::DateMath { .. } => "parse_exception",
             QueryError::TooManyClauses { .. } => "too_many_nested_clauses",
             QueryError::NotEncoded { .. } => "illegal_state_exception",
             QueryError::NumberFormat { .. }
@@ -182,9 +180,7 @@ impl QueryError {
         let cause = match self {
             QueryError::NumberFormat { .. } => "number_format_exception",
             QueryError::DateFormat { in_range: true, .. } => "illegal_argument_exception",
-            QueryError::DateFormat { .. } | QueryError::ExpansionFieldType { .. } => {
-                "parse_exception"
-            }
+            QueryError::DateFormat { .. } | QueryError::ExpansionFieldType { .. } => "parse_exception",
             QueryError::Syntax { .. } => "parse_exception",
             QueryError::TimeZone { .. } => "zone_rules_exception",
             QueryError::Cancelled

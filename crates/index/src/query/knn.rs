@@ -27,10 +27,7 @@ impl Compiler<'_> {
             }
             Some(FieldType::DenseVector { dims, similarity, index: true }) => (*dims, *similarity),
             Some(other) => {
-                return Err(QueryError::KnnFieldType {
-                    field: query.field.clone(),
-                    actual: other.name(),
-                });
+                return Err(QueryError::KnnFieldType { field: query.field.clone(), actual: other.name() });
             }
         };
         check_vector(query, dims, similarity)?;
@@ -61,9 +58,7 @@ impl Compiler<'_> {
                 }
                 other => QueryError::Vectors(other),
             })?;
-            nearest.extend(
-                found.into_iter().map(|(doc, score)| (score, segment.seq_no(doc), ord, doc)),
-            );
+            nearest.extend(found.into_iter().map(|(doc, score)| (score, segment.seq_no(doc), ord, doc)));
         }
         self.check_cancelled()?;
         nearest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -115,27 +110,17 @@ pub(super) fn filter_bits(
     Ok(bits)
 }
 
-fn check_vector(
-    query: &KnnQuery,
-    dims: Option<usize>,
-    similarity: Similarity,
-) -> Result<(), QueryError> {
+fn check_vector(query: &KnnQuery, dims: Option<usize>, similarity: Similarity) -> Result<(), QueryError> {
     let vector = &query.vector;
     if let Some(dims) = dims.filter(|dims| *dims != vector.len()) {
-        return Err(QueryError::KnnDims {
-            field: query.field.clone(),
-            expected: dims,
-            actual: vector.len(),
-        });
+        return Err(QueryError::KnnDims { field: query.field.clone(), expected: dims, actual: vector.len() });
     }
     if let Some(dimension) = vector.iter().position(|value| !value.is_finite()) {
         return Err(QueryError::KnnNotFinite { vector: vector.clone(), dimension });
     }
     let squared: f32 = vector.iter().map(|value| value * value).sum();
     match similarity {
-        Similarity::Cosine if squared == 0.0 => {
-            Err(QueryError::KnnZeroMagnitude { vector: vector.clone() })
-        }
+        Similarity::Cosine if squared == 0.0 => Err(QueryError::KnnZeroMagnitude { vector: vector.clone() }),
         Similarity::DotProduct if (squared - 1.0).abs() > UNIT_TOLERANCE => {
             Err(QueryError::KnnNotUnit { vector: vector.clone() })
         }

@@ -71,8 +71,7 @@ pub(super) enum Leaf {
 /// # Errors
 /// What is wrong and where, in Lucene's words.
 pub(super) fn parse(text: &str, join_terms: bool) -> Result<Syntax, String> {
-    let mut parser =
-        Parser { text: text.chars().collect(), at: 0, depth: 0, clauses: 0, join_terms };
+    let mut parser = Parser { text: text.chars().collect(), at: 0, depth: 0, clauses: 0, join_terms };
     let syntax = parser.group(None)?;
     match parser.peek() {
         None => Ok(syntax),
@@ -149,8 +148,7 @@ impl Parser {
                             break;
                         }
                         self.at += 1;
-                        modifier =
-                            if sign == '+' { Modifier::Required } else { Modifier::Prohibited };
+                        modifier = if sign == '+' { Modifier::Required } else { Modifier::Prohibited };
                     }
                     Some(c) if can_start_term(c) => match self.word()? {
                         Word::And | Word::Or if modifier != Modifier::None => {
@@ -412,9 +410,9 @@ impl Parser {
         if text.is_empty() {
             return Ok(None);
         }
-        text.parse().map(Some).map_err(|_| {
-            format!("Lexical error at line 1, column {}.  Encountered: \"{text}\"", start + 1)
-        })
+        text.parse()
+            .map(Some)
+            .map_err(|_| format!("Lexical error at line 1, column {}.  Encountered: \"{text}\"", start + 1))
     }
 }
 
@@ -447,9 +445,9 @@ fn unescape(text: &str) -> Result<String, String> {
             Some('u') => {
                 let digits: String = characters.by_ref().take(4).collect();
                 let code = u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4);
-                let decoded = code.and_then(char::from_u32).ok_or_else(|| {
-                    "Truncated or non-hex unicode escape sequence.".to_owned()
-                })?;
+                let decoded = code
+                    .and_then(char::from_u32)
+                    .ok_or_else(|| "Truncated or non-hex unicode escape sequence.".to_owned())?;
                 out.push(decoded);
             }
             Some(escaped) => out.push(escaped),
@@ -527,7 +525,10 @@ mod tests {
         check("a.b:\"x y\"~3^1.5", "(a.b:'x y'Some(3)^1.5)");
         check("fo* f?o fo*o * *:*", "(prefix(fo) wild(f?o) wild(fo*o) ANY *:ANY)");
         check("foo~ foo~1 foo^2~", "(fuzzy(foo,None) fuzzy(foo,Some(1.0)) fuzzy(foo,None)^2)");
-        check("n:[1 TO 5} n:{* TO \"a b\"]", "(n:range(Some(\"1\"),Some(\"5\"),true,false) n:range(None,Some(\"a b\"),false,true))");
+        check(
+            "n:[1 TO 5} n:{* TO \"a b\"]",
+            "(n:range(Some(\"1\"),Some(\"5\"),true,false) n:range(None,Some(\"a b\"),false,true))",
+        );
         check("n:>=5", "(n:>=5)");
         check("foo\\:bar\\ baz\\*", "(foo:bar baz*)");
         check("\\u0041b", "(Ab)");

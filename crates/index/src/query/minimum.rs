@@ -38,9 +38,7 @@ pub(crate) fn minimum_should_match(optional: usize, spec: &str) -> Result<usize,
 }
 
 fn integer(text: &str) -> Result<i64, QueryError> {
-    text.parse::<i32>()
-        .map(i64::from)
-        .map_err(|_| QueryError::NumberFormat { input: text.to_owned() })
+    text.parse::<i32>().map(i64::from).map_err(|_| QueryError::NumberFormat { input: text.to_owned() })
 }
 
 #[cfg(test)]

@@ -29,11 +29,7 @@ pub(crate) enum TermFilter {
 }
 
 /// The documents with any of the terms, each with score 1.
-pub(crate) fn multi_term(
-    terms: StringTerms,
-    filter: TermFilter,
-    case_insensitive: bool,
-) -> Box<dyn Weight> {
+pub(crate) fn multi_term(terms: StringTerms, filter: TermFilter, case_insensitive: bool) -> Box<dyn Weight> {
     weights::bits(move |reader| matching_docs(reader, &terms, &filter, case_insensitive))
 }
 
@@ -82,11 +78,7 @@ fn matching_docs(
 }
 
 /// The keys between which all terms of the filter lie.
-fn key_range(
-    prefix: &[u8],
-    filter: &TermFilter,
-    case_insensitive: bool,
-) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+fn key_range(prefix: &[u8], filter: &TermFilter, case_insensitive: bool) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let key = |value: &str| [prefix, value.as_bytes()].concat();
     let field_end = || after_prefix(prefix);
     let starts_with = |value: &str| (Bound::Included(key(value)), after_prefix(&key(value)));
@@ -194,9 +186,7 @@ impl Wildcard {
 
     /// Whether the whole of `value` fits.
     pub(crate) fn matches(&self, value: &str, case_insensitive: bool) -> bool {
-        let equal = |a: char, b: char| {
-            a == b || case_insensitive && a.to_lowercase().eq(b.to_lowercase())
-        };
+        let equal = |a: char, b: char| a == b || case_insensitive && a.to_lowercase().eq(b.to_lowercase());
         let value: Vec<char> = value.chars().collect();
         let (mut piece, mut at) = (0, 0);
         // After a star: where it is, and how far it reaches so far.
@@ -284,8 +274,7 @@ impl Fuzzy {
             }
             edits as usize
         };
-        let max_expansions =
-            if max_expansions == 0 { DEFAULT_EXPANSIONS } else { max_expansions };
+        let max_expansions = if max_expansions == 0 { DEFAULT_EXPANSIONS } else { max_expansions };
         Ok(Self { value, edits, prefix_length, max_expansions })
     }
 }
@@ -345,8 +334,7 @@ pub(crate) fn expand_fuzzy(
         })
         .filter(|expansion| expansion.boost > 0.0)
         .collect();
-    expansions
-        .sort_by(|a, b| b.boost.total_cmp(&a.boost).then_with(|| a.value.cmp(&b.value)));
+    expansions.sort_by(|a, b| b.boost.total_cmp(&a.boost).then_with(|| a.value.cmp(&b.value)));
     expansions.truncate(fuzzy.max_expansions);
     Ok(expansions)
 }
@@ -370,8 +358,7 @@ fn edit_distance(left: &[char], right: &str, most: usize) -> Option<usize> {
         let mut best = i;
         for j in 1..width {
             let differs = usize::from(left[i - 1] != right[j - 1]);
-            let mut cost =
-                (previous[j] + 1).min(current[j - 1] + 1).min(previous[j - 1] + differs);
+            let mut cost = (previous[j] + 1).min(current[j - 1] + 1).min(previous[j - 1] + differs);
             if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
                 cost = cost.min(before[j - 2] + 1);
             }
@@ -428,9 +415,8 @@ mod tests {
 
     #[test]
     fn fuzziness() {
-        let edits = |term: &str, fuzziness: &str| {
-            Fuzzy::new(term, fuzziness, 0, 0).map(|fuzzy| fuzzy.edits).ok()
-        };
+        let edits =
+            |term: &str, fuzziness: &str| Fuzzy::new(term, fuzziness, 0, 0).map(|fuzzy| fuzzy.edits).ok();
         assert_eq!(edits("ab", "AUTO"), Some(0));
         assert_eq!(edits("abc", "auto"), Some(1));
         assert_eq!(edits("abcdef", "AUTO"), Some(2));

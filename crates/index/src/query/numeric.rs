@@ -43,10 +43,7 @@ impl Compiler<'_> {
             | FieldType::Short
             | FieldType::Byte
             | FieldType::UnsignedLong => whole_value(field_type, text)?,
-            FieldType::Double
-            | FieldType::Float
-            | FieldType::HalfFloat
-            | FieldType::ScaledFloat { .. } => {
+            FieldType::Double | FieldType::Float | FieldType::HalfFloat | FieldType::ScaledFloat { .. } => {
                 Some(NumberValue::F64(normalize_float(field_type, number(text)?)))
             }
             FieldType::Date { .. }
@@ -116,8 +113,9 @@ impl Compiler<'_> {
         in_range: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
         let formats: Vec<DateFormat> = match (&query.format, self.snapshot.mapping().field(&query.field)) {
-            (Some(format), _) => parse_formats(format)
-                .map_err(|reason| QueryError::DatePattern { reason })?,
+            (Some(format), _) => {
+                parse_formats(format).map_err(|reason| QueryError::DatePattern { reason })?
+            }
             (None, Some(FieldType::Date { formats })) => formats.clone(),
             (None, _) => return Ok(weights::none()),
         };
@@ -246,8 +244,7 @@ fn boolean_interval(query: &RangeQuery) -> Result<Interval, QueryError> {
     let bound = |value: &Option<Value>| -> Result<Option<bool>, QueryError> {
         bound_text(&query.field, value)?.map(|text| boolean(&text)).transpose()
     };
-    let (gt, gte, lt, lte) =
-        (bound(&query.gt)?, bound(&query.gte)?, bound(&query.lt)?, bound(&query.lte)?);
+    let (gt, gte, lt, lte) = (bound(&query.gt)?, bound(&query.gte)?, bound(&query.lt)?, bound(&query.lte)?);
     if gt == Some(true) || lt == Some(false) {
         return Ok(Interval::Boolean(true, false));
     }
@@ -262,20 +259,14 @@ fn interval_weight(path: &str, interval: Interval) -> Box<dyn Weight> {
     weights::bits(move |reader| interval_docs(reader, &column, interval))
 }
 
-fn interval_docs(
-    reader: &SegmentReader,
-    column: &str,
-    interval: Interval,
-) -> tantivy::Result<DocBits> {
+fn interval_docs(reader: &SegmentReader, column: &str, interval: Interval) -> tantivy::Result<DocBits> {
     let mut docs = DocBits::empty(reader.max_doc());
     // Segments may differ in the type of a column: tantivy keeps a column of whole numbers as such.
     for handle in reader.fast_fields().dynamic_column_handles(column)? {
         match (handle.open().map_err(TantivyError::from)?, interval) {
             (DynamicColumn::I64(column), interval) => {
                 let (lower, upper) = interval.as_whole();
-                let clamp = |value: i128| {
-                    value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
-                };
+                let clamp = |value: i128| value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
                 if lower <= upper && lower <= i128::from(i64::MAX) && upper >= i128::from(i64::MIN) {
                     collect(&column, clamp(lower)..=clamp(upper), &mut docs);
                 }

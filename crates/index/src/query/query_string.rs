@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::ast::{
-    BoolQuery, MatchPhraseQuery, MatchQuery, MultiMatchType, Operator, Query, QueryKind,
-    QueryStringQuery, RangeQuery,
+    BoolQuery, MatchPhraseQuery, MatchQuery, MultiMatchType, Operator, Query, QueryKind, QueryStringQuery,
+    RangeQuery,
 };
 use super::error::QueryError;
 use super::lucene::{self, Clause, Conjunction, Leaf, Modifier, Syntax};
@@ -25,8 +25,7 @@ pub(super) trait Fields {
 /// [`QueryError::Syntax`] when the text cannot be read.
 pub(super) fn rewrite(query: &QueryStringQuery, fields: &dyn Fields) -> Result<Query, QueryError> {
     let text = if query.escape { escape(&query.query) } else { query.query.clone() };
-    let syntax_error =
-        |detail: String| QueryError::Syntax { query: query.query.clone(), detail };
+    let syntax_error = |detail: String| QueryError::Syntax { query: query.query.clone(), detail };
     let stated: Vec<(String, f32)> = if query.fields.is_empty() {
         vec![split_boost(query.default_field.as_deref().unwrap_or("*"), 1.0)]
     } else {
@@ -175,12 +174,7 @@ impl Rewriter<'_> {
 
     /// One leaf in one field; `None` when analysis leaves nothing. `explicit` says that the text
     /// names the field, which gives `>`, `>=`, `<` and `<=` their meaning.
-    fn in_field(
-        &self,
-        field: &str,
-        explicit: bool,
-        leaf: &Leaf,
-    ) -> Result<Option<QueryKind>, QueryError> {
+    fn in_field(&self, field: &str, explicit: bool, leaf: &Leaf) -> Result<Option<QueryKind>, QueryError> {
         let owned = field.to_owned();
         let query = self.query;
         let analyzer = query.analyzer.clone();
@@ -188,11 +182,7 @@ impl Rewriter<'_> {
             Leaf::Text(text) => {
                 if let Some(range) = explicit.then(|| comparison(text)).flatten() {
                     let time_zone = query.time_zone.clone();
-                    return Ok(Some(QueryKind::Range(RangeQuery {
-                        field: owned,
-                        time_zone,
-                        ..range
-                    })));
+                    return Ok(Some(QueryKind::Range(RangeQuery { field: owned, time_zone, ..range })));
                 }
                 if !self.fields.has_terms(field, text, analyzer.as_deref())? {
                     return Ok(None);

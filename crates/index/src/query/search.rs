@@ -65,11 +65,8 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::search`].
     pub fn count(&self, query: &Query) -> Result<u64, QueryError> {
-        let options = SearchOptions {
-            size: 0,
-            track_total_hits: TotalHits::Exact,
-            ..SearchOptions::default()
-        };
+        let options =
+            SearchOptions { size: 0, track_total_hits: TotalHits::Exact, ..SearchOptions::default() };
         self.search(query, &options).map(|top| top.total)
     }
 
@@ -84,8 +81,7 @@ impl Snapshot {
         let mut sets = Vec::with_capacity(self.segments().len());
         for (reader, segment) in self.searcher().segment_readers().iter().zip(self.segments()) {
             let mut scorer = weight.scorer(reader, 1.0)?;
-            let mut words =
-                DocBits::from_docset(&mut scorer, reader.max_doc()).words().to_vec();
+            let mut words = DocBits::from_docset(&mut scorer, reader.max_doc()).words().to_vec();
             if let Some(live) = segment.live() {
                 for (index, word) in words.iter_mut().enumerate() {
                     *word &= live.get(index).copied().unwrap_or(0);

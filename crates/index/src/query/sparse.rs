@@ -31,32 +31,21 @@ pub(super) struct SparseClause {
 impl SparseClause {
     /// The tokens that a segment knows, as its own term numbers, their weights times `boost`.
     pub(super) fn terms(&self, reader: &SparseReader, boost: Score) -> Vec<(u32, f32)> {
-        self.tokens
-            .iter()
-            .filter_map(|(token, weight)| Some((reader.term(token)?, weight * boost)))
-            .collect()
+        self.tokens.iter().filter_map(|(token, weight)| Some((reader.term(token)?, weight * boost))).collect()
     }
 }
 
 impl Compiler<'_> {
     /// Checks a clause. `None` when it cannot match: the field is not mapped, or no token is left.
-    pub(super) fn sparse_clause(
-        &mut self,
-        query: &SparseQuery,
-    ) -> Result<Option<SparseClause>, QueryError> {
+    pub(super) fn sparse_clause(&mut self, query: &SparseQuery) -> Result<Option<SparseClause>, QueryError> {
         self.count_clause()?;
         match (self.snapshot.mapping().field(&query.field), query.origin) {
             (None, _) => return Ok(None),
             (Some(FieldType::SparseVector), _)
-            | (
-                Some(FieldType::RankFeatures),
-                SparseOrigin::TextExpansion | SparseOrigin::WeightedTokens,
-            ) => {}
+            | (Some(FieldType::RankFeatures), SparseOrigin::TextExpansion | SparseOrigin::WeightedTokens) => {
+            }
             (Some(other), SparseOrigin::SparseVector) => {
-                return Err(QueryError::SparseFieldType {
-                    field: query.field.clone(),
-                    actual: other.name(),
-                });
+                return Err(QueryError::SparseFieldType { field: query.field.clone(), actual: other.name() });
             }
             (Some(other), SparseOrigin::TextExpansion | SparseOrigin::WeightedTokens) => {
                 return Err(QueryError::ExpansionFieldType { actual: other.name() });
@@ -67,10 +56,7 @@ impl Compiler<'_> {
         let mut places = FxHashMap::default();
         for (token, weight) in &query.tokens {
             if !weight.is_finite() || *weight < 0.0 {
-                return Err(QueryError::SparseWeight {
-                    token: token.to_string(),
-                    weight: *weight,
-                });
+                return Err(QueryError::SparseWeight { token: token.to_string(), weight: *weight });
             }
             let place = *places.entry(&**token).or_insert(tokens.len());
             match tokens.get_mut(place) {
@@ -103,18 +89,12 @@ impl Compiler<'_> {
 /// Leaves out tokens that are both frequent and of low weight, as Elasticsearch does: frequency is the
 /// share of the documents with the field, compared with the average share of all tokens. Deleted
 /// documents count until they are merged away.
-fn prune(
-    snapshot: &Snapshot,
-    field: Field,
-    config: &PruningConfig,
-    tokens: &mut Vec<(Box<str>, f32)>,
-) {
+fn prune(snapshot: &Snapshot, field: Field, config: &PruningConfig, tokens: &mut Vec<(Box<str>, f32)>) {
     let readers: Vec<&SparseReader> =
         snapshot.segments().iter().filter_map(|segment| segment.sparse(field)).collect();
     let docs: f64 = readers.iter().map(|reader| f64::from(reader.docs_with_field())).sum();
     let postings: f64 = readers.iter().map(|reader| reader.posting_count() as f64).sum();
-    let distinct =
-        snapshot.cache().distinct_tokens(field, || distinct_tokens(&readers)) as f64;
+    let distinct = snapshot.cache().distinct_tokens(field, || distinct_tokens(&readers)) as f64;
     if docs == 0.0 || distinct == 0.0 {
         tokens.clear();
         return;
@@ -122,10 +102,8 @@ fn prune(
     let average = (postings / docs / distinct) as f32;
     let best = tokens.iter().map(|(_, weight)| *weight).fold(0.0, f32::max);
     tokens.retain(|(token, weight)| {
-        let doc_freq: u32 = readers
-            .iter()
-            .filter_map(|reader| Some(reader.doc_freq(reader.term(token)?)))
-            .sum();
+        let doc_freq: u32 =
+            readers.iter().filter_map(|reader| Some(reader.doc_freq(reader.term(token)?))).sum();
         if doc_freq == 0 {
             return false;
         }
@@ -160,10 +138,8 @@ struct SparseWeight {
 
 impl Weight for SparseWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        let postings = self
-            .segments
-            .get(&reader.segment_id())
-            .and_then(|plugins| plugins.sparse(self.clause.field));
+        let postings =
+            self.segments.get(&reader.segment_id()).and_then(|plugins| plugins.sparse(self.clause.field));
         match postings {
             Some(postings) => {
                 let terms = self.clause.terms(postings, boost);

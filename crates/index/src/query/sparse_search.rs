@@ -1,5 +1,5 @@
 //! Searches in which a sparse clause may use the pruned top-k of the postings: alone, with clauses
-//! that only restrict, or as one of several optional clauses.
+//! that only restrict, or beside other scoring clauses of a `bool`.
 //!
 //! All of it is rank-safe: hits, order and scores are those of scoring every document.
 
@@ -8,80 +8,117 @@ use sparrow_postings::{SharedThreshold, TopKRequest};
 use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, TERMINATED};
 
-use super::ast::{Query, QueryKind, SearchOptions, SparseQuery, TopDocs, TotalHits};
+use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, SparseQuery, TopDocs, TotalHits};
 use super::bits::DocBits;
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::knn::filter_bits;
 use super::sparse::SparseClause;
-use super::text::should;
 use super::top_docs::TopCollector;
 use crate::snapshot::Snapshot;
 
 /// How many of the best sparse matches are found when other clauses add to the scores: the more, the
 /// lower the bound of the rest. With only the ten wanted, half of the matches of a frequent word had to
 /// be looked up.
-const UNION_DEPTH: usize = 1000;
+///
+/// Tests look at few documents: with so many found at once no bound would ever decide.
+const UNION_DEPTH: usize = if cfg!(test) { 2 } else { 1000 };
 /// Documents between two looks at the cancel flag.
-const CANCEL_INTERVAL: usize = 4096;
+const CANCEL_INTERVAL: u32 = 4096;
 
-/// A query made of one sparse clause, clauses that restrict, and perhaps other optional clauses.
+/// A query made of one sparse clause, clauses that restrict, and perhaps other scoring clauses.
 pub(super) struct SparsePlan<'q> {
     clause: &'q SparseQuery,
     boost: f32,
     filters: Vec<&'q Query>,
     excluded: Vec<&'q Query>,
-    /// Clauses beside the sparse one, any of which lets a document match too; with the boost of the
-    /// `bool` around them.
-    others: Vec<&'q Query>,
-    others_boost: f32,
+    others: Option<(Query, Join)>,
+}
+
+/// What a document must match when there are other scoring clauses beside the sparse one. Both add to
+/// the score of a document that they match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Join {
+    /// The sparse clause or the others.
+    Either,
+    /// The sparse clause.
+    Sparse,
+    /// The others.
+    Others,
 }
 
 impl<'q> SparsePlan<'q> {
-    /// Recognises the clause itself, a `bool` in which it must match, and a `bool` of optional clauses
-    /// with it among them.
+    /// Recognises the clause itself and any `bool` with it among its scoring clauses, unless it would
+    /// have to match together with others.
     pub(super) fn find(query: &'q Query) -> Result<Option<Self>, QueryError> {
+        let mut plan = Self::lone(query)?;
+        if plan.is_none() {
+            plan = Self::joined(query)?;
+        }
         // Bounds assume positive weights.
-        Ok(Self::find_unchecked(query, true)?.filter(|plan| plan.boost > 0.0))
+        Ok(plan.filter(|plan| plan.boost > 0.0))
     }
 
-    fn find_unchecked(query: &'q Query, optional: bool) -> Result<Option<Self>, QueryError> {
-        let QueryKind::Bool(tree) = &query.kind else {
-            let QueryKind::Sparse(clause) = &query.kind else { return Ok(None) };
-            return Ok(Some(Self {
+    /// The clause alone, or the one scoring clause of a `bool` in which it must match.
+    fn lone(query: &'q Query) -> Result<Option<Self>, QueryError> {
+        match &query.kind {
+            QueryKind::Sparse(clause) => Ok(Some(Self {
                 clause,
                 boost: query.boost,
                 filters: Vec::new(),
                 excluded: Vec::new(),
-                others: Vec::new(),
-                others_boost: 1.0,
-            }));
-        };
-        let mut plan = match (&tree.must[..], &tree.should[..]) {
-            ([inner], []) if required_should(tree)? == 0 => Self::find_unchecked(inner, false)?,
-            // Were the clause optional, documents could match that it does not find.
-            ([], [inner]) if required_should(tree)? == 1 => Self::find_unchecked(inner, false)?,
-            ([], clauses) if optional && required_should(tree)? == 1 => {
-                let place =
-                    clauses.iter().position(|clause| matches!(clause.kind, QueryKind::Sparse(_)));
-                match place {
-                    None => None,
-                    Some(place) => Self::find_unchecked(&clauses[place], false)?.map(|mut plan| {
-                        plan.others.extend(&clauses[..place]);
-                        plan.others.extend(&clauses[place + 1..]);
-                        plan.others_boost = query.boost;
-                        plan
-                    }),
-                }
+                others: None,
+            })),
+            QueryKind::Bool(tree) => {
+                let inner = match (&tree.must[..], &tree.should[..]) {
+                    ([inner], []) if required_should(tree)? == 0 => inner,
+                    ([], [inner]) if required_should(tree)? == 1 => inner,
+                    _ => return Ok(None),
+                };
+                Ok(Self::lone(inner)?.map(|plan| plan.inside(query.boost, tree)))
             }
-            _ => None,
-        };
-        if let Some(plan) = &mut plan {
-            plan.boost *= query.boost;
-            plan.filters.extend(&tree.filter);
-            plan.excluded.extend(&tree.must_not);
+            _ => Ok(None),
         }
-        Ok(plan)
+    }
+
+    /// One of several scoring clauses of a `bool`.
+    fn joined(query: &'q Query) -> Result<Option<Self>, QueryError> {
+        let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
+        let required = required_should(tree)?;
+        let (plan, others, join) = if let ([must], 0) = (&tree.must[..], required)
+            && let Some(plan) = Self::lone(must)?
+        {
+            let others = BoolQuery { should: tree.should.clone(), ..BoolQuery::default() };
+            (plan, others, Join::Sparse)
+        } else {
+            let place = tree.should.iter().position(|it| matches!(it.kind, QueryKind::Sparse(_)));
+            let Some(place) = place else { return Ok(None) };
+            let Some(plan) = Self::lone(&tree.should[place])? else { return Ok(None) };
+            let mut others =
+                BoolQuery { must: tree.must.clone(), should: tree.should.clone(), ..BoolQuery::default() };
+            others.should.remove(place);
+            match (tree.must.is_empty(), required) {
+                (true, 1) => (plan, others, Join::Either),
+                (true, 0) => {
+                    // Only filters have to match: all that they leave are hits.
+                    others.must.push(Query::match_all().with_boost(0.0));
+                    (plan, others, Join::Others)
+                }
+                (false, 0) => (plan, others, Join::Others),
+                _ => return Ok(None),
+            }
+        };
+        let mut plan = plan.inside(query.boost, tree);
+        plan.others = Some((Query::new(QueryKind::Bool(others)).with_boost(query.boost), join));
+        Ok(Some(plan))
+    }
+
+    /// The plan inside a `bool`, of which it takes the restricting clauses.
+    fn inside(mut self, boost: f32, tree: &'q BoolQuery) -> Self {
+        self.boost *= boost;
+        self.filters.extend(&tree.filter);
+        self.excluded.extend(&tree.must_not);
+        self
     }
 
     /// Runs the plan; `None` when scoring every match is the way after all.
@@ -94,11 +131,11 @@ impl<'q> SparsePlan<'q> {
     ) -> Result<Option<TopDocs>, QueryError> {
         // With other clauses a document below the least score may pass by their help, and counting
         // those takes every score.
-        if !self.others.is_empty() && (options.min_score.is_some() || options.size == 0) {
+        if self.others.is_some() && (options.min_score.is_some() || options.size == 0) {
             return Ok(None);
         }
         let Some(clause) = compiler.sparse_clause(self.clause)? else {
-            if !self.others.is_empty() {
+            if self.others.is_some() {
                 return Ok(None);
             }
             return Ok(Some(TopCollector::new(0).finish(0, options.track_total_hits)));
@@ -117,26 +154,23 @@ impl<'q> SparsePlan<'q> {
             allowed.push(bits);
         }
         let pass = Pass { snapshot, clause, boost: self.boost, allowed, options };
-        let depth = if self.others.is_empty() { options.size } else { UNION_DEPTH.max(options.size) };
-        let (best, matched) = pass.sparse(compiler, depth)?;
-        if self.others.is_empty() {
+        let Some((others, join)) = &self.others else {
+            let (best, matched) = pass.sparse(compiler, options.size)?;
             return Ok(Some(best.finish(matched, options.track_total_hits)));
-        }
-        // The total is of the union: known here only if the sparse matches alone exceed the limit.
+        };
+        let (best, matched) = pass.sparse(compiler, UNION_DEPTH.max(options.size))?;
+        // The total of a union is known here only if the sparse matches alone exceed the limit.
         let counted = match options.track_total_hits {
-            TotalHits::Exact => false,
-            TotalHits::UpTo(limit) => matched > limit,
+            TotalHits::Exact => *join != Join::Either,
+            TotalHits::UpTo(limit) => *join != Join::Either || matched > limit,
             TotalHits::Off => true,
         };
         if !counted {
             return Ok(None);
         }
-        let mut others = Vec::with_capacity(self.others.len());
-        for query in &self.others {
-            others.push(compiler.compile(query, true)?);
-        }
-        let others = if others.len() == 1 { others.remove(0) } else { should(others, 1, true) };
-        let top = pass.union(compiler, best, &*others, self.others_boost)?;
+        let others = compiler.compile(others, true)?;
+        let (top, others_matched) = pass.joined(compiler, best, &*others, *join)?;
+        let matched = if *join == Join::Others { others_matched } else { matched };
         Ok(Some(top.finish(matched, options.track_total_hits)))
     }
 }
@@ -153,11 +187,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     /// The `depth` best documents of the sparse clause and the number of its matches.
-    fn sparse(
-        &self,
-        compiler: &Compiler<'_>,
-        depth: usize,
-    ) -> Result<(TopCollector, u64), QueryError> {
+    fn sparse(&self, compiler: &Compiler<'_>, depth: usize) -> Result<(TopCollector, u64), QueryError> {
         let options = self.options;
         let mut top = TopCollector::new(depth);
         let threshold = SharedThreshold::new();
@@ -196,36 +226,39 @@ impl Pass<'_> {
         Ok((top, matched))
     }
 
-    /// The best documents when `others` add to the scores.
+    /// The best documents when `others` add to the scores, and the number of documents that these match.
     ///
     /// A document outside the best of the sparse clause has at most the score of the last of them, so
     /// that its sparse score is only looked up if the others lift it over the threshold.
-    fn union(
+    fn joined(
         &self,
         compiler: &Compiler<'_>,
         best: TopCollector,
         others: &dyn Weight,
-        others_boost: f32,
-    ) -> Result<TopCollector, QueryError> {
+        join: Join,
+    ) -> Result<(TopCollector, u64), QueryError> {
         // With fewer hits than wanted there are no sparse matches beside them.
         let bound = best.threshold().max(0.0);
         let mut sparse: FxHashMap<DocAddress, f32> =
             best.into_hits().map(|hit| (hit.addr, hit.score)).collect();
         let mut top = TopCollector::new(self.options.size);
         let mut pending: Vec<Vec<(DocId, f32)>> = Vec::with_capacity(self.allowed.len());
+        let mut matched = 0;
         for (ord, allowed) in (0u32..).zip(&self.allowed) {
             let segment = self.snapshot.segment(ord);
             let reader = self.snapshot.searcher().segment_reader(ord);
-            let mut scorer = others.scorer(reader, others_boost)?;
+            let mut scorer = others.scorer(reader, 1.0)?;
             let mut waiting = Vec::new();
-            let mut seen = 0;
+            let mut until_poll = 0;
             let mut doc = scorer.doc();
             while doc != TERMINATED {
-                if seen % CANCEL_INTERVAL == 0 {
+                if until_poll == 0 {
                     compiler.check_cancelled()?;
+                    until_poll = CANCEL_INTERVAL;
                 }
-                seen += 1;
+                until_poll -= 1;
                 if segment.is_live(doc) && allowed.as_ref().is_none_or(|bits| bits.contains(doc)) {
+                    matched += 1;
                     let score = scorer.score();
                     let addr = DocAddress::new(ord, doc);
                     if let Some(own) = sparse.remove(&addr) {
@@ -238,9 +271,11 @@ impl Pass<'_> {
             }
             pending.push(waiting);
         }
-        for (addr, score) in sparse {
-            let segment = self.snapshot.segment(addr.segment_ord);
-            top.offer(addr, score, || segment.seq_no(addr.doc_id));
+        if join != Join::Others {
+            for (addr, score) in sparse {
+                let segment = self.snapshot.segment(addr.segment_ord);
+                top.offer(addr, score, || segment.seq_no(addr.doc_id));
+            }
         }
         for (ord, waiting) in (0u32..).zip(pending) {
             compiler.check_cancelled()?;
@@ -252,13 +287,15 @@ impl Pass<'_> {
                 if bound + score < top.threshold() {
                     continue;
                 }
-                let own = cursor.as_mut().map_or(0.0, |cursor| {
-                    if cursor.seek(doc) == doc { cursor.score() } else { 0.0 }
-                });
-                top.offer(DocAddress::new(ord, doc), own + score, || segment.seq_no(doc));
+                let own =
+                    cursor.as_mut().and_then(|cursor| (cursor.seek(doc) == doc).then(|| cursor.score()));
+                if own.is_some() || join != Join::Sparse {
+                    let score = own.unwrap_or(0.0) + score;
+                    top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
+                }
             }
         }
-        Ok(top)
+        Ok((top, matched))
     }
 
     /// Segments with the field, largest first: they most likely hold the best hits, and what they find
@@ -266,9 +303,7 @@ impl Pass<'_> {
     fn segments_by_size(&self) -> Vec<u32> {
         let mut order: Vec<(u32, u32)> = (0u32..)
             .zip(self.snapshot.segments())
-            .filter_map(|(ord, segment)| {
-                Some((segment.sparse(self.clause.field)?.docs_with_field(), ord))
-            })
+            .filter_map(|(ord, segment)| Some((segment.sparse(self.clause.field)?.docs_with_field(), ord)))
             .collect();
         order.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         order.into_iter().map(|(_, ord)| ord).collect()

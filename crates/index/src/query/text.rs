@@ -7,8 +7,7 @@ use tantivy::query::{
 use tantivy::tokenizer::TokenStream;
 
 use super::ast::{
-    MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind,
-    ZeroTerms,
+    MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, ZeroTerms,
 };
 use super::compile::{Compiler, MAX_CLAUSES};
 use super::error::QueryError;
@@ -34,12 +33,7 @@ impl Compiler<'_> {
             self.count_clause()?;
             clauses.push(match &query.fuzziness {
                 Some(fuzziness) => {
-                    let fuzzy = Fuzzy::new(
-                        token,
-                        fuzziness,
-                        query.prefix_length,
-                        query.max_expansions,
-                    )?;
+                    let fuzzy = Fuzzy::new(token, fuzziness, query.prefix_length, query.max_expansions)?;
                     self.fuzzy(&terms, statistics, &fuzzy, scoring)?
                 }
                 None => term_weight(self.searcher(), statistics, &terms, token, None)?,
@@ -76,16 +70,12 @@ impl Compiler<'_> {
             [] => Ok(weights::none()),
             [(_, token)] => term_weight(self.searcher(), statistics, &terms, token, None),
             tokens => {
-                let offsets: Vec<_> =
-                    tokens.iter().map(|(at, token)| (*at, terms.term(token))).collect();
+                let offsets: Vec<_> = tokens.iter().map(|(at, token)| (*at, terms.term(token))).collect();
                 let all: Vec<_> = offsets.iter().map(|(_, term)| term.clone()).collect();
                 let phrase = PhraseQuery::new_with_offset_and_slop(offsets, query.slop);
                 match statistics {
-                    Some(statistics) => {
-                        bm25_weight(self.searcher(), statistics, &phrase, &all, None)
-                    }
-                    None => Ok(phrase
-                        .weight(EnableScoring::disabled_from_searcher(self.searcher()))?),
+                    Some(statistics) => bm25_weight(self.searcher(), statistics, &phrase, &all, None),
+                    None => Ok(phrase.weight(EnableScoring::disabled_from_searcher(self.searcher()))?),
                 }
             }
         }
@@ -157,8 +147,7 @@ impl Compiler<'_> {
         let doc_freq = expansions.iter().map(|expansion| expansion.doc_freq).max();
         let mut clauses = Vec::with_capacity(expansions.len());
         for expansion in &expansions {
-            let weight =
-                term_weight(self.searcher(), statistics, terms, &expansion.value, doc_freq)?;
+            let weight = term_weight(self.searcher(), statistics, terms, &expansion.value, doc_freq)?;
             clauses.push(Box::new(BoostWeight::new(weight, expansion.boost)) as Box<dyn Weight>);
         }
         Ok(match clauses.len() {
@@ -237,11 +226,7 @@ impl Compiler<'_> {
 }
 
 /// Clauses of which at least `minimum` must match; their scores add up.
-pub(super) fn should(
-    clauses: Vec<Box<dyn Weight>>,
-    minimum: usize,
-    scoring: bool,
-) -> Box<dyn Weight> {
+pub(super) fn should(clauses: Vec<Box<dyn Weight>>, minimum: usize, scoring: bool) -> Box<dyn Weight> {
     Box::new(BooleanWeight::with_minimum_number_should_match(
         clauses.into_iter().map(|clause| (Occur::Should, clause)).collect(),
         minimum,

@@ -36,9 +36,7 @@ pub(crate) fn explain(
 ) -> tantivy::Result<Explanation> {
     let mut scorer = scorer?;
     if scorer.doc() > doc || scorer.seek(doc) != doc {
-        return Err(tantivy::TantivyError::InvalidArgument(format!(
-            "Document #({doc}) does not match"
-        )));
+        return Err(tantivy::TantivyError::InvalidArgument(format!("Document #({doc}) does not match")));
     }
     Ok(Explanation::new(description, scorer.score()))
 }

@@ -23,8 +23,7 @@ pub fn books() -> Mapping {
 }
 
 pub fn document(mapping: &Mapping, id: &str, seq_no: u64, source: &Value, replaces: bool) -> WriteDocument {
-    let (parsed, wider) =
-        mapping.parse_document(id, source, &Limits::default()).expect("valid document");
+    let (parsed, wider) = mapping.parse_document(id, source, &Limits::default()).expect("valid document");
     assert!(wider.is_none(), "the test's mapping is complete");
     WriteDocument {
         id: id.to_owned(),

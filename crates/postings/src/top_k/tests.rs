@@ -89,6 +89,8 @@ proptest! {
             };
             let none = SharedThreshold::new();
             let ranking = reader.top_k_exhaustive(&TopKRequest { k: usize::MAX, ..request(&none) }).hits;
+            // Both ways share the collector, so its order is checked by itself.
+            prop_assert!(ranking.is_sorted_by(|a, b| a.1 > b.1 || (a.1 == b.1 && tie(a.0) < tie(b.0))));
             let at = |place: Option<usize>| Some(ranking.get(place?)?.1);
             let (first, second, third) = (SharedThreshold::new(), SharedThreshold::new(), SharedThreshold::new());
             for threshold in [&first, &second, &third] {

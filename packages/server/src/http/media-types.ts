@@ -36,17 +36,18 @@ export function checkContentType(header: string | undefined): void {
  * `Accept` that names nothing we have is answered in JSON, as the original does.
  */
 export function negotiate(accept: string | undefined, contentType: string | undefined): Negotiated {
-  for (const item of (accept ?? '').split(',')) {
-    const type = parse(item);
-    if (VENDORED.has(type.name)) {
-      checkVersion('Accept', accept ?? '', type);
-      return { json: vendored(type), asksForJson: true };
-    }
-    if (PLAIN.has(type.name)) return { json: JSON_TYPE, asksForJson: true };
-    if (type.name === 'text/plain') break;
+  const accepted = (accept ?? '').split(',').map(parse);
+  const type = accepted.find(({ name }) => PLAIN.has(name) || VENDORED.has(name));
+  if (type === undefined) {
+    const sent = parse(contentType ?? '');
+    return { json: VENDORED.has(sent.name) ? vendored(sent) : JSON_TYPE, asksForJson: false };
   }
-  const sent = parse(contentType ?? '');
-  return { json: VENDORED.has(sent.name) ? vendored(sent) : JSON_TYPE, asksForJson: false };
+  checkVersion('Accept', accept ?? '', type);
+  return {
+    json: VENDORED.has(type.name) ? vendored(type) : JSON_TYPE,
+    // The official clients accept text beside JSON everywhere, and mean text where text is what there is.
+    asksForJson: !accepted.some(({ name }) => name === 'text/plain'),
+  };
 }
 
 function vendored(type: MediaType): string {

@@ -5,6 +5,7 @@
 export const ACTIONS = {
   'cluster:monitor/main': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
   'cluster:monitor/health': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
+  'cluster:monitor/nodes/stats': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
   'cluster:monitor/task/get': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
   'cluster:monitor/tasks/lists': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
   'cluster:admin/tasks/cancel': { scope: 'cluster', privileges: ['manage', 'all'] },

@@ -45,16 +45,13 @@ pub fn boolean(body: &Node, context: Context) -> Result<Query, SearchError> {
                 }
                 continue;
             }
-            _ if common
-                .take(CLAUSE, member)
-                .map_err(|error| error.within(CLAUSE, &member.name, at))? =>
-            {
+            _ if common.take(CLAUSE, member).map_err(|error| error.within(CLAUSE, &member.name, at))? => {
                 continue;
             }
             _ => return Err(unknown_field(CLAUSE, member, BOOL_KEYS)),
         };
-        *clauses = one_or_many(&member.value, context)
-            .map_err(|error| error.within(CLAUSE, &member.name, at))?;
+        *clauses =
+            one_or_many(&member.value, context).map_err(|error| error.within(CLAUSE, &member.name, at))?;
     }
     Ok(common.query(QueryKind::Bool(query)))
 }
@@ -109,11 +106,7 @@ pub fn dis_max(body: &Node, context: Context) -> Result<Query, SearchError> {
 }
 
 /// `match_all` and `match_none`.
-pub fn constant(
-    clause: &'static str,
-    kind: QueryKind,
-    body: &Node,
-) -> Result<Query, SearchError> {
+pub fn constant(clause: &'static str, kind: QueryKind, body: &Node) -> Result<Query, SearchError> {
     let mut common = Common::default();
     for member in members(body, clause)? {
         if !member.value.is_scalar() {

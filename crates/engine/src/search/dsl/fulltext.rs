@@ -1,8 +1,7 @@
 //! Queries over analysed text: `match`, `match_phrase`, `multi_match`.
 
 use sparrow_index::query::{
-    MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind,
-    ZeroTerms,
+    MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, ZeroTerms,
 };
 
 use super::super::error::SearchError;
@@ -21,9 +20,7 @@ pub fn match_query(body: &Node) -> Result<Query, SearchError> {
             for member in options {
                 if &*member.name == "query" {
                     text = query_text(CLAUSE, member)?;
-                } else if !take_match_option(CLAUSE, &mut query, member)?
-                    && !common.take(CLAUSE, member)?
-                {
+                } else if !take_match_option(CLAUSE, &mut query, member)? && !common.take(CLAUSE, member)? {
                     return Err(not_supported(CLAUSE, member));
                 }
             }
@@ -86,9 +83,8 @@ pub fn multi_match(body: &Node) -> Result<Query, SearchError> {
             _ => return Err(not_supported(CLAUSE, member)),
         }
     }
-    query.template.text = text.ok_or_else(|| {
-        SearchError::parsing(body.end, "No text specified for multi_match query")
-    })?;
+    query.template.text =
+        text.ok_or_else(|| SearchError::parsing(body.end, "No text specified for multi_match query"))?;
     if query.fields.is_empty() {
         query.fields.push(("*".to_owned(), 1.0));
         // Over every field, values of the wrong type are no matches instead of errors.
@@ -139,9 +135,7 @@ pub fn operator_named(text: &str) -> Result<Operator, SearchError> {
     } else if text.eq_ignore_ascii_case("and") {
         Ok(Operator::And)
     } else {
-        Err(SearchError::illegal(format!(
-            "operator needs to be either [and] or [or], but not [{text}]"
-        )))
+        Err(SearchError::illegal(format!("operator needs to be either [and] or [or], but not [{text}]")))
     }
 }
 
@@ -150,11 +144,7 @@ fn default_match(field: &str) -> MatchQuery {
 }
 
 /// Options that `match` and `multi_match` share.
-fn take_match_option(
-    clause: &str,
-    query: &mut MatchQuery,
-    member: &Member,
-) -> Result<bool, SearchError> {
+fn take_match_option(clause: &str, query: &mut MatchQuery, member: &Member) -> Result<bool, SearchError> {
     let node = &member.value;
     match &*member.name {
         "operator" => query.operator = operator(node)?,
@@ -178,23 +168,19 @@ fn take_match_option(
 fn max_expansions(clause: &str, node: &Node) -> Result<usize, SearchError> {
     match value::int(node)? {
         count if count > 0 => Ok(count as usize),
-        _ => Err(SearchError::illegal(format!(
-            "[{clause}] requires maxExpansions to be positive."
-        ))),
+        _ => Err(SearchError::illegal(format!("[{clause}] requires maxExpansions to be positive."))),
     }
 }
 
 fn non_negative(clause: &str, what: &str, node: &Node) -> Result<usize, SearchError> {
     let value = value::int(node)?;
-    usize::try_from(value).map_err(|_| {
-        SearchError::illegal(format!("[{clause}] requires {what} to be non-negative."))
-    })
+    usize::try_from(value)
+        .map_err(|_| SearchError::illegal(format!("[{clause}] requires {what} to be non-negative.")))
 }
 
 fn slop(clause: &str, node: &Node) -> Result<u32, SearchError> {
     let value = value::int(node)?;
-    u32::try_from(value)
-        .map_err(|_| SearchError::illegal(format!("No negative slop allowed in [{clause}]")))
+    u32::try_from(value).map_err(|_| SearchError::illegal(format!("No negative slop allowed in [{clause}]")))
 }
 
 fn query_text(clause: &str, member: &Member) -> Result<Option<String>, SearchError> {
@@ -212,9 +198,6 @@ fn zero_terms(member: &Member) -> Result<ZeroTerms, SearchError> {
     } else if text.eq_ignore_ascii_case("all") {
         Ok(ZeroTerms::All)
     } else {
-        Err(SearchError::parsing(
-            member.value.at,
-            format!("Unsupported zero_terms_query value [{text}]"),
-        ))
+        Err(SearchError::parsing(member.value.at, format!("Unsupported zero_terms_query value [{text}]")))
     }
 }

@@ -146,10 +146,7 @@ fn vector(node: &Node) -> Result<Vec<f32>, SearchError> {
 fn vector_builder(node: &Node) -> Result<(String, String), SearchError> {
     const PARSER: &str = "text_embedding";
     let [builder] = members(node, "query_vector_builder")? else {
-        return Err(SearchError::parsing(
-            node.at,
-            "[query_vector_builder] must hold exactly one builder",
-        ));
+        return Err(SearchError::parsing(node.at, "[query_vector_builder] must hold exactly one builder"));
     };
     if &*builder.name != PARSER {
         return Err(SearchError::parsing(

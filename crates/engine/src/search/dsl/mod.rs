@@ -80,16 +80,10 @@ impl Context {
 /// When the object is empty, names no known query, or its content is wrong.
 pub fn parse_query(node: &Node, context: Context) -> Result<Query, SearchError> {
     let Some(members) = node.as_object() else {
-        return Err(SearchError::parsing(
-            node.at,
-            "[_na] query malformed, must start with start_object",
-        ));
+        return Err(SearchError::parsing(node.at, "[_na] query malformed, must start with start_object"));
     };
     let Some(first) = members.first() else {
-        return Err(SearchError::illegal(format!(
-            "query malformed, empty clause found at [{}]",
-            node.end
-        )));
+        return Err(SearchError::illegal(format!("query malformed, empty clause found at [{}]", node.end)));
     };
     let name = &*first.name;
     if first.value.as_object().is_none() {

@@ -61,10 +61,7 @@ pub fn query_string(body: &Node) -> Result<Query, SearchError> {
         }
     }
     let Some(text) = text else {
-        return Err(SearchError::parsing(
-            body.end,
-            "[query_string] must be provided with a [query]",
-        ));
+        return Err(SearchError::parsing(body.end, "[query_string] must be provided with a [query]"));
     };
     if query.default_field.is_some() && !query.fields.is_empty() {
         return Err(SearchError::illegal(

@@ -1,24 +1,14 @@
 //! Sparse clauses: `sparse_vector`, `text_expansion`, `weighted_tokens`.
 
-use sparrow_index::query::{
-    PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TextExpansionQuery,
-};
+use sparrow_index::query::{PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TextExpansionQuery};
 
 use super::super::error::SearchError;
 use super::super::java_float::f32_text;
 use super::super::json::{Json, Node};
 use super::{Common, members, no_text, not_supported, single_field, unknown_field, value};
 
-const SPARSE_KEYS: &[&str] = &[
-    "field",
-    "query_vector",
-    "inference_id",
-    "query",
-    "prune",
-    "pruning_config",
-    "boost",
-    "_name",
-];
+const SPARSE_KEYS: &[&str] =
+    &["field", "query_vector", "inference_id", "query", "prune", "pruning_config", "boost", "_name"];
 
 /// `sparse_vector`.
 pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
@@ -49,19 +39,12 @@ pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
     let Some(field) = field else {
         return Err(SearchError::Required { field: "field" });
     };
-    let build = |reason: &str| SearchError::Build {
-        parser: CLAUSE,
-        reason: reason.to_owned(),
-        at: body.end,
-    };
+    let build = |reason: &str| SearchError::Build { parser: CLAUSE, reason: reason.to_owned(), at: body.end };
     let pruning = prune.then(|| config.unwrap_or_default());
     let kind = match (vector, inference_id, text) {
-        (Some(tokens), None, None) => QueryKind::Sparse(SparseQuery {
-            field,
-            tokens,
-            pruning,
-            origin: SparseOrigin::SparseVector,
-        }),
+        (Some(tokens), None, None) => {
+            QueryKind::Sparse(SparseQuery { field, tokens, pruning, origin: SparseOrigin::SparseVector })
+        }
         (None, Some(model_id), Some(model_text)) => QueryKind::TextExpansion(TextExpansionQuery {
             field,
             model_id,
@@ -211,18 +194,11 @@ fn pruning_config(node: &Node) -> Result<PruningConfig, SearchError> {
     Ok(config)
 }
 
-fn string(
-    parser: &'static str,
-    field: &'static str,
-    node: &Node,
-) -> Result<String, SearchError> {
+fn string(parser: &'static str, field: &'static str, node: &Node) -> Result<String, SearchError> {
     match &node.json {
         Json::String(text) => Ok(text.to_string()),
-        _ => Err(SearchError::ValueType {
-            parser,
-            field: field.to_owned(),
-            token: node.token(),
-            at: node.at,
-        }),
+        _ => {
+            Err(SearchError::ValueType { parser, field: field.to_owned(), token: node.token(), at: node.at })
+        }
     }
 }

@@ -6,9 +6,7 @@ use sparrow_index::query::{Query, QueryKind, RangeQuery};
 
 use super::super::error::SearchError;
 use super::super::json::{Json, Member, Node};
-use super::{
-    Common, members, not_supported, single_field, unknown_field, unknown_token, value,
-};
+use super::{Common, members, not_supported, single_field, unknown_field, unknown_token, value};
 
 /// `term`.
 pub fn term(body: &Node) -> Result<Query, SearchError> {
@@ -44,9 +42,7 @@ pub fn wildcard(body: &Node) -> Result<Query, SearchError> {
 pub fn regexp(body: &Node) -> Result<Query, SearchError> {
     let exact = exact_value("regexp", &["value"], body)?;
     if exact.case_insensitive {
-        return Err(SearchError::illegal(
-            "[regexp] supports [case_insensitive] only with value [false]",
-        ));
+        return Err(SearchError::illegal("[regexp] supports [case_insensitive] only with value [false]"));
     }
     let value = plain_text(&exact.value);
     Ok(exact.common.query(QueryKind::Regexp { field: exact.field, value }))
@@ -105,10 +101,7 @@ pub fn terms(body: &Node) -> Result<Query, SearchError> {
                 for item in items {
                     match item.json {
                         Json::Null => {
-                            return Err(SearchError::parsing(
-                                item.at,
-                                "No value specified for terms query",
-                            ));
+                            return Err(SearchError::parsing(item.at, "No value specified for terms query"));
                         }
                         Json::Array(_) | Json::Object(_) => {
                             return Err(unknown_token(CLAUSE, member));
@@ -121,10 +114,7 @@ pub fn terms(body: &Node) -> Result<Query, SearchError> {
             Json::Object(_) => {
                 return Err(SearchError::parsing(
                     member.value.at,
-                    format!(
-                        "[terms] query does not support terms lookup for field [{}]",
-                        member.name
-                    ),
+                    format!("[terms] query does not support terms lookup for field [{}]", member.name),
                 ));
             }
             _ if common.take(CLAUSE, member)? => {}
@@ -172,9 +162,7 @@ pub fn range(body: &Node) -> Result<Query, SearchError> {
                     .iter()
                     .any(|known| relation.eq_ignore_ascii_case(known))
                 {
-                    return Err(SearchError::illegal(format!(
-                        "{relation} is not a valid relation"
-                    )));
+                    return Err(SearchError::illegal(format!("{relation} is not a valid relation")));
                 }
             }
             _ if node.is_scalar() && common.take(CLAUSE, member)? => {}
@@ -237,11 +225,7 @@ struct Exact {
     common: Common,
 }
 
-fn exact_value(
-    clause: &'static str,
-    value_keys: &[&str],
-    body: &Node,
-) -> Result<Exact, SearchError> {
+fn exact_value(clause: &'static str, value_keys: &[&str], body: &Node) -> Result<Exact, SearchError> {
     let field = single_field(body, clause)?;
     let mut exact = Exact {
         field: field.name.to_string(),

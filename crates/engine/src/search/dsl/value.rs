@@ -9,11 +9,9 @@ pub fn text(node: &Node) -> Result<String, SearchError> {
         Json::String(text) => Ok(text.to_string()),
         Json::Number(text) => Ok(text.to_string()),
         Json::Bool(value) => Ok(value.to_string()),
-        Json::Null | Json::Array(_) | Json::Object(_) => Err(SearchError::illegal(format!(
-            "Can't get text on a {} at {}",
-            node.token(),
-            node.at
-        ))),
+        Json::Null | Json::Array(_) | Json::Object(_) => {
+            Err(SearchError::illegal(format!("Can't get text on a {} at {}", node.token(), node.at)))
+        }
     }
 }
 
@@ -53,9 +51,8 @@ pub fn int(node: &Node) -> Result<i32, SearchError> {
                 (value.abs() < 9e15).then_some(value.trunc() as i64)
             });
             let wide = wide.ok_or_else(number_format)?;
-            i32::try_from(wide).map_err(|_| {
-                SearchError::illegal(format!("Numeric value ({text}) out of range of int"))
-            })
+            i32::try_from(wide)
+                .map_err(|_| SearchError::illegal(format!("Numeric value ({text}) out of range of int")))
         }
         Json::String(text) => text.parse::<i32>().map_err(|_| number_format()),
         _ => Err(not_numeric(node)),
@@ -65,9 +62,8 @@ pub fn int(node: &Node) -> Result<i32, SearchError> {
 /// A whole number that is not negative.
 pub fn unsigned(node: &Node, name: &str) -> Result<usize, SearchError> {
     let value = int(node)?;
-    usize::try_from(value).map_err(|_| {
-        SearchError::illegal(format!("[{name}] parameter cannot be negative, found [{value}]"))
-    })
+    usize::try_from(value)
+        .map_err(|_| SearchError::illegal(format!("[{name}] parameter cannot be negative, found [{value}]")))
 }
 
 /// A boolean, also from a string.

@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-pub use self::reader::{TrailingToken, read};
+pub use self::reader::read;
 
 /// Where a token starts; both numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,10 +106,7 @@ impl Node {
             Json::String(text) => Value::String(text.to_string()),
             Json::Array(items) => Value::Array(items.iter().map(Node::to_value).collect()),
             Json::Object(members) => Value::Object(
-                members
-                    .iter()
-                    .map(|member| (member.name.to_string(), member.value.to_value()))
-                    .collect(),
+                members.iter().map(|member| (member.name.to_string(), member.value.to_value())).collect(),
             ),
         }
     }

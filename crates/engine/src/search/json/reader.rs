@@ -81,10 +81,7 @@ impl Reader<'_> {
             0 => String::new(),
             bytes => format!("[truncated {bytes} bytes]"),
         };
-        format!(
-            "[Source: (byte[])\"{text}\"{left_out}; line: {}, column: {}]",
-            at.line, at.column
-        )
+        format!("[Source: (byte[])\"{text}\"{left_out}; line: {}, column: {}]", at.line, at.column)
     }
 
     fn error(&self, message: String, end_of_file: bool) -> JsonError {
@@ -118,10 +115,7 @@ impl Reader<'_> {
     }
 
     fn end_between(&self) -> JsonError {
-        self.error(
-            format!("Unexpected end-of-input within/between {} entries", self.context_name()),
-            true,
-        )
+        self.error(format!("Unexpected end-of-input within/between {} entries", self.context_name()), true)
     }
 
     fn end_before_close(&self) -> JsonError {
@@ -202,9 +196,7 @@ impl Reader<'_> {
             }
             self.skip_whitespace();
             if self.peek() != Some(b':') {
-                return Err(
-                    self.unexpected("was expecting a colon to separate field name and value")
-                );
+                return Err(self.unexpected("was expecting a colon to separate field name and value"));
             }
             self.offset += 1;
             self.skip_whitespace();
@@ -282,18 +274,15 @@ impl Reader<'_> {
         if self.peek() == Some(b'-') {
             self.offset += 1;
             if !self.peek().is_some_and(|b| b.is_ascii_digit()) {
-                return Err(self.unexpected(
-                    "Expected digit (0-9) to follow minus sign, for valid numeric value",
-                ));
+                return Err(
+                    self.unexpected("Expected digit (0-9) to follow minus sign, for valid numeric value")
+                );
             }
         }
         let leading_zero = self.peek() == Some(b'0');
         let digits = self.digits();
         if leading_zero && digits > 1 {
-            return Err(self.error(
-                "Invalid numeric value: Leading zeroes not allowed".to_owned(),
-                false,
-            ));
+            return Err(self.error("Invalid numeric value: Leading zeroes not allowed".to_owned(), false));
         }
         if self.peek() == Some(b'.') {
             self.offset += 1;
@@ -365,10 +354,7 @@ impl Reader<'_> {
             Err(error) => {
                 let byte = error.as_bytes().get(error.utf8_error().valid_up_to()).copied();
                 self.offset = start;
-                Err(self.error(
-                    format!("Invalid UTF-8 start byte 0x{:x}", byte.unwrap_or_default()),
-                    false,
-                ))
+                Err(self.error(format!("Invalid UTF-8 start byte 0x{:x}", byte.unwrap_or_default()), false))
             }
         }
     }
@@ -427,9 +413,7 @@ impl Reader<'_> {
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| (byte as char).to_digit(16));
             let Some(digit) = digit else {
-                return Err(self.unexpected(
-                    "expected a hex-digit for character escape sequence",
-                ));
+                return Err(self.unexpected("expected a hex-digit for character escape sequence"));
             };
             code = code * 16 + digit;
             self.offset += 1;

@@ -41,13 +41,13 @@ impl Reader<'_> {
                     return plain(if whole { FieldType::Long } else { FieldType::Float });
                 }
                 // Pure numbers are too often mistaken for years.
-                if !number && self.mapping.date_detection
+                if !number
+                    && self.mapping.date_detection
                     && let Some(format) = date::detect(text)
                 {
                     let name = format.unwrap_or(date::DEFAULT_FORMAT);
-                    let mut leaf = plain(FieldType::Date {
-                        formats: date::parse_formats(name).unwrap_or_default(),
-                    });
+                    let mut leaf =
+                        plain(FieldType::Date { formats: date::parse_formats(name).unwrap_or_default() });
                     if let Some(format) = format {
                         leaf.params.insert("format".to_owned(), format.into());
                     }
@@ -161,27 +161,19 @@ fn text_of(value: &Value) -> Result<Option<String>, Vec<Cause>> {
         Value::String(text) => Ok(Some(text.clone())),
         Value::Number(number) => Ok(Some(number.to_string())),
         Value::Bool(flag) => Ok(Some(flag.to_string())),
-        other => Err(vec![(
-            "illegal_state_exception",
-            format!("Can't get text on a {}", token_name(other)),
-        )]),
+        other => Err(vec![("illegal_state_exception", format!("Can't get text on a {}", token_name(other)))]),
     }
 }
 
 pub(super) fn looks_dense(values: &[Value]) -> bool {
-    (MIN_DYNAMIC_DIMS..=MAX_DIMS).contains(&values.len())
-        && values.iter().all(|value| value.is_f64())
+    (MIN_DYNAMIC_DIMS..=MAX_DIMS).contains(&values.len()) && values.iter().all(|value| value.is_f64())
 }
 
 pub(super) fn dense_leaf(dims: usize) -> LeafNode {
     let mut params = Map::new();
     params.insert("dims".to_owned(), dims.into());
     LeafNode {
-        field_type: FieldType::DenseVector {
-            dims: Some(dims),
-            similarity: Similarity::Cosine,
-            index: true,
-        },
+        field_type: FieldType::DenseVector { dims: Some(dims), similarity: Similarity::Cosine, index: true },
         options: LeafOptions::default(),
         params,
         fields: BTreeMap::new(),

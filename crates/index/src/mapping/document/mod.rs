@@ -33,10 +33,8 @@ pub(super) fn parse_document(
         steps: Vec::new(),
     };
     let Value::Object(map) = source else {
-        return Err(reader.illegal(format!(
-            "Malformed content, must start with an object, found {}",
-            token_name(source)
-        )));
+        return Err(reader
+            .illegal(format!("Malformed content, must start with an object, found {}", token_name(source))));
     };
     let scope = Scope { node: Some(&mapping.root), path: "", dynamic: mapping.dynamic(), depth: 1 };
     reader.object(&scope, map)?;
@@ -232,12 +230,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A value for a mapped object.
-    fn fill_object(
-        &mut self,
-        scope: &Scope<'_, 'a>,
-        name: &str,
-        value: &Value,
-    ) -> Result<(), DocumentError> {
+    fn fill_object(&mut self, scope: &Scope<'_, 'a>, name: &str, value: &Value) -> Result<(), DocumentError> {
         match value {
             Value::Object(map) => self.object(scope, map),
             Value::Null => Ok(()),
@@ -284,8 +277,7 @@ impl<'a> Reader<'a> {
                 if !self.add(&path, Node::Object(ObjectNode::default()))? {
                     return Ok(());
                 }
-                let inner =
-                    Inner { node: None, path, dynamic: scope.dynamic, depth: scope.depth + 1 };
+                let inner = Inner { node: None, path, dynamic: scope.dynamic, depth: scope.depth + 1 };
                 inner.with(self, |reader, inner| reader.object(inner, map))
             }
             Value::Array(values) => {

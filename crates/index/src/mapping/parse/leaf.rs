@@ -69,7 +69,11 @@ impl Params<'_> {
             _ => None,
         };
         let number = number.ok_or_else(|| {
-            bad(format!("Failed to parse value [{}] for parameter [{name}] on field [{}]", java_string(&value), self.field))
+            bad(format!(
+                "Failed to parse value [{}] for parameter [{name}] on field [{}]",
+                java_string(&value),
+                self.field
+            ))
         })?;
         self.kept.insert(name.to_owned(), number.into());
         Ok(Some(number))
@@ -82,16 +86,10 @@ pub(super) fn leaf(
     map: &Map<String, Value>,
     multi_fields: bool,
 ) -> Result<LeafNode, MappingError> {
-    let unknown =
-        || MappingError::UnknownType { field: name.to_owned(), type_name: type_name.to_owned() };
+    let unknown = || MappingError::UnknownType { field: name.to_owned(), type_name: type_name.to_owned() };
     let mut field_type = plain_type(type_name).ok_or_else(unknown)?;
-    let mut params = Params {
-        field: name,
-        type_name: field_type.name(),
-        map,
-        kept: Map::new(),
-        known: vec!["type"],
-    };
+    let mut params =
+        Params { field: name, type_name: field_type.name(), map, kept: Map::new(), known: vec!["type"] };
     let mut options = LeafOptions::default();
     params.keep("meta");
     match &mut field_type {
@@ -158,7 +156,9 @@ pub(super) fn leaf(
                 for (sub, definition) in definitions {
                     if sub.contains('.') {
                         return Err(MappingError::Malformed {
-                            reason: format!("Field name [{sub}] which is a multi field of [{name}] cannot contain '.'"),
+                            reason: format!(
+                                "Field name [{sub}] which is a multi field of [{name}] cannot contain '.'"
+                            ),
                         });
                     }
                     fields.insert(sub.clone(), sub_field(sub, definition)?);
@@ -212,9 +212,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "date" => FieldType::Date { formats: Vec::new() },
         "sparse_vector" => FieldType::SparseVector,
         "rank_features" => FieldType::RankFeatures,
-        "dense_vector" => {
-            FieldType::DenseVector { dims: None, similarity: Similarity::Cosine, index: true }
-        }
+        "dense_vector" => FieldType::DenseVector { dims: None, similarity: Similarity::Cosine, index: true },
         _ => return None,
     })
 }
@@ -259,10 +257,9 @@ fn scaling_factor(params: &mut Params<'_>) -> Result<f64, MappingError> {
             params.kept.insert("scaling_factor".to_owned(), factor.into());
             Ok(factor)
         }
-        None => Err(bad(format!(
-            "[scaling_factor] must be a positive number, got [{}]",
-            java_string(&value)
-        ))),
+        None => {
+            Err(bad(format!("[scaling_factor] must be a positive number, got [{}]", java_string(&value))))
+        }
     }
 }
 
@@ -294,7 +291,14 @@ fn text_params(params: &mut Params<'_>) -> Result<Analyzer, MappingError> {
     params.only("index_options", &["positions".into(), "offsets".into()])?;
     params.only("similarity", &["BM25".into()])?;
     params.only("position_increment_gap", &[100.into()])?;
-    for hint in ["fielddata", "eager_global_ordinals", "term_vector", "index_phrases", "index_prefixes", "fielddata_frequency_filter"] {
+    for hint in [
+        "fielddata",
+        "eager_global_ordinals",
+        "term_vector",
+        "index_phrases",
+        "index_prefixes",
+        "fielddata_frequency_filter",
+    ] {
         params.keep(hint);
     }
     Ok(analyzer)
@@ -341,9 +345,8 @@ fn dense_params(
     }
     if let Some(value) = params.take("index_options").cloned() {
         let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
-        const KINDS: [&str; 8] = [
-            "hnsw", "int8_hnsw", "int4_hnsw", "bbq_hnsw", "flat", "int8_flat", "int4_flat", "bbq_flat",
-        ];
+        const KINDS: [&str; 8] =
+            ["hnsw", "int8_hnsw", "int4_hnsw", "bbq_hnsw", "flat", "int8_flat", "int4_flat", "bbq_flat"];
         if !KINDS.contains(&kind) {
             return Err(MappingError::Malformed {
                 reason: format!("Unknown vector index options type [{kind}] for field [{}]", params.field),

@@ -48,9 +48,9 @@ fn remaining_text(map: &Map<String, Value>) -> String {
 
 fn source_config(value: &Value) -> Result<SourceConfig, MappingError> {
     let mut config = SourceConfig::default();
-    let map = value.as_object().ok_or_else(|| MappingError::Malformed {
-        reason: "Expected an object for [_source]".to_owned(),
-    })?;
+    let map = value
+        .as_object()
+        .ok_or_else(|| MappingError::Malformed { reason: "Expected an object for [_source]".to_owned() })?;
     for (key, value) in map {
         match key.as_str() {
             "enabled" => config.enabled = boolean(key, value)?,
@@ -113,7 +113,10 @@ fn boolean(key: &str, value: &Value) -> Result<bool, MappingError> {
 /// Reads a `properties` object; dotted names make objects.
 fn properties(value: &Value, owner: &str) -> Result<BTreeMap<String, Node>, MappingError> {
     let map = value.as_object().ok_or_else(|| MappingError::Malformed {
-        reason: format!("Expected map for property [properties] on field [{owner}] but got [{}]", java_string(value)),
+        reason: format!(
+            "Expected map for property [properties] on field [{owner}] but got [{}]",
+            java_string(value)
+        ),
     })?;
     let mut out = BTreeMap::new();
     for (name, definition) in map {
@@ -140,9 +143,8 @@ fn insert(
     node: Node,
 ) -> Result<(), MappingError> {
     if let Some((first, rest)) = parents.split_first() {
-        let parent = properties
-            .entry((*first).to_owned())
-            .or_insert_with(|| Node::Object(ObjectNode::default()));
+        let parent =
+            properties.entry((*first).to_owned()).or_insert_with(|| Node::Object(ObjectNode::default()));
         return match parent {
             Node::Object(object) => insert(&mut object.properties, rest, name, node),
             Node::Leaf(_) => Err(MappingError::ObjectOverLeaf { path: (*first).to_owned() }),
@@ -167,7 +169,10 @@ fn insert(
 
 fn node(name: &str, definition: &Value) -> Result<Node, MappingError> {
     let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
-        reason: format!("Expected map for property [fields] on field [{name}] but got a {}", java_class(definition)),
+        reason: format!(
+            "Expected map for property [fields] on field [{name}] but got a {}",
+            java_class(definition)
+        ),
     })?;
     let type_name = match map.get("type") {
         Some(Value::String(type_name)) => type_name.as_str(),

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::ast::{
-    MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, QueryStringQuery,
-    RangeQuery, SearchOptions, ZeroTerms,
+    MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, QueryStringQuery, RangeQuery,
+    SearchOptions, ZeroTerms,
 };
 use super::Fixture;
 
@@ -214,11 +214,7 @@ fn exists_and_patterns() {
     assert_eq!(exists("nope"), "");
     assert_eq!(exists("_id"), "1 2 3 4");
     let prefix = |field: &str, value: &str| {
-        fixture.ids(QueryKind::Prefix {
-            field: field.into(),
-            value: value.into(),
-            case_insensitive: false,
-        })
+        fixture.ids(QueryKind::Prefix { field: field.into(), value: value.into(), case_insensitive: false })
     };
     assert_eq!(prefix("title", "wine"), "1 2 4");
     assert_eq!(prefix("title.raw", "Red"), "1 3");
@@ -230,8 +226,7 @@ fn exists_and_patterns() {
     assert_eq!(wildcard("title.raw", "*wine", false), "1 2");
     assert_eq!(wildcard("title.raw", "red*", false), "");
     assert_eq!(wildcard("title.raw", "red*", true), "1 3");
-    let regexp =
-        |value: &str| QueryKind::Regexp { field: "title".into(), value: value.into() };
+    let regexp = |value: &str| QueryKind::Regexp { field: "title".into(), value: value.into() };
     assert_eq!(fixture.ids(regexp("wine|chil.")), "1 2 3");
     assert!(fixture.error(regexp("(")).reason().starts_with("failed to create query: invalid"));
 }
@@ -287,9 +282,7 @@ fn several_fields() {
     };
     let best = multi(MultiMatchType::BestFields, None);
     let sum = multi(MultiMatchType::MostFields, None);
-    let find = |hits: &[(String, f32)], id: &str| {
-        hits.iter().find(|hit| hit.0 == id).map(|hit| hit.1)
-    };
+    let find = |hits: &[(String, f32)], id: &str| hits.iter().find(|hit| hit.0 == id).map(|hit| hit.1);
     // Document 1 has "red" in the title and "foxes" in the body.
     let body = find(&best, "2").unwrap();
     let (one_best, one_sum) = (find(&best, "1").unwrap(), find(&sum, "1").unwrap());
@@ -359,8 +352,7 @@ fn lucene_options() {
     assert_eq!(fixture.lucene_with(title("red wine")), "1 2 3");
     let all = QueryStringQuery { default_operator: Operator::And, ..title("red wine") };
     assert_eq!(fixture.lucene_with(all), "1");
-    let minimum =
-        QueryStringQuery { minimum_should_match: Some("2".into()), ..title("red wine hot") };
+    let minimum = QueryStringQuery { minimum_should_match: Some("2".into()), ..title("red wine hot") };
     assert_eq!(fixture.lucene_with(minimum), "1 3");
     assert_eq!(fixture.lucene_with(title("red-hot")), "1 3");
     let lenient = QueryStringQuery { lenient: true, ..query("count:abc OR tag:a") };
@@ -389,11 +381,8 @@ fn lucene_options() {
 fn post_filters_and_scans() {
     let mut fixture = shop();
     fixture.delete("1");
-    let options = SearchOptions {
-        size: 10,
-        post_filter: Some(term("tag", json!("b"))),
-        ..SearchOptions::default()
-    };
+    let options =
+        SearchOptions { size: 10, post_filter: Some(term("tag", json!("b"))), ..SearchOptions::default() };
     let top = fixture.top(&Query::match_all(), &options);
     assert_eq!(top.total, 1);
     assert_eq!(fixture.named(&top), [("2".to_owned(), 1.0)]);
@@ -412,11 +401,8 @@ fn post_filters_and_scans() {
 fn too_many_clauses_are_refused() {
     let fixture = shop();
     let text = "x ".repeat(20_000);
-    let error = fixture.error(QueryKind::Match(MatchQuery {
-        field: "title".into(),
-        text,
-        ..MatchQuery::default()
-    }));
+    let error =
+        fixture.error(QueryKind::Match(MatchQuery { field: "title".into(), text, ..MatchQuery::default() }));
     assert_eq!(error.es_type(), "too_many_nested_clauses");
     let values = (0..70_000).map(Value::from).collect();
     let error = fixture.error(QueryKind::Terms { field: "tag".into(), values });

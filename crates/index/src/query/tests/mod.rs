@@ -4,7 +4,6 @@ mod clauses;
 mod random;
 mod scores;
 mod sparse;
-mod timing;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -32,8 +31,7 @@ impl Fixture {
     fn batch(&mut self, docs: &[(&str, Value)]) -> &mut Self {
         for (id, source) in docs {
             let mapping = self.index.mapping();
-            let (parsed, wider) =
-                mapping.parse_document(id, source, &Limits::default()).unwrap();
+            let (parsed, wider) = mapping.parse_document(id, source, &Limits::default()).unwrap();
             if let Some(wider) = wider {
                 self.index.update_mapping(&wider).unwrap();
             }

@@ -70,8 +70,7 @@ fn keywords_score_without_norms() {
 #[test]
 fn frequent_terms_keep_their_idf() {
     let mut fixture = Fixture::new(json!({"title": {"type": "text"}}));
-    let docs: Vec<(String, _)> =
-        (0..3000).map(|n| (n.to_string(), json!({"title": "the"}))).collect();
+    let docs: Vec<(String, _)> = (0..3000).map(|n| (n.to_string(), json!({"title": "the"}))).collect();
     let docs: Vec<(&str, _)> = docs.iter().map(|(id, doc)| (id.as_str(), doc.clone())).collect();
     fixture.batch(&docs);
     let hits = fixture.hits(match_query("title", "the"));

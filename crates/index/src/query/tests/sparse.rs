@@ -59,14 +59,12 @@ fn recorded_search_sparse_vector() {
 #[test]
 fn a_clause_scores_the_same_alone_and_inside_a_bool() {
     let fixture = books();
-    let clause = Query::new(QueryKind::Sparse(sparse("v", &[("alpha", 2.5), ("delta", 1.5)])))
-        .with_boost(1.7);
+    let clause =
+        Query::new(QueryKind::Sparse(sparse("v", &[("alpha", 2.5), ("delta", 1.5)]))).with_boost(1.7);
     let alone = fixture.hits(clause.clone());
     let nothing = Query::new(QueryKind::MatchNone);
-    let inside = fixture.hits(QueryKind::Bool(BoolQuery {
-        should: vec![clause, nothing],
-        ..BoolQuery::default()
-    }));
+    let inside =
+        fixture.hits(QueryKind::Bool(BoolQuery { should: vec![clause, nothing], ..BoolQuery::default() }));
     assert_eq!(alone, inside);
 }
 
@@ -117,14 +115,10 @@ fn pruning_needs_frequency_and_low_weight() {
     let mut fixture = Fixture::new(json!({"v": {"type": "sparse_vector"}}));
     // 4 documents, 8 postings, 5 tokens: the average share is 8 / 4 / 5 = 0.4; "the" has 1, 2.5 times
     // the average.
-    fixture.batch(&[
-        ("1", json!({"v": {"the": 1.0, "a": 1.0}})),
-        ("2", json!({"v": {"the": 1.0, "b": 1.0}})),
-    ]);
-    fixture.batch(&[
-        ("3", json!({"v": {"the": 1.0, "c": 1.0}})),
-        ("4", json!({"v": {"the": 1.0, "d": 1.0}})),
-    ]);
+    fixture
+        .batch(&[("1", json!({"v": {"the": 1.0, "a": 1.0}})), ("2", json!({"v": {"the": 1.0, "b": 1.0}}))]);
+    fixture
+        .batch(&[("3", json!({"v": {"the": 1.0, "c": 1.0}})), ("4", json!({"v": {"the": 1.0, "d": 1.0}}))]);
     let ids = |weight: f32, ratio: f32, threshold: f32, only: bool| {
         fixture.ids(QueryKind::Sparse(SparseQuery {
             pruning: Some(PruningConfig {
@@ -148,8 +142,7 @@ fn totals_and_ties_of_a_lone_clause() {
         let rows: Vec<(String, _)> = (0..100)
             .map(|n| ((chunk * 100 + n).to_string(), json!({"v": {"x": 1.0 + f64::from(n % 2)}})))
             .collect();
-        let rows: Vec<(&str, _)> =
-            rows.iter().map(|(id, source)| (id.as_str(), source.clone())).collect();
+        let rows: Vec<(&str, _)> = rows.iter().map(|(id, source)| (id.as_str(), source.clone())).collect();
         fixture.batch(&rows);
     }
     let query = Query::new(QueryKind::Sparse(sparse("v", &[("x", 1.0)])));
@@ -158,10 +151,8 @@ fn totals_and_ties_of_a_lone_clause() {
     };
     let top = search(160, TotalHits::UpTo(300));
     assert_eq!((top.total, top.relation), (300, TotalRelation::Eq));
-    let ids: Vec<u32> =
-        fixture.named(&top).iter().map(|(id, _)| id.parse().unwrap()).collect();
-    let expected: Vec<u32> =
-        (0..300).filter(|n| n % 2 == 1).chain((0..20).step_by(2)).collect();
+    let ids: Vec<u32> = fixture.named(&top).iter().map(|(id, _)| id.parse().unwrap()).collect();
+    let expected: Vec<u32> = (0..300).filter(|n| n % 2 == 1).chain((0..20).step_by(2)).collect();
     assert_eq!(ids, expected);
     let top = search(5, TotalHits::UpTo(299));
     assert_eq!((top.total, top.relation), (299, TotalRelation::Gte));
@@ -173,11 +164,8 @@ fn totals_and_ties_of_a_lone_clause() {
 #[test]
 fn a_set_flag_cancels() {
     let fixture = books();
-    let options =
-        SearchOptions { cancel: Some(Arc::new(AtomicBool::new(true))), ..SearchOptions::default() };
-    for query in
-        [Query::match_all(), Query::new(QueryKind::Sparse(sparse("v", &[("alpha", 1.0)])))]
-    {
+    let options = SearchOptions { cancel: Some(Arc::new(AtomicBool::new(true))), ..SearchOptions::default() };
+    for query in [Query::match_all(), Query::new(QueryKind::Sparse(sparse("v", &[("alpha", 1.0)])))] {
         let error = fixture.snapshot().search(&query, &options).unwrap_err();
         assert!(matches!(error, QueryError::Cancelled));
     }
@@ -190,10 +178,7 @@ fn vectors() -> Fixture {
         "n": {"type": "integer"},
         "title": {"type": "text"},
     }));
-    fixture.batch(&[
-        ("0", json!({"d": [0.0, 1.0], "n": 0})),
-        ("3", json!({"d": [3.0, 1.0], "n": 3})),
-    ]);
+    fixture.batch(&[("0", json!({"d": [0.0, 1.0], "n": 0})), ("3", json!({"d": [3.0, 1.0], "n": 3}))]);
     fixture.batch(&[
         ("1", json!({"d": [1.0, 1.0], "n": 1})),
         ("2", json!({"d": [2.0, 1.0], "n": 2})),
@@ -215,10 +200,7 @@ fn knn_finds_the_nearest_of_all_segments() {
     for ((_, score), expected) in hits.iter().zip([1.0, 0.5, 0.2]) {
         assert_close(*score, expected);
     }
-    let even = Query::new(QueryKind::Terms {
-        field: "n".into(),
-        values: vec![json!(2), json!(3), json!(9)],
-    });
+    let even = Query::new(QueryKind::Terms { field: "n".into(), values: vec![json!(2), json!(3), json!(9)] });
     let filtered = KnnQuery { filter: vec![even.clone()], ..knn(1) };
     assert_eq!(fixture.ids(QueryKind::Knn(filtered)), "2", "the filter comes before the cut");
     let near = KnnQuery { similarity: Some(1.5), ..knn(3) };

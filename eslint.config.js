@@ -1,0 +1,61 @@
+import js from '@eslint/js';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+const NODE_GLOBALS = Object.fromEntries(
+  ['process', 'console', 'URL', 'URLSearchParams', 'Buffer', 'fetch', 'performance', 'setTimeout', 'clearTimeout']
+    .concat(['setInterval', 'clearInterval', 'AbortController', 'AbortSignal', 'TextEncoder', 'TextDecoder'])
+    .map((name) => [name, 'readonly']),
+);
+
+/** A package is used by its name alone; what lies inside is its own business. */
+const NO_DEEP_IMPORTS = {
+  'no-restricted-imports': [
+    'error',
+    {
+      patterns: [
+        { group: ['@sparrow-search/*/*', '!@sparrow-search/*/package.json'], message: 'Import the package itself.' },
+        { group: ['**/packages/*/src/**', '**/packages/*/dist/**'], message: 'Import the package by its name.' },
+      ],
+    },
+  ],
+};
+
+export default defineConfig(
+  globalIgnores([
+    '**/node_modules/',
+    '**/dist/',
+    '**/native/',
+    'target/',
+    'data/',
+    '**/*.generated.ts',
+    'packages/model-*/',
+  ]),
+  js.configs.recommended,
+  { languageOptions: { globals: NODE_GLOBALS }, rules: { ...NO_DEEP_IMPORTS, eqeqeq: 'error', 'no-console': 'off' } },
+  {
+    files: ['packages/*/src/**/*.ts'],
+    ignores: ['**/*.test.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      'no-console': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      // The compiler wants brackets for keys of index signatures.
+      '@typescript-eslint/dot-notation': 'off',
+      '@typescript-eslint/consistent-type-imports': 'error',
+    },
+  },
+  {
+    files: ['test/**/*.ts', 'packages/*/src/**/*.test.ts', '*.ts'],
+    extends: [tseslint.configs.recommended],
+    rules: { '@typescript-eslint/no-explicit-any': 'off' },
+  },
+  {
+    // HTTP belongs to the server: the engine's wrapper must be usable without it.
+    files: ['packages/engine/src/**/*.ts'],
+    rules: {
+      'no-restricted-imports': ['error', { patterns: ['hono', 'hono/*', '@hono/*', 'node:http', '@sparrow-search/*'] }],
+    },
+  },
+);

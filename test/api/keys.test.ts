@@ -1,0 +1,257 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { KeyStore } from '@sparrow-search/server';
+import { describe, expect, it, vi } from 'vitest';
+
+import { fakeApp } from '../support/app.js';
+
+const CHALLENGES = ['Basic realm="security" charset="UTF-8"', 'Bearer realm="security"', 'ApiKey'];
+
+type App = Awaited<ReturnType<typeof fakeApp>>;
+
+/** Makes a key and returns a function that calls with it. */
+async function callAs({ call }: App, role_descriptors: object, more: object = {}) {
+  const response = await call('POST', '/_security/api_key', { name: 'some', role_descriptors, ...more });
+  expect(response.status).toBe(200);
+  const key = (await response.json()) as { id: string; encoded: string };
+  const as = (method: string, path: string, body?: object | string): Promise<Response> =>
+    call(method, path, body, { authorization: `ApiKey ${key.encoded}` });
+  return { key, as };
+}
+
+function indexRole(names: string[], privileges: string[]): object {
+  return { role: { indices: [{ names, privileges }] } };
+}
+
+describe('requests without a valid key', () => {
+  it.each([
+    ['/books/_search?size=1', 'GET'],
+    ['/_nope/x/y', 'GET'],
+    ['/', 'GET'],
+    ['/books', 'PATCH'],
+  ])('to %s are refused with the documented body', async (path, method) => {
+    const { app, engine } = await fakeApp();
+    const response = await app.request(path, { method });
+    const cause = {
+      type: 'security_exception',
+      reason: `missing authentication credentials for REST request [${path}]`,
+      header: { 'WWW-Authenticate': CHALLENGES },
+    };
+    expect(response.status).toBe(401);
+    expect(await response.json()).toEqual({ error: { root_cause: [cause], ...cause }, status: 401 });
+    expect(response.headers.get('www-authenticate')).toBe(CHALLENGES.join(', '));
+    expect(engine.asked).toEqual([]);
+  });
+
+  it('of any other kind are refused too', async () => {
+    const { app, owner, engine } = await fakeApp();
+    const wrong = Buffer.from(`${owner.key.id}:wrong`).toString('base64');
+    for (const authorization of [
+      `Bearer ${owner.encoded}`,
+      `Basic ${owner.encoded}`,
+      `ApiKey ${wrong}`,
+      'ApiKey',
+      'ApiKey !',
+    ]) {
+      const response = await app.request('/books', { headers: { authorization } });
+      expect(response.status, authorization).toBe(401);
+      expect(await response.text()).toContain('unable to authenticate with provided credentials');
+    }
+    expect(engine.asked).toEqual([]);
+  });
+});
+
+describe('the life of a key', () => {
+  it('is created, shown without its secret, used, invalidated', async () => {
+    const app = await fakeApp();
+    const created = await app.call('PUT', '/_security/api_key', {
+      name: 'reader',
+      expiration: '1d',
+      metadata: { team: 'a' },
+      role_descriptors: indexRole(['books'], ['read']),
+    });
+    const key = (await created.json()) as Record<string, string>;
+    expect(Object.keys(key)).toEqual(['id', 'name', 'expiration', 'api_key', 'encoded']);
+    expect(Buffer.from(key['encoded'] ?? '', 'base64').toString()).toBe(`${key['id']}:${key['api_key']}`);
+
+    const shown = await (await app.call('GET', `/_security/api_key?id=${key['id']}`)).text();
+    expect(shown).not.toContain(key['api_key']);
+    expect(JSON.parse(shown)).toMatchObject({
+      api_keys: [
+        { id: key['id'], name: 'reader', type: 'rest', invalidated: false, username: 'owner', metadata: { team: 'a' } },
+      ],
+    });
+
+    const authorization = `ApiKey ${key['encoded']}`;
+    const me = await app.call('GET', '/_security/_authenticate', undefined, { authorization });
+    expect(await me.json()).toMatchObject({
+      username: 'owner',
+      roles: [],
+      authentication_realm: { name: '_es_api_key', type: '_es_api_key' },
+      api_key: { id: key['id'], name: 'reader' },
+    });
+
+    const ended = await app.call('DELETE', '/_security/api_key', { ids: [key['id'], 'nobody'] });
+    expect(await ended.json()).toMatchObject({
+      invalidated_api_keys: [key['id']],
+      previously_invalidated_api_keys: [],
+      error_count: 1,
+    });
+    const again = await app.call('DELETE', '/_security/api_key', { ids: [key['id']] });
+    expect(await again.json()).toEqual({
+      invalidated_api_keys: [],
+      previously_invalidated_api_keys: [key['id']],
+      error_count: 0,
+    });
+    expect((await app.call('GET', '/books/_search', undefined, { authorization })).status).toBe(401);
+  });
+
+  it('ends when it expires', async () => {
+    const app = await fakeApp();
+    const { as } = await callAs(app, indexRole(['*'], ['read']), { expiration: '1h' });
+    expect((await as('GET', '/books/_search')).status).toBe(200);
+    vi.useFakeTimers({ now: Date.now() + 3_600_001, toFake: ['Date'] });
+    try {
+      expect((await as('GET', '/books/_search')).status).toBe(401);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('survives a restart, hashed, in a file of this user alone', async () => {
+    const { data, owner } = await fakeApp();
+    const path = join(data, 'security', 'api_keys.json');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(KeyStore.ownerKeyFile(data))).mode & 0o777).toBe(0o600);
+    expect(await readFile(path, 'utf8')).not.toContain(owner.secret);
+    const again = await KeyStore.open(data);
+    expect(again.verify(owner.key.id, owner.secret, Date.now())?.owner).toBe(true);
+    expect(again.verify(owner.key.id, `${owner.secret}x`, Date.now())).toBeUndefined();
+  });
+
+  it('takes an owner key from outside in place of its own', async () => {
+    const { data, owner, keys } = await fakeApp();
+    await keys.setOwner(data, 'mine', 'secret', Date.now());
+    expect(keys.verify('mine', 'secret', Date.now())?.owner).toBe(true);
+    expect(keys.verify(owner.key.id, owner.secret, Date.now())).toBeUndefined();
+    await expect(readFile(KeyStore.ownerKeyFile(data))).rejects.toThrow('ENOENT');
+  });
+
+  it.each([
+    [{}, 'api key name is required'],
+    [{ name: '' }, 'api key name must not be empty'],
+    [{ name: 'x', nope: 1 }, 'unknown field [nope]'],
+    [{ name: 'x', expiration: 'soon' }, 'failed to parse setting [expiration]'],
+    [{ name: 'x', role_descriptors: { r: { cluster: ['nope'] } } }, 'unknown cluster privilege [nope]'],
+    [{ name: 'x', role_descriptors: indexRole(['a'], ['nope']) }, 'unknown index privilege [nope]'],
+    [{ name: 'x', role_descriptors: { r: { nope: [] } } }, 'unexpected field [nope]'],
+    [{ name: 'x', role_descriptors: { r: { indices: [{ names: ['a'] }] } } }, 'missing required [privileges] field'],
+    [
+      { name: 'x', role_descriptors: { r: { indices: [{ names: ['a'], privileges: ['read'], query: '{}' }] } } },
+      'field [query] is not supported',
+    ],
+  ])('does not begin with %j', async (body, reason) => {
+    const { call, keys } = await fakeApp();
+    const response = await call('POST', '/_security/api_key', body);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain(reason);
+    expect(keys.all()).toHaveLength(1);
+  });
+
+  it('is not found by an unknown id', async () => {
+    const { call } = await fakeApp();
+    const response = await call('GET', '/_security/api_key?id=nobody');
+    expect([response.status, await response.json()]).toEqual([404, { api_keys: [] }]);
+  });
+});
+
+describe('privileges', () => {
+  it('refuse with the documented sentence', async () => {
+    const app = await fakeApp();
+    const { key, as } = await callAs(app, indexRole(['books'], ['read']));
+    const write = await as('PUT', '/books/_doc/1', {});
+    const sentence = (action: string, on: string, scope: string, list: string): string =>
+      `action [${action}] is unauthorized for API key id [${key.id}] of user [owner]${on}, ` +
+      `this action is granted by the ${scope} privileges [${list}]`;
+    const reason = sentence('indices:data/write/index', ' on indices [books]', 'index', 'create_doc,create,index,all');
+    expect(write.status).toBe(403);
+    expect(await write.json()).toEqual({
+      error: { root_cause: [{ type: 'security_exception', reason }], type: 'security_exception', reason },
+      status: 403,
+    });
+    const info = await as('GET', '/');
+    expect(info.status).toBe(403);
+    expect(await info.text()).toContain(sentence('cluster:monitor/main', '', 'cluster', 'monitor,manage,all'));
+    expect(app.engine.asked).toEqual([]);
+  });
+
+  it.each([
+    [indexRole(['books'], ['read']), 'GET', '/books/_search', true],
+    [indexRole(['books'], ['read']), 'GET', '/books,other/_search', false],
+    [indexRole(['books'], ['read']), 'GET', '/book*/_search', false],
+    [indexRole(['bo*'], ['read']), 'GET', '/book*/_search', true],
+    [indexRole(['bo*'], ['read']), 'GET', '/*ok/_search', false],
+    [indexRole(['books'], ['write']), 'PUT', '/books/_doc/1', true],
+    [indexRole(['books'], ['write']), 'GET', '/books/_doc/1', false],
+    [indexRole(['books'], ['create_doc']), 'DELETE', '/books/_doc/1', false],
+    [indexRole(['books'], ['all']), 'DELETE', '/books', true],
+    [indexRole(['books'], ['manage']), 'GET', '/books/_search', false],
+    [indexRole(['*'], ['all']), 'GET', '/_ingest/pipeline', false],
+    [{ r: { cluster: ['manage_pipeline'] } }, 'GET', '/_ingest/pipeline', true],
+    [{ r: { cluster: ['all'] } }, 'GET', '/books/_search', false],
+    [{ r: { cluster: ['monitor_ml'] } }, 'POST', '/_ml/trained_models/m/deployment/_start', false],
+  ])('of %j on %s %s: %s', async (role, method, path, allowed) => {
+    const app = await fakeApp();
+    const { as } = await callAs(app, role);
+    const body = method === 'PUT' ? {} : undefined;
+    expect((await as(method, path, body)).status).toBe(allowed ? 200 : 403);
+  });
+
+  it('let a restricted key search everything it may', async () => {
+    const app = await fakeApp();
+    const { as } = await callAs(app, indexRole(['books', 'logs-*'], ['read']));
+    expect((await as('GET', '/_search')).status).toBe(200);
+    expect(app.engine.last).toMatchObject({ path: { index: 'books,logs-*' }, query: { ignore_unavailable: 'true' } });
+  });
+
+  it.each([
+    ['/_bulk', '{"index":{"_index":"books"}}\n{}\n{"delete":{"_index":"other","_id":"1"}}\n', 'other'],
+    ['/books/_bulk', '{"index":{}}\n{"index":{"_index":"other"}}\n{"index":{"_index":"other"}}\n{}\n', 'other'],
+    ['/_mget', '{"docs":[{"_index":"books"},{"_index":"other"}]}', 'other'],
+    ['/_reindex', '{"source":{"index":["books","other"]},"dest":{"index":"books"}}', 'other'],
+    ['/_reindex', '{"source":{"index":"books"},"dest":{"index":"target"}}', 'target'],
+  ])('look into the body of %s', async (path, body, denied) => {
+    const app = await fakeApp();
+    const { as } = await callAs(app, indexRole(['books'], ['read', 'write']));
+    const response = await as('POST', path, body);
+    expect(response.status).toBe(403);
+    expect(await response.text()).toContain(`on indices [${denied}]`);
+    const allowed = body.replaceAll('"other"', '"books"').replaceAll('"target"', '"books"');
+    expect((await as('POST', path, allowed)).status).toBe(200);
+  });
+
+  it('of a key made by a key are none', async () => {
+    const app = await fakeApp();
+    const { as } = await callAs(app, { r: { cluster: ['manage_own_api_key'] } });
+    const refused = await as('POST', '/_security/api_key', {
+      name: 'child',
+      role_descriptors: indexRole(['*'], ['all']),
+    });
+    expect(refused.status).toBe(400);
+    expect(await refused.text()).toContain(
+      'creating derived api keys requires an explicit role descriptor that is empty',
+    );
+    expect((await as('POST', '/_security/api_key', { name: 'child', role_descriptors: { none: {} } })).status).toBe(
+      200,
+    );
+  });
+
+  it('let a key see itself but not the others', async () => {
+    const app = await fakeApp();
+    const { key, as } = await callAs(app, { r: { cluster: ['manage_own_api_key'] } });
+    expect((await as('GET', '/_security/api_key')).status).toBe(403);
+    const own = (await (await as('GET', '/_security/api_key?owner=true')).json()) as { api_keys: { id: string }[] };
+    expect(own.api_keys.map(({ id }) => id)).toEqual([key.id]);
+  });
+});

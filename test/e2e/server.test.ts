@@ -1,0 +1,168 @@
+// What only a real socket and a real process show.
+import { spawnSync } from 'node:child_process';
+import { createServer, request as httpRequest } from 'node:http';
+import { stat } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+
+const CLI = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url));
+
+let server: RunningServer;
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--deploy-at-start', 'false', '--max-body-bytes', '1000000'] });
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+describe('over a socket', () => {
+  it('GET with a body is read', async () => {
+    await server.request('PUT', '/books/_doc/1?refresh=true', { title: 'one' });
+    await server.request('PUT', '/books/_doc/2?refresh=true', { title: 'two' });
+    const found = await server.request('GET', '/books/_search', { query: { match: { title: 'two' } } });
+    expect(found.body.hits.hits.map((hit: { _id: string }) => hit._id)).toEqual(['2']);
+  });
+
+  it.each(['a/b', 'a%b', 'ü b', 'a+b', 'a.b', '?#'])('the id %s comes back as it went in', async (id) => {
+    const written = await server.request('PUT', `/books/_doc/${encodeURIComponent(id)}`, { title: 'odd' });
+    expect(written.status, written.text).toBe(201);
+    expect(written.body._id).toBe(id);
+    expect((await server.request('GET', String(written.headers['location']))).body).toMatchObject({ _id: id, found: true });
+  });
+
+  it('a zipped body is unzipped, up to the limit', async () => {
+    const send = (text: string): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const request = httpRequest(
+          `${server.url}/zipped/_doc/1`,
+          {
+            method: 'PUT',
+            headers: {
+              authorization: `ApiKey ${server.apiKey}`,
+              'content-type': 'application/json',
+              'content-encoding': 'gzip',
+            },
+          },
+          (response) => {
+            response.resume();
+            resolve(response.statusCode ?? 0);
+          },
+        );
+        request.on('error', reject);
+        request.end(gzipSync(text));
+      });
+    expect(await send('{"title":"zipped"}')).toBe(201);
+    expect(await send(`{"title":"${'x'.repeat(2_000_000)}"}`)).toBe(413);
+  });
+
+  it('a body over the limit is a 413, and the server goes on', async () => {
+    const response = await server.request('PUT', '/books/_doc/big', { title: 'x'.repeat(1_000_001) });
+    expect(response.status).toBe(413);
+    expect((await server.request('GET', '/books/_doc/big')).status).toBe(404);
+  });
+
+  it('callers that go away do no harm', async () => {
+    await Promise.all(
+      Array.from(
+        { length: 20 },
+        () =>
+          new Promise<void>((resolve) => {
+            const request = httpRequest(
+              `${server.url}/books/_search`,
+              { method: 'POST', headers: { authorization: `ApiKey ${server.apiKey}`, 'content-type': 'application/json' } },
+              () => undefined,
+            );
+            request.on('error', () => undefined);
+            request.on('close', resolve);
+            request.end('{}');
+            setTimeout(() => request.destroy(), 2);
+          }),
+      ),
+    );
+    expect((await server.request('GET', '/books/_search')).status).toBe(200);
+  });
+
+  it('refuses what has no key and answers what needs none', async () => {
+    expect((await server.request('GET', '/books/_search', undefined, { apiKey: null })).status).toBe(401);
+    expect((await server.request('GET', '/_health', undefined, { apiKey: null })).body).toEqual({ status: 'ready' });
+    expect((await server.request('GET', '/_console', undefined, { apiKey: null })).text).toContain('Sparrow console');
+  });
+
+  it('shows the memory of the process', async () => {
+    const { body } = await server.request('GET', '/_nodes/stats');
+    const [node] = Object.values(body.nodes) as { process: { mem: { resident_in_bytes: number } } }[];
+    expect(node?.process.mem.resident_in_bytes).toBeGreaterThan(10_000_000);
+  });
+});
+
+describe('the process', () => {
+  it('prints the owner key once and leaves it to this user alone', async () => {
+    const first = await startServer({ args: ['--deploy-at-start', 'false'] });
+    expect(first.output()).toContain(first.apiKey);
+    expect((await stat(join(first.data, 'owner.key'))).mode & 0o777).toBe(0o600);
+    expect(await first.stop()).toBe(0);
+    const second = await startServer({ data: first.data, args: ['--deploy-at-start', 'false'] });
+    expect(second.output()).not.toContain(first.apiKey);
+    expect((await second.request('GET', '/')).status).toBe(200);
+    await second.stop();
+  });
+
+  it('takes the owner key from the environment', async () => {
+    const apiKey = Buffer.from('me:a secret of mine').toString('base64');
+    const own = await startServer({ args: ['--deploy-at-start', 'false'], env: { SPARROW_API_KEY: apiKey } });
+    expect(own.output()).not.toContain(apiKey);
+    expect((await own.request('GET', '/')).status).toBe(200);
+    await own.stop();
+  });
+
+  it('finishes what is under way before it ends', async () => {
+    const own = await startServer({ args: ['--deploy-at-start', 'false'] });
+    const lines = Array.from({ length: 2000 }, (_, id) => `{"index":{"_id":"${String(id)}"}}\n{"n":${String(id)}}\n`).join('');
+    const writing = own.request('POST', '/late/_bulk', lines);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    const [code, written] = await Promise.all([own.stop(), writing.catch(() => undefined)]);
+    expect(code).toBe(0);
+    const again = await startServer({ data: own.data, args: ['--deploy-at-start', 'false'] });
+    await again.request('POST', '/late/_refresh');
+    const { status, body } = await again.request('GET', '/late/_count');
+    // Either it was refused as a whole, or it was acknowledged and is there.
+    if (written?.status === 200) expect([status, body.count]).toEqual([200, 2000]);
+    await again.stop();
+  });
+
+  it.each([
+    [['--prot', '1'], 'unknown option --prot'],
+    [['--host', '0.0.0.0'], '--allow-remote'],
+  ])('ends with a sentence for %j', (args, sentence) => {
+    const { status, stderr } = spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
+    expect(status).toBe(1);
+    expect(stderr).toContain(sentence);
+  });
+
+  it('says so when the port is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as AddressInfo;
+    const { status, stderr } = spawnSync(process.execPath, [CLI, '--port', String(port)], { encoding: 'utf8', timeout: 20_000 });
+    other.close();
+    expect(status).toBe(1);
+    expect(stderr).toContain('another server');
+  });
+
+  it('says so when another process owns the data directory', () => {
+    const { status, stderr } = spawnSync(process.execPath, [CLI, '--port', '0', '--data', server.data], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/lock|in use|another process/i);
+  });
+});
