@@ -18,13 +18,20 @@ await main(async ([folder = at('dist')]) => {
   rmSync(staging, { recursive: true, force: true });
   mkdirSync(staging, { recursive: true });
 
-  const platforms = readdirSync(at('packages', 'npm')).filter((name) => existsSync(at('packages', 'npm', name, 'package.json')));
+  const platforms = readdirSync(at('packages', 'npm')).filter((name) =>
+    existsSync(at('packages', 'npm', name, 'package.json')),
+  );
   if (!platforms.includes(platformName())) {
     throw new StepFailed(`packages/npm has no package for ${platformName()}`);
   }
-  const staged = [stagePlatform(staging, platformName()), ...PACKAGES.map((name) => stagePackage(staging, name, platforms))];
+  const staged = [
+    stagePlatform(staging, platformName()),
+    ...PACKAGES.map((name) => stagePackage(staging, name, platforms)),
+  ];
   for (const directory of staged) {
-    await npm(['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder, directory], { quiet: true });
+    await npm(['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder, directory], {
+      quiet: true,
+    });
   }
   rmSync(staging, { recursive: true, force: true });
   readdirSync(folder)

@@ -1,43 +1,52 @@
-/** Values that differ from run to run: only their kind is compared. */
+/** Values that differ from run to run: only their kind is compared. Made-up names are put in place of each other before. */
 const VOLATILE = new Set([
-  ...['took', 'ingest_took', 'uuid', 'index_uuid', 'creation_date', 'created', '_scroll_id', 'build_hash', 'build_date'],
-  ...['build_snapshot', 'lucene_version', 'node', 'task', 'start_time_in_millis', 'running_time_in_nanos', 'stack_trace'],
-  ...['shard', 'cluster_uuid', 'provided_name_suffix'],
+  ...['took', 'ingest_took', 'creation_date', 'start_time_in_millis', 'running_time_in_nanos', 'cluster_name', 'task'],
+  // Columns of _cat that count bytes, or depend on when segments were merged.
+  ...['docs.deleted', 'store.size', 'pri.store.size', 'dataset.size'],
 ]);
 
-/** Settings and counters of a cluster, which one process does not have. */
-const IGNORED = new Set(['routing', 'stack_trace']);
-
+/** What may differ between a recorded body and ours. */
 export interface Tolerance {
   /** Relative difference that a score may have. */
   readonly score: number;
+  /** Further keys of which only the kind is compared. */
+  readonly kindOnly?: readonly string[];
 }
 
-/** Differences between a recorded body and ours, as `path: recorded … ours …`. */
+/** Differences between a recorded body and ours, as `path: recorded … ours …`; a key only one of them has is one. */
 export function differences(recorded: unknown, ours: unknown, tolerance: Tolerance, path = ''): string[] {
   if (Array.isArray(recorded) && Array.isArray(ours)) {
     if (recorded.length !== ours.length) return [`${path}: ${String(recorded.length)} items, ours ${String(ours.length)}`];
     return recorded.flatMap((item, index) => differences(item, ours[index], tolerance, `${path}[${String(index)}]`));
   }
   if (isObject(recorded) && isObject(ours)) {
-    const keys = [...new Set([...Object.keys(recorded), ...Object.keys(ours)])].filter((key) => !IGNORED.has(key));
-    return keys.flatMap((key) => {
+    return [...new Set([...Object.keys(recorded), ...Object.keys(ours)])].flatMap((key) => {
       const at = path === '' ? key : `${path}.${key}`;
       if (!(key in recorded)) return [`${at}: not recorded, ours ${JSON.stringify(ours[key])}`];
       if (!(key in ours)) return [`${at}: recorded ${JSON.stringify(recorded[key])}, missing in ours`];
-      if (VOLATILE.has(key)) return sameKind(recorded[key], ours[key], at);
+      const kindOnly = (VOLATILE.has(key) || tolerance.kindOnly?.includes(key)) && typeof recorded[key] !== 'object';
+      if (kindOnly) return sameKind(recorded[key], ours[key], at);
       return differences(recorded[key], ours[key], tolerance, at);
     });
   }
-  if (typeof recorded === 'number' && typeof ours === 'number' && /score|value$/.test(path)) {
-    const allowed = tolerance.score * Math.max(Math.abs(recorded), Math.abs(ours));
+  if (typeof recorded === 'number' && typeof ours === 'number' && /\b(_score|max_score)$/.test(path)) {
+    const allowed = tolerance.score * Math.abs(recorded);
     return Math.abs(recorded - ours) <= allowed ? [] : [shown(path, recorded, ours)];
   }
   return recorded === ours ? [] : [shown(path, recorded, ours)];
 }
 
+/** The rows of a `_cat` table with its heading, each as an object by column. */
+export function tableRows(text: string): Record<string, string>[] {
+  const [heading = [], ...rows] = text
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  return rows.map((row) => Object.fromEntries(heading.map((column, index) => [column, row[index] ?? ''])));
+}
+
 function sameKind(recorded: unknown, ours: unknown, path: string): string[] {
-  return typeof recorded === typeof ours && (recorded === null) === (ours === null) ? [] : [shown(path, recorded, ours)];
+  return typeof recorded === typeof ours && ours !== null ? [] : [shown(path, recorded, ours)];
 }
 
 function shown(path: string, recorded: unknown, ours: unknown): string {

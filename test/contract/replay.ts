@@ -25,20 +25,31 @@ export function readExchanges(path: URL): readonly Exchange[] {
     .map((line) => JSON.parse(line) as Exchange);
 }
 
+/** Keys whose values a server makes up. */
+const MADE_UP = new Set(['_id', 'uuid', 'index_uuid', 'node']);
+
+/** The form of what a server makes up: 20 or 22 letters of base64. */
+const MADE_UP_NAME = /^([\w-]{20}|[\w-]{22})$/;
+
 /**
  * Plays a recording against a server, in order. Names that a server makes up (ids of documents, uuids of indices) are
- * learned from the answers, and put in place of the recorded ones from then on.
+ * learned from the answers where they first occur, and put in place of the recorded ones from then on.
  */
 export class Replay {
-  readonly #names = new Map<string, string>();
+  readonly #names: Map<string, string>;
 
-  constructor(readonly server: RunningServer) {}
+  /** `names` are those known before: of the recording, then ours. */
+  constructor(
+    readonly server: RunningServer,
+    names: Readonly<Record<string, string>> = {},
+  ) {
+    this.#names = new Map(Object.entries(names));
+  }
 
   /** Plays one exchange; returns our answer and the recorded one in our names. */
-  async play({ request, response }: Exchange): Promise<{ ours: Answer; recorded: Exchange['response'] }> {
+  async play({ name, request, response }: Exchange): Promise<{ ours: Answer; recorded: Exchange['response'] }> {
     const { method, path, headers = {}, body } = this.#translate(request) as Exchange['request'];
-    // A string was sent as it stands: NDJSON, or JSON that is not well formed.
-    const payload = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+    const payload = name === 'explosion-put-mapping' ? explosion() : written(body);
     const ours = await this.server.request(method, path, payload, {
       headers: { ...(payload === undefined ? {} : { 'content-type': '' }), ...headers },
     });
@@ -52,13 +63,37 @@ export class Replay {
     return JSON.parse(text);
   }
 
-  /** Learns made-up names wherever both answers have the same shape. */
+  /** Learns made-up names wherever both answers have the same shape. What is known already stays: it has to match. */
   #learn(recorded: unknown, ours: unknown): void {
-    if (typeof recorded === 'string' && typeof ours === 'string') {
-      // What a server makes up is 20 or 22 letters of base64.
-      if (recorded !== ours && /^[\w-]{20,22}$/.test(recorded) && /^[\w-]{20,22}$/.test(ours)) this.#names.set(recorded, ours);
-    } else if (typeof recorded === 'object' && typeof ours === 'object' && recorded !== null && ours !== null) {
-      for (const [key, value] of Object.entries(recorded)) this.#learn(value, (ours as Record<string, unknown>)[key]);
+    if (typeof recorded !== 'object' || typeof ours !== 'object' || recorded === null || ours === null) return;
+    for (const [key, theirs] of Object.entries(recorded)) {
+      const value = (ours as Record<string, unknown>)[key];
+      if (MADE_UP.has(key) && isMadeUp(theirs) && isMadeUp(value) && !this.#names.has(theirs)) {
+        this.#names.set(theirs, value);
+      } else this.#learn(theirs, value);
     }
   }
+}
+
+function isMadeUp(value: unknown): value is string {
+  return typeof value === 'string' && MADE_UP_NAME.test(value);
+}
+
+/** A body as it was sent. A string was sent as it stands: NDJSON, or JSON that is not well formed. */
+function written(body: unknown): string | undefined {
+  return body === undefined || typeof body === 'string' ? body : spaced(body);
+}
+
+/** JSON with the blanks of the recorder's Python, as errors name the column. */
+function spaced(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spaced).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([key, member]) => `${JSON.stringify(key)}: ${spaced(member)}`);
+  return `{${members.join(', ')}}`;
+}
+
+/** The one body that the recording keeps the beginning of. */
+function explosion(): string {
+  const fields = Array.from({ length: 1001 }, (_, index) => [`f${String(index)}`, { type: 'integer' }] as const);
+  return spaced({ mappings: { properties: Object.fromEntries(fields) } });
 }

@@ -61,10 +61,14 @@ describe('kill -9', () => {
     await server.request('PUT', '/_ingest/pipeline/p', {
       processors: [{ inference: { model_id: MODEL, input_output: [{ input_field: 'content', output_field: 'v' }] } }],
     });
-    const { body: started } = await server.request('POST', '/_reindex?wait_for_completion=false&requests_per_second=100', {
-      source: { index: 'source', size: 20 },
-      dest: { index: 'target', pipeline: 'p' },
-    });
+    const { body: started } = await server.request(
+      'POST',
+      '/_reindex?wait_for_completion=false&requests_per_second=100',
+      {
+        source: { index: 'source', size: 20 },
+        dest: { index: 'target', pipeline: 'p' },
+      },
+    );
     let created = 0;
     while (created < 40) {
       created = (await server.request('GET', `/_tasks/${started.task}`)).body.task.status.created;

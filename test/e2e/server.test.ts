@@ -35,7 +35,10 @@ describe('over a socket', () => {
     const written = await server.request('PUT', `/books/_doc/${encodeURIComponent(id)}`, { title: 'odd' });
     expect(written.status, written.text).toBe(201);
     expect(written.body._id).toBe(id);
-    expect((await server.request('GET', String(written.headers['location']))).body).toMatchObject({ _id: id, found: true });
+    expect((await server.request('GET', String(written.headers['location']))).body).toMatchObject({
+      _id: id,
+      found: true,
+    });
   });
 
   it('a zipped body is unzipped, up to the limit', async () => {
@@ -77,7 +80,10 @@ describe('over a socket', () => {
           new Promise<void>((resolve) => {
             const request = httpRequest(
               `${server.url}/books/_search`,
-              { method: 'POST', headers: { authorization: `ApiKey ${server.apiKey}`, 'content-type': 'application/json' } },
+              {
+                method: 'POST',
+                headers: { authorization: `ApiKey ${server.apiKey}`, 'content-type': 'application/json' },
+              },
               () => undefined,
             );
             request.on('error', () => undefined);
@@ -125,7 +131,10 @@ describe('the process', () => {
 
   it('finishes what is under way before it ends', async () => {
     const own = await startServer({ args: ['--deploy-at-start', 'false'] });
-    const lines = Array.from({ length: 2000 }, (_, id) => `{"index":{"_id":"${String(id)}"}}\n{"n":${String(id)}}\n`).join('');
+    const lines = Array.from(
+      { length: 2000 },
+      (_, id) => `{"index":{"_id":"${String(id)}"}}\n{"n":${String(id)}}\n`,
+    ).join('');
     const writing = own.request('POST', '/late/_bulk', lines);
     await new Promise((resolve) => setTimeout(resolve, 30));
     const [code, written] = await Promise.all([own.stop(), writing.catch(() => undefined)]);
@@ -151,7 +160,10 @@ describe('the process', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as AddressInfo;
-    const { status, stderr } = spawnSync(process.execPath, [CLI, '--port', String(port)], { encoding: 'utf8', timeout: 20_000 });
+    const { status, stderr } = spawnSync(process.execPath, [CLI, '--port', String(port)], {
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
     other.close();
     expect(status).toBe(1);
     expect(stderr).toContain('another server');

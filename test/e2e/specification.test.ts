@@ -79,11 +79,9 @@ describe('what the service does', () => {
   });
 
   it('2 retrieves by meaning where words do not match', async () => {
-    const query = 'pain in the legs of an athlete';
-    expect(
-      ids(await search('source', { query: { match: { content: { query: 'athlete pain legs' } } } })),
-    ).not.toContain('muscle');
-    expect(ids(await search('semantic', { query: expansion('content_embedding', query) }))[0]).toBe('muscle');
+    const query = 'immunization against disease';
+    expect(ids(await search('source', { query: { match: { content: query } } }))).toEqual([]);
+    expect(ids(await search('semantic', { query: expansion('content_embedding', query) }))[0]).toBe('vaccine');
   });
 
   it('3 turns the query into an embedding with the model that the documents had', async () => {
@@ -146,7 +144,7 @@ describe('what the service does', () => {
   it('9 refuses inference without a deployed model', async () => {
     expect((await server.request('POST', `/_ml/trained_models/${MODEL}/deployment/_stop?force=true`)).status).toBe(200);
     const refused = await server.request('POST', '/semantic/_search', { query: expansion('content_embedding', 'x') });
-    expect(refused.status).toBe(400 <= refused.status && refused.status < 500 ? refused.status : 409);
+    expect(refused.status).toBe(409);
     expect(JSON.stringify(refused.body)).toContain(
       `Model [${MODEL}] must be deployed to use. Please deploy with the start trained model deployment API.`,
     );

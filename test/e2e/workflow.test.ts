@@ -83,7 +83,9 @@ describe('the documented workflow, in order', () => {
       id: 'embed',
       description: 'token-weight pairs of the content',
       processors: [
-        { inference: { model_id: MODEL, input_output: [{ input_field: 'content', output_field: 'content_embedding' }] } },
+        {
+          inference: { model_id: MODEL, input_output: [{ input_field: 'content', output_field: 'content_embedding' }] },
+        },
       ],
     });
     const simulated = await client.ingest.simulate({ id: 'embed', docs: [{ _source: { content: 'bread' } }] });

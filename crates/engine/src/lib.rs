@@ -36,7 +36,6 @@ pub struct Engine {
     pub(crate) models: Models,
     pub(crate) tasks: Tasks,
     pub(crate) data: Arc<DataDir>,
-    pub(crate) options: EngineOptions,
     executor: Executor,
 }
 
@@ -61,7 +60,7 @@ impl Engine {
         let tasks = Tasks::open(data.clone())?;
         let indices = Indices::open(data.clone(), &options)?;
         let executor = Executor::new(options.cores());
-        let engine = Arc::new(Self { indices, pipelines, models, tasks, data, options, executor });
+        let engine = Arc::new(Self { indices, pipelines, models, tasks, data, executor });
         engine.indices.start_maintenance();
         jobs::resume(&engine);
         Ok(engine)

@@ -10,8 +10,8 @@ mod throttle;
 
 pub(crate) use self::api::{cancel_tasks, get_task, list_tasks, rethrottle};
 pub(crate) use self::reindex::{reindex, resume};
-pub(crate) use self::task::{Progress, TaskContext};
-pub(crate) use self::tasks::{TaskHandle, TaskSpec, Tasks};
+pub(crate) use self::task::TaskContext;
+pub(crate) use self::tasks::{TaskSpec, Tasks};
 
 /// Name of the node in listings of tasks and deployments.
 pub(crate) const NODE_NAME: &str = "sparrow";

@@ -37,6 +37,8 @@ pub(crate) struct Task {
     pub node: String,
     pub spec: TaskSpec,
     pub start_ms: u64,
+    /// Time between the start and a restart of the server.
+    before: Duration,
     started: Instant,
     cancelled: Arc<AtomicBool>,
     progress: Mutex<Option<Arc<dyn Progress>>>,
@@ -56,11 +58,13 @@ pub(crate) struct Outcome {
 
 impl Task {
     pub fn new(number: u64, node: &str, spec: TaskSpec) -> Self {
+        let now = record::now_ms();
         Self {
             number,
             node: node.to_owned(),
+            start_ms: spec.started_ms.unwrap_or(now),
+            before: Duration::from_millis(spec.started_ms.map_or(0, |started| now.saturating_sub(started))),
             spec,
-            start_ms: record::now_ms(),
             started: Instant::now(),
             cancelled: Arc::new(AtomicBool::new(false)),
             progress: Mutex::new(None),
@@ -107,7 +111,7 @@ impl Task {
             view.insert("description".into(), self.spec.description.clone().into());
         }
         view.insert("start_time_in_millis".into(), self.start_ms.into());
-        let nanos = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let nanos = u64::try_from((self.before + self.started.elapsed()).as_nanos()).unwrap_or(u64::MAX);
         view.insert("running_time_in_nanos".into(), nanos.into());
         view.insert("cancellable".into(), self.spec.cancellable.into());
         if self.spec.cancellable {
@@ -161,11 +165,6 @@ pub(crate) struct TaskContext {
 }
 
 impl TaskContext {
-    /// `node:number`
-    pub fn id(&self) -> String {
-        self.task.id()
-    }
-
     /// The flag that cancels the job; encoders and searches poll it.
     pub fn cancel_flag(&self) -> &Arc<AtomicBool> {
         &self.task.cancelled

@@ -31,6 +31,8 @@ pub(crate) struct TaskSpec {
     pub(super) persistent: bool,
     pub(super) opaque_id: Option<String>,
     pub(super) resume: Option<Value>,
+    /// Start of a task that goes on after a restart, milliseconds since the epoch.
+    pub(super) started_ms: Option<u64>,
 }
 
 impl TaskSpec {
@@ -43,6 +45,7 @@ impl TaskSpec {
             persistent: false,
             opaque_id: None,
             resume: None,
+            started_ms: None,
         }
     }
 
@@ -64,6 +67,13 @@ impl TaskSpec {
     #[must_use]
     pub fn opaque_id(mut self, id: Option<String>) -> Self {
         self.opaque_id = id;
+        self
+    }
+
+    /// When it started, before the server was restarted.
+    #[must_use]
+    pub fn started_at(mut self, millis: Option<u64>) -> Self {
+        self.started_ms = millis;
         self
     }
 
@@ -303,11 +313,6 @@ impl TaskHandle {
     /// `node:number`
     pub fn id(&self) -> String {
         self.task.id()
-    }
-
-    /// Asks the job to stop.
-    pub fn cancel(&self) {
-        self.task.cancel();
     }
 
     /// Waits for the result.

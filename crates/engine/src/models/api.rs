@@ -125,8 +125,17 @@ pub(crate) fn start_deployment(
     if !problems.is_empty() {
         return Err(EngineError::Validation { problems });
     }
-    check_capacity(engine, allocations.saturating_mul(threads))?;
     let deployment_id = params.get("deployment_id").map_or_else(|| model.id.clone(), |id| resolve_alias(engine, id));
+    // What started by itself was sized for the machine: a request that names no number keeps that.
+    let given = params.get("number_of_allocations").is_some() || body.contains_key("number_of_allocations");
+    if !given
+        && priority == "normal"
+        && let Some(settings) = engine.models.deployments.get(&deployment_id).map(|running| running.settings())
+        && settings.automatic
+    {
+        allocations = settings.number_of_allocations.max(allocations);
+    }
+    check_capacity(engine, allocations.saturating_mul(threads))?;
     let cache_bytes = match params.get("cache_size") {
         None => DEFAULT_CACHE_BYTES,
         Some(size) => parse_bytes(size)?,

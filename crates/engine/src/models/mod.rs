@@ -25,7 +25,7 @@ pub(crate) use self::api::{
 use self::deployments::{Deployments, Running};
 pub use self::error::ModelError;
 use self::registry::{RegisteredModel, Registry};
-pub use self::registry::{DENSE_MODEL, SPARSE_MODEL};
+use self::registry::DENSE_MODEL;
 
 /// What the models need from the options of the engine.
 #[derive(Debug, Clone)]

@@ -230,7 +230,11 @@ impl SearchError {
 impl From<SearchError> for EngineError {
     fn from(error: SearchError) -> Self {
         let exception = error.exception();
-        let root_causes = vec![root(&exception).clone()];
+        let root_causes = vec![match &error {
+            // Its cause has the name of one of Elasticsearch's exceptions, but is Lucene's.
+            SearchError::Query { source: QueryError::Syntax { .. }, .. } => exception.clone(),
+            _ => root(&exception).clone(),
+        }];
         let status = error.status();
         let exception = match error.failed_shard() {
             None => exception,

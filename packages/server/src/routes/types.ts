@@ -6,7 +6,14 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
 
 /** Operations that the HTTP layer answers itself: they are the same whichever engine is behind it. */
 export type LocalOperation =
-  'info' | 'health' | 'console' | 'node_stats' | 'authenticate' | 'create_api_key' | 'get_api_keys' | 'invalidate_api_keys';
+  | 'info'
+  | 'health'
+  | 'console'
+  | 'node_stats'
+  | 'authenticate'
+  | 'create_api_key'
+  | 'get_api_keys'
+  | 'invalidate_api_keys';
 
 /** Where the names of the indices are that a request touches. */
 export type IndexSource =

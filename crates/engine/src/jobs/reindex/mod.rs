@@ -68,7 +68,11 @@ pub(crate) fn resume(engine: &Arc<Engine>) {
 fn restart(engine: &Arc<Engine>, number: u64, saved: &Value, record: &Value) -> Result<(), EngineError> {
     let (spec, progressed) = ReindexSpec::from_resume(saved)?;
     let opaque_id = record["task"]["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
-    let task = TaskSpec::new(ACTION, spec.description()).cancellable().persistent().opaque_id(opaque_id);
+    let task = TaskSpec::new(ACTION, spec.description())
+        .cancellable()
+        .persistent()
+        .opaque_id(opaque_id)
+        .started_at(record["task"]["start_time_in_millis"].as_u64());
     let own = Arc::clone(engine);
     tracing::info!(number, description = spec.description(), "reindex goes on where it stopped");
     engine.tasks.restart(number, task, move |context| Run::new(&own, context, spec, progressed).run())?;
