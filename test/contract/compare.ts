@@ -16,7 +16,8 @@ export interface Tolerance {
 /** Differences between a recorded body and ours, as `path: recorded … ours …`; a key only one of them has is one. */
 export function differences(recorded: unknown, ours: unknown, tolerance: Tolerance, path = ''): string[] {
   if (Array.isArray(recorded) && Array.isArray(ours)) {
-    if (recorded.length !== ours.length) return [`${path}: ${String(recorded.length)} items, ours ${String(ours.length)}`];
+    if (recorded.length !== ours.length)
+      return [`${path}: ${String(recorded.length)} items, ours ${String(ours.length)}`];
     return recorded.flatMap((item, index) => differences(item, ours[index], tolerance, `${path}[${String(index)}]`));
   }
   if (isObject(recorded) && isObject(ours)) {
@@ -34,15 +35,6 @@ export function differences(recorded: unknown, ours: unknown, tolerance: Toleran
     return Math.abs(recorded - ours) <= allowed ? [] : [shown(path, recorded, ours)];
   }
   return recorded === ours ? [] : [shown(path, recorded, ours)];
-}
-
-/** The rows of a `_cat` table with its heading, each as an object by column. */
-export function tableRows(text: string): Record<string, string>[] {
-  const [heading = [], ...rows] = text
-    .trim()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/));
-  return rows.map((row) => Object.fromEntries(heading.map((column, index) => [column, row[index] ?? ''])));
 }
 
 function sameKind(recorded: unknown, ours: unknown, path: string): string[] {

@@ -53,8 +53,10 @@ export class Replay {
     const ours = await this.server.request(method, path, payload, {
       headers: { ...(payload === undefined ? {} : { 'content-type': '' }), ...headers },
     });
-    this.#learn(response.body, ours.body);
-    return { ours, recorded: this.#translate(response) as Exchange['response'] };
+    const theirs = { ...response, body: parsed(response.body) };
+    const mine = { ...ours, body: parsed(ours.body) };
+    this.#learn(theirs.body, mine.body);
+    return { ours: mine, recorded: this.#translate(theirs) as Exchange['response'] };
   }
 
   #translate(value: unknown): unknown {
@@ -77,6 +79,16 @@ export class Replay {
 
 function isMadeUp(value: unknown): value is string {
   return typeof value === 'string' && MADE_UP_NAME.test(value);
+}
+
+/** A body to compare: of a `_cat` table with its heading the rows, each as an object by column. */
+function parsed(body: unknown): unknown {
+  if (typeof body !== 'string' || !body.startsWith('health ')) return body;
+  const [heading = [], ...rows] = body
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  return rows.map((row) => Object.fromEntries(heading.map((column, index) => [column, row[index]])));
 }
 
 /** A body as it was sent. A string was sent as it stands: NDJSON, or JSON that is not well formed. */

@@ -37,7 +37,10 @@ pub(crate) fn get_task(
             Some(outcome) => Ok(Reply::ok(&record::view(&record::completed(&outcome)))),
             None if wait => Err(EngineError::api(
                 429,
-                Exception::new("timeout_exception", format!("Timed out waiting for completion of [{}]", task.id())),
+                Exception::new(
+                    "timeout_exception",
+                    format!("Timed out waiting for completion of [{}]", task.id()),
+                ),
             )),
             None => Ok(Reply::ok(&json!({"completed": false, "task": task.view(true)}))),
         };
@@ -61,9 +64,9 @@ pub(crate) fn list_tasks(
     let timeout = params.duration("timeout")?.unwrap_or(DEFAULT_WAIT);
     let filter = Filter::new(request)?;
     let group = GroupBy::parse(params.get("group_by").unwrap_or("nodes"))?;
-    let own = engine.tasks.enter(
-        TaskSpec::new("cluster:monitor/tasks/lists", "").opaque_id(request.opaque_id.clone()),
-    )?;
+    let own = engine
+        .tasks
+        .enter(TaskSpec::new("cluster:monitor/tasks/lists", "").opaque_id(request.opaque_id.clone()))?;
     let mut tasks = filter.select(engine);
     if wait {
         let deadline = Instant::now() + timeout;
@@ -134,7 +137,10 @@ pub(crate) fn rethrottle(
         Err(failure) => return Ok(Reply::ok(&failure)),
     };
     if !task.rethrottle(pace) {
-        return Err(EngineError::illegal_argument(format!("task [{}] doesn't support this operation", id.text())));
+        return Err(EngineError::illegal_argument(format!(
+            "task [{}] doesn't support this operation",
+            id.text()
+        )));
     }
     Ok(Reply::ok(&group.show(engine, &[task], true)))
 }
@@ -234,8 +240,9 @@ impl<'a> Filter<'a> {
         }
         let mut tasks = engine.tasks.running();
         tasks.retain(|task| {
-            self.actions
-                .is_none_or(|actions| actions.split(',').any(|pattern| matches_pattern(pattern, &task.spec.action)))
+            self.actions.is_none_or(|actions| {
+                actions.split(',').any(|pattern| matches_pattern(pattern, &task.spec.action))
+            })
         });
         tasks
     }

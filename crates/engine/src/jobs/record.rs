@@ -49,7 +49,10 @@ pub(super) fn interrupted(record: &Value) -> Value {
 /// A record as `GET _tasks/{id}` shows it.
 pub(super) fn view(record: &Value) -> Value {
     let mut shown = Map::new();
-    shown.insert("completed".into(), (record.get("state").and_then(Value::as_str) == Some("completed")).into());
+    shown.insert(
+        "completed".into(),
+        (record.get("state").and_then(Value::as_str) == Some("completed")).into(),
+    );
     for name in ["task", "response", "error"] {
         if let Some(value) = record.get(name) {
             shown.insert(name.into(), value.clone());

@@ -12,9 +12,9 @@ use super::tasks::{Store, TaskSpec};
 use crate::error::EngineError;
 
 /// What a job tells about itself while it runs.
-pub(crate) trait Progress: Send + Sync {
+pub(crate) trait Progress: Send + Sync + std::fmt::Debug {
     /// The `status` of the task.
-    fn status(&self) -> Value;
+    fn status(&self, cancelled: bool) -> Value;
 
     /// Changes the pace, in documents per second; says whether the job has one.
     fn rethrottle(&self, _requests_per_second: f64) -> bool {
@@ -23,11 +23,12 @@ pub(crate) trait Progress: Send + Sync {
 }
 
 /// A status that is replaced as a whole.
-struct FixedStatus(Mutex<Value>);
+#[derive(Debug)]
+struct FixedStatus(Value);
 
 impl Progress for FixedStatus {
-    fn status(&self) -> Value {
-        self.0.lock().clone()
+    fn status(&self, _cancelled: bool) -> Value {
+        self.0.clone()
     }
 }
 
@@ -64,10 +65,10 @@ impl Task {
             node: node.to_owned(),
             start_ms: spec.started_ms.unwrap_or(now),
             before: Duration::from_millis(spec.started_ms.map_or(0, |started| now.saturating_sub(started))),
+            progress: Mutex::new(spec.progress.clone()),
             spec,
             started: Instant::now(),
             cancelled: Arc::new(AtomicBool::new(false)),
-            progress: Mutex::new(None),
             outcome: Mutex::new(None),
             ended: Condvar::new(),
         }
@@ -106,7 +107,7 @@ impl Task {
         view.insert("action".into(), self.spec.action.clone().into());
         if detailed {
             if let Some(progress) = self.progress.lock().clone() {
-                view.insert("status".into(), progress.status());
+                view.insert("status".into(), progress.status(self.is_cancelled()));
             }
             view.insert("description".into(), self.spec.description.clone().into());
         }
@@ -187,12 +188,7 @@ impl TaskContext {
 
     /// Replaces the status.
     pub fn set_status(&self, status: Value) {
-        self.set_progress(Arc::new(FixedStatus(Mutex::new(status))));
-    }
-
-    /// Lets a job answer for its own status.
-    pub fn set_progress(&self, progress: Arc<dyn Progress>) {
-        *self.task.progress.lock() = Some(progress);
+        *self.task.progress.lock() = Some(Arc::new(FixedStatus(status)));
     }
 
     /// Sets down from where the job can go on after a crash.

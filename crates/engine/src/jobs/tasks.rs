@@ -11,7 +11,7 @@ use serde_json::Value;
 use sparrow_storage::DataDir;
 
 use super::record;
-use super::task::{Task, TaskContext};
+use super::task::{Progress, Task, TaskContext};
 use crate::error::EngineError;
 
 /// Most results that are kept; older ones go.
@@ -33,6 +33,8 @@ pub(crate) struct TaskSpec {
     pub(super) resume: Option<Value>,
     /// Start of a task that goes on after a restart, milliseconds since the epoch.
     pub(super) started_ms: Option<u64>,
+    /// What the job tells about itself, if it is known before it runs.
+    pub(super) progress: Option<Arc<dyn Progress>>,
 }
 
 impl TaskSpec {
@@ -46,6 +48,7 @@ impl TaskSpec {
             opaque_id: None,
             resume: None,
             started_ms: None,
+            progress: None,
         }
     }
 
@@ -67,6 +70,13 @@ impl TaskSpec {
     #[must_use]
     pub fn opaque_id(mut self, id: Option<String>) -> Self {
         self.opaque_id = id;
+        self
+    }
+
+    /// Lets a job answer for its own status.
+    #[must_use]
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = Some(progress);
         self
     }
 
@@ -321,7 +331,10 @@ impl TaskHandle {
     /// What the job failed with.
     pub fn wait(self) -> Result<Value, EngineError> {
         self.task.wait(None);
-        self.result.lock().take().unwrap_or_else(|| Err(EngineError::internal("a task ended without a result")))
+        self.result
+            .lock()
+            .take()
+            .unwrap_or_else(|| Err(EngineError::internal("a task ended without a result")))
     }
 }
 

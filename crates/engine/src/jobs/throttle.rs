@@ -50,7 +50,8 @@ impl Throttle {
             return;
         }
         #[expect(clippy::cast_precision_loss, reason = "a batch has far fewer documents than 2^52")]
-        let due = Duration::try_from_secs_f64(documents as f64 / state.requests_per_second).unwrap_or(Duration::MAX);
+        let due = Duration::try_from_secs_f64(documents as f64 / state.requests_per_second)
+            .unwrap_or(Duration::MAX);
         let Some(until) = began.checked_add(due) else { return };
         let start = Instant::now();
         state.until = Some(until);

@@ -101,7 +101,8 @@ pub(crate) fn start_deployment(
     match priority.as_str() {
         "normal" => {}
         "low" => {
-            for (name, value) in [("number_of_allocations", allocations), ("threads_per_allocation", threads)] {
+            for (name, value) in [("number_of_allocations", allocations), ("threads_per_allocation", threads)]
+            {
                 if value != 1 {
                     problems.push(format!("[{name}] must be 1 when [priority] is low"));
                 }
@@ -125,12 +126,14 @@ pub(crate) fn start_deployment(
     if !problems.is_empty() {
         return Err(EngineError::Validation { problems });
     }
-    let deployment_id = params.get("deployment_id").map_or_else(|| model.id.clone(), |id| resolve_alias(engine, id));
+    let deployment_id =
+        params.get("deployment_id").map_or_else(|| model.id.clone(), |id| resolve_alias(engine, id));
     // What started by itself was sized for the machine: a request that names no number keeps that.
     let given = params.get("number_of_allocations").is_some() || body.contains_key("number_of_allocations");
     if !given
         && priority == "normal"
-        && let Some(settings) = engine.models.deployments.get(&deployment_id).map(|running| running.settings())
+        && let Some(settings) =
+            engine.models.deployments.get(&deployment_id).map(|running| running.settings())
         && settings.automatic
     {
         allocations = settings.number_of_allocations.max(allocations);
@@ -178,7 +181,9 @@ pub(crate) fn update_deployment(
     };
     let Some(running) = engine.models.deployments.find(id, &engine.models.registry) else {
         existing(engine, id)?;
-        return Err(EngineError::resource_not_found(format!("deployment for model with id [{id}] not found")));
+        return Err(EngineError::resource_not_found(format!(
+            "deployment for model with id [{id}] not found"
+        )));
     };
     let settings = running.settings();
     let allocations = match given {
@@ -194,7 +199,9 @@ pub(crate) fn update_deployment(
     check_capacity(engine, allocations.saturating_mul(settings.threads_per_allocation))?;
     match engine.models.deployments.update(&settings.deployment_id, allocations)? {
         Some(running) => Ok(Reply::ok(&view::assignment(&running, engine.data.node_id()))),
-        None => Err(EngineError::resource_not_found(format!("deployment for model with id [{id}] not found"))),
+        None => {
+            Err(EngineError::resource_not_found(format!("deployment for model with id [{id}] not found")))
+        }
     }
 }
 
@@ -214,7 +221,8 @@ pub(crate) fn stop_deployment(
     let running = match deployments.get(expression) {
         Some(running) => vec![running],
         None => {
-            let models = engine.models.registry.matching(expression).map_err(|id| ModelError::NotFound { id })?;
+            let models =
+                engine.models.registry.matching(expression).map_err(|id| ModelError::NotFound { id })?;
             models.iter().flat_map(|model| deployments.of_model(&model.id)).collect()
         }
     };
@@ -260,12 +268,19 @@ pub(crate) fn infer_trained_model(
     }
     let results_field = results_field(&mut body)?;
     if let Some(unknown) = body.keys().next() {
-        return Err(EngineError::illegal_argument(format!("[infer_trained_model] unknown field [{unknown}]")));
+        return Err(EngineError::illegal_argument(format!(
+            "[infer_trained_model] unknown field [{unknown}]"
+        )));
     }
     let texts = documents.iter().map(text_of).collect::<Result<Vec<_>, _>>()?;
     let timeout = request.params().duration("timeout")?.unwrap_or(Duration::from_secs(10));
-    let encoded =
-        engine.models.encode_within(id, &texts, Purpose::Direct, Some(cancel.flag().as_ref()), Some(timeout))?;
+    let encoded = engine.models.encode_within(
+        id,
+        &texts,
+        Purpose::Direct,
+        Some(cancel.flag().as_ref()),
+        Some(timeout),
+    )?;
     let results: Vec<Value> = encoded
         .iter()
         .map(|encoded| {
@@ -385,7 +400,10 @@ fn optional_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
         Ok(_) => Err(EngineError::parse("request body must be an object")),
         Err(error) => Err(EngineError::api(
             400,
-            Exception::new("x_content_parse_exception", format!("[{}:{}] {error}", error.line(), error.column())),
+            Exception::new(
+                "x_content_parse_exception",
+                format!("[{}:{}] {error}", error.line(), error.column()),
+            ),
         )),
     }
 }
@@ -393,8 +411,15 @@ fn optional_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
 /// `100b`, `16mb`, `1gb`; a bare `0` is fine too.
 fn parse_bytes(text: &str) -> Result<usize, EngineError> {
     const UNITS: [(&str, usize); 9] = [
-        ("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30), ("tb", 1 << 40),
-        ("k", 1 << 10), ("m", 1 << 20), ("g", 1 << 30), ("t", 1 << 40), ("b", 1),
+        ("kb", 1 << 10),
+        ("mb", 1 << 20),
+        ("gb", 1 << 30),
+        ("tb", 1 << 40),
+        ("k", 1 << 10),
+        ("m", 1 << 20),
+        ("g", 1 << 30),
+        ("t", 1 << 40),
+        ("b", 1),
     ];
     let lower = text.trim().to_ascii_lowercase();
     if lower == "0" {
@@ -417,7 +442,14 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        for (text, bytes) in [("0", Some(0)), ("0b", Some(0)), ("16mb", Some(16 << 20)), ("2g", Some(2 << 30)), ("12", None), ("x", None)] {
+        for (text, bytes) in [
+            ("0", Some(0)),
+            ("0b", Some(0)),
+            ("16mb", Some(16 << 20)),
+            ("2g", Some(2 << 30)),
+            ("12", None),
+            ("x", None),
+        ] {
             assert_eq!(parse_bytes(text).ok(), bytes, "{text}");
         }
     }

@@ -196,7 +196,11 @@ impl Deployments {
     }
 
     /// Changes the number of allocations.
-    pub fn update(&self, deployment_id: &str, allocations: usize) -> Result<Option<Arc<Running>>, ModelError> {
+    pub fn update(
+        &self,
+        deployment_id: &str,
+        allocations: usize,
+    ) -> Result<Option<Arc<Running>>, ModelError> {
         let _changes = self.changes.lock();
         let Some(running) = self.get(deployment_id) else { return Ok(None) };
         running
@@ -230,7 +234,11 @@ impl Deployments {
         }
     }
 
-    fn run(&self, model: &Arc<RegisteredModel>, settings: DeploymentSettings) -> Result<Arc<Running>, ModelError> {
+    fn run(
+        &self,
+        model: &Arc<RegisteredModel>,
+        settings: DeploymentSettings,
+    ) -> Result<Arc<Running>, ModelError> {
         let started = std::time::Instant::now();
         let deployment = Deployment::start(
             model.load()?,

@@ -93,7 +93,11 @@ impl ModelError {
         match error {
             EncoderError::QueueFull { .. } => Self::QueueFull,
             EncoderError::Timeout { timeout_ms } => Self::Timeout {
-                timeout: if timeout_ms % 1000 == 0 { format!("{}s", timeout_ms / 1000) } else { format!("{timeout_ms}ms") },
+                timeout: if timeout_ms % 1000 == 0 {
+                    format!("{}s", timeout_ms / 1000)
+                } else {
+                    format!("{timeout_ms}ms")
+                },
             },
             EncoderError::Cancelled => Self::Cancelled,
             EncoderError::Stopped => Self::NotDeployed { id: id.to_owned() },
@@ -101,7 +105,9 @@ impl ModelError {
             EncoderError::InvalidOption { .. } => Self::InvalidOption { problem: error.to_string() },
             EncoderError::RuntimeUnavailable { .. }
             | EncoderError::ModelNotReadable { .. }
-            | EncoderError::Unsupported { .. } => Self::Unusable { id: id.to_owned(), reason: error.to_string() },
+            | EncoderError::Unsupported { .. } => {
+                Self::Unusable { id: id.to_owned(), reason: error.to_string() }
+            }
         }
     }
 

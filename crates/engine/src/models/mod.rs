@@ -20,12 +20,12 @@ use sparrow_encoder::{Encoded, ModelInfo, Priority, RuntimeOptions};
 use sparrow_storage::DataDir;
 
 pub(crate) use self::api::{
-    get_trained_models, infer_trained_model, start_deployment, stop_deployment, trained_model_stats, update_deployment,
+    get_trained_models, infer_trained_model, start_deployment, stop_deployment, trained_model_stats,
+    update_deployment,
 };
 use self::deployments::{Deployments, Running};
 pub use self::error::ModelError;
-use self::registry::{RegisteredModel, Registry};
-use self::registry::DENSE_MODEL;
+use self::registry::{DENSE_MODEL, RegisteredModel, Registry};
 
 /// What the models need from the options of the engine.
 #[derive(Debug, Clone)]
@@ -88,42 +88,14 @@ impl Models {
             options.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
         let registry = Registry::open(&options.directories);
-        if let Err(error) = sparrow_encoder::init_runtime(&RuntimeOptions { library: options.library.clone() }) {
+        if let Err(error) =
+            sparrow_encoder::init_runtime(&RuntimeOptions { library: options.library.clone() })
+        {
             tracing::error!(%error, "models cannot be deployed");
         }
         let models = Self { deployments: Deployments::new(data), registry, options };
         models.deployments.restart(&models.registry, &models.options);
         models
-    }
-
-    /// Encodes with a sparse model.
-    ///
-    /// # Errors
-    /// If the model does not exist, is dense or not deployed, or the encoder fails.
-    pub fn encode_sparse(
-        &self,
-        model_id: &str,
-        texts: &[&str],
-        purpose: Purpose,
-        cancel: Option<&AtomicBool>,
-    ) -> Result<Vec<Encoded>, ModelError> {
-        self.check_kind(model_id, false)?;
-        self.encode(model_id, texts, purpose, cancel)
-    }
-
-    /// Encodes with a dense model.
-    ///
-    /// # Errors
-    /// If the model does not exist, is sparse or not deployed, or the encoder fails.
-    pub fn encode_dense(
-        &self,
-        model_id: &str,
-        texts: &[&str],
-        purpose: Purpose,
-        cancel: Option<&AtomicBool>,
-    ) -> Result<Vec<Encoded>, ModelError> {
-        self.check_kind(model_id, true)?;
-        self.encode(model_id, texts, purpose, cancel)
     }
 
     /// Hex digest that tells models with different vectors apart; none for a model that does not exist.
@@ -183,22 +155,13 @@ impl Models {
             return Err(ModelError::NotFoundForInference { id: id.to_owned() });
         };
         model.info()?;
-        if self.options.deploy_at_start && model.id == DENSE_MODEL && !self.deployments.was_stopped(DENSE_MODEL) {
+        if self.options.deploy_at_start
+            && model.id == DENSE_MODEL
+            && !self.deployments.was_stopped(DENSE_MODEL)
+        {
             return self.deployments.start_automatically(model, &self.options);
         }
         Err(ModelError::NotDeployed { id: id.to_owned() })
-    }
-
-    fn check_kind(&self, id: &str, dense: bool) -> Result<(), ModelError> {
-        let name = |dense| if dense { "dense" } else { "sparse" };
-        match self.resolve(id) {
-            Some(model) if model.is_dense() != dense && model.info().is_ok() => Err(ModelError::WrongKind {
-                id: id.to_owned(),
-                made: name(!dense),
-                wanted: name(dense),
-            }),
-            _ => Ok(()),
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::UNIX_EPOCH;
 
 use parking_lot::Mutex;
-use sparrow_encoder::{Model, ModelInfo, ModelKind};
+use sparrow_encoder::{Model, ModelInfo};
 
 use super::error::ModelError;
 
@@ -69,12 +69,9 @@ impl RegisteredModel {
     /// # Errors
     /// [`ModelError::Unusable`] if its directory cannot be read.
     pub fn info(&self) -> Result<&ModelInfo, ModelError> {
-        self.info.as_ref().map_err(|reason| ModelError::Unusable { id: self.id.clone(), reason: reason.clone() })
-    }
-
-    /// Whether the model makes dense vectors.
-    pub fn is_dense(&self) -> bool {
-        self.info.as_ref().is_ok_and(|info| matches!(info.kind, ModelKind::Dense { .. }))
+        self.info
+            .as_ref()
+            .map_err(|reason| ModelError::Unusable { id: self.id.clone(), reason: reason.clone() })
     }
 
     /// The loaded model; several deployments share it.
@@ -86,7 +83,8 @@ impl RegisteredModel {
         if let Some(model) = loaded.upgrade() {
             return Ok(model);
         }
-        let model = Model::load(&self.directory).map_err(|error| ModelError::from_encoder(&self.id, error))?;
+        let model =
+            Model::load(&self.directory).map_err(|error| ModelError::from_encoder(&self.id, error))?;
         *loaded = Arc::downgrade(&model);
         Ok(model)
     }

@@ -93,7 +93,12 @@ pub(super) fn assignment(running: &Running, node: &str) -> Value {
 }
 
 /// A model and one of its deployments as `_stats` shows them.
-pub(super) fn stats(model: &RegisteredModel, running: Option<&Running>, pipelines: usize, node: &str) -> Value {
+pub(super) fn stats(
+    model: &RegisteredModel,
+    running: Option<&Running>,
+    pipelines: usize,
+    node: &str,
+) -> Value {
     let bytes = model.info().map(|info| info.size_bytes).unwrap_or_default();
     let mut shown = Map::new();
     shown.insert("model_id".into(), model.id.clone().into());
@@ -192,7 +197,9 @@ pub(super) fn bytes_text(bytes: usize) -> String {
 fn timestamp(millis: u64) -> String {
     i64::try_from(millis)
         .ok()
-        .and_then(|millis| time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok())
+        .and_then(|millis| {
+            time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok()
+        })
         .and_then(|time| time.format(&time::format_description::well_known::Rfc3339).ok())
         .unwrap_or_default()
 }

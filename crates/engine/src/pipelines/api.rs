@@ -19,7 +19,9 @@ pub(crate) fn put_pipeline(
 ) -> Result<Reply, EngineError> {
     let id = request.part("pipeline");
     if id.is_empty() || id.contains(['*', ',', ' ']) {
-        return Err(EngineError::illegal_argument(format!("pipeline id [{id}] may not be empty or contain '*', ',' or ' '")));
+        return Err(EngineError::illegal_argument(format!(
+            "pipeline id [{id}] may not be empty or contain '*', ',' or ' '"
+        )));
     }
     let definition = object(body)?;
     engine.pipelines.put(id, &definition, request.params().integer("if_version")?)?;
@@ -106,7 +108,9 @@ pub(crate) fn simulate_pipeline(
 
 fn document(value: Value) -> Result<Map<String, Value>, EngineError> {
     let Value::Object(document) = value else {
-        return Err(EngineError::illegal_argument("malformed [docs] section, should include an inner object"));
+        return Err(EngineError::illegal_argument(
+            "malformed [docs] section, should include an inner object",
+        ));
     };
     match document.get("_source") {
         None | Some(Value::Null) => Err(property("_source", PropertyProblem::Missing)),
@@ -125,8 +129,13 @@ fn object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(EngineError::parse("request body must be an object")),
-        Err(error) => Err(EngineError::api(400, Exception::new("parse_exception", "Failed to parse content to map")
-            .because(Exception::new("x_content_parse_exception", format!("[{}:{}] {error}", error.line(), error.column()))))),
+        Err(error) => Err(EngineError::api(
+            400,
+            Exception::new("parse_exception", "Failed to parse content to map").because(Exception::new(
+                "x_content_parse_exception",
+                format!("[{}:{}] {error}", error.line(), error.column()),
+            )),
+        )),
     }
 }
 

@@ -136,7 +136,13 @@ pub(crate) fn run_pipeline(
     }
 }
 
-fn run_nodes(runtime: &Runtime<'_>, nodes: &[Node], items: &mut [Item], who: &[usize], filled: &mut Vec<Filled>) {
+fn run_nodes(
+    runtime: &Runtime<'_>,
+    nodes: &[Node],
+    items: &mut [Item],
+    who: &[usize],
+    filled: &mut Vec<Filled>,
+) {
     for node in nodes {
         let live: Vec<usize> = who.iter().copied().filter(|&at| items[at].is_live()).collect();
         if live.is_empty() {
@@ -177,7 +183,8 @@ fn run_node(runtime: &Runtime<'_>, node: &Node, items: &mut [Item], who: &[usize
     for &at in who {
         record(node, &mut items[at]);
     }
-    let failed: Vec<usize> = who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect();
+    let failed: Vec<usize> =
+        who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect();
     if node.ignore_failure {
         for at in failed {
             items[at].state = State::Live;
@@ -236,8 +243,12 @@ fn handle_failures(
     failed: &[usize],
     filled: &mut Vec<Filled>,
 ) {
-    const REASONS: [&str; 4] =
-        ["on_failure_message", "on_failure_processor_type", "on_failure_processor_tag", "on_failure_pipeline"];
+    const REASONS: [&str; 4] = [
+        "on_failure_message",
+        "on_failure_processor_type",
+        "on_failure_processor_tag",
+        "on_failure_pipeline",
+    ];
     for &at in failed {
         let item = &mut items[at];
         let State::Failed(failure) = std::mem::replace(&mut item.state, State::Live) else { continue };

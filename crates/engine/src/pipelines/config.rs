@@ -210,6 +210,11 @@ impl Config {
     }
 
     fn problem(&self, name: &str, problem: PropertyProblem) -> ConfigError {
-        ConfigError::Property { kind: self.kind.clone(), tag: self.tag.clone(), property: name.to_owned(), problem }
+        ConfigError::Property {
+            kind: self.kind.clone(),
+            tag: self.tag.clone(),
+            property: name.to_owned(),
+            problem,
+        }
     }
 }

@@ -57,9 +57,11 @@ impl Document {
         match self.get_optional(path, ignore_missing)? {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => {
-                Err(ProcessorError::Cast { path: path.into(), found: java_type(other), expected: "java.lang.String" })
-            }
+            Some(other) => Err(ProcessorError::Cast {
+                path: path.into(),
+                found: java_type(other),
+                expected: "java.lang.String",
+            }),
         }
     }
 
@@ -142,7 +144,12 @@ impl Document {
     ///
     /// # Errors
     /// As [`Document::set`].
-    pub fn append(&mut self, path: &str, values: Vec<Value>, allow_duplicates: bool) -> Result<(), ProcessorError> {
+    pub fn append(
+        &mut self,
+        path: &str,
+        values: Vec<Value>,
+        allow_duplicates: bool,
+    ) -> Result<(), ProcessorError> {
         let mut list = match self.get_optional(path, true)? {
             None => Vec::new(),
             Some(Value::Array(list)) => list.clone(),
@@ -185,7 +192,10 @@ impl Document {
         ))
     }
 
-    fn locate_mut<'p>(&mut self, path: &'p str) -> Result<(&mut Map<String, Value>, Vec<&'p str>), ProcessorError> {
+    fn locate_mut<'p>(
+        &mut self,
+        path: &'p str,
+    ) -> Result<(&mut Map<String, Value>, Vec<&'p str>), ProcessorError> {
         let (root, keys) = split(path)?;
         Ok((
             match root {
@@ -273,7 +283,11 @@ fn step<'v>(context: &'v Value, key: &str, path: &str) -> Result<&'v Value, Proc
         Value::Object(map) => map.get(key).ok_or_else(|| not_present(key, path)),
         Value::Array(list) => Ok(&list[index(key, list.len(), path)?]),
         Value::Null => Err(ProcessorError::ResolveFromNull { key: key.into(), path: path.into() }),
-        other => Err(ProcessorError::ResolveFromValue { key: key.into(), found: java_type(other), path: path.into() }),
+        other => Err(ProcessorError::ResolveFromValue {
+            key: key.into(),
+            found: java_type(other),
+            path: path.into(),
+        }),
     }
 }
 
@@ -285,17 +299,22 @@ fn step_mut<'v>(context: &'v mut Value, key: &str, path: &str) -> Result<&'v mut
             Ok(&mut list[at])
         }
         Value::Null => Err(ProcessorError::ResolveFromNull { key: key.into(), path: path.into() }),
-        other => Err(ProcessorError::ResolveFromValue { key: key.into(), found: java_type(other), path: path.into() }),
+        other => Err(ProcessorError::ResolveFromValue {
+            key: key.into(),
+            found: java_type(other),
+            path: path.into(),
+        }),
     }
 }
 
 fn index(key: &str, length: usize, path: &str) -> Result<usize, ProcessorError> {
     let index: i64 =
         key.parse().map_err(|_| ProcessorError::NotAnIndex { key: key.into(), path: path.into() })?;
-    usize::try_from(index)
-        .ok()
-        .filter(|at| *at < length)
-        .ok_or_else(|| ProcessorError::OutOfBounds { index, length, path: path.into() })
+    usize::try_from(index).ok().filter(|at| *at < length).ok_or_else(|| ProcessorError::OutOfBounds {
+        index,
+        length,
+        path: path.into(),
+    })
 }
 
 #[cfg(test)]
@@ -305,7 +324,9 @@ mod tests {
     use super::Document;
 
     fn document() -> Document {
-        let Value::Object(source) = json!({"a": {"b": [{"c": 1}, 2]}, "t": "x", "n": null}) else { unreachable!() };
+        let Value::Object(source) = json!({"a": {"b": [{"c": 1}, 2]}, "t": "x", "n": null}) else {
+            unreachable!()
+        };
         let Value::Object(metadata) = json!({"_index": "i", "_id": "1"}) else { unreachable!() };
         Document { source, metadata, ..Document::default() }
     }

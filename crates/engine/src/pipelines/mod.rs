@@ -26,7 +26,6 @@ pub(crate) use self::api::{delete_pipeline, get_pipeline, put_pipeline, simulate
 use self::chain::{Item, Pipeline, Runtime, State};
 use self::document::Document;
 pub(crate) use self::processors::vector_to_json;
-pub use self::error::{ConfigError, ProcessorError, PropertyProblem};
 use crate::error::EngineError;
 use crate::models::{Purpose, TextEncoder};
 
@@ -110,11 +109,6 @@ impl Pipelines {
         Ok(Self { data, current: RwLock::new(Arc::new(pipelines)), changes: Mutex::new(()) })
     }
 
-    /// Whether there is a pipeline of this id.
-    pub fn exists(&self, id: &str) -> bool {
-        self.current.read().contains_key(id)
-    }
-
     /// Runs documents through a pipeline. Documents that an earlier pipeline dropped or failed are left alone.
     ///
     /// # Errors
@@ -127,9 +121,9 @@ impl Pipelines {
         mode: IngestMode<'_>,
     ) -> Result<IngestSummary, EngineError> {
         let pipelines = Arc::clone(&self.current.read());
-        let pipeline = pipelines
-            .get(pipeline_id)
-            .ok_or_else(|| EngineError::illegal_argument(format!("pipeline with id [{pipeline_id}] does not exist")))?;
+        let pipeline = pipelines.get(pipeline_id).ok_or_else(|| {
+            EngineError::illegal_argument(format!("pipeline with id [{pipeline_id}] does not exist"))
+        })?;
         let runtime = Runtime {
             pipelines: &pipelines,
             encoder,
@@ -182,7 +176,12 @@ impl Pipelines {
     }
 
     /// Stores a pipeline.
-    fn put(&self, id: &str, definition: &Map<String, Value>, if_version: Option<i64>) -> Result<(), EngineError> {
+    fn put(
+        &self,
+        id: &str,
+        definition: &Map<String, Value>,
+        if_version: Option<i64>,
+    ) -> Result<(), EngineError> {
         let pipeline = processors::build_pipeline(id, definition)?;
         let _changes = self.changes.lock();
         let mut pipelines = BTreeMap::clone(&self.current.read());

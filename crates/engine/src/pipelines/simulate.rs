@@ -25,7 +25,8 @@ pub(super) fn run(
     let now = timestamp();
     let all = pipelines.all();
     let runtime = Runtime { pipelines: &all, encoder, purpose: Purpose::Direct, cancel: None };
-    let mut items: Vec<Item> = documents.into_iter().map(|given| Item::new(document(given, &now), verbose)).collect();
+    let mut items: Vec<Item> =
+        documents.into_iter().map(|given| Item::new(document(given, &now), verbose)).collect();
     let who: Vec<usize> = (0..items.len()).collect();
     chain::run_pipeline(&runtime, pipeline, &mut items, &who, &mut Vec::new());
     let shown: Vec<Value> = items

@@ -130,7 +130,9 @@ impl ValueTemplate {
         match self {
             Self::Fixed(value) => value.clone(),
             Self::Text(template) => Value::String(template.render(document, escape)),
-            Self::List(list) => Value::Array(list.iter().map(|value| value.render(document, escape)).collect()),
+            Self::List(list) => {
+                Value::Array(list.iter().map(|value| value.render(document, escape)).collect())
+            }
             Self::Object(entries) => Value::Object(
                 entries
                     .iter()
@@ -151,7 +153,9 @@ fn push_escaped(out: &mut String, value: &str, escape: Escape) {
         Escape::Url => {
             for byte in value.bytes() {
                 match byte {
-                    b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'*' => out.push(char::from(byte)),
+                    b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'*' => {
+                        out.push(char::from(byte))
+                    }
                     b' ' => out.push('+'),
                     other => out.push_str(&format!("%{other:02X}")),
                 }
@@ -168,7 +172,9 @@ mod tests {
     use crate::pipelines::document::Document;
 
     fn document() -> Document {
-        let Value::Object(source) = json!({"name": "a \"b\"", "n": 3, "deep": {"er": "x y"}}) else { unreachable!() };
+        let Value::Object(source) = json!({"name": "a \"b\"", "n": 3, "deep": {"er": "x y"}}) else {
+            unreachable!()
+        };
         Document { source, ..Document::default() }
     }
 
@@ -182,7 +188,11 @@ mod tests {
             ("{{deep.er}}", Escape::Url, "x+y"),
             ("[{{missing}}]", Escape::Json, "[]"),
         ] {
-            assert_eq!(Template::parse(template).unwrap().render(&document(), escape), expected, "{template}");
+            assert_eq!(
+                Template::parse(template).unwrap().render(&document(), escape),
+                expected,
+                "{template}"
+            );
         }
     }
 

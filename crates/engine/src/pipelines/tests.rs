@@ -41,7 +41,8 @@ impl TextEncoder for Words {
             .iter()
             .map(|text| {
                 let words: Vec<&str> = text.split_whitespace().collect();
-                let pairs = words.first().map(|word| (Box::from(*word), words.len() as f32)).into_iter().collect();
+                let pairs =
+                    words.first().map(|word| (Box::from(*word), words.len() as f32)).into_iter().collect();
                 Encoded {
                     output: Output::Sparse(Arc::new(TokenWeights::from_pairs(pairs))),
                     token_count: 1,
@@ -85,15 +86,22 @@ impl Fixture {
             .map(|document| match document.outcome {
                 IngestOutcome::Ok => Ok(document.source),
                 IngestOutcome::Dropped => Ok(Value::Null),
-                IngestOutcome::Failed(error) => Err(format!("{} {}: {}", error.status(), error.es_type(), error.reason())),
+                IngestOutcome::Failed(error) => {
+                    Err(format!("{} {}: {}", error.status(), error.es_type(), error.reason()))
+                }
             })
             .collect()
     }
 
     fn simulate(&self, id: &str, source: Value, verbose: bool) -> Value {
         let pipeline = self.pipelines.get(id).unwrap();
-        let mut shown =
-            simulate::run(&self.pipelines, &self.encoder, &pipeline, vec![object(json!({"_source": source}))], verbose);
+        let mut shown = simulate::run(
+            &self.pipelines,
+            &self.encoder,
+            &pipeline,
+            vec![object(json!({"_source": source}))],
+            verbose,
+        );
         shown["docs"][0].take()
     }
 }
@@ -116,13 +124,16 @@ fn a_batch_is_encoded_in_one_call_and_each_document_keeps_its_own() {
             {"input_field": "deep.text", "output_field": "ml.text"},
         ]}})),
     )]);
-    let results = fixture.run("p", &[
-        json!({"title": "one two", "deep": {"text": "x"}}),
-        json!({"title": 5, "deep": {"text": "x"}}),
-        json!({"title": "three", "deep": {"text": "y z"}}),
-        json!({"title": "no text"}),
-        json!({"title": null, "deep": {"text": "only this"}}),
-    ]);
+    let results = fixture.run(
+        "p",
+        &[
+            json!({"title": "one two", "deep": {"text": "x"}}),
+            json!({"title": 5, "deep": {"text": "x"}}),
+            json!({"title": "three", "deep": {"text": "y z"}}),
+            json!({"title": "no text"}),
+            json!({"title": null, "deep": {"text": "only this"}}),
+        ],
+    );
     assert_eq!(
         results[0].as_ref().unwrap(),
         &json!({"title": "one two", "deep": {"text": "x"},
@@ -145,7 +156,9 @@ fn a_batch_is_encoded_in_one_call_and_each_document_keeps_its_own() {
 fn filled_fields_are_reported_and_paced_runs_say_so() {
     let fixture = fixture(&[(
         "p",
-        one(json!({"inference": {"model_id": "m", "input_output": {"input_field": "t", "output_field": "v"}}})),
+        one(
+            json!({"inference": {"model_id": "m", "input_output": {"input_field": "t", "output_field": "v"}}}),
+        ),
     )]);
     let mut documents: Vec<IngestDoc> =
         (0..300).map(|at| IngestDoc::new("i", None, json!({"t": format!("w{at}")}))).collect();
@@ -161,7 +174,9 @@ fn filled_fields_are_reported_and_paced_runs_say_so() {
 fn a_long_bulk_takes_only_part_of_the_queue_at_a_time() {
     let fixture = fixture(&[(
         "p",
-        one(json!({"inference": {"model_id": "m", "input_output": {"input_field": "t", "output_field": "v"}}})),
+        one(
+            json!({"inference": {"model_id": "m", "input_output": {"input_field": "t", "output_field": "v"}}}),
+        ),
     )]);
     let mut sources = vec![json!({"t": "a b"}); 300];
     sources[200] = json!({"t": "full"});
@@ -178,7 +193,9 @@ fn a_long_bulk_takes_only_part_of_the_queue_at_a_time() {
 fn a_text_that_the_model_cannot_take_fails_alone() {
     let fixture = fixture(&[(
         "p",
-        one(json!({"inference": {"model_id": "m", "input_output": {"input_field": "t", "output_field": "v"}}})),
+        one(
+            json!({"inference": {"model_id": "m", "input_output": {"input_field": "t", "output_field": "v"}}}),
+        ),
     )]);
     let results = fixture.run("p", &[json!({"t": "a"}), json!({"t": "bad"}), json!({"t": "b"})]);
     assert!(results[0].is_ok() && results[2].is_ok());
@@ -199,9 +216,7 @@ fn a_missing_input_can_be_ignored() {
 
 #[test]
 fn the_last_of_several_models_is_named() {
-    let pair = |model: &str, output: &str| {
-        json!({"inference": {"model_id": model, "input_output": {"input_field": "t", "output_field": output}}})
-    };
+    let pair = |model: &str, output: &str| json!({"inference": {"model_id": model, "input_output": {"input_field": "t", "output_field": output}}});
     let fixture = fixture(&[("p", json!({"processors": [pair("m", "a"), pair("n", "b")]}))]);
     assert_eq!(fixture.run("p", &[json!({"t": "x"})])[0].as_ref().unwrap()["model_id"], json!("n"));
 }
@@ -209,11 +224,16 @@ fn the_last_of_several_models_is_named() {
 #[test]
 fn the_legacy_form_writes_an_object() {
     let fixture = fixture(&[
-        ("default", one(json!({"inference": {"model_id": "m", "tag": "here", "field_map": {"body": "text_field"}}}))),
+        (
+            "default",
+            one(json!({"inference": {"model_id": "m", "tag": "here", "field_map": {"body": "text_field"}}})),
+        ),
         (
             "named",
-            one(json!({"inference": {"model_id": "m", "target_field": "ml", "field_map": {"body": "text_field"},
-                "inference_config": {"text_expansion": {"results_field": "tokens"}}}})),
+            one(
+                json!({"inference": {"model_id": "m", "target_field": "ml", "field_map": {"body": "text_field"},
+                "inference_config": {"text_expansion": {"results_field": "tokens"}}}}),
+            ),
         ),
     ]);
     assert_eq!(
@@ -234,7 +254,10 @@ fn the_legacy_form_writes_an_object() {
 fn forms_of_inference_do_not_mix() {
     for (parameters, message) in [
         (json!({"model_id": "m", "input_output": [], }), "[input_output] property cannot be empty"),
-        (json!({"model_id": "m", "input_output": {"input_field": "a"}}), "[output_field] required property is missing"),
+        (
+            json!({"model_id": "m", "input_output": {"input_field": "a"}}),
+            "[output_field] required property is missing",
+        ),
         (
             json!({"model_id": "m", "target_field": "x", "input_output": {"input_field": "a", "output_field": "b"}}),
             "[target_field] option is incompatible with [input_output].",
@@ -245,7 +268,10 @@ fn forms_of_inference_do_not_mix() {
             "[inference_config] The [inference_config.results_field] setting is incompatible",
         ),
         (json!({"model_id": "m", "ignore_missing": true}), "processor [inference] doesn't support"),
-        (json!({"model_id": "m", "inference_config": {"ner": {}}}), "[inference_config] unrecognized inference"),
+        (
+            json!({"model_id": "m", "inference_config": {"ner": {}}}),
+            "[inference_config] unrecognized inference",
+        ),
     ] {
         let definition = object(one(json!({"inference": parameters})));
         let error = processors::build_pipeline("p", &definition).unwrap_err().to_string();
@@ -257,7 +283,9 @@ fn forms_of_inference_do_not_mix() {
 fn an_undeployed_model_fails_the_document_in_known_words() {
     let fixture = fixture(&[(
         "p",
-        one(json!({"inference": {"model_id": "gone", "input_output": {"input_field": "t", "output_field": "v"}}})),
+        one(
+            json!({"inference": {"model_id": "gone", "input_output": {"input_field": "t", "output_field": "v"}}}),
+        ),
     )]);
     assert_eq!(
         fixture.run("p", &[json!({"t": "x"})])[0].as_ref().unwrap_err(),
@@ -295,14 +323,20 @@ fn failures_go_to_the_nearest_handler() {
                 {"set": {"field": "after", "value": true}},
             ]}),
         ),
-        ("failing", json!({"processors": [{"fail": {"message": "a", "on_failure": [{"fail": {"message": "b"}}]}}]})),
+        (
+            "failing",
+            json!({"processors": [{"fail": {"message": "a", "on_failure": [{"fail": {"message": "b"}}]}}]}),
+        ),
     ]);
     let told = json!({"why": "field [no] doesn't exist", "where": "rename/t1/own", "after": true});
     assert_eq!(fixture.run("own", &[json!({})])[0].as_ref().unwrap(), &told);
     let told = json!({"why": "field [no] doesn't exist", "where": "rename/t1/whole"});
     assert_eq!(fixture.run("whole", &[json!({})])[0].as_ref().unwrap(), &told);
     assert_eq!(fixture.run("ignored", &[json!({})])[0].as_ref().unwrap(), &json!({"after": true}));
-    assert_eq!(fixture.run("failing", &[json!({})])[0].as_ref().unwrap_err(), "500 fail_processor_exception: b");
+    assert_eq!(
+        fixture.run("failing", &[json!({})])[0].as_ref().unwrap_err(),
+        "500 fail_processor_exception: b"
+    );
 }
 
 #[test]
@@ -336,8 +370,18 @@ fn pipelines_call_each_other_but_not_themselves() {
     ]);
     let results = fixture.run("outer", &[json!({"which": "inner"}), json!({"which": "none"})]);
     assert_eq!(results[0].as_ref().unwrap(), &json!({"which": "inner", "from": "inner", "then": "outer"}));
-    assert!(results[1].as_ref().unwrap_err().ends_with("Pipeline processor configured for non-existent pipeline [none]"));
-    assert!(fixture.run("loop", &[json!({})])[0].as_ref().unwrap_err().ends_with("Cycle detected for pipeline: loop"));
+    assert!(
+        results[1]
+            .as_ref()
+            .unwrap_err()
+            .ends_with("Pipeline processor configured for non-existent pipeline [none]")
+    );
+    assert!(
+        fixture.run("loop", &[json!({})])[0]
+            .as_ref()
+            .unwrap_err()
+            .ends_with("Cycle detected for pipeline: loop")
+    );
     assert!(fixture.run("soft", &[json!({})])[0].is_ok());
 }
 
@@ -371,8 +415,14 @@ fn pipelines_survive_a_restart() {
     }
     let pipelines = Pipelines::open(Arc::new(DataDir::open(folder.path()).unwrap())).unwrap();
     assert_eq!(pipelines.definitions(""), object(json!({"kept": definition.clone()})));
-    assert!(pipelines.exists("kept") && !pipelines.exists("gone"));
-    assert!(pipelines.put("kept", &definition, Some(2)).unwrap_err().reason().starts_with("version conflict, required"));
+    assert!(pipelines.get("kept").is_some() && pipelines.get("gone").is_none());
+    assert!(
+        pipelines
+            .put("kept", &definition, Some(2))
+            .unwrap_err()
+            .reason()
+            .starts_with("version conflict, required")
+    );
     pipelines.put("kept", &definition, Some(3)).unwrap();
     let error = pipelines.run(&Words::default(), "gone", &mut [], IngestMode::default()).unwrap_err();
     assert_eq!((error.status(), error.reason().as_str()), (400, "pipeline with id [gone] does not exist"));
@@ -380,7 +430,8 @@ fn pipelines_survive_a_restart() {
 
 #[test]
 fn models_in_use_are_found_in_handlers_too() {
-    let inference = json!({"inference": {"model_id": "m", "input_output": {"input_field": "a", "output_field": "b"}}});
+    let inference =
+        json!({"inference": {"model_id": "m", "input_output": {"input_field": "a", "output_field": "b"}}});
     let fixture = fixture(&[
         ("direct", one(inference.clone())),
         ("handler", one(json!({"drop": {"on_failure": [inference]}}))),
@@ -434,14 +485,22 @@ fn a_verbose_simulation_shows_every_step() {
         })
         .collect();
     let expected = [
-        ("set", "success"), ("rename", "error_ignored"), ("pipeline", "success"), ("set", "success"),
-        ("fail", "error"), ("set", "success"), ("drop", "dropped"),
+        ("set", "success"),
+        ("rename", "error_ignored"),
+        ("pipeline", "success"),
+        ("set", "success"),
+        ("fail", "error"),
+        ("set", "success"),
+        ("drop", "dropped"),
     ];
     assert_eq!(steps, expected.map(|(kind, status)| (kind.to_owned(), status.to_owned())));
     let first = &shown["processor_results"][0];
     assert_eq!((&first["tag"], &first["description"]), (&json!("first"), &json!("sets a")));
     assert_eq!(first["doc"]["_source"], json!({"a": 1}));
     assert_eq!(first["doc"]["_ingest"]["pipeline"], json!("p"));
-    assert_eq!(shown["processor_results"][1]["ignored_error"]["error"]["reason"], json!("field [no] doesn't exist"));
+    assert_eq!(
+        shown["processor_results"][1]["ignored_error"]["error"]["reason"],
+        json!("field [no] doesn't exist")
+    );
     assert_eq!(shown["processor_results"][4].get("doc"), None);
 }

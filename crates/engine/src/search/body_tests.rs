@@ -150,7 +150,7 @@ fn errors_of_sparse_queries_are_as_recorded() {
 
 #[test]
 fn a_window_that_is_too_large_is_reported_as_recorded() {
-    let shard = Shard { index: "books".into(), uuid: "u".into(), node: "n".into() };
+    let shard = Box::new(Shard { index: "books".into(), uuid: "u".into(), node: "n".into() });
     let error = SearchError::WindowTooLarge { limit: 10_000, asked: 10_009, shard };
     let reason = "Result window is too large, from + size must be less than or equal to: [10000] but was [10009]. See the scroll api for a more efficient way to request large data sets. This limit can be set by changing the [index.max_result_window] index level setting.";
     let cause = json!({"type": "illegal_argument_exception", "reason": reason});
@@ -166,7 +166,7 @@ fn a_window_that_is_too_large_is_reported_as_recorded() {
 
 #[test]
 fn an_index_that_refuses_a_query_is_reported_as_recorded() {
-    let shard = Shard { index: "books".into(), uuid: "u".into(), node: "n".into() };
+    let shard = Box::new(Shard { index: "books".into(), uuid: "u".into(), node: "n".into() });
     let source = sparrow_index::query::QueryError::SparseFieldType { field: "title".into(), actual: "text" };
     let reason = "failed to create query: field [title] must be type [sparse_vector] but is type [text]";
     let root =

@@ -47,13 +47,13 @@ pub enum SearchError {
     Validation { messages: Vec<String> },
     /// More hits are asked for than an index gives.
     #[error("from + size is {asked}, over the limit of {limit}")]
-    WindowTooLarge { limit: usize, asked: usize, shard: Shard },
+    WindowTooLarge { limit: usize, asked: usize, shard: Box<Shard> },
     /// The query does not fit the index.
     #[error("index {}: {source}", shard.index)]
-    Query { shard: Shard, source: QueryError },
+    Query { shard: Box<Shard>, source: QueryError },
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
-    ModelMismatch { shard: Shard, field: String, model: String, stored: String },
+    ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
 }
 
 /// Which index a failure belongs to. An index has one shard here.

@@ -19,7 +19,7 @@ use super::sort::Sort;
 /// An index that a search looks at, as of one moment.
 pub struct Target {
     /// Name, uuid and node, for errors and hits.
-    pub shard: Shard,
+    pub shard: Box<Shard>,
     /// Its documents.
     pub snapshot: Arc<Snapshot>,
     /// Hits that a search of it can reach (`index.max_result_window`).

@@ -153,8 +153,12 @@ fn is_cancelled(error: &EngineError) -> bool {
         || matches!(error, EngineError::Api(error) if error.root_causes.iter().any(|root| root.kind == "task_cancelled_exception"))
 }
 
-fn shard(engine: &Engine, handle: &IndexHandle) -> Shard {
-    Shard { index: handle.name.clone(), uuid: handle.uuid.clone(), node: engine.node_id().to_owned() }
+fn shard(engine: &Engine, handle: &IndexHandle) -> Box<Shard> {
+    Box::new(Shard {
+        index: handle.name.clone(),
+        uuid: handle.uuid.clone(),
+        node: engine.node_id().to_owned(),
+    })
 }
 
 fn target(engine: &Engine, handle: &IndexHandle) -> Target {

@@ -114,7 +114,10 @@ impl Node {
         let hits = answer["hits"]["hits"].as_array().cloned().unwrap_or_default();
         hits.iter()
             .map(|hit| {
-                (hit["_id"].as_str().unwrap_or_default().to_owned(), hit["_score"].as_f64().unwrap_or_default())
+                (
+                    hit["_id"].as_str().unwrap_or_default().to_owned(),
+                    hit["_score"].as_f64().unwrap_or_default(),
+                )
             })
             .collect()
     }

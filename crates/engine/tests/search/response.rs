@@ -149,8 +149,9 @@ fn counts_count() {
 #[test]
 fn a_time_limit_ends_a_search_without_an_error() {
     let node = five();
-    let answer = node.search("five", &json!({"timeout": "0"}));
-    assert_eq!(answer["hits"]["hits"].as_array().map(Vec::len).is_some(), true);
+    // Whether a search without time finds something is a race; that it answers is not.
+    let hurried = node.search("five", &json!({"timeout": "0"}));
+    assert!(hurried["timed_out"] == true || ids(&hurried).len() == 5, "{hurried}");
     let relaxed = node.search("five", &json!({"timeout": "1m"}));
     assert_eq!(relaxed["timed_out"], false);
     assert_eq!(ids(&relaxed).len(), 5);

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use self::run::Run;
-pub(super) use self::spec::requests_per_second;
 use self::spec::ReindexSpec;
-use self::tally::Progressed;
+pub(super) use self::spec::requests_per_second;
+use self::tally::{Progressed, Tally};
 use super::tasks::TaskSpec;
+use super::throttle::Throttle;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
@@ -35,14 +36,16 @@ pub(crate) fn reindex(
     let wait = request.params().bool("wait_for_completion", true)?;
     let spec = ReindexSpec::parse(body, request)?;
     spec.check_not_into_itself(engine)?;
-    let mut task = TaskSpec::new(ACTION, spec.description()).cancellable().opaque_id(request.opaque_id.clone());
+    let tally = Arc::new(Tally::new(Progressed::default(), Throttle::new(spec.requests_per_second)));
+    let mut task = TaskSpec::new(ACTION, spec.description())
+        .cancellable()
+        .opaque_id(request.opaque_id.clone())
+        .progress(tally.clone());
     if !wait {
         task = task.persistent().resumable(spec.to_resume(&Progressed::default()));
     }
-    let handle = {
-        let own = Arc::clone(engine);
-        engine.tasks.spawn(task, move |context| Run::new(&own, context, spec, Progressed::default()).run())?
-    };
+    let own = Arc::clone(engine);
+    let handle = engine.tasks.spawn(task, move |context| Run::new(&own, context, spec, tally).run())?;
     if !wait {
         return Ok(Reply::ok(&json!({"task": handle.id()})));
     }
@@ -67,15 +70,17 @@ pub(crate) fn resume(engine: &Arc<Engine>) {
 
 fn restart(engine: &Arc<Engine>, number: u64, saved: &Value, record: &Value) -> Result<(), EngineError> {
     let (spec, progressed) = ReindexSpec::from_resume(saved)?;
+    let tally = Arc::new(Tally::new(progressed, Throttle::new(spec.requests_per_second)));
     let opaque_id = record["task"]["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
     let task = TaskSpec::new(ACTION, spec.description())
         .cancellable()
         .persistent()
         .opaque_id(opaque_id)
+        .progress(tally.clone())
         .started_at(record["task"]["start_time_in_millis"].as_u64());
     let own = Arc::clone(engine);
     tracing::info!(number, description = spec.description(), "reindex goes on where it stopped");
-    engine.tasks.restart(number, task, move |context| Run::new(&own, context, spec, progressed).run())?;
+    engine.tasks.restart(number, task, move |context| Run::new(&own, context, spec, tally).run())?;
     Ok(())
 }
 

@@ -66,7 +66,10 @@ mod tests {
         );
         assert_eq!(chunks(0, 3, 0).count(), 0);
         let resumed: Vec<Chunk> = chunks(4, 3, 2).collect();
-        assert_eq!(resumed, [Chunk { range: 0..1, ends_batch: true }, Chunk { range: 1..4, ends_batch: true }]);
+        assert_eq!(
+            resumed,
+            [Chunk { range: 0..1, ends_batch: true }, Chunk { range: 1..4, ends_batch: true }]
+        );
     }
 
     #[test]

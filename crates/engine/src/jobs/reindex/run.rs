@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 
 use super::plan::{self, Chunk, Position, Source};
 use super::spec::{ReindexSpec, VersionType};
-use super::tally::{Progressed, Tally, TallyProgress};
+use super::tally::Tally;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::{self, ExternalVersion, IndexHandle, ResolveOptions, WriteOp, WriteOutcome};
 use crate::jobs::task::TaskContext;
-use crate::jobs::throttle::Throttle;
 use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
 use crate::request::CancelFlag;
 
@@ -38,20 +37,23 @@ struct Prepared {
 }
 
 enum Action {
-    Write { index: String, op: Box<WriteOp> },
+    Write {
+        index: String,
+        op: Box<WriteOp>,
+    },
     /// A pipeline dropped it.
     Nothing,
     Fail(EngineError),
 }
 
 impl<'a> Run<'a> {
-    pub fn new(engine: &'a Arc<Engine>, context: &'a TaskContext, spec: ReindexSpec, from: Progressed) -> Self {
-        let floor = from.destination_seq_no;
-        let tally = Arc::new(Tally::new(from, Throttle::new(spec.requests_per_second)));
-        context.set_progress(Arc::new(TallyProgress {
-            tally: Arc::clone(&tally),
-            cancelled: Arc::clone(context.cancel_flag()),
-        }));
+    pub fn new(
+        engine: &'a Arc<Engine>,
+        context: &'a TaskContext,
+        spec: ReindexSpec,
+        tally: Arc<Tally>,
+    ) -> Self {
+        let floor = tally.progressed().destination_seq_no;
         Self { engine, context, spec, tally, floor }
     }
 
@@ -99,14 +101,17 @@ impl<'a> Run<'a> {
 
     /// The documents to read, behind those that are done.
     fn positions(&self, sources: &[Source]) -> Result<Vec<Position>, EngineError> {
-        let handles: Vec<Arc<IndexHandle>> = sources.iter().map(|source| Arc::clone(&source.handle)).collect();
+        let handles: Vec<Arc<IndexHandle>> =
+            sources.iter().map(|source| Arc::clone(&source.handle)).collect();
         let cancel = CancelFlag::from(Arc::clone(self.context.cancel_flag()));
         let query = match &self.spec.query {
             None => None,
             Some(query) => Some(crate::search::prepare_query(self.engine, &handles, query, &cancel)?),
         };
         let after = self.tally.progressed().after;
-        let done = after.as_ref().and_then(|(name, _)| sources.iter().position(|source| source.handle.name == *name));
+        let done = after
+            .as_ref()
+            .and_then(|(name, _)| sources.iter().position(|source| source.handle.name == *name));
         let mut positions = Vec::new();
         for (number, source) in sources.iter().enumerate() {
             if done.is_some_and(|done| number < done) {
@@ -115,14 +120,17 @@ impl<'a> Run<'a> {
             let found = match &query {
                 None => source.snapshot.scan_all(None),
                 Some(query) => {
-                    let matching = source.snapshot.matching(query).map_err(|error| {
-                        crate::search::query_error(self.engine, &source.handle, error)
-                    })?;
+                    let matching = source
+                        .snapshot
+                        .matching(query)
+                        .map_err(|error| crate::search::query_error(self.engine, &source.handle, error))?;
                     source.snapshot.scan_all(Some(&matching))
                 }
             };
             let behind = match &after {
-                Some((_, seq_no)) if done == Some(number) => found.partition_point(|(known, _)| known <= seq_no),
+                Some((_, seq_no)) if done == Some(number) => {
+                    found.partition_point(|(known, _)| known <= seq_no)
+                }
                 _ => 0,
             };
             let number = u32::try_from(number).unwrap_or(u32::MAX);
@@ -164,8 +172,9 @@ impl<'a> Run<'a> {
                     ahead.push_back((chunk, scope.spawn(move || self.prepare(sources, read, destination))));
                 }
                 let Some((chunk, prepared)) = ahead.pop_front() else { break };
-                let prepared =
-                    prepared.join().map_err(|_| EngineError::internal("reading a part of the documents panicked"))??;
+                let prepared = prepared
+                    .join()
+                    .map_err(|_| EngineError::internal("reading a part of the documents panicked"))??;
                 if self.context.is_cancelled() {
                     break;
                 }
@@ -178,7 +187,9 @@ impl<'a> Run<'a> {
                 }
                 if chunk.ends_batch {
                     if chunk.range.end < positions.len() {
-                        self.tally.throttle.pause(batch_documents, batch_began, &|| self.context.is_cancelled());
+                        self.tally
+                            .throttle
+                            .pause(batch_documents, batch_began, &|| self.context.is_cancelled());
                     }
                     batch_began = Instant::now();
                     batch_documents = 0;
@@ -202,8 +213,9 @@ impl<'a> Run<'a> {
             let stored = sources[*source as usize].snapshot.fetch(*addr)?;
             selected.clear();
             self.spec.selection.write(&stored.source, &mut selected);
-            let value: Value = serde_json::from_slice(&selected)
-                .map_err(|_| EngineError::illegal_argument(format!("[{}] has no _source to copy", stored.id)))?;
+            let value: Value = serde_json::from_slice(&selected).map_err(|_| {
+                EngineError::illegal_argument(format!("[{}] has no _source to copy", stored.id))
+            })?;
             versions.push(stored.version);
             documents.push(IngestDoc::new(destination.name.clone(), Some(stored.id), value));
         }

@@ -110,7 +110,11 @@ impl ReindexSpec {
         Ok(())
     }
 
-    fn from_value(value: Value, text: &[u8], query_string: BTreeMap<String, String>) -> Result<Self, EngineError> {
+    fn from_value(
+        value: Value,
+        text: &[u8],
+        query_string: BTreeMap<String, String>,
+    ) -> Result<Self, EngineError> {
         let request = Request { query: query_string, ..Request::default() };
         let params = request.params();
         let Value::Object(mut given) = value.clone() else {
@@ -182,7 +186,10 @@ impl ReindexSpec {
 
         let destination_index = optional_text(&mut destination, "index")?.unwrap_or_default();
         let pipeline = optional_text(&mut destination, "pipeline")?;
-        let create = match optional_text(&mut destination, "op_type")?.map(|name| name.to_ascii_lowercase()).as_deref() {
+        let create = match optional_text(&mut destination, "op_type")?
+            .map(|name| name.to_ascii_lowercase())
+            .as_deref()
+        {
             None | Some("index") => false,
             Some("create") => true,
             Some(other) => {
@@ -195,11 +202,15 @@ impl ReindexSpec {
             None | Some("internal") => VersionType::Internal,
             Some("external" | "external_gt") => VersionType::External,
             Some("external_gte") => VersionType::ExternalOrEqual,
-            Some(other) => return Err(EngineError::illegal_argument(format!("No version type match [{other}]"))),
+            Some(other) => {
+                return Err(EngineError::illegal_argument(format!("No version type match [{other}]")));
+            }
         };
         match optional_text(&mut destination, "routing")?.as_deref() {
             None | Some("keep" | "discard") => {}
-            Some(_) => return Err(unsupported("routing", "an index is not divided, so routing decides nothing")),
+            Some(_) => {
+                return Err(unsupported("routing", "an index is not divided, so routing decides nothing"));
+            }
         }
         if let Some(unknown) = destination.keys().next() {
             return Err(nested(text, "dest", unknown));
@@ -270,7 +281,9 @@ fn slices(text: Option<&str>) -> Result<Option<u64>, EngineError> {
         None | Some("auto") => Ok(None),
         Some(text) => match text.parse::<u64>() {
             Ok(slices) if slices > 0 => Ok(Some(slices)),
-            _ => Err(EngineError::illegal_argument("[slices] must be a positive integer or the string \"auto\"")),
+            _ => Err(EngineError::illegal_argument(
+                "[slices] must be a positive integer or the string \"auto\"",
+            )),
         },
     }
 }
@@ -315,15 +328,16 @@ fn indices(given: Option<Value>) -> Result<Vec<String>, EngineError> {
 
 /// The fields to copy; none for `_source: false`.
 fn selection(given: Option<Value>) -> Result<Option<SourceSelection>, EngineError> {
-    let wrong = || EngineError::illegal_argument("[source] [_source] must be a string, a list of strings or an object");
+    let wrong = || {
+        EngineError::illegal_argument("[source] [_source] must be a string, a list of strings or an object")
+    };
     let texts = |value: Option<Value>| -> Result<Vec<String>, EngineError> {
         match value {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::String(text)) => Ok(vec![text]),
-            Some(Value::Array(list)) => list
-                .into_iter()
-                .map(|value| value.as_str().map(str::to_owned).ok_or_else(wrong))
-                .collect(),
+            Some(Value::Array(list)) => {
+                list.into_iter().map(|value| value.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+            }
             Some(_) => Err(wrong()),
         }
     };
@@ -331,7 +345,8 @@ fn selection(given: Option<Value>) -> Result<Option<SourceSelection>, EngineErro
         None | Some(Value::Null | Value::Bool(true)) => Ok(Some(SourceSelection::Whole)),
         Some(Value::Bool(false)) => Ok(None),
         Some(Value::Object(mut map)) => {
-            let mut take = |one: &str, other: &str| texts(map.shift_remove(one).or_else(|| map.shift_remove(other)));
+            let mut take =
+                |one: &str, other: &str| texts(map.shift_remove(one).or_else(|| map.shift_remove(other)));
             let (includes, excludes) = (take("includes", "include")?, take("excludes", "exclude")?);
             if map.is_empty() { Ok(Some(SourceSelection::fields(includes, excludes))) } else { Err(wrong()) }
         }
@@ -356,11 +371,9 @@ fn object(given: &mut Map<String, Value>, name: &str) -> Result<Map<String, Valu
 fn integer(given: &mut Map<String, Value>, name: &str) -> Result<Option<i64>, EngineError> {
     match given.shift_remove(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => value
-            .as_i64()
-            .or_else(|| value.as_str()?.parse().ok())
-            .map(Some)
-            .ok_or_else(|| EngineError::illegal_argument(format!("[{name}] must be a whole number but was [{value}]"))),
+        Some(value) => value.as_i64().or_else(|| value.as_str()?.parse().ok()).map(Some).ok_or_else(|| {
+            EngineError::illegal_argument(format!("[{name}] must be a whole number but was [{value}]"))
+        }),
     }
 }
 
@@ -389,10 +402,8 @@ fn malformed(text: &[u8], parser: &str, unknown: Option<&str>) -> EngineError {
 /// An unknown field inside `source` or `dest`: the outer parser reports the inner one's error.
 fn nested(text: &[u8], section: &str, unknown: &str) -> EngineError {
     let place = place(text, unknown);
-    let cause = Exception::new(
-        "x_content_parse_exception",
-        format!("{place} [{section}] unknown field [{unknown}]"),
-    );
+    let cause =
+        Exception::new("x_content_parse_exception", format!("{place} [{section}] unknown field [{unknown}]"));
     EngineError::Api(Box::new(ApiError {
         status: 400,
         exception: Exception::new(
@@ -422,7 +433,8 @@ mod tests {
     use crate::request::Request;
 
     fn parse(body: Value, parameters: &[(&str, &str)]) -> Result<ReindexSpec, String> {
-        let query = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let query =
+            parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let request = Request { query, ..Request::default() };
         ReindexSpec::parse(body.to_string().as_bytes(), &request).map_err(|error| error.reason())
     }
@@ -451,7 +463,8 @@ mod tests {
         assert_eq!(spec.pipeline.as_deref(), Some("p"));
         assert!((spec.requests_per_second - 12.5).abs() < f64::EPSILON);
         assert_eq!(spec.description(), "reindex from [a, b] to [c]");
-        let spec = parse(json!({"source": {"index": "a"}, "dest": {"index": "c"}, "max_docs": 2}), &[]).unwrap();
+        let spec =
+            parse(json!({"source": {"index": "a"}, "dest": {"index": "c"}, "max_docs": 2}), &[]).unwrap();
         assert_eq!(spec.batch, 2);
         assert!(spec.requests_per_second.is_infinite());
     }
@@ -478,7 +491,11 @@ mod tests {
              specified;"
         );
         for (rest, parameters, message) in [
-            (json!({"conflicts": "x"}), &[][..], "conflicts may only be \"proceed\" or \"abort\" but was [x]"),
+            (
+                json!({"conflicts": "x"}),
+                &[][..],
+                "conflicts may only be \"proceed\" or \"abort\" but was [x]",
+            ),
             (json!({"max_docs": -4}), &[], "[max_docs] parameter cannot be negative, found [-4]"),
             (
                 json!({"max_docs": 5}),
@@ -504,14 +521,22 @@ mod tests {
         ] {
             assert_eq!(refused(a.clone(), b.clone(), rest, parameters), message);
         }
-        assert!(refused(a.clone(), b.clone(), json!({"junk": 1}), &[]).ends_with("[reindex] unknown field [junk]"));
-        assert!(refused(a.clone(), json!({"index": "b", "junk": 1}), json!({}), &[])
-            .ends_with("[reindex] failed to parse field [dest]"));
+        assert!(
+            refused(a.clone(), b.clone(), json!({"junk": 1}), &[])
+                .ends_with("[reindex] unknown field [junk]")
+        );
+        assert!(
+            refused(a.clone(), json!({"index": "b", "junk": 1}), json!({}), &[])
+                .ends_with("[reindex] failed to parse field [dest]")
+        );
         assert_eq!(
             refused(json!({"index": "a", "_source": false}), b.clone(), json!({}), &[]),
             "Validation Failed: 1: _source:false is not supported in this context;"
         );
-        assert!(refused(json!({"index": "a", "size": 10_001}), b, json!({}), &[]).starts_with("Batch size is too large"));
+        assert!(
+            refused(json!({"index": "a", "size": 10_001}), b, json!({}), &[])
+                .starts_with("Batch size is too large")
+        );
     }
 
     #[test]

@@ -111,22 +111,15 @@ impl Tally {
     }
 }
 
-/// A tally with the flag that says whether the task was cancelled.
-pub(super) struct TallyProgress {
-    pub tally: std::sync::Arc<Tally>,
-    pub cancelled: std::sync::Arc<std::sync::atomic::AtomicBool>,
-}
-
-impl Progress for TallyProgress {
-    fn status(&self) -> Value {
+impl Progress for Tally {
+    fn status(&self, cancelled: bool) -> Value {
         let mut status = Map::new();
-        let cancelled = self.cancelled.load(std::sync::atomic::Ordering::Relaxed);
-        self.tally.counters(&mut status, cancelled, false);
+        self.counters(&mut status, cancelled, false);
         Value::Object(status)
     }
 
     fn rethrottle(&self, requests_per_second: f64) -> bool {
-        self.tally.throttle.change(requests_per_second);
+        self.throttle.change(requests_per_second);
         true
     }
 }
@@ -135,7 +128,11 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are positive and far from 2^53")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times are positive and far from 2^53"
+)]
 fn whole(millis: f64) -> u64 {
     millis as u64
 }
@@ -150,7 +147,11 @@ fn time_in_words(millis: f64) -> String {
         .find(|(_, size)| millis >= *size)
         .unwrap_or(("ms", 1.0));
     let tenths = whole(millis / size * 10.0);
-    if tenths % 10 == 0 { format!("{}{unit}", tenths / 10) } else { format!("{}.{}{unit}", tenths / 10, tenths % 10) }
+    if tenths.is_multiple_of(10) {
+        format!("{}{unit}", tenths / 10)
+    } else {
+        format!("{}.{}{unit}", tenths / 10, tenths % 10)
+    }
 }
 
 #[cfg(test)]
@@ -171,15 +172,28 @@ mod tests {
 
     #[test]
     fn the_response_has_the_documented_members_in_order() {
-        let progressed = Progressed { total: Some(5), created: 3, noops: 2, batches: 1, ..Progressed::default() };
+        let progressed =
+            Progressed { total: Some(5), created: 3, noops: 2, batches: 1, ..Progressed::default() };
         let tally = Tally::new(progressed, Throttle::new(f64::INFINITY));
         let response = tally.response(Vec::new(), false, false);
         let names: Vec<&String> = response.as_object().unwrap().keys().collect();
         assert_eq!(
             names,
             [
-                "took", "timed_out", "total", "updated", "created", "deleted", "batches", "version_conflicts",
-                "noops", "retries", "throttled_millis", "requests_per_second", "throttled_until_millis", "failures"
+                "took",
+                "timed_out",
+                "total",
+                "updated",
+                "created",
+                "deleted",
+                "batches",
+                "version_conflicts",
+                "noops",
+                "retries",
+                "throttled_millis",
+                "requests_per_second",
+                "throttled_until_millis",
+                "failures"
             ]
         );
         assert_eq!(response["requests_per_second"].to_string(), "-1.0");

@@ -16,7 +16,8 @@ fn results_survive_a_restart_and_numbers_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let number = {
         let tasks = open(&folder);
-        let spec = TaskSpec::new("a:b/c", "what it does").cancellable().persistent().opaque_id(Some("me".into()));
+        let spec =
+            TaskSpec::new("a:b/c", "what it does").cancellable().persistent().opaque_id(Some("me".into()));
         let handle = tasks.spawn(spec, |context| {
             context.set_status(json!({"done": 7}));
             Ok(json!({"total": 7}))
@@ -25,7 +26,9 @@ fn results_survive_a_restart_and_numbers_go_on() {
         let id = handle.id();
         assert_eq!(handle.wait().unwrap(), json!({"total": 7}));
         let failing = tasks
-            .spawn(TaskSpec::new("x", "").persistent(), |_| Err(EngineError::IndexNotFound { name: "i".into() }))
+            .spawn(TaskSpec::new("x", "").persistent(), |_| {
+                Err(EngineError::IndexNotFound { name: "i".into() })
+            })
             .unwrap();
         assert!(failing.wait().is_err());
         id.rsplit_once(':').unwrap().1.parse::<u64>().unwrap()
@@ -109,7 +112,10 @@ fn a_task_that_was_running_is_found_after_a_crash() {
         tasks.close();
         let id = handle.id();
         assert!(handle.wait().is_err());
-        assert!(tasks.spawn(TaskSpec::new("y", ""), |_| Ok(Value::Null)).is_err(), "a closed server starts nothing");
+        assert!(
+            tasks.spawn(TaskSpec::new("y", ""), |_| Ok(Value::Null)).is_err(),
+            "a closed server starts nothing"
+        );
         id.rsplit_once(':').unwrap().1.parse::<u64>().unwrap()
     };
     let tasks = open(&folder);

@@ -45,11 +45,10 @@ impl Convert {
     pub fn from_config(config: &mut Config) -> Result<Self, ConfigError> {
         let field = config.field("field")?;
         let name = config.text("type")?;
-        let to = TYPES
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(&name))
-            .map(|(_, to)| *to)
-            .ok_or_else(|| config.unusable("type", format!("type [{name}] not supported, cannot convert field.")))?;
+        let to =
+            TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name)).map(|(_, to)| *to).ok_or_else(
+                || config.unusable("type", format!("type [{name}] not supported, cannot convert field.")),
+            )?;
         Ok(Self {
             target: config.target_field(&field)?,
             field,
@@ -148,7 +147,8 @@ mod tests {
     use crate::pipelines::processors::check;
 
     fn convert(to: &str, value: Value) -> Result<Value, String> {
-        check(json!({"convert": {"field": "a", "type": to}}), json!({"a": value})).map(|source| source["a"].clone())
+        check(json!({"convert": {"field": "a", "type": to}}), json!({"a": value}))
+            .map(|source| source["a"].clone())
     }
 
     #[test]

@@ -43,7 +43,9 @@ impl Date {
                 "UNIX" => Format::Unix,
                 "UNIX_MS" => Format::UnixMs,
                 "TAI64N" => Format::Tai64n,
-                _ => Format::Pattern(Pattern::parse(&name).map_err(|reason| config.unusable("formats", reason))?),
+                _ => Format::Pattern(
+                    Pattern::parse(&name).map_err(|reason| config.unusable("formats", reason))?,
+                ),
             });
         }
         let offset = match config.optional_text("timezone")? {
@@ -51,14 +53,18 @@ impl Date {
             Some(zone) => pattern::fixed_offset(&zone).ok_or_else(|| {
                 config.unusable(
                     "timezone",
-                    format!("unable to use [{zone}]: only UTC and fixed offsets such as +01:00 are supported"),
+                    format!(
+                        "unable to use [{zone}]: only UTC and fixed offsets such as +01:00 are supported"
+                    ),
                 )
             })?,
         };
         if let Some(locale) = config.optional_text("locale")? {
             let language = locale.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
             if !["en", "english", "root"].contains(&language.as_str()) {
-                return Err(config.unusable("locale", format!("unable to use [{locale}]: only English is supported")));
+                return Err(
+                    config.unusable("locale", format!("unable to use [{locale}]: only English is supported"))
+                );
             }
         }
         let output = match config.optional_text("output_format")? {
@@ -87,7 +93,10 @@ impl Processor for Date {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
         let text = match document.get_optional(&self.field, false)? {
             None => {
-                return Err(ProcessorError::Null { path: self.field.clone(), refusal: "cannot extract date".into() });
+                return Err(ProcessorError::Null {
+                    path: self.field.clone(),
+                    refusal: "cannot extract date".into(),
+                });
             }
             Some(value @ (Value::String(_) | Value::Number(_))) => as_text(value),
             Some(other) => {
@@ -192,7 +201,9 @@ mod tests {
             json!({"field": "a", "formats": ["ISO8601"], "timezone": "Europe/Amsterdam"}),
             json!({"field": "a", "formats": ["ISO8601"], "locale": "fr"}),
         ] {
-            assert!(check(json!({"date": parameters}), json!({"a": "x"})).unwrap_err().starts_with("config: "));
+            assert!(
+                check(json!({"date": parameters}), json!({"a": "x"})).unwrap_err().starts_with("config: ")
+            );
         }
     }
 }

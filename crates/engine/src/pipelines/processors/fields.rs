@@ -53,7 +53,9 @@ impl Processor for Set {
         }
         let value = match &self.from {
             From::Value(template) => template.render(document, self.escape),
-            From::Copy(path) if self.ignore_empty => document.get_optional(path, true)?.cloned().unwrap_or_default(),
+            From::Copy(path) if self.ignore_empty => {
+                document.get_optional(path, true)?.cloned().unwrap_or_default()
+            }
             From::Copy(path) => document.get(path)?.clone(),
         };
         if self.ignore_empty && (value.is_null() || value.as_str() == Some("")) {
@@ -220,10 +222,21 @@ mod tests {
     fn set_writes_values_templates_and_copies() {
         for (parameters, source, expected) in [
             (json!({"field": "a.b", "value": 1}), json!({}), json!({"a": {"b": 1}})),
-            (json!({"field": "a", "value": "{{x}}-{{y.z}}"}), json!({"x": 1, "y": {"z": "q"}}),
-                json!({"x": 1, "y": {"z": "q"}, "a": "1-q"})),
-            (json!({"field": "{{x}}", "value": [1, "{{{x}}}"]}), json!({"x": "n"}), json!({"x": "n", "n": [1, "n"]})),
-            (json!({"field": "a", "copy_from": "x"}), json!({"x": {"k": [1]}}), json!({"x": {"k": [1]}, "a": {"k": [1]}})),
+            (
+                json!({"field": "a", "value": "{{x}}-{{y.z}}"}),
+                json!({"x": 1, "y": {"z": "q"}}),
+                json!({"x": 1, "y": {"z": "q"}, "a": "1-q"}),
+            ),
+            (
+                json!({"field": "{{x}}", "value": [1, "{{{x}}}"]}),
+                json!({"x": "n"}),
+                json!({"x": "n", "n": [1, "n"]}),
+            ),
+            (
+                json!({"field": "a", "copy_from": "x"}),
+                json!({"x": {"k": [1]}}),
+                json!({"x": {"k": [1]}, "a": {"k": [1]}}),
+            ),
             (json!({"field": "a", "value": 2, "override": false}), json!({"a": 1}), json!({"a": 1})),
             (json!({"field": "a", "value": 2, "override": false}), json!({"a": null}), json!({"a": 2})),
             (json!({"field": "a", "value": "{{no}}", "ignore_empty_value": true}), json!({}), json!({})),
@@ -235,9 +248,11 @@ mod tests {
             check(json!({"set": {"field": "a", "copy_from": "no"}}), json!({})).unwrap_err(),
             "field [no] not present as part of path [no]"
         );
-        assert!(check(json!({"set": {"field": "a", "copy_from": "b", "value": 1}}), json!({}))
-            .unwrap_err()
-            .contains("cannot set both"));
+        assert!(
+            check(json!({"set": {"field": "a", "copy_from": "b", "value": 1}}), json!({}))
+                .unwrap_err()
+                .contains("cannot set both")
+        );
     }
 
     #[test]
@@ -255,7 +270,10 @@ mod tests {
             check(json!({"remove": {"field": "no"}}), source.clone()).unwrap_err(),
             "field [no] not present as part of path [no]"
         );
-        assert_eq!(check(json!({"remove": {}}), source).unwrap_err(), "config: [keep] or [field] must be specified");
+        assert_eq!(
+            check(json!({"remove": {}}), source).unwrap_err(),
+            "config: [keep] or [field] must be specified"
+        );
     }
 
     #[test]
@@ -263,10 +281,22 @@ mod tests {
         for (parameters, source, expected) in [
             (json!({"field": "a", "target_field": "b.c"}), json!({"a": 1}), Ok(json!({"b": {"c": 1}}))),
             (json!({"field": "a", "target_field": "a.b"}), json!({"a": 1}), Ok(json!({"a": {"b": 1}}))),
-            (json!({"field": "no", "target_field": "b", "ignore_missing": true}), json!({"a": 1}), Ok(json!({"a": 1}))),
-            (json!({"field": "a", "target_field": "b", "override": true}), json!({"a": 1, "b": 2}), Ok(json!({"b": 1}))),
+            (
+                json!({"field": "no", "target_field": "b", "ignore_missing": true}),
+                json!({"a": 1}),
+                Ok(json!({"a": 1})),
+            ),
+            (
+                json!({"field": "a", "target_field": "b", "override": true}),
+                json!({"a": 1, "b": 2}),
+                Ok(json!({"b": 1})),
+            ),
             (json!({"field": "no", "target_field": "b"}), json!({}), Err("field [no] doesn't exist")),
-            (json!({"field": "a", "target_field": "b"}), json!({"a": 1, "b": 2}), Err("field [b] already exists")),
+            (
+                json!({"field": "a", "target_field": "b"}),
+                json!({"a": 1, "b": 2}),
+                Err("field [b] already exists"),
+            ),
         ] {
             assert_eq!(check(json!({"rename": parameters}), source), expected.map_err(str::to_owned));
         }
@@ -278,7 +308,10 @@ mod tests {
             check(json!({"dot_expander": {"field": "a.b"}}), json!({"a.b": 1, "a": {"c": 2}})).unwrap(),
             json!({"a": {"c": 2, "b": 1}})
         );
-        assert_eq!(check(json!({"dot_expander": {"field": "*"}}), json!({"x.y": 1, "z": 2})).unwrap(), json!({"z": 2, "x": {"y": 1}}));
+        assert_eq!(
+            check(json!({"dot_expander": {"field": "*"}}), json!({"x.y": 1, "z": 2})).unwrap(),
+            json!({"z": 2, "x": {"y": 1}})
+        );
         assert!(check(json!({"dot_expander": {"field": "a"}}), json!({})).is_err());
     }
 }

@@ -2,17 +2,81 @@
 
 /// Tags that separate text, as Lucene's filter for HTML sees them; all others join what stands around them.
 const BLOCK_TAGS: [&str; 40] = [
-    "address", "article", "aside", "blockquote", "body", "br", "canvas", "center", "dd", "div", "dl", "dt", "fieldset",
-    "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "li",
-    "main", "nav", "ol", "p", "pre", "section", "table", "td", "th", "title", "tr", "ul",
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "br",
+    "canvas",
+    "center",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "header",
+    "hr",
+    "html",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "table",
+    "td",
+    "th",
+    "title",
+    "tr",
+    "ul",
 ];
 
 const ENTITIES: [(&str, char); 32] = [
-    ("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\''), ("nbsp", '\u{a0}'), ("copy", '©'),
-    ("reg", '®'), ("trade", '™'), ("hellip", '…'), ("mdash", '—'), ("ndash", '–'), ("lsquo", '‘'), ("rsquo", '’'),
-    ("ldquo", '“'), ("rdquo", '”'), ("laquo", '«'), ("raquo", '»'), ("bull", '•'), ("middot", '·'), ("deg", '°'),
-    ("euro", '€'), ("pound", '£'), ("cent", '¢'), ("yen", '¥'), ("sect", '§'), ("para", '¶'), ("times", '×'),
-    ("divide", '÷'), ("plusmn", '±'), ("frac12", '½'), ("shy", '\u{ad}'),
+    ("amp", '&'),
+    ("lt", '<'),
+    ("gt", '>'),
+    ("quot", '"'),
+    ("apos", '\''),
+    ("nbsp", '\u{a0}'),
+    ("copy", '©'),
+    ("reg", '®'),
+    ("trade", '™'),
+    ("hellip", '…'),
+    ("mdash", '—'),
+    ("ndash", '–'),
+    ("lsquo", '‘'),
+    ("rsquo", '’'),
+    ("ldquo", '“'),
+    ("rdquo", '”'),
+    ("laquo", '«'),
+    ("raquo", '»'),
+    ("bull", '•'),
+    ("middot", '·'),
+    ("deg", '°'),
+    ("euro", '€'),
+    ("pound", '£'),
+    ("cent", '¢'),
+    ("yen", '¥'),
+    ("sect", '§'),
+    ("para", '¶'),
+    ("times", '×'),
+    ("divide", '÷'),
+    ("plusmn", '±'),
+    ("frac12", '½'),
+    ("shy", '\u{ad}'),
 ];
 
 /// Accented letters by base letter and accent: `eacute`, `Uuml` and so on.
@@ -99,7 +163,9 @@ fn find_ignore_case(text: &str, needle: &str) -> Option<usize> {
 /// Takes what starts with `&`; gives what follows it.
 fn entity<'t>(text: &'t str, out: &mut String) -> &'t str {
     let name: &str = {
-        let end = text[1..].find(|char: char| !char.is_ascii_alphanumeric() && char != '#').unwrap_or(text.len() - 1);
+        let end = text[1..]
+            .find(|char: char| !char.is_ascii_alphanumeric() && char != '#')
+            .unwrap_or(text.len() - 1);
         &text[1..=end]
     };
     let decoded = match name.strip_prefix('#') {

@@ -79,7 +79,9 @@ impl Inference {
                 Form::Pairs { pairs, ignore_missing: config.boolean("ignore_missing", false)? }
             }
             None => {
-                let default = config.tag().map_or_else(|| "ml.inference".to_owned(), |tag| format!("ml.inference.{tag}"));
+                let default = config
+                    .tag()
+                    .map_or_else(|| "ml.inference".to_owned(), |tag| format!("ml.inference.{tag}"));
                 let target = config.target_field(&default)?;
                 let map = match config.optional_object("field_map")? {
                     Some(map) => map,
@@ -93,7 +95,11 @@ impl Inference {
                         other => return Err(config.wrong_type("field_map", "string", &other)),
                     }
                 }
-                Form::Target { target, input, results_field: results_field.unwrap_or_else(|| "predicted_value".into()) }
+                Form::Target {
+                    target,
+                    input,
+                    results_field: results_field.unwrap_or_else(|| "predicted_value".into()),
+                }
             }
         };
         Ok(Self { model_id, form })
@@ -153,17 +159,23 @@ impl Inference {
 
     /// The texts to encode; documents whose input is missing or no text are noted as failed, and none of their texts
     /// is encoded.
-    fn collect(&self, documents: &[(usize, &mut Document)], failures: &mut [Option<ProcessorError>]) -> Vec<Job> {
+    fn collect(
+        &self,
+        documents: &[(usize, &mut Document)],
+        failures: &mut [Option<ProcessorError>],
+    ) -> Vec<Job> {
         let mut jobs = Vec::with_capacity(documents.len());
         for (at, (_, document)) in documents.iter().enumerate() {
             let before = jobs.len();
             let collected = match &self.form {
-                Form::Pairs { pairs, ignore_missing } => pairs.iter().enumerate().try_for_each(|(pair, fields)| {
-                    if let Some(text) = input_text(document, &fields.input, *ignore_missing)? {
-                        jobs.push(Job { document: at, pair, text: text.to_owned() });
-                    }
-                    Ok(())
-                }),
+                Form::Pairs { pairs, ignore_missing } => {
+                    pairs.iter().enumerate().try_for_each(|(pair, fields)| {
+                        if let Some(text) = input_text(document, &fields.input, *ignore_missing)? {
+                            jobs.push(Job { document: at, pair, text: text.to_owned() });
+                        }
+                        Ok(())
+                    })
+                }
                 Form::Target { input, .. } => legacy_text(document, input).map(|text| {
                     jobs.push(Job { document: at, pair: 0, text: text.to_owned() });
                 }),
@@ -218,7 +230,11 @@ const INPUT_FIELD: &str = "text_field";
 pub(crate) fn to_json(output: &Output) -> Value {
     match output {
         Output::Sparse(tokens) => Value::Object(
-            tokens.pairs().iter().map(|(token, weight)| (token.to_string(), weight_to_json(*weight))).collect(),
+            tokens
+                .pairs()
+                .iter()
+                .map(|(token, weight)| (token.to_string(), weight_to_json(*weight)))
+                .collect(),
         ),
         Output::Dense(vector) => Value::Array(vector.iter().map(|number| weight_to_json(*number)).collect()),
     }
@@ -289,7 +305,9 @@ fn pairs(config: &Config, given: Value) -> Result<Vec<Pair>, ConfigError> {
             ));
         }
         if pairs.iter().any(|known| known.output == pair.output) {
-            return Err(config.unusable("input_output", format!("output field [{}] is used twice", pair.output)));
+            return Err(
+                config.unusable("input_output", format!("output field [{}] is used twice", pair.output))
+            );
         }
         pairs.push(pair);
     }
@@ -332,7 +350,9 @@ fn check_tokenization(tokenization: &Value) -> Result<(), String> {
         for (option, value) in options {
             match (option.as_str(), value.as_str()) {
                 ("truncate", Some("first")) => {}
-                ("truncate", _) => return Err(format!("[truncate] must be [first] but was [{}]", as_text(value))),
+                ("truncate", _) => {
+                    return Err(format!("[truncate] must be [first] but was [{}]", as_text(value)));
+                }
                 ("span", _) if value.as_i64() == Some(-1) => {}
                 ("span", _) => return Err(format!("[span] must be [-1] but was [{}]", as_text(value))),
                 _ => return Err(format!("unknown field [{option}] in [tokenization.{name}]")),

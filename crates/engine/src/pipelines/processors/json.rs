@@ -23,7 +23,9 @@ impl Json {
         let to_root = config.boolean("add_to_root", false)?;
         let target = config.optional_text("target_field")?;
         if to_root && target.is_some() {
-            return Err(config.unusable("target_field", "Cannot set a target field while also setting `add_to_root`"));
+            return Err(
+                config.unusable("target_field", "Cannot set a target field while also setting `add_to_root`")
+            );
         }
         let merge = match config.optional_text("add_to_root_conflict_strategy")? {
             None => false,
@@ -109,12 +111,21 @@ mod tests {
     fn text_becomes_a_value() {
         for (parameters, source, expected) in [
             (json!({"field": "a"}), json!({"a": "{\"x\": [1]}"}), json!({"a": {"x": [1]}})),
-            (json!({"field": "a", "target_field": "b"}), json!({"a": "true"}), json!({"a": "true", "b": true})),
-            (json!({"field": "a", "add_to_root": true}), json!({"a": "{\"b\": {\"x\": 1}}", "b": {"y": 2}}),
-                json!({"a": "{\"b\": {\"x\": 1}}", "b": {"x": 1}})),
-            (json!({"field": "a", "add_to_root": true, "add_to_root_conflict_strategy": "merge"}),
+            (
+                json!({"field": "a", "target_field": "b"}),
+                json!({"a": "true"}),
+                json!({"a": "true", "b": true}),
+            ),
+            (
+                json!({"field": "a", "add_to_root": true}),
                 json!({"a": "{\"b\": {\"x\": 1}}", "b": {"y": 2}}),
-                json!({"a": "{\"b\": {\"x\": 1}}", "b": {"y": 2, "x": 1}})),
+                json!({"a": "{\"b\": {\"x\": 1}}", "b": {"x": 1}}),
+            ),
+            (
+                json!({"field": "a", "add_to_root": true, "add_to_root_conflict_strategy": "merge"}),
+                json!({"a": "{\"b\": {\"x\": 1}}", "b": {"y": 2}}),
+                json!({"a": "{\"b\": {\"x\": 1}}", "b": {"y": 2, "x": 1}}),
+            ),
             (json!({"field": "a", "strict_json_parsing": false}), json!({"a": "1 two"}), json!({"a": 1})),
         ] {
             assert_eq!(check(json!({"json": parameters}), source).unwrap(), expected);
@@ -123,12 +134,19 @@ mod tests {
 
     #[test]
     fn other_text_is_refused() {
-        assert!(check(json!({"json": {"field": "a"}}), json!({"a": "{"})).unwrap_err().contains("unable to parse JSON"));
+        assert!(
+            check(json!({"json": {"field": "a"}}), json!({"a": "{"}))
+                .unwrap_err()
+                .contains("unable to parse JSON")
+        );
         assert!(check(json!({"json": {"field": "a"}}), json!({"a": "1 two"})).is_err());
         assert_eq!(
             check(json!({"json": {"field": "a", "add_to_root": true}}), json!({"a": "[1]"})).unwrap_err(),
             "cannot add non-map fields to root of document"
         );
-        assert!(check(json!({"json": {"field": "a", "add_to_root": true, "target_field": "b"}}), json!({})).is_err());
+        assert!(
+            check(json!({"json": {"field": "a", "add_to_root": true, "target_field": "b"}}), json!({}))
+                .is_err()
+        );
     }
 }

@@ -122,7 +122,11 @@ impl Processor for Append {
 }
 
 fn null(path: &str, ignore_missing: bool, refusal: &str) -> Result<(), ProcessorError> {
-    if ignore_missing { Ok(()) } else { Err(ProcessorError::Null { path: path.into(), refusal: refusal.into() }) }
+    if ignore_missing {
+        Ok(())
+    } else {
+        Err(ProcessorError::Null { path: path.into(), refusal: refusal.into() })
+    }
 }
 
 #[cfg(test)]
@@ -135,18 +139,26 @@ mod tests {
     fn texts_are_split() {
         for (parameters, text, expected) in [
             (json!({"field": "a", "separator": ","}), "x,y,,", json!(["x", "y"])),
-            (json!({"field": "a", "separator": ",", "preserve_trailing": true}), "x,y,,", json!(["x", "y", "", ""])),
+            (
+                json!({"field": "a", "separator": ",", "preserve_trailing": true}),
+                "x,y,,",
+                json!(["x", "y", "", ""]),
+            ),
             (json!({"field": "a", "separator": "\\s+"}), "x  y\tz", json!(["x", "y", "z"])),
             (json!({"field": "a", "separator": ","}), "", json!([""])),
         ] {
-            assert_eq!(check(json!({"split": parameters}), json!({"a": text})).unwrap(), json!({"a": expected}));
+            assert_eq!(
+                check(json!({"split": parameters}), json!({"a": text})).unwrap(),
+                json!({"a": expected})
+            );
         }
         assert_eq!(
             check(json!({"split": {"field": "a", "separator": ","}}), json!({"a": null})).unwrap_err(),
             "field [a] is null, cannot split."
         );
         assert_eq!(
-            check(json!({"split": {"field": "a", "separator": ",", "ignore_missing": true}}), json!({})).unwrap(),
+            check(json!({"split": {"field": "a", "separator": ",", "ignore_missing": true}}), json!({}))
+                .unwrap(),
             json!({})
         );
     }
@@ -154,8 +166,11 @@ mod tests {
     #[test]
     fn lists_are_joined() {
         assert_eq!(
-            check(json!({"join": {"field": "a", "separator": "-", "target_field": "b"}}), json!({"a": ["x", 1, true]}))
-                .unwrap(),
+            check(
+                json!({"join": {"field": "a", "separator": "-", "target_field": "b"}}),
+                json!({"a": ["x", 1, true]})
+            )
+            .unwrap(),
             json!({"a": ["x", 1, true], "b": "x-1-true"})
         );
         for (source, message) in [
@@ -163,7 +178,10 @@ mod tests {
             (json!({"a": null}), "field [a] is null, cannot join."),
             (json!({}), "field [a] not present as part of path [a]"),
         ] {
-            assert_eq!(check(json!({"join": {"field": "a", "separator": "-"}}), source).unwrap_err(), message);
+            assert_eq!(
+                check(json!({"join": {"field": "a", "separator": "-"}}), source).unwrap_err(),
+                message
+            );
         }
     }
 
@@ -171,8 +189,16 @@ mod tests {
     fn values_are_appended() {
         for (parameters, source, expected) in [
             (json!({"field": "a", "value": "x"}), json!({}), json!({"a": ["x"]})),
-            (json!({"field": "a", "value": ["x", "{{b}}"]}), json!({"a": 1, "b": "q"}), json!({"a": [1, "x", "q"], "b": "q"})),
-            (json!({"field": "a", "value": [1, 2], "allow_duplicates": false}), json!({"a": [1]}), json!({"a": [1, 2]})),
+            (
+                json!({"field": "a", "value": ["x", "{{b}}"]}),
+                json!({"a": 1, "b": "q"}),
+                json!({"a": [1, "x", "q"], "b": "q"}),
+            ),
+            (
+                json!({"field": "a", "value": [1, 2], "allow_duplicates": false}),
+                json!({"a": [1]}),
+                json!({"a": [1, 2]}),
+            ),
             (json!({"field": "a", "value": "{{no}}", "ignore_empty_values": true}), json!({}), json!({})),
         ] {
             assert_eq!(check(json!({"append": parameters}), source).unwrap(), expected);

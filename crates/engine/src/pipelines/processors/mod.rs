@@ -110,8 +110,26 @@ pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
 }
 
 const KINDS: [&str; 20] = [
-    "append", "convert", "date", "drop", "fail", "gsub", "html_strip", "inference", "join", "json", "lowercase",
-    "pipeline", "remove", "rename", "set", "split", "trim", "uppercase", "urldecode", "dot_expander",
+    "append",
+    "convert",
+    "date",
+    "drop",
+    "fail",
+    "gsub",
+    "html_strip",
+    "inference",
+    "join",
+    "json",
+    "lowercase",
+    "pipeline",
+    "remove",
+    "rename",
+    "set",
+    "split",
+    "trim",
+    "uppercase",
+    "urldecode",
+    "dot_expander",
 ];
 
 fn build_action(kind: &str, config: &mut Config) -> Result<Action, ConfigError> {
@@ -127,14 +145,20 @@ fn build_action(kind: &str, config: &mut Config) -> Result<Action, ConfigError> 
         "inference" => Action::Inference(Inference::from_config(config)?),
         "join" => Action::Each(Box::new(lists::Join::from_config(config)?)),
         "json" => Action::Each(Box::new(json::Json::from_config(config)?)),
-        "lowercase" => Action::Each(Box::new(text::simple(config, |text| text.to_lowercase(), "cannot process it.")?)),
+        "lowercase" => {
+            Action::Each(Box::new(text::simple(config, |text| text.to_lowercase(), "cannot process it.")?))
+        }
         "pipeline" => Action::Pipeline(PipelineCall::from_config(config)?),
         "remove" => Action::Each(Box::new(fields::Remove::from_config(config)?)),
         "rename" => Action::Each(Box::new(fields::Rename::from_config(config)?)),
         "set" => Action::Each(Box::new(fields::Set::from_config(config)?)),
         "split" => Action::Each(Box::new(lists::Split::from_config(config)?)),
-        "trim" => Action::Each(Box::new(text::simple(config, |text| text.trim().to_owned(), "cannot process it.")?)),
-        "uppercase" => Action::Each(Box::new(text::simple(config, |text| text.to_uppercase(), "cannot process it.")?)),
+        "trim" => {
+            Action::Each(Box::new(text::simple(config, |text| text.trim().to_owned(), "cannot process it.")?))
+        }
+        "uppercase" => {
+            Action::Each(Box::new(text::simple(config, |text| text.to_uppercase(), "cannot process it.")?))
+        }
         "urldecode" => Action::Each(Box::new(text::simple(config, text::url_decode, "cannot process it.")?)),
         other => return Err(ConfigError::UnknownProcessor { kind: other.to_owned() }),
     })
@@ -144,7 +168,9 @@ fn build_action(kind: &str, config: &mut Config) -> Result<Action, ConfigError> 
 #[cfg(test)]
 pub(crate) fn check(processor: Value, source: Value) -> Result<Value, String> {
     let node = build_node(processor, 0).map_err(|error| format!("config: {error}"))?;
-    let Action::Each(processor) = node.action else { return Err("not a processor of single documents".into()) };
+    let Action::Each(processor) = node.action else {
+        return Err("not a processor of single documents".into());
+    };
     let Value::Object(source) = source else { return Err("not an object".into()) };
     let mut document = super::document::Document { source, ..Default::default() };
     processor.run(&mut document).map_err(|error| error.to_string())?;
@@ -166,7 +192,10 @@ mod tests {
     fn definitions_are_refused_by_name() {
         for (definition, message) in [
             (json!({}), "[processors] required property is missing"),
-            (json!({"processors": {}}), "[processors] property isn't a list, but of type [java.util.HashMap]"),
+            (
+                json!({"processors": {}}),
+                "[processors] property isn't a list, but of type [java.util.HashMap]",
+            ),
             (json!({"processors": [{"nope": {}}]}), "No processor type exists with name [nope]"),
             (json!({"processors": [{"set": {"field": "a"}}]}), "[value] required property is missing"),
             (json!({"processors": [{"set": {"value": 1}}]}), "[field] required property is missing"),

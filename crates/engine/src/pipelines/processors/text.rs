@@ -22,7 +22,10 @@ pub(crate) struct ChangeText {
 
 impl fmt::Debug for ChangeText {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ChangeText").field("field", &self.field).field("target", &self.target).finish_non_exhaustive()
+        out.debug_struct("ChangeText")
+            .field("field", &self.field)
+            .field("target", &self.target)
+            .finish_non_exhaustive()
     }
 }
 
@@ -51,7 +54,11 @@ pub(crate) fn gsub(config: &mut Config) -> Result<ChangeText, ConfigError> {
     let replacement = replacement_syntax(&config.text("replacement")?);
     let regex = Regex::new(&pattern)
         .map_err(|error| config.unusable("pattern", format!("Invalid regex pattern. {error}")))?;
-    simple(config, move |text| regex.replace_all(text, replacement.as_str()).into_owned(), "cannot match pattern.")
+    simple(
+        config,
+        move |text| regex.replace_all(text, replacement.as_str()).into_owned(),
+        "cannot match pattern.",
+    )
 }
 
 /// Percent-decoding; sequences that are no UTF-8 are replaced.
@@ -103,7 +110,10 @@ impl Processor for ChangeText {
         let changed = match document.get_optional(&self.field, self.ignore_missing)? {
             None if self.ignore_missing => return Ok(()),
             None => {
-                return Err(ProcessorError::Null { path: self.field.clone(), refusal: self.refusal.to_owned() });
+                return Err(ProcessorError::Null {
+                    path: self.field.clone(),
+                    refusal: self.refusal.to_owned(),
+                });
             }
             Some(Value::String(text)) => Value::String((self.change)(text)),
             Some(Value::Array(list)) => Value::Array(
@@ -141,7 +151,11 @@ mod tests {
     fn texts_and_lists_of_texts_change() {
         for (processor, source, expected) in [
             (json!({"lowercase": {"field": "a"}}), json!({"a": "ÄB"}), json!({"a": "äb"})),
-            (json!({"uppercase": {"field": "a", "target_field": "b"}}), json!({"a": "x"}), json!({"a": "x", "b": "X"})),
+            (
+                json!({"uppercase": {"field": "a", "target_field": "b"}}),
+                json!({"a": "x"}),
+                json!({"a": "x", "b": "X"}),
+            ),
             (json!({"trim": {"field": "a"}}), json!({"a": ["  x ", "y\n"]}), json!({"a": ["x", "y"]})),
             (json!({"trim": {"field": "a", "ignore_missing": true}}), json!({"a": null}), json!({"a": null})),
             (json!({"trim": {"field": "no", "ignore_missing": true}}), json!({}), json!({})),
@@ -185,7 +199,8 @@ mod tests {
         ] {
             assert_eq!(check(processor, source).unwrap_err(), message);
         }
-        let error = check(json!({"gsub": {"field": "a", "pattern": "(", "replacement": ""}}), json!({})).unwrap_err();
+        let error =
+            check(json!({"gsub": {"field": "a", "pattern": "(", "replacement": ""}}), json!({})).unwrap_err();
         assert!(error.starts_with("config: [pattern] Invalid regex pattern."), "{error}");
     }
 }

@@ -3,7 +3,17 @@
 use time::{Date, Duration, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
@@ -73,7 +83,9 @@ impl Pattern {
                             Some('\'') if chars.peek() == Some(&'\'') => text.extend(chars.next()),
                             Some('\'') => break,
                             Some(char) => text.push(char),
-                            None => return Err(format!("Invalid format: [{pattern}]: a quote is not closed")),
+                            None => {
+                                return Err(format!("Invalid format: [{pattern}]: a quote is not closed"));
+                            }
                         }
                     }
                     if text.is_empty() { "'".to_owned() } else { text }
@@ -146,7 +158,9 @@ impl Part {
     fn read<'t>(&self, text: &'t str, fields: &mut Fields) -> Option<&'t str> {
         let (value, rest): (u32, &str) = match self {
             Self::Literal(literal) => return text.strip_prefix(literal.as_str()),
-            Self::Month(3) => return name(text, &MONTHS, true, |at| fields.month = u8::try_from(at + 1).ok()),
+            Self::Month(3) => {
+                return name(text, &MONTHS, true, |at| fields.month = u8::try_from(at + 1).ok());
+            }
             Self::Month(length) if *length > 3 => {
                 return name(text, &MONTHS, false, |at| fields.month = u8::try_from(at + 1).ok());
             }
@@ -233,7 +247,7 @@ impl Part {
                 format!("{:0width$}", if date.hour() == 0 { 24 } else { date.hour() }, width = *length)
             }
             Self::HalfDayHour(length) => {
-                let hour = if date.hour() % 12 == 0 { 12 } else { date.hour() % 12 };
+                let hour = if date.hour().is_multiple_of(12) { 12 } else { date.hour() % 12 };
                 format!("{hour:0width$}", width = *length)
             }
             Self::Minute(length) => format!("{:0width$}", date.minute(), width = *length),
