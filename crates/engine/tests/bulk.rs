@@ -21,15 +21,32 @@ fn items(answer: &Value) -> Vec<(u64, String)> {
 #[test]
 fn the_recorded_mixture() {
     let node = Node::start();
-    let mapping = r#"{"settings":{"number_of_replicas":0},"mappings":{"properties":{"n":{"type":"integer"}}}}"#;
+    let mapping =
+        r#"{"settings":{"number_of_replicas":0},"mappings":{"properties":{"n":{"type":"integer"}}}}"#;
     node.ok("create_index", "index=books", "", mapping);
     let body = concat!(
-        r#"{"index":{"_index":"books","_id":"b1"}}"#, "\n", r#"{"title":"bulk one","n":10}"#, "\n",
-        r#"{"create":{"_index":"books","_id":"b1"}}"#, "\n", r#"{"title":"dup"}"#, "\n",
-        r#"{"index":{"_index":"books","_id":"b2"}}"#, "\n", r#"{"n":"oops"}"#, "\n",
-        r#"{"update":{"_index":"books","_id":"nope"}}"#, "\n", r#"{"doc":{"n":1}}"#, "\n",
-        r#"{"delete":{"_index":"books","_id":"nope"}}"#, "\n",
-        r#"{"index":{"_index":"books"}}"#, "\n", r#"{"title":"auto","tag":"z"}"#, "\n",
+        r#"{"index":{"_index":"books","_id":"b1"}}"#,
+        "\n",
+        r#"{"title":"bulk one","n":10}"#,
+        "\n",
+        r#"{"create":{"_index":"books","_id":"b1"}}"#,
+        "\n",
+        r#"{"title":"dup"}"#,
+        "\n",
+        r#"{"index":{"_index":"books","_id":"b2"}}"#,
+        "\n",
+        r#"{"n":"oops"}"#,
+        "\n",
+        r#"{"update":{"_index":"books","_id":"nope"}}"#,
+        "\n",
+        r#"{"doc":{"n":1}}"#,
+        "\n",
+        r#"{"delete":{"_index":"books","_id":"nope"}}"#,
+        "\n",
+        r#"{"index":{"_index":"books"}}"#,
+        "\n",
+        r#"{"title":"auto","tag":"z"}"#,
+        "\n",
     );
     let (status, answer) = node.call("bulk", "", "refresh=true", body);
     assert_eq!(status, 200);
@@ -37,8 +54,12 @@ fn the_recorded_mixture() {
     assert!(answer.get("ingest_took").is_none());
     let outcomes = items(&answer);
     let expected = [
-        (201, "created"), (409, "version_conflict_engine_exception"), (400, "document_parsing_exception"),
-        (404, "document_missing_exception"), (404, "not_found"), (201, "created"),
+        (201, "created"),
+        (409, "version_conflict_engine_exception"),
+        (400, "document_parsing_exception"),
+        (404, "document_missing_exception"),
+        (404, "not_found"),
+        (201, "created"),
     ];
     assert_eq!(outcomes, expected.map(|(status, outcome)| (status, outcome.to_owned())));
     assert_eq!(
@@ -61,11 +82,24 @@ fn the_recorded_mixture() {
 fn bad_items_fail_alone() {
     let node = Node::start();
     let body = concat!(
-        r#"{"index":{"_index":"BAD"}}"#, "\n", r#"{"a":1}"#, "\n",
-        r#"{"index":{"_index":"books"}}"#, "\n", r#"{"a":"#, "\n",
-        r#"{"index":{"_index":"books","_id":"p","pipeline":"p1"}}"#, "\n", r#"{"a":1}"#, "\n",
-        r#"{"delete":{"_index":"missing","_id":"1"}}"#, "\n",
-        r#"{"index":{"_index":"books","_id":"ok"}}"#, "\n", r#"{"a":1}"#, "\n",
+        r#"{"index":{"_index":"BAD"}}"#,
+        "\n",
+        r#"{"a":1}"#,
+        "\n",
+        r#"{"index":{"_index":"books"}}"#,
+        "\n",
+        r#"{"a":"#,
+        "\n",
+        r#"{"index":{"_index":"books","_id":"p","pipeline":"p1"}}"#,
+        "\n",
+        r#"{"a":1}"#,
+        "\n",
+        r#"{"delete":{"_index":"missing","_id":"1"}}"#,
+        "\n",
+        r#"{"index":{"_index":"books","_id":"ok"}}"#,
+        "\n",
+        r#"{"a":1}"#,
+        "\n",
     );
     let answer = node.ok("bulk", "", "", body);
     let bad = &answer["items"][0]["index"];
@@ -81,7 +115,10 @@ fn bad_items_fail_alone() {
     assert_eq!(items(&answer)[3], (404, "index_not_found_exception".to_owned()));
     assert_eq!(items(&answer)[4], (201, "created".to_owned()));
     assert!(answer["ingest_took"].is_u64());
-    assert_eq!(node.error("bulk", "", "", "{\"index\":{}}\n{}\n").2, "Validation Failed: 1: index is missing;");
+    assert_eq!(
+        node.error("bulk", "", "", "{\"index\":{}}\n{}\n").2,
+        "Validation Failed: 1: index is missing;"
+    );
     assert_eq!(node.error("bulk", "index=books", "", "").2, "request body is required");
 }
 
@@ -89,13 +126,30 @@ fn bad_items_fail_alone() {
 fn actions_on_one_document_keep_their_order() {
     let node = Node::start();
     let body = concat!(
-        r#"{"index":{"_id":"1"}}"#, "\n", r#"{"n":1}"#, "\n",
-        r#"{"update":{"_id":"1"}}"#, "\n", r#"{"doc":{"m":2}}"#, "\n",
-        r#"{"update":{"_id":"1"}}"#, "\n", r#"{"doc":{"n":3}}"#, "\n",
-        r#"{"delete":{"_id":"2"}}"#, "\n",
-        r#"{"create":{"_id":"2"}}"#, "\n", r#"{"n":2}"#, "\n",
-        r#"{"delete":{"_id":"2"}}"#, "\n",
-        r#"{"update":{"_id":"2"}}"#, "\n", r#"{"doc":{"n":9},"doc_as_upsert":true}"#, "\n",
+        r#"{"index":{"_id":"1"}}"#,
+        "\n",
+        r#"{"n":1}"#,
+        "\n",
+        r#"{"update":{"_id":"1"}}"#,
+        "\n",
+        r#"{"doc":{"m":2}}"#,
+        "\n",
+        r#"{"update":{"_id":"1"}}"#,
+        "\n",
+        r#"{"doc":{"n":3}}"#,
+        "\n",
+        r#"{"delete":{"_id":"2"}}"#,
+        "\n",
+        r#"{"create":{"_id":"2"}}"#,
+        "\n",
+        r#"{"n":2}"#,
+        "\n",
+        r#"{"delete":{"_id":"2"}}"#,
+        "\n",
+        r#"{"update":{"_id":"2"}}"#,
+        "\n",
+        r#"{"doc":{"n":9},"doc_as_upsert":true}"#,
+        "\n",
     );
     let answer = node.ok("bulk", "index=a", "", body);
     assert_eq!(answer["errors"], json!(false), "{answer}");
@@ -121,11 +175,26 @@ fn pipelines_run_before_documents_are_written() {
     let settings = r#"{"settings":{"index.default_pipeline":"mark","index.final_pipeline":"last","number_of_replicas":0}}"#;
     node.ok("create_index", "index=a", "", settings);
     let body = concat!(
-        r#"{"index":{"_id":"1"}}"#, "\n", r#"{"n":1}"#, "\n",
-        r#"{"index":{"_id":"2","pipeline":"_none"}}"#, "\n", r#"{"n":2}"#, "\n",
-        r#"{"index":{"_id":"3","pipeline":"drop"}}"#, "\n", r#"{"n":3}"#, "\n",
-        r#"{"index":{"_id":"4","pipeline":"fail"}}"#, "\n", r#"{"n":4}"#, "\n",
-        r#"{"update":{"_id":"5"}}"#, "\n", r#"{"doc":{"n":5},"doc_as_upsert":true}"#, "\n",
+        r#"{"index":{"_id":"1"}}"#,
+        "\n",
+        r#"{"n":1}"#,
+        "\n",
+        r#"{"index":{"_id":"2","pipeline":"_none"}}"#,
+        "\n",
+        r#"{"n":2}"#,
+        "\n",
+        r#"{"index":{"_id":"3","pipeline":"drop"}}"#,
+        "\n",
+        r#"{"n":3}"#,
+        "\n",
+        r#"{"index":{"_id":"4","pipeline":"fail"}}"#,
+        "\n",
+        r#"{"n":4}"#,
+        "\n",
+        r#"{"update":{"_id":"5"}}"#,
+        "\n",
+        r#"{"doc":{"n":5},"doc_as_upsert":true}"#,
+        "\n",
     );
     let answer = node.ok("bulk", "index=a", "", body);
     let source = |id: &str| node.call("get_doc", &format!("index=a&id={id}"), "", "").1["_source"].clone();
@@ -146,7 +215,10 @@ fn large_requests_are_written_in_windows() {
     let node = Node::start();
     let mut body = String::new();
     for number in 0..2500 {
-        body.push_str(&format!("{{\"index\":{{\"_id\":\"{number}\"}}}}\n{{\"n\":{number},\"t\":\"word{}\"}}\n", number % 7));
+        body.push_str(&format!(
+            "{{\"index\":{{\"_id\":\"{number}\"}}}}\n{{\"n\":{number},\"t\":\"word{}\"}}\n",
+            number % 7
+        ));
     }
     let answer = node.ok("bulk", "index=a", "refresh=true", &body);
     assert_eq!(answer["errors"], json!(false));

@@ -77,7 +77,11 @@ fn the_recorded_sequence_of_writes() {
     let created = node.call("index_doc", "index=books&id=4", "", r#"{"v": {"a.b": 1}}"#);
     assert_eq!(created, (201, written("4", 1, "created", 4)));
     let malformed = node.error("index_doc", "index=books&id=5", "", "{\"title\": \"x\", ");
-    assert!(malformed.2.starts_with("[1:11] failed to parse: [1:16] Unexpected end-of-input"), "{}", malformed.2);
+    assert!(
+        malformed.2.starts_with("[1:11] failed to parse: [1:16] Unexpected end-of-input"),
+        "{}",
+        malformed.2
+    );
     assert_eq!(node.error("index_doc", "index=books&id=5", "", "").2, "request body is required");
 
     let update = |body: &str| node.call("update_doc", "index=books&id=1", "", body);
@@ -105,7 +109,10 @@ fn gets_see_writes_at_once_and_give_sources_back_byte_for_byte() {
              \"_source\":{source}}}"
         );
         assert_eq!((status, String::from_utf8_lossy(&body).into_owned()), (200, expected));
-        assert_eq!(node.call_raw("get_source", "index=books&id=1", "", ""), (200, source.as_bytes().to_vec()));
+        assert_eq!(
+            node.call_raw("get_source", "index=books&id=1", "", ""),
+            (200, source.as_bytes().to_vec())
+        );
         node.ok("refresh", "index=books", "", "");
     }
     assert_eq!(
@@ -133,14 +140,18 @@ fn gets_see_writes_at_once_and_give_sources_back_byte_for_byte() {
     assert_eq!(answer["docs"][1], json!({"_index": "books", "_id": "zzz", "found": false}));
     assert_eq!(answer["docs"][2]["error"]["reason"], json!("no such index [missing]"));
     assert_eq!(node.ok("mget", "index=books", "", r#"{"ids":["1","zzz"]}"#)["docs"][0]["found"], json!(true));
-    assert_eq!(node.error("mget", "", "", r#"{"ids":["1"]}"#).2, "Validation Failed: 1: index is missing for doc 0;");
+    assert_eq!(
+        node.error("mget", "", "", r#"{"ids":["1"]}"#).2,
+        "Validation Failed: 1: index is missing for doc 0;"
+    );
     assert_eq!(node.error("mget", "", "", "{}").2, "Validation Failed: 1: no documents to get;");
 }
 
 #[test]
 fn excluded_fields_are_searchable_and_gone() {
     let node = Node::start();
-    let mapping = r#"{"mappings":{"_source":{"excludes":["v"]},"properties":{"v":{"type":"sparse_vector"}}}}"#;
+    let mapping =
+        r#"{"mappings":{"_source":{"excludes":["v"]},"properties":{"v":{"type":"sparse_vector"}}}}"#;
     node.ok("create_index", "index=a", "", mapping);
     node.ok("index_doc", "index=a&id=1", "refresh=true", r#"{"t":"x","v":{"alpha":2.0}}"#);
     assert_eq!(node.ok("get_doc", "index=a&id=1", "", "")["_source"], json!({"t": "x"}));
@@ -212,7 +223,8 @@ fn versions_can_be_counted_outside() {
 #[test]
 fn an_index_is_made_by_its_first_document() {
     let node = Node::start();
-    let (status, body) = node.call("index_doc", "index=auto&id=1", "refresh=true", r#"{"t":"x","n":1,"f":1.5}"#);
+    let (status, body) =
+        node.call("index_doc", "index=auto&id=1", "refresh=true", r#"{"t":"x","n":1,"f":1.5}"#);
     assert_eq!(status, 201);
     // Replicas that are not there are counted as Elasticsearch counts them.
     assert_eq!(body["_shards"], json!({"total": 2, "successful": 1, "failed": 0}));
@@ -236,7 +248,8 @@ fn too_many_fields_are_refused_and_change_nothing() {
     let body = format!("{{{}}}", fields.join(", "));
     let (status, kind, reason) = node.error("index_doc", "index=auto", "", &body);
     assert_eq!((status, kind.as_str()), (400, "document_parsing_exception"));
-    let sentence = "failed to parse: Limit of total fields [1000] has been exceeded while adding new fields [1001]";
+    let sentence =
+        "failed to parse: Limit of total fields [1000] has been exceeded while adding new fields [1001]";
     assert!(reason.ends_with(sentence), "{reason}");
     let mapping = node.ok("get_mapping", "index=auto", "", "");
     assert_eq!(mapping["auto"]["mappings"], json!({}));

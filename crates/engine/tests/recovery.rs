@@ -131,7 +131,8 @@ fn indices_come_and_go_durably() {
     node.ok("delete_index", "index=b", "", "");
     node.ok("put_settings", "index=c", "", r#"{"index":{"refresh_interval":"-1"}}"#);
     node.ok("put_mapping", "index=c", "", r#"{"properties":{"later":{"type":"keyword"}}}"#);
-    let folders = |node: &Node| std::fs::read_dir(node.folder.path().join("indices")).map(Iterator::count).unwrap_or(0);
+    let folders =
+        |node: &Node| std::fs::read_dir(node.folder.path().join("indices")).map(Iterator::count).unwrap_or(0);
     assert_eq!(folders(&node), 2);
     // Left by a creation that was cut short.
     std::fs::create_dir_all(node.folder.path().join("indices/orphan/wal")).expect("a folder");

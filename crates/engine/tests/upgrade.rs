@@ -18,14 +18,17 @@ fn old(options: &mut EngineOptions) {
 
 fn line(number: u64) -> String {
     let tokens: Vec<String> = (0..8)
-        .map(|position| format!("\"t{}\":{}", (number * 7 + position * position) % 40, 0.1 + (number % 13) as f64))
+        .map(|position| {
+            format!("\"t{}\":{}", (number * 7 + position * position) % 40, 0.1 + (number % 13) as f64)
+        })
         .collect();
     format!("{{\"index\":{{\"_id\":\"{number}\"}}}}\n{{\"n\":{number},\"v\":{{{}}}}}\n", tokens.join(","))
 }
 
 /// An index of the old format with several segments, deletions, and writes that only the log has.
 fn fill(node: &Node) {
-    let mapping = r#"{"mappings":{"_source":{"excludes":["v"]},"properties":{"v":{"type":"sparse_vector"}}}}"#;
+    let mapping =
+        r#"{"mappings":{"_source":{"excludes":["v"]},"properties":{"v":{"type":"sparse_vector"}}}}"#;
     node.ok("create_index", "index=old", "", mapping);
     for part in 0..4 {
         let lines: String = (part * 100..(part + 1) * 100).map(line).collect();

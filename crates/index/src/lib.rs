@@ -21,8 +21,8 @@ mod writer;
 pub use error::IndexError;
 pub use index::{IndexOptions, IndexStats, SparrowIndex, WriteDocument};
 pub use mapping::{
-    Analyzer, DateFormat, DocumentError, Dynamic, FieldType, Limits, Mapping, MappingError,
-    NumberValue, ParsedDocument, SourceFilter,
+    Analyzer, DateFormat, DocumentError, Dynamic, FieldType, Limits, Mapping, MappingError, NumberValue,
+    ParsedDocument, SourceFilter,
 };
 pub use schema::IndexSchema;
 pub use snapshot::{DocMeta, SegmentSnapshot, Snapshot, StoredDoc};

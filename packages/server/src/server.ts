@@ -14,6 +14,9 @@ import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
 /** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
 const KEEP_ALIVE_MS = 75_000;
 
+/** How long a request may take to arrive: the longest body over a slow line, but not for ever. */
+const REQUEST_MS = 600_000;
+
 /** A server that listens. */
 export interface RunningServer {
   /** Base URL, with the port that was really taken. */
@@ -48,8 +51,7 @@ export async function startServer(
   const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
-  // A body of 100 MB over a slow line may take long; an idle one is cut by the sockets' own time-outs.
-  server.requestTimeout = 0;
+  server.requestTimeout = REQUEST_MS;
   const url = await listen(server, config);
   log.info('listening', { url, config: withoutSecrets(config) });
 

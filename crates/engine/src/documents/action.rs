@@ -139,7 +139,12 @@ pub(super) struct Action<'a> {
 }
 
 impl<'a> Action<'a> {
-    pub(super) fn new(kind: ActionKind, index: impl Into<String>, id: Option<String>, body: &'a [u8]) -> Self {
+    pub(super) fn new(
+        kind: ActionKind,
+        index: impl Into<String>,
+        id: Option<String>,
+        body: &'a [u8],
+    ) -> Self {
         Self {
             kind,
             index: index.into(),
@@ -180,7 +185,8 @@ impl<'a> Action<'a> {
                     .push("create operations do not support explicit versions. use index instead".to_owned());
             }
             if conditions.if_seq_no.is_some() {
-                problems.push("create operations do not support compare and set. use index instead".to_owned());
+                problems
+                    .push("create operations do not support compare and set. use index instead".to_owned());
             }
         } else if conditions.version_type == VersionType::Internal && conditions.version.is_some() {
             problems.push(
@@ -188,7 +194,8 @@ impl<'a> Action<'a> {
                  and `if_primary_term` instead"
                     .to_owned(),
             );
-        } else if conditions.version_type != VersionType::Internal && conditions.version.is_none_or(|v| v < 0) {
+        } else if conditions.version_type != VersionType::Internal && conditions.version.is_none_or(|v| v < 0)
+        {
             problems.push(format!(
                 "illegal version value [{}] for version type [{}]",
                 conditions.version.unwrap_or(-3),
@@ -252,8 +259,10 @@ mod tests {
         );
         check(
             |action| action.conditions.version = Some(4),
-            &["internal versioning can not be used for optimistic concurrency control. Please use `if_seq_no` and \
-               `if_primary_term` instead"],
+            &[
+                "internal versioning can not be used for optimistic concurrency control. Please use `if_seq_no` and \
+               `if_primary_term` instead",
+            ],
         );
         assert!(VersionType::parse("nope").unwrap_err().reason().contains("[nope]"));
     }

@@ -32,7 +32,9 @@ pub(crate) fn bulk(
 
     let errors = results.iter().any(|item| item.result.is_err());
     let mut out = Vec::with_capacity(64 + results.len() * 180);
-    out.extend_from_slice(format!("{{\"errors\":{errors},\"took\":{}", start.elapsed().as_millis()).as_bytes());
+    out.extend_from_slice(
+        format!("{{\"errors\":{errors},\"took\":{}", start.elapsed().as_millis()).as_bytes(),
+    );
     if let Some(millis) = execution.ingest_millis {
         out.extend_from_slice(format!(",\"ingest_took\":{millis}").as_bytes());
     }

@@ -160,7 +160,9 @@ struct Wanted {
 
 fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError> {
     let Value::Object(object) = parse_json(body)? else {
-        return Err(EngineError::parse("unexpected token [START_ARRAY], expected [FIELD_NAME] or [START_ARRAY]"));
+        return Err(EngineError::parse(
+            "unexpected token [START_ARRAY], expected [FIELD_NAME] or [START_ARRAY]",
+        ));
     };
     let index = request.part("index");
     let default = source_of_params(request.params()).unwrap_or_default();

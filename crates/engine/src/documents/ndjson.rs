@@ -129,7 +129,9 @@ fn set(
 ) -> Result<(), EngineError> {
     let whole = || -> Result<i64, EngineError> {
         text.parse().map_err(|_| {
-            EngineError::illegal_argument(format!("Failed to parse [{name}] with value [{text}] as a whole number"))
+            EngineError::illegal_argument(format!(
+                "Failed to parse [{name}] with value [{text}] as a whole number"
+            ))
         })
     };
     let flag = || match text.as_str() {

@@ -68,10 +68,7 @@ impl UpdateBody {
                         "[script] is not supported: no scripts are run here, send the changes as [doc]",
                     ));
                 }
-                (
-                    "doc" | "upsert" | "doc_as_upsert" | "detect_noop" | "if_seq_no" | "if_primary_term",
-                    _,
-                ) => {
+                ("doc" | "upsert" | "doc_as_upsert" | "detect_noop" | "if_seq_no" | "if_primary_term", _) => {
                     let reason = format!("[UpdateRequest] failed to parse field [{name}]");
                     return Err(EngineError::api(400, Exception::new("x_content_parse_exception", reason)));
                 }
@@ -121,10 +118,13 @@ impl UpdateBody {
             return Ok(Plan::Write(WriteOp::create(Some(id.to_owned()), source), returned));
         };
         if found.source.is_empty() {
-            let exception = Exception::new("document_source_missing_exception", format!("[{id}]: document source missing"))
-                .with("index_uuid", handle.uuid.as_str())
-                .with("shard", "0")
-                .with("index", handle.name.as_str());
+            let exception = Exception::new(
+                "document_source_missing_exception",
+                format!("[{id}]: document source missing"),
+            )
+            .with("index_uuid", handle.uuid.as_str())
+            .with("shard", "0")
+            .with("index", handle.name.as_str());
             return Err(EngineError::api(400, exception));
         }
         let Value::Object(mut source) = serde_json::from_slice(&found.source).map_err(|error| {
@@ -184,7 +184,9 @@ mod tests {
     #[test]
     fn merging_goes_into_objects_and_tells_changes() {
         let check = |source: Value, changes: Value, expected: Value| {
-            let (Value::Object(mut merged), Value::Object(changes)) = (source.clone(), changes) else { return };
+            let (Value::Object(mut merged), Value::Object(changes)) = (source.clone(), changes) else {
+                return;
+            };
             assert_eq!(merge(&mut merged, &changes), source != expected);
             assert_eq!(Value::Object(merged), expected);
         };

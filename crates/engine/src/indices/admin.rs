@@ -223,5 +223,9 @@ fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
         ("uuid", metadata.uuid.clone()),
         ("version.created", CREATED_VERSION.to_owned()),
     ];
-    if flat { metadata.settings.to_dotted(&facts) } else { json!({"index": metadata.settings.to_nested(&facts)}) }
+    if flat {
+        metadata.settings.to_dotted(&facts)
+    } else {
+        json!({"index": metadata.settings.to_nested(&facts)})
+    }
 }

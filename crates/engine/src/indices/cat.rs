@@ -46,7 +46,9 @@ pub(crate) fn cat_indices(
     for handle in &handles {
         let row = row(handle, in_bytes)?;
         let position = |wanted: &Column| COLUMNS.iter().position(|column| column.name == wanted.name);
-        rows.push(columns.iter().filter_map(|column| Some(row[position(column)?].clone())).collect::<Vec<_>>());
+        rows.push(
+            columns.iter().filter_map(|column| Some(row[position(column)?].clone())).collect::<Vec<_>>(),
+        );
     }
     if params.get("format") == Some("json") {
         let objects = rows.into_iter().map(|row| {
@@ -119,7 +121,11 @@ fn human_bytes(bytes: u64) -> String {
     for unit in ["b", "kb", "mb", "gb", "tb"] {
         if value < 1024.0 || unit == "tb" {
             let tenths = (value * 10.0).floor() / 10.0;
-            return if tenths.fract() == 0.0 { format!("{tenths:.0}{unit}") } else { format!("{tenths:.1}{unit}") };
+            return if tenths.fract() == 0.0 {
+                format!("{tenths:.0}{unit}")
+            } else {
+                format!("{tenths:.1}{unit}")
+            };
         }
         value /= 1024.0;
     }
@@ -148,7 +154,8 @@ pub(crate) fn cluster_health(
     };
     let unassigned: usize = handles.iter().map(|handle| handle.settings().replicas()).sum();
     let active = handles.len();
-    let percent = if active + unassigned == 0 { 100.0 } else { active as f64 * 100.0 / (active + unassigned) as f64 };
+    let percent =
+        if active + unassigned == 0 { 100.0 } else { active as f64 * 100.0 / (active + unassigned) as f64 };
     Ok(Reply::json(
         http_status,
         &json!({

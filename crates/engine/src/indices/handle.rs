@@ -145,7 +145,11 @@ impl IndexHandle {
         let snapshot = self.snapshot();
         let Some(found) = snapshot.lookup(id)? else { return Ok(None) };
         let stored = snapshot.fetch(found.addr)?;
-        Ok(Some(Found { seq_no: stored.seq_no, version: stored.version, source: Arc::from(stored.source.as_slice()) }))
+        Ok(Some(Found {
+            seq_no: stored.seq_no,
+            version: stored.version,
+            source: Arc::from(stored.source.as_slice()),
+        }))
     }
 
     /// Notes that something was written.
@@ -219,7 +223,13 @@ impl IndexHandle {
         tracing::error!(index = self.name, %error, "applying writes again from the log");
         let _writers = self.write.lock();
         let index = self.index();
-        let replayed = super::recovery::apply(self.wal.replay()?, &index, &self.mapping(), &self.settings(), *replay_after)?;
+        let replayed = super::recovery::apply(
+            self.wal.replay()?,
+            &index,
+            &self.mapping(),
+            &self.settings(),
+            *replay_after,
+        )?;
         tracing::warn!(index = self.name, records = replayed.records, "log applied again");
         index.refresh()?;
         Ok(())
@@ -271,7 +281,9 @@ impl IndexHandle {
         match index.update_mapping(mapping) {
             Ok(()) => Ok(()),
             Err(error @ sparrow_index::IndexError::RolledBack { .. }) => {
-                let sparrow_index::IndexError::RolledBack { replay_after, .. } = &error else { return Ok(()) };
+                let sparrow_index::IndexError::RolledBack { replay_after, .. } = &error else {
+                    return Ok(());
+                };
                 super::recovery::apply(self.wal.replay()?, &index, mapping, &self.settings(), *replay_after)?;
                 index.update_mapping(mapping)?;
                 Ok(())

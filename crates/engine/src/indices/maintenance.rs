@@ -68,7 +68,8 @@ impl Maintenance {
 
 fn refresh_due(registry: &Registry) {
     for handle in registry.all() {
-        let due = handle.settings().refresh_interval().is_some_and(|interval| handle.since_refresh() >= interval);
+        let due =
+            handle.settings().refresh_interval().is_some_and(|interval| handle.since_refresh() >= interval);
         if due
             && handle.is_dirty()
             && let Err(error) = handle.refresh()

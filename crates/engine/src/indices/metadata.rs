@@ -66,7 +66,9 @@ impl Metadata {
             settings: Settings::from_flat(&value["settings"]),
             mapping: Mapping::parse(&value["mapping"])?,
             field_models: models
-                .filter_map(|(field, model): (&String, &Value)| Some((field.clone(), model.as_str()?.to_owned())))
+                .filter_map(|(field, model): (&String, &Value)| {
+                    Some((field.clone(), model.as_str()?.to_owned()))
+                })
                 .collect(),
         }))
     }

@@ -26,7 +26,9 @@ pub(crate) use self::handle::{Found, IndexHandle};
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::Metadata;
 pub(crate) use self::settings::Settings;
-pub(crate) use self::write::{ExternalVersion, PRIMARY_TERM, Source, WriteKind, WriteOp, WriteOutcome, generate_id};
+pub(crate) use self::write::{
+    ExternalVersion, PRIMARY_TERM, Source, WriteKind, WriteOp, WriteOutcome, generate_id,
+};
 use crate::error::EngineError;
 use crate::options::EngineOptions;
 
@@ -217,7 +219,9 @@ impl Indices {
             }
         }
         if expression.is_empty() {
-            found.extend(self.all().into_iter().filter(|h| !h.name.starts_with('.')).map(|h| (h.name.clone(), h)));
+            found.extend(
+                self.all().into_iter().filter(|h| !h.name.starts_with('.')).map(|h| (h.name.clone(), h)),
+            );
         }
         if found.is_empty() && has_pattern && !options.allow_no_indices {
             return Err(EngineError::IndexNotFound { name: expression.to_owned() });
@@ -238,7 +242,10 @@ impl Indices {
         names::check(name)?;
         let _one = self.admin.lock();
         if let Ok(existing) = self.get(name) {
-            return Err(EngineError::IndexAlreadyExists { name: name.to_owned(), uuid: existing.uuid.clone() });
+            return Err(EngineError::IndexAlreadyExists {
+                name: name.to_owned(),
+                uuid: existing.uuid.clone(),
+            });
         }
         let metadata = Metadata {
             name: name.to_owned(),
@@ -256,8 +263,7 @@ impl Indices {
         durable::sync_dir(&root)?;
         // The index exists from here on; a crash before leaves a folder that the next start removes.
         metadata.save(&self.data)?;
-        let handle =
-            Arc::new(IndexHandle::new(self.data.clone(), metadata, index, wal, 0));
+        let handle = Arc::new(IndexHandle::new(self.data.clone(), metadata, index, wal, 0));
         self.registry.by_name.write().insert(name.to_owned(), handle.clone());
         Ok(handle)
     }

@@ -66,7 +66,10 @@ mod tests {
             let bytes = record.encode();
             assert_eq!(Record::decode(&bytes), Some(record));
             for length in 0..26 {
-                assert_eq!(Record::decode(&bytes[..length.min(bytes.len() - source.map_or(1, |s| s.len() + 1))]), None);
+                assert_eq!(
+                    Record::decode(&bytes[..length.min(bytes.len() - source.map_or(1, |s| s.len() + 1))]),
+                    None
+                );
             }
         }
         assert_eq!(Record::decode(&[9; 40]), None);

@@ -139,7 +139,8 @@ impl Settings {
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             total_fields: self.number("mapping.total_fields.limit", Limits::default().total_fields),
-            ignore_dynamic_beyond_limit: self.number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
+            ignore_dynamic_beyond_limit: self
+                .number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
             depth: self.number("mapping.depth.limit", MAX_DEPTH),
         }
     }
@@ -163,8 +164,11 @@ impl Settings {
     /// The `index` object of the API: nested, every value a string.
     pub(crate) fn to_nested(&self, facts: &[(&str, String)]) -> Value {
         let mut nested = Map::new();
-        let mut all: BTreeMap<&str, &str> =
-            BTreeMap::from([("number_of_shards", "1"), ("number_of_replicas", "1"), ("routing.allocation.include._tier_preference", "data_content")]);
+        let mut all: BTreeMap<&str, &str> = BTreeMap::from([
+            ("number_of_shards", "1"),
+            ("number_of_replicas", "1"),
+            ("routing.allocation.include._tier_preference", "data_content"),
+        ]);
         all.extend(self.0.iter().map(|(name, text)| (name.as_str(), text.as_str())));
         all.extend(facts.iter().map(|(name, text)| (*name, text.as_str())));
         for (name, text) in all {
@@ -222,8 +226,10 @@ fn flatten(
             flat.insert(prefix.to_owned(), Some(text.clone()));
         }
         Value::Array(items) => {
-            let texts: Vec<String> =
-                items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect();
+            let texts: Vec<String> = items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect();
             flat.insert(prefix.to_owned(), Some(texts.join(",")));
         }
         other => {
@@ -247,9 +253,9 @@ fn check(name: &str, kind: Kind, text: &str) -> Result<(), EngineError> {
             }
             Ok(_) => Ok(()),
         },
-        Kind::Boolean if !matches!(text, "true" | "false") => refuse(format!(
-            "Failed to parse value [{text}] as only [true] or [false] are allowed."
-        )),
+        Kind::Boolean if !matches!(text, "true" | "false") => {
+            refuse(format!("Failed to parse value [{text}] as only [true] or [false] are allowed."))
+        }
         Kind::Time => parse_duration(&format!("index.{name}"), text).map(|_| ()),
         Kind::Durability if !text.eq_ignore_ascii_case("request") && !text.eq_ignore_ascii_case("async") => {
             refuse(format!(
@@ -306,7 +312,8 @@ mod tests {
 
     #[test]
     fn the_api_shows_strings() {
-        let settings = Settings::parse(&json!({"number_of_replicas": 0, "mapping.total_fields.limit": 5})).unwrap();
+        let settings =
+            Settings::parse(&json!({"number_of_replicas": 0, "mapping.total_fields.limit": 5})).unwrap();
         let nested = settings.to_nested(&[("uuid", "u".into())]);
         assert_eq!(nested["number_of_replicas"], json!("0"));
         assert_eq!(nested["mapping"]["total_fields"]["limit"], json!("5"));

@@ -69,10 +69,11 @@ impl IndexHandle {
         cancel: &AtomicBool,
     ) -> Result<RewriteStats, EngineError> {
         self.flush()?;
-        let stats = self.index().rewrite(target, Format::CURRENT, progress, cancel).map_err(|error| match error {
-            IndexError::Cancelled => EngineError::Cancelled,
-            other => other.into(),
-        })?;
+        let stats =
+            self.index().rewrite(target, Format::CURRENT, progress, cancel).map_err(|error| match error {
+                IndexError::Cancelled => EngineError::Cancelled,
+                other => other.into(),
+            })?;
         sparrow_storage::durable::sync_dir(&self.root())?;
         let (new, covered) = SparrowIndex::open(target, &self.mapping(), options)?;
         let caught_up = self.catch_up(&new, covered).unwrap_or(covered);

@@ -245,7 +245,8 @@ impl IndexHandle {
         let seq_no = *next_seq_no;
         let deleted = document.kind == WriteKind::Delete;
         let lsn = self.wal.append(
-            &Record { seq_no, version, id: &document.id, source: (!deleted).then_some(&document.raw) }.encode(),
+            &Record { seq_no, version, id: &document.id, source: (!deleted).then_some(&document.raw) }
+                .encode(),
         )?;
         *next_seq_no += 1;
         let Prepared { id, raw, parsed, .. } = document;
@@ -255,14 +256,27 @@ impl IndexHandle {
         let indexed = if deleted {
             if existed { index.delete(&id) } else { Ok(()) }
         } else {
-            index.add(WriteDocument { id: id.clone(), seq_no, version, parsed, source: raw, replaces: existed })
+            index.add(WriteDocument {
+                id: id.clone(),
+                seq_no,
+                version,
+                parsed,
+                source: raw,
+                replaces: existed,
+            })
         };
         match indexed {
             Ok(()) => {}
             // The record is in the log: applying the log again brings this write back too.
             Err(IndexError::RolledBack { replay_after, source }) => {
                 tracing::error!(index = self.name, %source, "applying writes again from the log");
-                super::recovery::apply(self.wal.replay()?, &index, &self.mapping(), &self.settings(), replay_after)?;
+                super::recovery::apply(
+                    self.wal.replay()?,
+                    &index,
+                    &self.mapping(),
+                    &self.settings(),
+                    replay_after,
+                )?;
             }
             Err(error) => return Err(error.into()),
         }
