@@ -250,7 +250,7 @@ async function reindex(request, memory, total) {
 }
 
 async function ask({ request }, questions) {
-  step(`6  Ask: what is the word for …`);
+  step('6  Ask: what is the word for …');
   line(`POST /${DICTIONARY}/_search`, 'match on gloss  │  text_expansion');
   for (const [question, wanted] of questions) {
     const byWords = await search(request, lexical(question));
@@ -292,7 +292,7 @@ async function timeQuestions({ request, memory }, synsets) {
 function summarise({ documents, totalMs, encodingMs, latency }, memory) {
   step('In all');
   const rate =
-    encodingMs === undefined ? '' : `, ${number(documents / (encodingMs / 1000))} a second through the model`;
+    encodingMs === undefined ? '' : `, ${number(documents / (encodingMs / 1000))} a second through the pipeline`;
   const rows = [
     ['documents', `${number(documents)}${rate}`],
     ['time', seconds(totalMs)],

@@ -3,7 +3,7 @@
 import process from 'node:process';
 
 const terminal = process.stdout.isTTY === true;
-const colour = terminal ? !process.env.NO_COLOR : Boolean(process.env.FORCE_COLOR);
+const colour = terminal && !process.env.NO_COLOR;
 const paint = (code) => (text) => (colour ? `\u001b[${code}m${text}\u001b[0m` : text);
 
 export const bold = paint('1');

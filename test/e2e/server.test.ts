@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { type RunningServer, startServer } from '../support/server.js';
 
@@ -112,7 +112,10 @@ describe('over a socket', () => {
 describe('the process', () => {
   it('prints the owner key once and leaves it to this user alone', async () => {
     const first = await startServer({ args: ['--deploy-at-start', 'false'] });
-    expect(first.output()).toContain(first.apiKey);
+    // Printed right after the event that says it is ready.
+    await vi.waitFor(() => {
+      expect(first.output()).toContain(first.apiKey);
+    });
     expect((await stat(join(first.data, 'owner.key'))).mode & 0o777).toBe(0o600);
     expect(await first.stop()).toBe(0);
     const second = await startServer({ data: first.data, args: ['--deploy-at-start', 'false'] });

@@ -303,13 +303,15 @@ impl Directory for LazyDirectory {
         // commit may be in the way. The durable commit never has that name: its stamp is smaller.
         match fs::remove_file(&full) {
             Ok(()) => {
-                state.deleted.remove(path);
                 state.unsynced.remove(path);
-                state.recreated.insert(path.to_path_buf());
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(wrap(error)),
         }
+        // A deletion that still waits meant the file that had this name before, even if that one is gone
+        // by now: the field norms of a segment that is widened twice go through the same temporary name.
+        state.deleted.remove(path);
+        state.recreated.insert(path.to_path_buf());
         let file = fs::OpenOptions::new().write(true).create_new(true).open(&full).map_err(wrap)?;
         let file = LazyFile { file, directory: self.clone(), path: path.to_path_buf() };
         Ok(BufWriter::new(Box::new(file)))
@@ -342,5 +344,31 @@ impl Directory for LazyDirectory {
 
     fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
         self.inner.watch(callback)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that gets the name of one whose deletion waits for a flush is not the file that was deleted.
+    #[test]
+    fn a_waiting_deletion_does_not_remove_a_newer_file_of_that_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let directory = LazyDirectory::open(folder.path()).expect("a directory");
+        let name = Path::new("a.fieldnorm.new");
+        let write = |text: &[u8]| {
+            let mut out = directory.open_write(name).expect("a file");
+            out.write_all(text).expect("written");
+            out.terminate().expect("closed");
+        };
+        write(b"first");
+        directory.replace(name, Path::new("a.fieldnorm")).expect("replaced");
+        // The garbage collection notices that the temporary name is not in use.
+        directory.delete(name).expect("noted");
+        write(b"second");
+        directory.make_durable().expect("durable");
+        directory.replace(name, Path::new("a.fieldnorm")).expect("the newer file is still there");
+        assert_eq!(fs::read(folder.path().join("a.fieldnorm")).expect("the target"), b"second");
     }
 }

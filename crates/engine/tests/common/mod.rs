@@ -54,9 +54,16 @@ impl Node {
 
     /// The data directory as it is now.
     pub fn copy_data(&self) -> tempfile::TempDir {
-        let copy = tempfile::tempdir().expect("a temporary folder");
-        copy_tree(self.folder.path(), copy.path());
-        copy
+        // Files are copied one after another, so a copy during which metadata changed shows two moments in one,
+        // which no crash does: such a copy is made again.
+        loop {
+            let copy = tempfile::tempdir().expect("a temporary folder");
+            let before = read_stores(self.folder.path());
+            copy_tree(self.folder.path(), copy.path());
+            if read_stores(self.folder.path()) == before {
+                return copy;
+            }
+        }
     }
 
     /// Closes the engine as a stop of the server does, and opens it again.
@@ -142,6 +149,12 @@ fn pairs(text: &str) -> BTreeMap<String, String> {
             (name.to_owned(), value.to_owned())
         })
         .collect()
+}
+
+/// Name and content of every store.
+fn read_stores(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(data.join("store")).expect("the stores").flatten();
+    entries.filter_map(|entry| Some((entry.path(), fs::read(entry.path()).ok()?))).collect()
 }
 
 pub fn copy_tree(from: &Path, to: &Path) {

@@ -2,13 +2,21 @@ use std::sync::Arc;
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
-use sparrow_storage::DataDir;
+use sparrow_storage::{DataDir, StorageError};
 
 use super::{KEPT_RESULTS, TaskSpec, Tasks};
 use crate::error::EngineError;
 
 fn open(folder: &tempfile::TempDir) -> Tasks {
-    Tasks::open(Arc::new(DataDir::open(folder.path()).unwrap())).unwrap()
+    // The thread of a task that has just ended may hold the directory, and with it the lock, for a moment longer.
+    for _ in 0..500 {
+        match DataDir::open(folder.path()) {
+            Ok(data) => return Tasks::open(Arc::new(data)).unwrap(),
+            Err(StorageError::Locked { .. }) => std::thread::sleep(std::time::Duration::from_millis(10)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("the directory stays locked")
 }
 
 #[test]

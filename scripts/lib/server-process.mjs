@@ -1,0 +1,91 @@
+// A server of a script's own, and what the system knows of its process.
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+
+import { ROOT } from './paths.mjs';
+
+/** The kernel counts processor time in these (sysconf(_SC_CLK_TCK) is 100 on every Linux that Node runs on). */
+const TICKS_PER_SECOND = 100;
+
+/**
+ * Starts a server and waits until it says that it is ready.
+ *
+ * @param {string} command
+ * @param {string[]} args what starts it, without --port and --data
+ * @param {string} data
+ */
+export async function startServer(command, args, data) {
+  const begun = performance.now();
+  // A group of its own: `npm start` has children, and all of them are to end.
+  const child = spawn(command, [...args, '--port', '0', '--data', data], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  let output = '';
+  const exited = new Promise((resolve) => child.on('exit', resolve));
+  const { url, readyMs } = await new Promise((resolve, reject) => {
+    let url;
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on('line', (line) => {
+        output += `${line}\n`;
+        if (!line.startsWith('{')) return;
+        const event = JSON.parse(line);
+        if (event.msg === 'listening') url = event.url;
+        if (event.msg === 'ready') resolve({ url, readyMs: performance.now() - begun });
+      });
+    }
+    child.on('error', reject);
+    exited.then((code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
+  });
+  return {
+    pid: child.pid,
+    url,
+    readyMs,
+    output: () => output,
+    async stop() {
+      process.kill(-child.pid, 'SIGTERM');
+      await exited;
+    },
+  };
+}
+
+/** Memory and processor time of a process from /proc, or undefined where there is none. */
+export function usage(pid) {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const bytes = (field) => 1024 * Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0);
+    // The name in parentheses may hold spaces; user and system time are the 12th and 13th field after it.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ');
+    const cpuMs = ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+    return { anonymous: bytes('RssAnon'), resident: bytes('VmRSS'), residentPeak: bytes('VmHWM'), cpuMs };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Watches a process' memory until it is told to end. */
+export class MemoryWatch {
+  peak = { anonymous: 0, resident: 0 };
+  #timer;
+
+  constructor(pid, everyMs = 50) {
+    this.#timer = setInterval(() => this.#sample(pid), everyMs);
+    this.#sample(pid);
+  }
+
+  #sample(pid) {
+    const now = usage(pid);
+    if (now === undefined) return;
+    this.peak.anonymous = Math.max(this.peak.anonymous, now.anonymous);
+    // The kernel keeps the highest resident size itself.
+    this.peak.resident = Math.max(this.peak.resident, now.resident, now.residentPeak);
+  }
+
+  end() {
+    clearInterval(this.#timer);
+    return this.peak;
+  }
+}
