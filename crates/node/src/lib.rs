@@ -4,6 +4,8 @@
 //! engine and returns a promise at once; the engine answers from one of its own threads through a deferred, so the event
 //! loop never waits.
 
+mod log;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,6 +59,7 @@ impl NativeEngine {
     /// the deployments that ran before are started, or with the error that prevented it.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeEngine | NativeReply>")]
     pub fn open(env: &Env, options: String) -> Result<Object<'_>> {
+        log::install();
         let options: EngineOptions = parse("engine options", &options)?;
         let (deferred, promise) = env.create_deferred()?;
         spawn("sparrow-open", move || {
