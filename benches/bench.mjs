@@ -179,7 +179,8 @@ async function restarts(data, before) {
 async function restart(command, args, data, before) {
   const server = await startServer(command, args, data);
   try {
-    if (/^sparrow: \[\d/m.test(server.output())) throw new StepFailed('the tree changed meanwhile, so the start built it; run this again');
+    if (/^sparrow: \[\d/m.test(server.output()))
+      throw new StepFailed('the tree changed meanwhile, so the start built it; run this again');
     const request = createClient({ url: server.url, apiKey: findApiKey(data) });
     const after = await checkAnswers(request, before.count, []);
     if (JSON.stringify(after.tops) !== JSON.stringify(before.tops))

@@ -73,7 +73,7 @@ fn index_buffer() -> usize {
 }
 
 fn flush_threshold() -> u64 {
-    256 << 20
+    64 << 20
 }
 
 fn current_format() -> Format {
