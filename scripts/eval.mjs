@@ -145,7 +145,7 @@ async function evaluate(judgements) {
       sums[name].ndcg += ndcg(ranked, grades);
       sums[name].recall += recall(ranked, grades, DEPTH);
     }
-    if (count % 50 === 0) process.stderr.write(`\r  ${count} queries`);
+    if (count % 500 === 0) process.stderr.write(`\r  ${count} queries`);
   }
   process.stderr.write('\n');
   const table = Object.entries(sums).map(([name, sum]) => {
