@@ -11,6 +11,7 @@ mod jobs;
 mod models;
 mod options;
 mod params;
+mod pattern;
 mod pipelines;
 mod request;
 mod search;

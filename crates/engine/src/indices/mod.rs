@@ -31,6 +31,7 @@ pub(crate) use self::write::{
 };
 use crate::error::EngineError;
 use crate::options::EngineOptions;
+use crate::pattern;
 
 /// Name of the first folder of segments.
 const FIRST_FOLDER: &str = "segments-1";
@@ -197,14 +198,14 @@ impl Indices {
         let mut has_pattern = expression.is_empty();
         for part in expression.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             if let Some(excluded) = part.strip_prefix('-').filter(|_| has_pattern) {
-                found.retain(|name, _| !names::matches(excluded, name));
+                found.retain(|name, _| !pattern::matches(excluded, name));
             } else if part == "_all" || part.contains('*') {
                 has_pattern = true;
                 let pattern = if part == "_all" { "*" } else { part };
                 for handle in self.all() {
                     // Hidden indices only answer to patterns that say so.
                     let hidden = handle.name.starts_with('.') && !pattern.starts_with('.');
-                    if names::matches(pattern, &handle.name) && !hidden {
+                    if pattern::matches(pattern, &handle.name) && !hidden {
                         found.insert(handle.name.clone(), handle);
                     }
                 }

@@ -11,7 +11,7 @@ use super::tasks::TaskSpec;
 use super::{NODE_NAME, NODE_ROLES};
 use crate::Engine;
 use crate::error::{ApiError, EngineError, Exception};
-use crate::models::matches_pattern;
+use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
 
 /// How long a request for a task waits unless it says otherwise.
@@ -231,7 +231,7 @@ impl<'a> Filter<'a> {
         let node = engine.tasks.node();
         let here = self.nodes.is_none_or(|nodes| {
             nodes.split(',').any(|name| {
-                ["_all", "_local", "_master", node].contains(&name) || matches_pattern(name, NODE_NAME)
+                ["_all", "_local", "_master", node].contains(&name) || pattern::matches(name, NODE_NAME)
             })
         });
         // No task of this server has a parent.
@@ -241,7 +241,7 @@ impl<'a> Filter<'a> {
         let mut tasks = engine.tasks.running();
         tasks.retain(|task| {
             self.actions.is_none_or(|actions| {
-                actions.split(',').any(|pattern| matches_pattern(pattern, &task.spec.action))
+                actions.split(',').any(|pattern| pattern::matches(pattern, &task.spec.action))
             })
         });
         tasks

@@ -188,25 +188,9 @@ pub(crate) fn weight_to_json(weight: f32) -> Value {
     serde_json::Number::from_f64(shortest).map_or(Value::Null, Value::Number)
 }
 
-/// Whether a name matches a pattern in which `*` stands for any characters.
-pub(crate) fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    let mut rest = rest;
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{matches_pattern, weight_to_json};
+    use super::weight_to_json;
 
     #[test]
     fn weights_are_written_short() {
@@ -216,23 +200,6 @@ mod tests {
             #[expect(clippy::cast_possible_truncation, reason = "the round trip is what is tested")]
             let back = value.as_f64().unwrap() as f32;
             assert_eq!(back.to_bits(), weight.to_bits());
-        }
-    }
-
-    #[test]
-    fn patterns_match_names() {
-        for (pattern, name, expected) in [
-            ("*", "anything", true),
-            ("a*c", "abc", true),
-            ("a*c", "ab", false),
-            ("*reindex", "indices:data/write/reindex", true),
-            ("indices:*/reindex", "indices:data/write/reindex", true),
-            ("abc", "abc", true),
-            ("abc", "abcd", false),
-            ("a*b*c", "a-b-c", true),
-            ("a*a", "a", false),
-        ] {
-            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -129,7 +129,7 @@ impl Registry {
         let mut found: Vec<Arc<RegisteredModel>> = Vec::new();
         for part in expression.split(',').filter(|part| !part.is_empty()) {
             let matches: Vec<_> = if part.contains('*') {
-                self.models.iter().filter(|model| super::matches_pattern(part, &model.id)).cloned().collect()
+                self.models.iter().filter(|model| crate::pattern::matches(part, &model.id)).cloned().collect()
             } else {
                 vec![Arc::clone(self.find(part).ok_or_else(|| part.to_owned())?)]
             };

@@ -236,7 +236,7 @@ impl Pipelines {
 }
 
 fn is_named(expression: &str, id: &str) -> bool {
-    expression.is_empty() || expression.split(',').any(|part| crate::models::matches_pattern(part, id))
+    expression.is_empty() || expression.split(',').any(|part| crate::pattern::matches(part, id))
 }
 
 fn prepare(source: Map<String, Value>, index: &str, id: Option<&str>, now: &str) -> Document {
