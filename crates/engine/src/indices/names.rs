@@ -12,9 +12,8 @@ const MAX_BYTES: usize = 255;
 pub(crate) fn check(name: &str) -> Result<(), EngineError> {
     let problem = if name.is_empty() {
         "must not be empty".to_owned()
-    } else if let Some(bad) = name.chars().find(|c| FORBIDDEN.contains(c)) {
+    } else if name.contains(FORBIDDEN) {
         let list: Vec<String> = FORBIDDEN.iter().map(|c| format!("'{c}'")).collect();
-        let _ = bad;
         format!("must not contain the following characters [{}]", list.join(","))
     } else if name.contains('#') {
         "must not contain '#'".to_owned()
