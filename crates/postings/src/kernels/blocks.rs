@@ -155,12 +155,14 @@ impl Implementation {
     }
 
     /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
-    /// document), and as what the dense terms can add what that leaves of the bounds `totals`.
+    /// document), and as what the dense terms can add what that leaves of the bounds `totals`. `first`
+    /// is the term that will be added first.
     ///
     /// # Panics
     /// When a block is not among `totals` and `sums`.
     pub(crate) fn start(
         &self,
+        first: Option<&BlockTerm<'_>>,
         ids: &[u32],
         totals: &[u16],
         sums: &[u16],
@@ -169,6 +171,9 @@ impl Implementation {
     ) {
         let sums = sums.as_chunks::<BLOCK>().0;
         blocks.start(ids, totals.len().min(sums.len()));
+        if let Some(term) = first {
+            ids.iter().for_each(|id| fetch(term.bitmap, *id as usize));
+        }
         (self.start)(totals, sums, inverse, blocks);
     }
 

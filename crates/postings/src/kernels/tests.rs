@@ -148,7 +148,7 @@ proptest! {
             one.scatter(&ids, &impacts, terms[0].factor, &mut scattered);
             let ids: Vec<u32> = (0..chunks as u32 * 128).filter(|id| wanted[*id as usize] == 1).collect();
             let mut blocks = Blocks::default();
-            one.start(&ids, &totals, &sums, inverse, &mut blocks);
+            one.start(terms.first().map(OwnedBlocks::term).as_ref(), &ids, &totals, &sums, inverse, &mut blocks);
             for (i, term) in terms.iter().enumerate() {
                 let next = terms.get(i + 1).map(OwnedBlocks::term);
                 one.add_blocks(&term.term(), next.as_ref(), &mut blocks, unit, need);
@@ -179,7 +179,7 @@ fn block_terms_with_short_slices_are_left_out() {
     };
     for one in available() {
         let mut blocks = Blocks::default();
-        one.start(&[5], &[0; 128], &[0; 1024], 1, &mut blocks);
+        one.start(None, &[5], &[0; 128], &[0; 1024], 1, &mut blocks);
         one.add_blocks(&short, None, &mut blocks, 1, 0);
         assert_eq!(blocks.sums(), [[0; 8]], "{}", one.name());
         one.add_blocks(&BlockTerm { bitmap: &[255; 128], ..short }, None, &mut blocks, 1, 0);

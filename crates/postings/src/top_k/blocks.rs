@@ -248,7 +248,7 @@ where
         }
         own.selected.sort_unstable();
         let BlockScratch { sums, totals, selected, blocks, .. } = own;
-        kernels::chosen().start(selected, totals, sums, plan.inverse, blocks);
+        kernels::chosen().start(plan.dense.first(), selected, totals, sums, plan.inverse, blocks);
         for (i, term) in plan.dense.iter().enumerate() {
             if i % 3 == 2 {
                 self.raise_need_by_sums(own);
@@ -282,7 +282,7 @@ where
     /// Scores the selected blocks.
     fn score_part(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
         let BlockScratch { sums, totals, selected, blocks, .. } = own;
-        kernels::chosen().start(selected, totals, sums, plan.inverse, blocks);
+        kernels::chosen().start(plan.dense.first(), selected, totals, sums, plan.inverse, blocks);
         let need = self.need.clamp(0, i64::from(u32::MAX)) as u32;
         for (i, term) in plan.dense.iter().enumerate() {
             kernels::chosen().add_blocks(term, plan.dense.get(i + 1), blocks, plan.unit, need);
