@@ -5,7 +5,7 @@ use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, lane
 use crate::bytes::{u16_at, u32_at, u64_at};
 
 pub(super) fn implementation() -> Implementation {
-    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, mark, bounds, start, select, add_blocks }
+    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, mask, mark, bounds, start, select, add_blocks }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -45,6 +45,12 @@ pub(super) fn scatter(ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [
     for (id, impact) in ids.iter().zip(impacts) {
         let sum = &mut sums[usize::from(u16::from_le_bytes(*id))];
         *sum = sum.wrapping_add(((u32::from(*impact) * u32::from(factor) + 255) >> 8) as u16);
+    }
+}
+
+fn mask(wanted: &[u8], sums: &mut [u16]) {
+    for (bits, sums) in wanted.iter().zip(sums.as_chunks_mut::<BLOCK>().0) {
+        sums.iter_mut().enumerate().filter(|(lane, _)| bits >> lane & 1 == 0).for_each(|(_, sum)| *sum = 0);
     }
 }
 
@@ -117,13 +123,16 @@ fn add_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Bloc
         let mut position = ((base.wrapping_add(bits.count_ones())) as usize).min(term.impacts.len() - 8);
         let mut bits = term.bitmap[id as usize];
         while bits != 0 {
-            let sum = &mut sums[bits.trailing_zeros() as usize];
-            let impact = u32::from(term.impacts[position]);
-            *sum = sum.wrapping_add(((impact * u32::from(term.factor)) >> 8) as u16);
+            let lane = bits.trailing_zeros() as usize;
+            if blocks.wanted[i] >> lane & 1 == 1 {
+                let impact = u32::from(term.impacts[position]);
+                sums[lane] = sums[lane].wrapping_add(((impact * u32::from(term.factor)) >> 8) as u16);
+            }
             position += 1;
             bits &= bits - 1;
         }
         (blocks.ids[kept], blocks.rest[kept], blocks.sums[kept]) = (id, rest, sums);
+        blocks.wanted[kept] = blocks.wanted[i];
         let highest = u32::from(sums.into_iter().fold(0, u16::max));
         kept += usize::from(highest + u32::from(rest) * unit >= need);
     }
