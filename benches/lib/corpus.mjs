@@ -76,7 +76,7 @@ export class Corpus {
    */
   async vectors(kind, count) {
     const cache = folder(this.work, 'vectors');
-    const stem = `${kind}-${this.#key(kind)}-`;
+    const stem = this.#stem(kind);
     const prefix = join(cache, `${stem}${count}`);
     if (countRows(prefix) === undefined) {
       const larger = this.data === undefined ? undefined : this.#larger(cache, stem, count);
@@ -106,13 +106,14 @@ export class Corpus {
   }
 
   /** Other texts or another model have other vectors. */
-  #key(kind) {
+  #stem(kind) {
     const hash = createHash('sha256');
     const file = kind === 'texts' ? PASSAGES : QUESTIONS;
     hash.update(this.data === undefined ? corpusHash() : `${file} ${statSync(join(this.data, file)).size}`);
     for (const name of ['model.onnx', 'head.safetensors', 'tokenizer.json', 'sparrow.json']) {
       if (existsSync(join(MODEL, name))) hash.update(readFileSync(join(MODEL, name)));
     }
-    return `${this.data === undefined ? 'wordnet' : basename(file).split('.')[0]}-${hash.digest('hex').slice(0, 12)}`;
+    const source = this.data === undefined ? `wordnet-${kind}` : basename(file).split('.')[0];
+    return `${source}-${hash.digest('hex').slice(0, 8)}-`;
   }
 }
