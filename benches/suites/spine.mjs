@@ -105,12 +105,13 @@ async function firstRun(data, synsets, { limit, questions: count, log }) {
 
 async function time(request, questions, body) {
   const times = [];
-  for (const [index, { text }] of [...questions.slice(0, WARM_UP), ...questions].entries()) {
+  const warmUp = questions.slice(0, WARM_UP);
+  for (const [index, { text }] of [...warmUp, ...questions].entries()) {
     // The warm-up asks in other words: what is timed must not be known yet.
-    const asked = index < WARM_UP ? `${text} once more` : text;
+    const asked = index < warmUp.length ? `${text} once more` : text;
     const begun = performance.now();
     await request('POST', `/${INDEX}/_search`, body(asked));
-    if (index >= WARM_UP) times.push(performance.now() - begun);
+    if (index >= warmUp.length) times.push(performance.now() - begun);
   }
   return summarize(times);
 }
