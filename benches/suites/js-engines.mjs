@@ -16,6 +16,7 @@ import { usage } from '../../scripts/lib/server-process.mjs';
 import { groundTruth, readAnswers } from '../lib/answers.mjs';
 import { jsonLines } from '../lib/corpus.mjs';
 import { capture, captureJson, folder } from '../lib/programs.mjs';
+import { searchSparrow } from '../lib/postings-program.mjs';
 import { MODEL, fill, startSparrow } from '../lib/server.mjs';
 import { derivedVectors, findPythonPeers } from '../lib/sparse-peers.mjs';
 import { accuracy, summarize } from '../lib/statistics.mjs';
@@ -43,7 +44,6 @@ const K = 10;
 const WARM_UP = 20;
 /** The least nDCG@10 that Sparrow's two searches may have on a sample of SQuAD: far below what they have. */
 const LEAST_NDCG = 0.6;
-const SPARROW_TOLERANCE = 2 ** -11;
 
 /** @param {import('../lib/context.mjs').Context} context */
 export async function run(context) {
@@ -67,9 +67,10 @@ async function compareVectors(context, { vectors, vectorQuestions, passes, round
     }
     const truth = await groundTruth(context, docs.prefix, queries);
     if (context.prepare) continue;
+    const sparrow = { docs: docs.prefix, queries, questions: vectorQuestions, passes, truth };
     const found = { sparrow: [], typed: [] };
     for (let round = 0; round < rounds; round += 1) {
-      found.sparrow.push(await sparrowVectors(context, program, docs.prefix, queries, { passes, truth }));
+      found.sparrow.push(await searchSparrow(context, program, sparrow));
       found.typed.push(await typedArrays(context, docs.prefix, queries, { passes, truth }));
     }
     const [best, peer] = [found.sparrow, found.typed].map((all) => ({
@@ -99,27 +100,6 @@ async function vectorsOf(context, count) {
   return tools.skipped === undefined
     ? derivedVectors(tools, (await context.vectors('texts', BASE)).prefix, count, SEED)
     : tools;
-}
-
-async function sparrowVectors(context, program, docs, queries, { passes, truth }) {
-  const results = folder(context.work, 'runs');
-  const args = [
-    '--docs',
-    docs,
-    '--queries',
-    queries,
-    '--passes',
-    `${passes}`,
-    '--runs',
-    results,
-    '--name',
-    'js-sparrow',
-  ];
-  const [plain] = await captureJson(program, args);
-  const { allRight } = accuracy(readAnswers(join(results, 'js-sparrow')).ids, truth, { tolerance: SPARROW_TOLERANCE });
-  if (allRight < 1) throw new StepFailed(`Sparrow answers only ${allRight} of the questions right`);
-  const { p50_ms: p50, p95_ms: p95, mean_ms: mean } = plain.sparrow;
-  return { p50, p95, mean, instructions: plain.instructions, indexBytes: plain.index_bytes };
 }
 
 async function typedArrays(context, docs, queries, { passes, truth }) {

@@ -6,14 +6,12 @@
 // median and 95th percentile apart: these machines are shared. The plain loop runs in Sparrow's process, pass by pass in turns.
 // The Rust program compares every answer with scoring all documents, bit by bit, for the weights as Sparrow stores them; here the
 // answers of all engines are compared with exact ones of the full weights.
-import { readdirSync, rmSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 
 import { StepFailed } from '../../scripts/lib/process.mjs';
-import { fingerprint } from '../../scripts/lib/stamp.mjs';
 import { groundTruth, readAnswers } from '../lib/answers.mjs';
 import { LUCENE_TOLERANCE, findLucene, luceneIndex, searchLucene } from '../lib/lucene.mjs';
-import { captureJson, folder } from '../lib/programs.mjs';
+import { searchSparrow } from '../lib/postings-program.mjs';
 import {
   bmpIndex,
   derivedVectors,
@@ -41,12 +39,9 @@ const SIZES = {
   },
 };
 const FILTERS = [0.5, 0.05, 0.005];
-const SEGMENTS = 5;
-const DELETED = 0.2;
+const SEGMENTS = { count: 5, deleted: 0.2 };
 /** BMP and Seismic get fewer questions where they are slow; the first ones of the same. */
 const FEWER_QUESTIONS = { from: 500_000, count: 300 };
-/** Sparrow keeps 11 significant bits of a weight: the scores of two documents may each be off by half of the last. */
-const SPARROW_TOLERANCE = 2 ** -11;
 /** Below this share of right answers somebody is not answering the same question. */
 const LEAST_RECALL = { lucene: 0.999, bmp: 0.9 };
 /** A filter that is no cheaper by less than this is as cheap. */
@@ -108,7 +103,8 @@ async function measure(context, program, peers, corpus, engines) {
   const { rows, docs, queries, questions, truth, rounds, passes } = corpus;
   const fewer = { questions: rows >= FEWER_QUESTIONS.from ? FEWER_QUESTIONS.count : questions, passes };
   const python = peers.python;
-  const turns = { sparrow: () => searchSparrow(context, program, corpus) };
+  const sparrow = { ...corpus, filters: FILTERS, segmented: corpus.segments ? SEGMENTS : undefined };
+  const turns = { sparrow: () => searchSparrow(context, program, sparrow) };
   if (there(engines.lucene)) {
     for (const mode of ['default', 'exact']) {
       const times = { warmup: rows > BASE ? 1 : 2, passes };
@@ -131,7 +127,7 @@ async function measure(context, program, peers, corpus, engines) {
   }
   if (corpus.kernels) {
     for (const kernel of ['avx2', 'scalar']) {
-      turns[kernel] = () => searchSparrow(context, program, { ...corpus, segments: false, kernel });
+      turns[kernel] = () => searchSparrow(context, program, { ...corpus, kernel });
     }
   }
   const found = {};
@@ -146,52 +142,6 @@ async function measure(context, program, peers, corpus, engines) {
     }
   }
   return merge(found, basename(docs));
-}
-
-/** One run of the Rust program. @returns plain, filters, segments by name, each `{ p50, p95, mean }`, and the loop beside them */
-async function searchSparrow(context, program, corpus) {
-  const { rows, docs, queries, questions, truth, passes, kernel } = corpus;
-  const results = folder(context.work, 'runs');
-  const run = `sparrow-${basename(docs)}${kernel === undefined ? '' : `-${kernel}`}`;
-  const args = ['--docs', docs, '--queries', queries, '--limit', `${rows}`, '--questions', `${questions}`];
-  args.push('--passes', `${passes}`, '--runs', results, '--name', run, '--index', keptIndex(context, docs));
-  if (kernel === undefined) args.push('--filters', FILTERS.join(','));
-  if (corpus.segments) args.push('--segments', `${SEGMENTS}`, '--deleted', `${DELETED}`);
-  const lines = await captureJson(program, args, { env: kernel === undefined ? {} : { SPARROW_SIMD: kernel } });
-  const short = ({ p50_ms, p95_ms, p99_ms, mean_ms }) => ({ p50: p50_ms, p95: p95_ms, p99: p99_ms, mean: mean_ms });
-  const variants = Object.fromEntries(lines.map((line) => [line.name, short(line.sparrow)]));
-  const answers = readAnswers(join(results, run)).ids;
-  const { allRight } = accuracy(answers, truth, { tolerance: SPARROW_TOLERANCE });
-  if (allRight < 1)
-    throw new StepFailed(`Sparrow answers only ${allRight} of the questions right at ${rows} documents`);
-  const [first] = lines;
-  if (kernel !== undefined && first.instructions !== kernel) {
-    // A processor without these instructions.
-    if (kernel !== 'scalar') return { p50: null, p95: null, unavailable: first.instructions };
-    throw new StepFailed(`SPARROW_SIMD=scalar ran ${first.instructions}`);
-  }
-  return {
-    ...variants.plain,
-    plain: variants.plain,
-    variants,
-    loop: short(first.taat),
-    recall: accuracy(answers, truth).recall,
-    bytesPerDocument: first.bytes_per_document,
-    bytesPerPosting: first.bytes_per_posting,
-    postingsPerQuestion: first.postings_per_question,
-    buildSeconds: first.build_s,
-    instructions: first.instructions,
-  };
-}
-
-/** Where the Rust program keeps its index for the next round: another one for other sources, and the old ones go. */
-function keptIndex(context, docs) {
-  const home = folder(context.work, 'sparrow');
-  const file = `${basename(docs)}.${fingerprint([join('crates', 'postings')]).slice(0, 16)}`;
-  for (const old of readdirSync(home)) {
-    if (old.startsWith(`${basename(docs)}.`) && old !== file) rmSync(join(home, old));
-  }
-  return join(home, file);
 }
 
 function checkLucene(ids, truth, rows) {
