@@ -163,7 +163,11 @@ async function time(kinds, { milliseconds }) {
     }
     let [next, request] = [checked, undefined];
     const prepared = { beforeEach: () => (request = make?.(next++)) };
-    bench.add(kind, call === undefined ? async () => send(request) : () => call(next++), make === undefined ? {} : prepared);
+    bench.add(
+      kind,
+      call === undefined ? async () => send(request) : () => call(next++),
+      make === undefined ? {} : prepared,
+    );
   }
   await bench.run();
   const times = Object.fromEntries(

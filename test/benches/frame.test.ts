@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { cells, completeRow, figure, meets } from '../../benches/lib/rows.mjs';
 import { bestSetting } from '../../benches/lib/sparse-peers.mjs';
+import { describe as describeKernels, readMeans } from '../../benches/suites/kernels.mjs';
 import { accuracy, exponent, median, percentile, summarize } from '../../benches/lib/statistics.mjs';
 import { countRows, readVectors, sliceVectors } from '../../benches/lib/vectors.mjs';
 import { TypedArrayIndex } from '../../benches/peers/typed-array-index.mjs';
@@ -104,6 +105,23 @@ describe('the fastest setting of a recall', () => {
   });
   it('is the best one when none does', () => {
     expect(bestSetting(table, 0.995)).toMatchObject({ recall: 0.99 });
+  });
+});
+
+describe('what criterion prints', () => {
+  it('is read, and set against the scalar twin', () => {
+    const text = [
+      'test dot/scalar/64 ... bench:       1,200 ns/iter (+/- 30)',
+      'test dot/avx512/64 ... bench:         100 ns/iter (+/- 2)',
+      'test whole search ... bench:          7 ns/iter (+/- 0)',
+      'Gnuplot not found',
+    ];
+    const rows = describeKernels('postings', readMeans(text.join('\n'))).map(completeRow);
+    expect(rows.map(({ what, against, sparrow, ratio }) => [what, against, sparrow, ratio])).toEqual([
+      ['postings: dot/scalar/64', null, 1200, null],
+      ['postings: dot/avx512/64', 'scalar', 100, 1 / 12],
+      ['postings: whole search', null, 7, null],
+    ]);
   });
 });
 
