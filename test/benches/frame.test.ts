@@ -1,15 +1,17 @@
 // What the benchmarks say about their measurements: numbers nobody would look at twice if they were wrong.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { fillPage, isBehind } from '../../benches/lib/page.mjs';
 import { cells, completeRow, figure, meets } from '../../benches/lib/rows.mjs';
 import { bestSetting } from '../../benches/lib/sparse-peers.mjs';
 import { describe as describeKernels, readMeans } from '../../benches/suites/kernels.mjs';
 import { accuracy, exponent, median, percentile, summarize } from '../../benches/lib/statistics.mjs';
 import { countRows, readVectors, sliceVectors } from '../../benches/lib/vectors.mjs';
+import { readRecords } from '../../benches/report.mjs';
 import { TypedArrayIndex } from '../../benches/peers/typed-array-index.mjs';
 
 describe('statistics', () => {
@@ -95,6 +97,47 @@ describe('rows', () => {
       ['two', '', '-', '-', '', '-', '', 'skipped'],
     ]);
     expect([0, 12_345.6, 999.9, 0.000123].map(figure)).toEqual(['0', '12,346', '1000', '0.000123']);
+  });
+});
+
+describe('the performance page', () => {
+  const page = new URL('../../docs/performance.md', import.meta.url);
+
+  it('is what the records give', () => {
+    const text = readFileSync(page, 'utf8');
+    expect(fillPage(text, readRecords())).toBe(text);
+  });
+
+  it('fills its blocks, and says what is missing', () => {
+    const rows = [
+      { what: 'fast', against: 'peer', unit: 'ms', sparrow: 1, peer: 30, target: { at_most: 0.05 } },
+      { what: 'slow', against: 'a|b', unit: 'ms', sparrow: 2, peer: 1 },
+      { what: 'rate', against: 'peer', unit: '1/s', sparrow: 2, peer: 1 },
+      { what: 'gone', skipped: 'no peer' },
+    ].map(completeRow);
+    const machine = { cores: 2, load: { otherCores: 0.1 } };
+    const head = {
+      suite: 'one',
+      command: 'npm run bench -- --full',
+      date: '2026-01-02T03:04:05Z',
+      commit: 'abcdef0123456',
+      seconds: 5,
+    };
+    const records = new Map([['one', { ...head, dirty: false, machine, rows, notes: ['a note'] }]]);
+    const blocks = ['one', 'two', 'not-ahead'].map((name) => `<!-- bench: ${name} -->\nold\n<!-- end -->`).join('\n\n');
+    const filled = fillPage(blocks, records);
+    expect(filled).toContain(
+      'commit abcdef0123, 5 s; other processes used 0.1 of 2 cores ([record](../benches/results/one-full.json))',
+    );
+    expect(filled).toContain('| fast | peer | 1.00 ms | 30.0 ms | 0.0333 | ≤ 0.05 | reached |');
+    expect(filled).toContain('| slow | a\\|b | 2.00 ms | 1.00 ms | 2.00 |  |  |');
+    expect(filled).toContain('skipped: no peer');
+    expect(filled).toContain('--only two');
+    expect(filled).toContain('- one: slow against a|b: 2.00 and 1.00 ms, 2.00 times');
+    expect(filled.match(/^- one/gm)).toHaveLength(1);
+    expect(filled).not.toContain('old');
+    expect(fillPage(filled, records)).toBe(filled);
+    expect(rows.map(isBehind)).toEqual([false, true, false, false]);
   });
 });
 
