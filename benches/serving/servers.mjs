@@ -46,7 +46,11 @@ export async function startSparrow(data) {
     query: ({ text }) => ({ query: { sparse_vector: { field: FIELD, inference_id: MODEL, query: text } } }),
     /** How late the event loop came since this was last asked. */
     async eventLoopDelay() {
-      const told = () => server.output().split('\n').filter((line) => line.includes('"event loop"'));
+      const told = () =>
+        server
+          .output()
+          .split('\n')
+          .filter((line) => line.includes('"event loop"'));
       const before = told().length;
       process.kill(server.pid, 'SIGUSR2');
       for (let waited = 0; waited < 200; waited += 1) {
@@ -115,7 +119,9 @@ export function threadCpu(pid) {
   const byName = new Map();
   for (const task of readdirSync(`/proc/${pid}/task`)) {
     try {
-      const name = readFileSync(`/proc/${pid}/task/${task}/comm`, 'utf8').trim().replace(/[-\d]+$/, '');
+      const name = readFileSync(`/proc/${pid}/task/${task}/comm`, 'utf8')
+        .trim()
+        .replace(/[-\d]+$/, '');
       const [running] = readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ');
       byName.set(name, (byName.get(name) ?? 0) + Number(running));
     } catch {

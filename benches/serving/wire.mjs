@@ -104,7 +104,7 @@ function parse(bytes) {
 
 function unchunk(bytes, start) {
   const parts = [];
-  for (let at = start; ; ) {
+  for (let at = start; ;) {
     const end = bytes.indexOf('\r\n', at, 'latin1');
     if (end < 0) return undefined;
     const length = Number.parseInt(bytes.latin1Slice(at, end), 16);

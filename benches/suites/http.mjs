@@ -63,8 +63,7 @@ async function measure(context, size, servers, requests, checked) {
         const result = await ask(context, server, questions, plan);
         const slot = `${server.name} ${name}`;
         context.log(`${slot}: p50 ${result.ms.p50} ms, ${Math.round(result.perSecond)} requests/s`);
-        const better =
-          name === 'one' ? result.ms.p50 < best[slot]?.ms.p50 : result.perSecond > best[slot]?.perSecond;
+        const better = name === 'one' ? result.ms.p50 < best[slot]?.ms.p50 : result.perSecond > best[slot]?.perSecond;
         if (best[slot] === undefined || better) best[slot] = result;
       }
     }
@@ -122,7 +121,9 @@ async function tokensOf(sparrow, questions) {
   for (let from = 0; from < questions.length; from += 100) {
     const texts = questions.slice(from, from + 100);
     const docs = texts.map((text) => ({ text_field: text }));
-    const { inference_results: results } = await sparrow.request('POST', `/_ml/trained_models/${MODEL}/_infer`, { docs });
+    const { inference_results: results } = await sparrow.request('POST', `/_ml/trained_models/${MODEL}/_infer`, {
+      docs,
+    });
     texts.forEach((text, at) => tokens.set(text, results[at].predicted_value));
   }
   return tokens;
@@ -151,7 +152,8 @@ async function check(servers, requests) {
         throw new Error(`“${request.text}”: OpenSearch scores ${id} ${score}, Sparrow ${known}`);
       }
     }
-    if (theirs.length !== found.length) throw new Error(`“${request.text}”: ${theirs.length} hits, not ${found.length}`);
+    if (theirs.length !== found.length)
+      throw new Error(`“${request.text}”: ${theirs.length} hits, not ${found.length}`);
   }
   const of = `${requests.length} questions: Sparrow's hits equal its exhaustive scores`;
   return peer === undefined ? of : `${of}; OpenSearch's top ten equal within its 9-bit weights`;
@@ -179,7 +181,10 @@ async function fill(context, sparrow, texts) {
   for (let from = 0; from < texts.length; from += 1000) {
     const lines = texts
       .slice(from, from + 1000)
-      .map(({ id, title: name, text }) => `{"index":{"_id":${JSON.stringify(id)}}}\n${JSON.stringify({ title: name, text })}\n`);
+      .map(
+        ({ id, title: name, text }) =>
+          `{"index":{"_id":${JSON.stringify(id)}}}\n${JSON.stringify({ title: name, text })}\n`,
+      );
     await sparrow.request('POST', '/texts/_bulk', lines.join(''));
   }
   const { failures } = await sparrow.request('POST', '/_reindex', {
