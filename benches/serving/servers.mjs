@@ -24,9 +24,17 @@ const mappings = (vector) => ({
   properties: { title: { type: 'text' }, text: { type: 'text' }, [FIELD]: vector },
 });
 
+/** Starts Sparrow's process; `node` are options for Node itself. */
+export function startProcess(data, node = []) {
+  // The server refuses variables that it does not know, and the benchmarks have some.
+  const ours = Object.keys(process.env).filter((name) => name.startsWith('SPARROW_BENCH_'));
+  const without = ours.flatMap((name) => ['-u', name]);
+  return startServer('env', [...without, process.execPath, ...node, CLI], data);
+}
+
 /** A Sparrow of its own on a data directory. */
 export async function startSparrow(data) {
-  const server = await startServer(process.execPath, ['--import', EVENT_LOOP, CLI], data);
+  const server = await startProcess(data, ['--import', EVENT_LOOP]);
   const apiKey = findApiKey(data);
   return {
     ...server,

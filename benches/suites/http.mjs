@@ -14,7 +14,7 @@ export const title = 'A question over HTTP, against OpenSearch 2.19';
 const SIZES = {
   smoke: { documents: 300, questions: 60, one: 30, many: 90, checked: 10, rounds: 1 },
   quick: { documents: 20_000, questions: 4000, one: 600, many: 3000, checked: 50, rounds: 3 },
-  full: { documents: 200_000, questions: 20_000, one: 1500, many: 8000, checked: 200, rounds: 3 },
+  full: { documents: 200_000, questions: 20_000, one: 1000, many: 4000, checked: 100, rounds: 2 },
 };
 const CLIENTS = 32;
 /** OpenSearch keeps 9 significant bits of a weight. */
