@@ -4,6 +4,7 @@
 //! and worker threads (allocations) that take batches from it. Nothing outside `session.rs` knows ONNX Runtime, and
 //! `unsafe` lives in `head/kernels/` alone. Absent: networking, and any knowledge of indices or documents.
 
+mod bert;
 mod cache;
 mod deployment;
 mod error;

@@ -17,6 +17,7 @@
 //! alternative, a fixed margin (0.25 in the prototype), is cheaper by a few candidates and proves nothing.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use kernels::{DIM_STEP, Document, Kernels, Limits, MAX_DIMS, PANEL, Panel};
 
@@ -30,7 +31,7 @@ pub(crate) struct Head {
     terms: usize,
     dims: usize,
     /// `[terms][dims]`, for the exact step.
-    rows: Vec<f32>,
+    rows: Arc<[f32]>,
     /// One per term.
     bias: Vec<f32>,
     /// Bytes before the first panel, so that panels start at cache lines.
@@ -82,7 +83,7 @@ impl Head {
             spread: vec![[0.0; PANEL]; count],
             residual: vec![[0.0; PANEL]; count],
             bias_above: vec![[f32::NEG_INFINITY; PANEL]; count],
-            rows: Vec::new(),
+            rows: Arc::default(),
             bias: Vec::new(),
         };
         // The exact step and the bound add up n products, and a few single operations: n + 16 roundings.
@@ -108,7 +109,7 @@ impl Head {
             head.bias_above[panel][lane] = bias + bias.abs() * 2f32.powi(-19);
         }
         head.panels = panels;
-        head.rows = rows;
+        head.rows = rows.into();
         head.bias = bias;
         Ok(head)
     }
@@ -116,6 +117,11 @@ impl Head {
     /// Vocabulary terms.
     pub(crate) fn terms(&self) -> usize {
         self.terms
+    }
+
+    /// The decoder's weights, `[terms][dims]`; with tied weights also the word embeddings.
+    pub(crate) fn rows(&self) -> &Arc<[f32]> {
+        &self.rows
     }
 
     /// Width of a hidden state.

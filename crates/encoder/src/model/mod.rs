@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bert::{Bert, kernels};
 use crate::error::EncoderError;
-use crate::head::Head;
+use crate::head::{self, Head};
 use crate::pooling::Activation;
 use crate::session::Graph;
 use crate::tokenizer::TextTokenizer;
 
+mod bert;
 mod fingerprint;
+mod graph;
 mod layout;
 mod onnx;
 mod safetensors;
@@ -83,6 +86,8 @@ pub struct Model {
     dir: PathBuf,
     pub(crate) graph: Graph,
     pub(crate) output: String,
+    /// The graph up to `output` in our own code, if it is of a known form.
+    pub(crate) bert: Option<Bert>,
     pub(crate) plan: Plan,
     pub(crate) tokenizer: TextTokenizer,
     /// Readable tokens by id; empty for a dense model.
@@ -125,6 +130,12 @@ impl Model {
             Pooling::Mean => Plan::DenseMean { normalize },
             Pooling::Cls => Plan::DenseCls { normalize },
         };
+        let per_token =
+            matches!(plan, Plan::FusedSparse { .. } | Plan::DenseMean { .. } | Plan::DenseCls { .. });
+        let bert = match &graph {
+            Graph::File(path) if per_token => native(path, &output, &plan),
+            _ => None,
+        };
         if let Plan::FusedSparse { head, .. } = &plan {
             info.vocabulary_size = head.terms();
         }
@@ -139,6 +150,7 @@ impl Model {
             dir: dir.to_path_buf(),
             graph,
             output,
+            bert,
             plan,
             tokenizer,
             vocabulary,
@@ -165,8 +177,28 @@ impl Model {
         Layout::detect(dir)?.info()
     }
 
+    /// Whether deployments run without ONNX Runtime: the model's graph is one that Sparrow computes itself.
+    pub fn is_native(&self) -> bool {
+        self.bert.is_some()
+    }
+
     /// Whether each token of a batch makes a row of logits in memory.
     pub(crate) fn materialises_logits(&self) -> bool {
         matches!(self.plan, Plan::SparseLogits { .. })
     }
+}
+
+/// The forward pass in our own code, if the graph is of the known form and fits the rest of the model.
+fn native(path: &Path, output: &str, plan: &Plan) -> Option<Bert> {
+    let mut weights = bert::recognise(path, output)?;
+    if let Plan::FusedSparse { head, .. } = plan {
+        if head.dims() != weights.width {
+            return None;
+        }
+        // A tied decoder is in memory once.
+        if head.rows() == &weights.words {
+            weights.words = Arc::clone(head.rows());
+        }
+    }
+    Bert::new(weights, kernels::named(head::kernels::chosen().name))
 }
