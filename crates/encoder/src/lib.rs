@@ -16,6 +16,8 @@ mod queue;
 mod session;
 mod stats;
 mod tokenizer;
+mod vocabulary;
+mod word_piece;
 
 pub use deployment::{Deployment, DeploymentOptions, Encoded, Output, Priority};
 pub use error::EncoderError;

@@ -9,6 +9,7 @@ use crate::head::{self, Head};
 use crate::pooling::Activation;
 use crate::session::Graph;
 use crate::tokenizer::TextTokenizer;
+use crate::vocabulary::Vocabulary;
 
 mod bert;
 mod fingerprint;
@@ -91,7 +92,7 @@ pub struct Model {
     pub(crate) plan: Plan,
     pub(crate) tokenizer: TextTokenizer,
     /// Readable tokens by id; empty for a dense model.
-    pub(crate) vocabulary: Vec<Option<Box<str>>>,
+    pub(crate) vocabulary: Vocabulary,
     /// Weights of query tokens by id, of a model that encodes documents only.
     pub(crate) query_weights: Option<Vec<f32>>,
 }
@@ -141,6 +142,7 @@ impl Model {
         }
         let vocabulary =
             if layout.is_sparse() { tokenizer.vocabulary(info.vocabulary_size) } else { Vec::new() };
+        let vocabulary = Vocabulary::new(vocabulary);
         let query_weights = match &layout.query_weights {
             Some(path) => Some(weights_table::load(path, &tokenizer, info.vocabulary_size)?),
             None => None,

@@ -61,6 +61,27 @@ impl Linear {
         Self { weights, lead, bias, depth, columns, panel }
     }
 
+    /// Packs columns of `depth` weights, without a bias; fills up with columns of zeros to a multiple of [`STEP`].
+    ///
+    /// # Panics
+    /// If a column is shorter.
+    pub fn from_columns<'a>(
+        kernels: &Kernels,
+        depth: usize,
+        columns: impl ExactSizeIterator<Item = &'a [f32]>,
+    ) -> Self {
+        let count = columns.len().next_multiple_of(STEP);
+        let panel = 2 * kernels.lanes;
+        let mut weights = vec![0.0; depth * count + 16];
+        let lead = weights.as_ptr().align_offset(64).min(16);
+        for (column, values) in columns.enumerate() {
+            let start = lead + column / panel * depth * panel + column % panel;
+            let out = weights[start..].iter_mut().step_by(panel);
+            out.zip(&values[..depth]).for_each(|(out, value)| *out = *value);
+        }
+        Self { weights, lead, bias: vec![0.0; count], depth, columns: count, panel }
+    }
+
     /// Width of the result.
     pub fn columns(&self) -> usize {
         self.columns
