@@ -77,21 +77,20 @@ impl Engine {
 
     /// Runs an operation on the engine's own threads. `done` is called exactly once, from one of them.
     ///
-    /// The returned flag cancels the operation; its result is then an error or arrives sooner.
+    /// The flag cancels the operation; its result is then an error or arrives sooner.
     pub fn submit(
         self: &Arc<Self>,
         request: Request,
         body: Vec<u8>,
+        cancel: CancelFlag,
         done: impl FnOnce(Result<Reply, EngineError>) + Send + 'static,
-    ) -> CancelFlag {
-        let cancel = CancelFlag::default();
-        let (engine, flag) = (self.clone(), cancel.clone());
+    ) {
+        let engine = self.clone();
         self.executor.run(
             executor::lane_of(&request),
-            move || engine.execute(&request, &body, &flag),
+            move || engine.execute(&request, &body, &cancel),
             Box::new(done),
         );
-        cancel
     }
 
     /// Runs an operation on the calling thread.
