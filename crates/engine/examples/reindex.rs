@@ -18,8 +18,6 @@ use sparrow_encoder::{Deployment, DeploymentOptions, Model};
 use sparrow_engine::{CancelFlag, Engine, EngineOptions, Request};
 
 const MODEL: &str = ".sparse_encoder_model_2";
-/// Texts of one call to the bare encoder: as many as a reindex has under way.
-const CALL: usize = 750;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -45,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let copied = measured(|| reindex(&engine, round))?;
             (measured(|| encode(&model, documents))?, copied)
         };
+        check(&engine, round, documents.len())?;
         let count = documents.len() as f64;
         let micros = |seconds: f64| (seconds / count * 1e6).round();
         println!(
@@ -129,7 +128,19 @@ fn reindex(engine: &Arc<Engine>, round: usize) -> Result<f64, Box<dyn Error>> {
     Ok(seconds)
 }
 
-/// Seconds that the encoder alone needs for all texts.
+/// Every document is there, and has a vector.
+fn check(engine: &Arc<Engine>, round: usize, expected: usize) -> Result<(), Box<dyn Error>> {
+    let index = format!("vectors-{round}");
+    execute(engine, "refresh", &[("index", &index)], &Value::Null)?;
+    let exists = json!({"query": {"exists": {"field": "v"}}});
+    let found = execute(engine, "count", &[("index", &index)], &exists)?;
+    if found["count"] != expected {
+        return Err(format!("{} of {expected} documents have a vector", found["count"]).into());
+    }
+    Ok(())
+}
+
+/// Seconds that the encoder alone needs for all texts, in one call, which suits it best.
 fn encode(model: &Path, documents: &[Value]) -> Result<f64, Box<dyn Error>> {
     let allocations = std::thread::available_parallelism()?.get();
     let options =
@@ -137,21 +148,7 @@ fn encode(model: &Path, documents: &[Value]) -> Result<f64, Box<dyn Error>> {
     let deployment = Deployment::start(Model::load(model)?, options)?;
     let texts: Vec<&str> = documents.iter().filter_map(|document| document["text"].as_str()).collect();
     let begun = Instant::now();
-    // As a reindex: some calls at once, so that the queue never runs dry between two.
-    std::thread::scope(|scope| {
-        let calls: Vec<_> = texts
-            .chunks(texts.len().div_ceil(2))
-            .map(|half| {
-                let deployment = &deployment;
-                scope.spawn(move || {
-                    half.chunks(CALL / 2).try_for_each(|call| deployment.encode_paced(call, None).map(drop))
-                })
-            })
-            .collect();
-        calls.into_iter().try_for_each(|call| {
-            call.join().map_err(|_| "the encoder panicked")?.map_err(|error| error.to_string())
-        })
-    })?;
+    deployment.encode_paced(&texts, None)?;
     Ok(begun.elapsed().as_secs_f64())
 }
 
