@@ -1,6 +1,7 @@
 // BMP and Seismic on the same vectors, through the peers' folder and its Python: indexes and settings in the work folder, each
 // search a process of its own.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
 import { basename, join } from 'node:path';
 
 import { at } from '../../scripts/lib/paths.mjs';
@@ -9,6 +10,8 @@ import { capture, captureJson, folder } from './programs.mjs';
 /** Seismic's lists are capped by `--n-postings`, which bounds its recall and makes its memory. */
 const SEISMIC_LARGE = 500_000;
 const SEISMIC_BUILD = { small: ['--n-postings', '2000', '--knn', '10'], large: ['--n-postings', '3000'] };
+/** Memory that building and searching take: 15 and 12 GB at a million documents. */
+const BMP_BYTES_A_DOCUMENT = { build: 15_500, search: 13_000 };
 /** What the sweep tries to find the fastest setting of a recall: the whole grid at a million would take half an hour. */
 const SWEEP = {
   small: ['--knn-used', '0,5', '--cuts', '5,6,8,10,14', '--factors', '0.6,0.7,0.8'],
@@ -24,6 +27,15 @@ export async function findPythonPeers(context) {
   const python = await context.python();
   if (python.skipped !== undefined) return python;
   return { python: python.path, peers: context.peers, work: context.work, log: context.log };
+}
+
+/** What could be allocated now; the free memory that Node knows leaves out what caches would give back. */
+function availableMemory() {
+  try {
+    return 1024 * Number(/^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))[1]);
+  } catch {
+    return os.freemem();
+  }
 }
 
 const sparse = (tools, name) => join(tools.peers, 'sparse', name);
@@ -52,11 +64,18 @@ export async function derivedVectors(tools, prefix, rows, seed) {
   return { prefix: target, rows };
 }
 
-/** BMP with blocks of 8 documents. @returns {Promise<{ index: string, index_bytes: number, build_s: number }>} */
-export async function bmpIndex(tools, docs) {
+/**
+ * BMP with blocks of 8 documents.
+ *
+ * @returns {Promise<{ index: string, index_bytes: number, build_s: number } | { skipped: string }>}
+ */
+export async function bmpIndex(tools, docs, rows) {
+  const built = existsSync(join(tools.work, 'peers', basename(docs), 'bmp-8-build.json'));
+  const missing = BMP_BYTES_A_DOCUMENT[built ? 'search' : 'build'] * rows - availableMemory();
+  if (missing > 0) return { skipped: `it needs ${(missing / 1e9).toFixed(1)} GB more memory than is free` };
   const home = folder(tools.work, 'peers', basename(docs));
   const index = join(home, 'bmp-8');
-  if (!existsSync(join(home, 'bmp-8-build.json'))) {
+  if (!built) {
     tools.log(`BMP's index of ${basename(docs)}`);
     const script = sparse(tools, 'bench_bmp.py');
     await niced(tools, script, 'ciff', await npz(tools, docs), `${index}.ciff`);

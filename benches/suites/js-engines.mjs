@@ -31,7 +31,7 @@ const SIZES = {
   full: {
     texts: Infinity,
     questions: 1000,
-    seconds: 20,
+    seconds: 15,
     vectors: [100_000, 1_000_000],
     vectorQuestions: 500,
     passes: 2,

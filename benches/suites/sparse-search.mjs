@@ -91,7 +91,7 @@ async function prepare(context, peers, { rows, docs, queries, truth, peers: want
   };
   return {
     lucene: await unless('lucene', peers.lucene, () => luceneIndex(context, peers.lucene, docs, queries)),
-    bmp: await unless('bmp', peers.python, () => bmpIndex(peers.python, docs)),
+    bmp: await unless('bmp', peers.python, () => bmpIndex(peers.python, docs, rows)),
     seismic: await unless('seismic', peers.python, () => seismicIndex(peers.python, docs, rows, queries, truth.prefix)),
   };
 }

@@ -14,6 +14,10 @@ pub(super) fn implementation() -> Option<Implementation> {
         nonzero: scalar.nonzero,
         at_least,
         rank: scalar.rank,
+        scatter: scalar.scatter,
+        bounds: scalar.bounds,
+        select: scalar.select,
+        add_blocks: scalar.add_blocks,
     })
 }
 
