@@ -4,8 +4,7 @@ import { join } from 'node:path';
 
 import { createClient, findApiKey } from '../../scripts/lib/api-client.mjs';
 import { usage } from '../../scripts/lib/server-process.mjs';
-import { vectorsOf } from '../serving/corpus.mjs';
-import { FIELD, INDEX, MODEL, load, startProcess, startSparrow } from '../serving/servers.mjs';
+import { FIELD, INDEX, MODEL, fill, startProcess, startSparrow } from '../serving/servers.mjs';
 
 export const title = 'Start with documents on disk';
 
@@ -64,8 +63,7 @@ async function prepare(context, data, documents, question) {
   const texts = await context.texts(documents);
   const server = await startSparrow(data);
   try {
-    const { count } = await server.request('GET', `/${INDEX}/_count`).catch(() => ({ count: 0 }));
-    if (count !== texts.length) await load(server, texts, await vectorsOf(context, texts), context.log);
+    await fill(context, server, texts);
     return hitsOf(await server.request('POST', `/${INDEX}/_search`, ask(question)));
   } finally {
     await server.stop();
