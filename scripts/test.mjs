@@ -1,5 +1,5 @@
-// `npm test`: sets up, runs the Rust and the TypeScript tests, and closes with one line that sums them all.
-// Options: --slow also runs what takes minutes; --rust or --ts only one side; the rest goes to vitest.
+// `npm test`: sets up, runs the Rust and the TypeScript tests and the benchmarks' own checks, and closes with one line that sums
+// them all. Options: --slow also runs what takes minutes; --rust, --ts or --bench only one of the three; the rest goes to vitest.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 
 import { Counts } from './lib/counts.mjs';
@@ -8,15 +8,20 @@ import { main, run, tool } from './lib/process.mjs';
 import { cargoEnvironment, hostTriple, setUp } from './lib/setup.mjs';
 
 const REPORT = at('node_modules', '.sparrow-vitest.json');
+const BENCH_REPORT = at('node_modules', '.sparrow-bench.json');
+const SIDES = ['--rust', '--ts', '--bench'];
 
 await main(async (args) => {
   await setUp();
   const counts = new Counts();
   const slow = args.includes('--slow');
   const env = slow ? { SPARROW_SLOW_TESTS: '1' } : {};
-  const rest = args.filter((arg) => !['--slow', '--rust', '--ts'].includes(arg));
-  if (!args.includes('--ts')) await runRust(counts, slow, env);
-  if (!args.includes('--rust')) await runTypeScript(counts, rest, env);
+  const rest = args.filter((arg) => arg !== '--slow' && !SIDES.includes(arg));
+  const wanted = (side) => args.includes(side) || !SIDES.some((other) => args.includes(other));
+  if (wanted('--rust')) await runRust(counts, slow, env);
+  if (wanted('--ts')) await runTypeScript(counts, rest, env);
+  // Arguments for vitest name some of its tests: nobody waits for benchmarks then.
+  if (args.includes('--bench') || (wanted('--bench') && rest.length === 0)) await runBenchmarks(counts);
   console.log(`\n${counts}`);
   return counts.failed > 0 || counts.passed === 0 ? 1 : 0;
 });
@@ -41,5 +46,15 @@ async function runTypeScript(counts, rest, env) {
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${REPORT}`];
   const code = await tool(vitest, ['run', ...reporters, ...rest], { env });
   if (existsSync(REPORT)) counts.readVitest(JSON.parse(readFileSync(REPORT, 'utf8')));
+  if (code !== 0 && counts.failed === before) counts.add(0, 1);
+}
+
+/** Every benchmark once, small, as a test of its answers. */
+async function runBenchmarks(counts) {
+  console.log('\nsparrow: benchmarks, small');
+  rmSync(BENCH_REPORT, { force: true });
+  const before = counts.failed;
+  const code = await tool(at('benches', 'run.mjs'), ['--smoke', '--json', BENCH_REPORT]);
+  if (existsSync(BENCH_REPORT)) counts.readBench(JSON.parse(readFileSync(BENCH_REPORT, 'utf8')));
   if (code !== 0 && counts.failed === before) counts.add(0, 1);
 }

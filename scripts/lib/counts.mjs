@@ -23,6 +23,11 @@ export class Counts {
     this.add(report.numPassedTests, report.numFailedTests + broken.length);
   }
 
+  /** Reads the summary of `benches/run.mjs --json`: a suite whose answers are right is a passed test. */
+  readBench(summary) {
+    this.add(summary.suites.passed, summary.suites.failed);
+  }
+
   toString() {
     return `${this.passed} passed, ${this.failed} failed`;
   }

@@ -1,316 +1,57 @@
-import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import type { EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
 import { type Context, Hono } from 'hono';
 
-import type { Config } from './config.js';
-import { consolePage } from './console.js';
-import { HttpError, RoutingError } from './errors.js';
-import { type ServerEnv, nodeBindings, readBody } from './http/body.js';
-import { checkContentType, negotiate } from './http/media-types.js';
-import { type Answer, type Presentation, answerToError, json, toResponse } from './http/respond.js';
-import { type Identity, describe } from './identity.js';
-import type { Logger } from './log.js';
-import { nodeStats } from './node-stats.js';
-import { type Route, honoPath, routesByPath } from './routes/table.js';
-import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method } from './routes/types.js';
-import { createApiKey, describeCaller, getApiKeys, invalidateApiKeys } from './security/api.js';
-import { authenticate } from './security/authenticate.js';
-import { authorize } from './security/guard.js';
-import type { ApiKey, KeyStore } from './security/key-store.js';
+import { type AppOptions, Application } from './application.js';
+import { readFetchBody, readIncoming } from './http/body.js';
+import type { Exchange, Finished } from './http/exchange.js';
+import { honoPath, routesByPath } from './routes/table.js';
 
-/** What the application needs once it serves. */
-export interface Services {
-  readonly engine: SearchEngine;
-  readonly keys: KeyStore;
-  readonly identity: Identity;
+/** What `@hono/node-server` puts into the context; absent under `app.request()`. */
+interface ServerEnv {
+  Bindings: { incoming?: IncomingMessage; outgoing?: ServerResponse };
 }
 
-export interface AppOptions {
-  /** The services, or undefined as long as the engine is opening: then all but readiness answers 503. */
-  readonly services: () => Services | undefined;
-  readonly config: Pick<Config, 'maxBodyBytes' | 'productHeader'>;
-  readonly log: Logger;
-}
-
-/** A request with everything known about it before it is carried out. */
-interface Call {
-  readonly context: Context<ServerEnv>;
-  readonly endpoint: Endpoint;
-  readonly services: Services | undefined;
-  readonly caller: ApiKey | undefined;
-  readonly path: Readonly<Record<string, string>>;
-  readonly query: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | undefined;
-}
-
-/** Order of methods in the sentence of a 405 and in its `Allow` header, as the original writes them. */
-const SENTENCE_ORDER: readonly Method[] = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD'];
-const ALLOW_ORDER: readonly Method[] = ['PUT', 'GET', 'POST', 'DELETE', 'HEAD'];
-
-/** Builds the HTTP application from the route table. */
-export function createApp(options: AppOptions): Hono<ServerEnv> {
+/** Builds the Hono application from the route table: every request that `http/direct.ts` does not answer itself. */
+export function createApp(options: AppOptions, application = new Application(options)): Hono<ServerEnv> {
   // Not strict: `/books/` is `/books`, as in the original.
   const app = new Hono<ServerEnv>({ strict: false });
-  app.use('*', async (context, next) => {
-    const begun = performance.now();
-    const requestId = randomUUID();
-    context.set('requestId', requestId);
-    await next();
-    const { headers, status } = context.res;
-    if (options.config.productHeader) headers.set('X-Elastic-Product', 'Elasticsearch');
-    const opaqueId = context.req.header('x-opaque-id');
-    if (opaqueId !== undefined) headers.set('X-Opaque-Id', opaqueId);
-    headers.set('X-Request-Id', requestId);
-    const fields = {
-      request_id: requestId,
-      method: context.req.method,
-      path: context.req.path,
-      status,
-      ms: Math.round((performance.now() - begun) * 100) / 100,
-      ...(opaqueId === undefined ? {} : { opaque_id: opaqueId }),
-    };
-    options.log.debug('request', fields);
-  });
   for (const route of routesByPath()) {
-    app.all(honoPath(route.path), async (context) => respond(context, await handle(context, route, options)));
+    app.all(honoPath(route.path), async (context) =>
+      toResponse(await application.answer(exchangeOf(context), route, context.req.param())),
+    );
   }
-  app.notFound((context) => {
-    const error =
-      refuseUnknownCaller(context, options) ??
-      new RoutingError(400, `no handler found for uri [${uri(context)}] and method [${context.req.method}]`, false);
-    return fail(context, error, options.log);
-  });
-  app.onError((error, context) => fail(context, error, options.log));
+  app.notFound(async (context) => toResponse(await application.answer(exchangeOf(context), undefined, {})));
   return app;
 }
 
-async function handle(context: Context<ServerEnv>, route: Route, options: AppOptions): Promise<Answer> {
-  const method = context.req.method;
-  if (method === 'OPTIONS') return { status: 200, body: null, type: 'text', headers: [['Allow', allow(route)]] };
-  const endpoint = route.methods.get(method as Method);
-  const services = options.services();
-  if (endpoint?.action === 'public') {
-    return carryOut({ context, endpoint, services, caller: undefined, path: {}, query: {}, body: undefined });
-  }
-  if (services === undefined) throw starting();
-  const caller = authenticate(services.keys, context.req.header('authorization'), uri(context), Date.now());
-  if (endpoint === undefined) {
-    const allowed = SENTENCE_ORDER.filter((known) => route.methods.has(known)).join(', ');
-    throw new RoutingError(
-      405,
-      `Incorrect HTTP method for uri [${uri(context)}] and method [${method}], allowed: [${allowed}]`,
-      true,
-      [['Allow', allow(route)]],
-    );
-  }
-  const query = readQuery(context, endpoint);
-  const body = await readChecked(context, endpoint, query, options.config.maxBodyBytes);
-  return carryOut({ context, endpoint, services, caller, path: context.req.param(), query, body });
-}
-
-async function carryOut(call: Call): Promise<Answer> {
-  const { endpoint } = call;
-  if ('local' in endpoint.handler) return LOCAL[endpoint.handler.local](call);
-  const { context, path, body } = call;
-  const { engine, caller } = serving(call);
-  const asText = endpoint.reply === 'text';
-  const wantsJson = negotiate(context.req.header('accept'), undefined).asksForJson;
-  const query =
-    asText && wantsJson && call.query['format'] === undefined ? { ...call.query, format: 'json' } : call.query;
-  const opaqueId = context.req.header('x-opaque-id');
-  const request: EngineRequest = {
-    op: endpoint.handler.engine,
-    path,
-    query: withoutCommon(query),
-    ...(opaqueId === undefined ? {} : { opaqueId }),
-  };
-  const allowed = authorize(caller, endpoint, request, body);
-  const reply =
-    endpoint.cancellable === true
-      ? await executeWhileConnected(context, engine, allowed, body)
-      : await engine.execute(allowed, body);
+function exchangeOf(context: Context<ServerEnv>): Exchange {
+  // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- undefined under `app.request()`
+  const { incoming, outgoing } = context.env ?? {};
+  const { method, path } = context.req;
   return {
-    status: reply.status,
-    body: reply.body,
-    type: reply.text === true ? 'text' : 'json',
-    headers: reply.status === 201 ? location(reply) : [],
+    method,
+    path,
+    uri: incoming?.url ?? pathAndQuery(context.req.url),
+    header: (name) => context.req.header(name),
+    // From Node's request: a Fetch `Request` has no body with GET, and the documented search is a GET with a body.
+    readBody: (limit) =>
+      incoming === undefined ? readFetchBody(context.req.raw, limit) : readIncoming(incoming, limit),
+    onGone: (callback) => {
+      outgoing?.once('close', callback);
+      return () => outgoing?.off('close', callback);
+    },
   };
 }
 
-const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<Answer>>> = {
-  info: (call) => {
-    const { identity, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
-    // Unlike every other answer this one has always been laid out for people.
-    return { status: 200, body: `${JSON.stringify(describe(identity), null, 2).replaceAll('": ', '" : ')}\n` };
-  },
-  health: ({ services }) =>
-    services === undefined ? json(503, { status: 'starting' }) : json(200, { status: 'ready' }),
-  console: () => consolePage(),
-  node_stats: async (call) => {
-    const { identity, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
-    return json(200, await nodeStats(identity));
-  },
-  authenticate: (call) => json(200, describeCaller(serving(call).caller)),
-  create_api_key: async (call) => {
-    const { keys, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
-    return json(200, await createApiKey(keys, caller, call.body, Date.now()));
-  },
-  get_api_keys: (call) => {
-    const { keys, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
-    const { status, body } = getApiKeys(keys, caller, call.query, Date.now());
-    return json(status, body);
-  },
-  invalidate_api_keys: async (call) => {
-    const { keys, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
-    return json(200, await invalidateApiKeys(keys, caller, call.body, Date.now()));
-  },
-};
-
-/** Stands for a request that never reaches the engine: only its endpoint's cluster action is checked. */
-const INFO: EngineRequest = { op: 'cluster_health', path: {}, query: {} };
-
-/** What a call has once its caller is known. Public endpoints never ask for it. */
-function serving({ services, caller }: Call): Services & { readonly caller: ApiKey } {
-  if (services === undefined || caller === undefined) throw starting();
-  return { ...services, caller };
-}
-
-/** Stops the engine's work when the connection closes before the answer is there. */
-async function executeWhileConnected(
-  context: Context<ServerEnv>,
-  engine: SearchEngine,
-  request: EngineRequest,
-  body: Uint8Array | undefined,
-): Promise<EngineReply> {
-  const { outgoing } = nodeBindings(context);
-  if (outgoing === undefined) return engine.execute(request, body);
-  const gone = new AbortController();
-  const onClose = (): void => {
-    gone.abort();
-  };
-  outgoing.once('close', onClose);
-  try {
-    return await engine.execute(request, body, gone.signal);
-  } finally {
-    outgoing.off('close', onClose);
-  }
-}
-
-async function readChecked(
-  context: Context<ServerEnv>,
-  endpoint: Endpoint,
-  query: Readonly<Record<string, string>>,
-  limit: number,
-): Promise<Uint8Array | undefined> {
-  negotiate(context.req.header('accept'), undefined);
-  const body = await readBody(context, limit);
-  if (body === undefined) {
-    return endpoint.body && query['source'] !== undefined ? new TextEncoder().encode(query['source']) : undefined;
-  }
-  if (!endpoint.body) {
-    throw new HttpError(
-      'illegal_argument',
-      `request [${context.req.method} ${context.req.path}] does not support having a body`,
-    );
-  }
-  checkContentType(context.req.header('content-type'));
-  return body;
-}
-
-/** The query string's parameters. The last of several with one name counts. */
-function readQuery(context: Context<ServerEnv>, endpoint: Endpoint): Readonly<Record<string, string>> {
-  const query = Object.fromEntries(parameters(context));
-  const unknown = Object.keys(query).filter(
-    (name) =>
-      !COMMON_PARAMS.has(name) &&
-      !endpoint.params.includes(name) &&
-      !(endpoint.body && (name === 'source' || name === 'source_content_type')),
-  );
-  if (unknown.length > 0) {
-    const names = unknown.map((name) => `[${name}]`).join(', ');
-    throw new HttpError(
-      'illegal_argument',
-      `request [${context.req.path}] contains unrecognized parameter${unknown.length > 1 ? 's' : ''}: ${names}`,
-    );
-  }
-  return query;
-}
-
-function withoutCommon(query: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(query).filter(
-      ([name]) => !COMMON_PARAMS.has(name) && name !== 'source' && name !== 'source_content_type',
-    ),
-  );
-}
-
-function parameters(context: Context<ServerEnv>): URLSearchParams {
-  return new URL(context.req.url).searchParams;
-}
-
-/** Path and query string as they were sent. */
-function uri(context: Context<ServerEnv>): string {
-  const incoming = nodeBindings(context).incoming?.url;
-  if (incoming !== undefined) return incoming;
-  const { pathname, search } = new URL(context.req.url);
+function pathAndQuery(url: string): string {
+  const { pathname, search } = new URL(url);
   return pathname + search;
 }
 
-function allow(route: Route): string {
-  return ALLOW_ORDER.filter((method) => route.methods.has(method)).join(',');
-}
-
-/** Where a created document is. The body is the engine's, of a few hundred bytes. */
-function location(reply: EngineReply): readonly (readonly [string, string])[] {
-  const { _index: index, _id: id } = JSON.parse(new TextDecoder().decode(reply.body)) as Record<string, unknown>;
-  if (typeof index !== 'string' || typeof id !== 'string') return [];
-  return [['Location', `/${encodeURIComponent(index)}/_doc/${encodeURIComponent(id)}`]];
-}
-
-/** Unknown paths are as closed as known ones: the error for a caller without a key, if it has none. */
-function refuseUnknownCaller(context: Context<ServerEnv>, options: AppOptions): Error | undefined {
-  if (context.req.method === 'OPTIONS') return undefined;
-  const services = options.services();
-  if (services === undefined) return starting();
-  try {
-    authenticate(services.keys, context.req.header('authorization'), uri(context), Date.now());
-    return undefined;
-  } catch (error) {
-    return error as Error;
-  }
-}
-
-function starting(): HttpError {
-  return new HttpError('starting', 'blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];');
-}
-
-function respond(context: Context<ServerEnv>, answer: Answer): Response {
-  return toResponse(answer, presentation(context));
-}
-
-function fail(context: Context<ServerEnv>, error: Error, log: Logger): Response {
-  const known = answerToError(error);
-  if (known === undefined || known.status >= 500) {
-    log.error('request failed', {
-      request_id: context.get('requestId'),
-      method: context.req.method,
-      path: context.req.path,
-      error: error.stack ?? String(error),
-    });
-  }
-  return respond(context, known ?? json(500, new HttpError('internal', 'an internal error; see the log').toJson()));
-}
-
-function presentation(context: Context<ServerEnv>): Presentation {
-  return {
-    accept: context.req.header('accept'),
-    contentType: context.req.header('content-type'),
-    query: Object.fromEntries(parameters(context)),
-  };
+function toResponse({ status, headers, body }: Finished): Response {
+  return new Response(body as string | Uint8Array<ArrayBuffer> | null, {
+    status,
+    headers: headers.map(([name, value]) => [name, value] as [string, string]),
+  });
 }

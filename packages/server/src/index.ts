@@ -1,4 +1,5 @@
-export { type AppOptions, type Services, createApp } from './app.js';
+export { createApp } from './app.js';
+export { type AppOptions, type Services } from './application.js';
 export { type Config, ConfigError, readConfig } from './config.js';
 export { type LogLevel, type Logger, createLogger } from './log.js';
 export { ENDPOINTS } from './routes/table.js';

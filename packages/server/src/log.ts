@@ -4,6 +4,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Writes one JSON line per event: `ts`, `level`, `msg`, and the event's own fields (`request_id`, `task_id`, …). */
 export interface Logger {
+  /** Whether `debug` writes anything: what is only said there need not be put together. */
+  readonly debugging: boolean;
   debug(msg: string, fields?: Readonly<Record<string, unknown>>): void;
   info(msg: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(msg: string, fields?: Readonly<Record<string, unknown>>): void;
@@ -21,5 +23,5 @@ export function createLogger(
       write(`${JSON.stringify({ ts: new Date().toISOString(), level, msg, ...fields })}\n`);
     };
   };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return { debugging: threshold === 'debug', debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

@@ -1,11 +1,13 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { getRequestListener } from '@hono/node-server';
 import { NativeSearchEngine, type SearchEngine } from '@sparrow-search/engine';
 
-import { type Services, createApp } from './app.js';
+import { createApp } from './app.js';
+import { Application, type Services } from './application.js';
 import { type Config, withoutSecrets } from './config.js';
+import { direct } from './http/direct.js';
 import { readIdentity } from './identity.js';
 import type { Logger } from './log.js';
 import { embeddedModels, modelDirectories } from './models.js';
@@ -46,9 +48,11 @@ export async function startServer(
   openEngine: OpenEngine = openNative,
 ): Promise<RunningServer> {
   let services: Services | undefined;
-  const app = createApp({ services: () => services, config, log });
-  const listener = getRequestListener(app.fetch);
-  const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
+  const options = { services: () => services, config, log };
+  const application = new Application(options);
+  const hono = getRequestListener(createApp(options, application).fetch);
+  const others: RequestListener = (incoming, outgoing) => void hono(incoming, outgoing);
+  const server = createServer({ noDelay: true }, direct(application, config.maxBodyBytes, others));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
   server.requestTimeout = REQUEST_MS;

@@ -22,13 +22,21 @@ interface MediaType {
   readonly version: string | undefined;
 }
 
+/** Most header values that are remembered as read: clients send the same few with every request. */
+const REMEMBERED = 200;
+
+const known = new Map<string, Negotiated>();
+const readable = new Set<string>();
+
 /** @throws {RoutingError} 406 for a body in a format that is not read, {@link HttpError} 400 for an unknown version */
 export function checkContentType(header: string | undefined): void {
+  if (header !== undefined && readable.has(header)) return;
   const type = parse(header ?? '');
   if (!PLAIN.has(type.name) && !VENDORED.has(type.name)) {
     throw new RoutingError(406, `Content-Type header [${header ?? ''}] is not supported`);
   }
   checkVersion('Content-Type', header ?? '', type);
+  if (header !== undefined && readable.size < REMEMBERED) readable.add(header);
 }
 
 /**
@@ -36,6 +44,15 @@ export function checkContentType(header: string | undefined): void {
  * `Accept` that names nothing we have is answered in JSON, as the original does.
  */
 export function negotiate(accept: string | undefined, contentType: string | undefined): Negotiated {
+  const key = `${accept ?? ''}\n${contentType ?? ''}`;
+  const remembered = known.get(key);
+  if (remembered !== undefined) return remembered;
+  const negotiated = read(accept, contentType);
+  if (known.size < REMEMBERED) known.set(key, negotiated);
+  return negotiated;
+}
+
+function read(accept: string | undefined, contentType: string | undefined): Negotiated {
   const accepted = (accept ?? '').split(',').map(parse);
   const type = accepted.find(({ name }) => PLAIN.has(name) || VENDORED.has(name));
   if (type === undefined) {

@@ -1,22 +1,16 @@
 import { EngineError } from '@sparrow-search/engine';
 
 import { HttpError, RoutingError } from '../errors.js';
+import { type Exchange, type Finished, parametersOf } from './exchange.js';
 import { compact, filterPath, parseJson, pretty } from './json-text.js';
 import { JSON_TYPE, TEXT_TYPE, negotiate } from './media-types.js';
 
-/** An answer before it becomes a `Response`. */
+/** An answer before it is shaped as the request asks. */
 export interface Answer {
   readonly status: number;
   readonly body: Uint8Array | string | null;
   readonly type?: 'json' | 'text' | 'html';
   readonly headers?: readonly (readonly [string, string])[];
-}
-
-/** What of the request shapes every answer to it. */
-export interface Presentation {
-  readonly accept: string | undefined;
-  readonly contentType: string | undefined;
-  readonly query: Readonly<Record<string, string>>;
 }
 
 export function json(status: number, body: object): Answer {
@@ -33,22 +27,23 @@ export function answerToError(error: unknown): Answer | undefined {
   return undefined;
 }
 
-/** Applies `pretty`, `filter_path` and the media type, and makes the `Response`. */
-export function toResponse(answer: Answer, { accept, contentType, query }: Presentation): Response {
-  const headers = new Headers();
-  for (const [name, value] of answer.headers ?? []) headers.append(name, value);
+/** Applies `pretty`, `filter_path` and the media type. */
+export function finish(answer: Answer, exchange: Exchange, common: readonly (readonly [string, string])[]): Finished {
   const type = answer.type ?? 'json';
-  let { body } = answer;
-  if (type === 'json') {
-    headers.set('Content-Type', jsonType(accept, contentType));
-    body = present(body, query);
-  } else {
-    headers.set('Content-Type', type === 'text' ? TEXT_TYPE : 'text/html; charset=UTF-8');
-  }
-  return new Response(body as string | Uint8Array<ArrayBuffer> | null, { status: answer.status, headers });
+  const contentType =
+    type === 'json'
+      ? jsonType(exchange.header('accept'), exchange.header('content-type'))
+      : type === 'text'
+        ? TEXT_TYPE
+        : 'text/html; charset=UTF-8';
+  return {
+    status: answer.status,
+    headers: [...(answer.headers ?? []), ['Content-Type', contentType], ...common],
+    body: type === 'json' ? present(answer.body, parametersOf(exchange.uri)) : answer.body,
+  };
 }
 
-function present(body: Answer['body'], query: Presentation['query']): Answer['body'] {
+function present(body: Answer['body'], query: Readonly<Record<string, string>>): Answer['body'] {
   const filter = query['filter_path'];
   const isPretty = query['pretty'] !== undefined && query['pretty'] !== 'false';
   if (body === null || body.length === 0 || (filter === undefined && !isPretty)) return body;

@@ -11,9 +11,16 @@ export interface Access {
 /** Names that stand for every index. */
 const ALL = new Set(['_all', '*']);
 
+/** What {@link isUnrestricted} found, by key. A key is replaced, never changed. */
+const found = new WeakMap<ApiKey, Map<Action, boolean>>();
+
 /** Whether the key may carry out `action` on every index there is, so that no name has to be looked at. */
 export function isUnrestricted(key: ApiKey, action: Action): boolean {
-  return patterns(key, action).includes('*');
+  let ofKey = found.get(key);
+  if (ofKey === undefined) found.set(key, (ofKey = new Map<Action, boolean>()));
+  let unrestricted = ofKey.get(action);
+  if (unrestricted === undefined) ofKey.set(action, (unrestricted = patterns(key, action).includes('*')));
+  return unrestricted;
 }
 
 /** The index patterns on which the key may carry out an action. */

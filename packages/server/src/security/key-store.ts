@@ -58,6 +58,8 @@ export class KeyStoreError extends Error {
 export class KeyStore {
   readonly #path: string;
   readonly #keys: Map<string, ApiKey>;
+  /** Secrets that have been verified against their hash, by the key as it was then: they need no hashing again. */
+  readonly #verified = new WeakMap<ApiKey, Buffer>();
   #writes: Promise<void> = Promise.resolve();
 
   private constructor(path: string, keys: readonly ApiKey[]) {
@@ -91,10 +93,18 @@ export class KeyStore {
    */
   verify(id: string, secret: string, now: number): ApiKey | undefined {
     const key = this.#keys.get(id);
+    if (!this.#matches(key, secret) || key === undefined || key.invalidated) return undefined;
+    return key.expiration !== undefined && key.expiration <= now ? undefined : key;
+  }
+
+  #matches(key: ApiKey | undefined, secret: string): boolean {
+    const given = Buffer.from(secret);
+    const known = key === undefined ? undefined : this.#verified.get(key);
+    if (known?.length === given.length && timingSafeEqual(known, given)) return true;
     const expected = Buffer.from(key?.hash ?? sha256(''), 'hex');
     const matches = timingSafeEqual(expected, Buffer.from(sha256(secret), 'hex'));
-    if (!matches || key === undefined || key.invalidated) return undefined;
-    return key.expiration !== undefined && key.expiration <= now ? undefined : key;
+    if (matches && key !== undefined) this.#verified.set(key, given);
+    return matches;
   }
 
   async create(fields: NewKey, now: number): Promise<IssuedKey> {

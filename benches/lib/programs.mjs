@@ -1,0 +1,113 @@
+// The programs that benchmarks run: built from this repository, and a Python for the peers that need one.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+
+import { ROOT, at, onnxRuntimeLibrary, targetDir } from '../../scripts/lib/paths.mjs';
+import { StepFailed, output, run } from '../../scripts/lib/process.mjs';
+import { cargoEnvironment, hostTriple } from '../../scripts/lib/setup.mjs';
+
+const REQUIREMENTS = at('benches', 'peers', 'requirements.txt');
+const EXECUTABLE = process.platform === 'win32' ? '.exe' : '';
+
+/** What Rust programs that load models need to find. */
+export function rustEnvironment() {
+  return { SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '' };
+}
+
+/**
+ * Builds an example of one of the crates as the Rust tests are built (whole workspace, same profile and target), so that no
+ * third-party crate is compiled again.
+ *
+ * @returns {Promise<string>} the program's path
+ */
+export async function rustExample(name) {
+  const triple = hostTriple();
+  const args = ['build', '--release', '--locked', '--target', triple, '--workspace', '--example', name];
+  await mustBuild(args);
+  return join(targetDir(), triple, 'release', 'examples', `${name}${EXECUTABLE}`);
+}
+
+/** Builds the criterion benchmark `name` of a crate. @returns {Promise<string>} the program's path */
+export async function rustBench(name) {
+  const args = ['bench', '--locked', '--target', hostTriple(), '--workspace', '--bench', name, '--no-run'];
+  const artifacts = [];
+  await mustBuild([...args, '--message-format=json'], (line) => {
+    const message = line.startsWith('{') ? JSON.parse(line) : {};
+    if (message.reason === 'compiler-artifact' && message.target.name === name && message.executable) {
+      artifacts.push(message.executable);
+    }
+  });
+  if (artifacts.length !== 1) throw new StepFailed(`cargo built ${artifacts.length} benchmarks named ${name}`);
+  return artifacts[0];
+}
+
+async function mustBuild(args, onLine = () => {}) {
+  const lines = [];
+  const options = { env: cargoEnvironment(), quiet: true };
+  const code = await run('cargo', args, { ...options, onLine: (line) => (lines.push(line), onLine(line)) });
+  if (code !== 0) throw new StepFailed(`\`cargo ${args.join(' ')}\` failed:\n${lines.slice(-30).join('\n')}`, code);
+}
+
+/**
+ * A Python with the pinned packages of benches/peers/requirements.txt: SPARROW_BENCH_PYTHON, else a virtual environment in the
+ * work folder, which is made when it is not there.
+ *
+ * @returns {Promise<{ path: string } | { skipped: string }>}
+ */
+export async function python(work) {
+  if (process.env.SPARROW_BENCH_PYTHON) return { path: process.env.SPARROW_BENCH_PYTHON };
+  const folder = join(work, 'python');
+  const path = join(folder, process.platform === 'win32' ? 'Scripts' : 'bin', `python${EXECUTABLE}`);
+  const wanted = readFileSync(REQUIREMENTS, 'utf8');
+  const done = join(folder, 'requirements.done');
+  if (existsSync(done) && readFileSync(done, 'utf8') === wanted) return { path };
+  if (output('python3', ['--version']) === undefined) return { skipped: 'there is no python3' };
+  for (const [command, args] of [
+    ['python3', ['-m', 'venv', folder]],
+    [path, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', REQUIREMENTS]],
+  ]) {
+    if ((await run(command, args, { quiet: true })) !== 0) {
+      return { skipped: `\`${command} ${args.join(' ')}\` failed` };
+    }
+  }
+  writeFileSync(done, wanted);
+  return { path };
+}
+
+/** A command's standard output; what it says on standard error is only shown when it fails. */
+export function capture(command, args, { env = {}, cwd = ROOT, input } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    const [out, errors] = [[], []];
+    child.stdout.on('data', (chunk) => out.push(chunk));
+    child.stderr.on('data', (chunk) => errors.push(chunk));
+    child.on('error', (error) => reject(new StepFailed(`cannot start ${command}: ${error.message}`)));
+    child.on('close', (code, signal) => {
+      const text = Buffer.concat(out).toString();
+      if (code === 0) return resolve(text);
+      const tail = `${text}\n${Buffer.concat(errors)}`.trim().split('\n').slice(-20).join('\n');
+      reject(new StepFailed(`\`${[command, ...args].join(' ')}\` ended with ${signal ?? code}:\n${tail}`));
+    });
+    // A program that ends early closes its input; its exit code says enough.
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
+  });
+}
+
+/** The JSON objects that a program prints, one a line; other lines are not for us. */
+export async function captureJson(command, args, options) {
+  const text = await capture(command, args, options);
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line));
+}
+
+/** Makes a folder and answers its path. */
+export function folder(...parts) {
+  const path = join(...parts);
+  mkdirSync(path, { recursive: true });
+  return path;
+}

@@ -1,0 +1,138 @@
+// npm run bench [-- --full | --smoke] [--only SUITES] [--data DIR] [--peers DIR] [--work DIR] [--prepare] [--json FILE]
+//
+// Runs the suites of benches/suites/, each of which measures one part of Sparrow against what a user could take instead, in one
+// run, and checks the answers that it times. Without options: a quick form of all, some minutes. --full: the published tables,
+// which want a folder of real texts (--data or SPARROW_BENCH_DATA; see docs/performance.md) and the launchers of other engines
+// (--peers or SPARROW_BENCH_PEERS); a row says why it is skipped where one is missing. --smoke: a few seconds a suite, answers only,
+// as `npm test` does. --work keeps what is expensive to make; --prepare makes it and measures nothing.
+//
+// A wrong answer ends the run with 1. A target that is not reached is marked: it may be the machine. Except in smoke, each
+// suite leaves benches/results/<suite>-<size>.json.
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import process from 'node:process';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { ROOT, at, targetDir } from '../scripts/lib/paths.mjs';
+import { StepFailed, main } from '../scripts/lib/process.mjs';
+import { bold, duration, line, step, table } from '../scripts/lib/terminal.mjs';
+import { createContext } from './lib/context.mjs';
+import { machine, revision, watchOthers } from './lib/machine.mjs';
+import { cells, completeRow } from './lib/rows.mjs';
+
+const SUITES = at('benches', 'suites');
+const RESULTS = at('benches', 'results');
+
+await main(async (args) => {
+  const { values } = parseArgs({
+    args,
+    options: {
+      full: { type: 'boolean', default: false },
+      smoke: { type: 'boolean', default: false },
+      prepare: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      data: { type: 'string', default: process.env.SPARROW_BENCH_DATA },
+      peers: { type: 'string', default: process.env.SPARROW_BENCH_PEERS },
+      work: { type: 'string', default: process.env.SPARROW_BENCH_WORK ?? join(targetDir(), 'bench') },
+      json: { type: 'string' },
+    },
+  });
+  if (values.full && values.smoke) throw new StepFailed('--full and --smoke exclude each other');
+  const size = values.full ? 'full' : values.smoke ? 'smoke' : 'quick';
+  // A smoke run needs nothing but the repository, whatever the environment offers.
+  const given = (path) => (path === undefined || size === 'smoke' ? undefined : existing(path));
+  const options = { size, data: given(values.data), peers: given(values.peers), work: resolve(values.work) };
+  mkdirSync(options.work, { recursive: true });
+  const log = (text) => line(text);
+  const context = createContext({ ...options, prepare: values.prepare, log });
+  const command = `npm run bench${shown(args)}`;
+
+  const outcomes = [];
+  for (const name of chosen(values.only)) {
+    outcomes.push(await runSuite(name, context, command));
+  }
+  return report(outcomes, values.json);
+});
+
+function existing(path) {
+  if (!existsSync(path)) throw new StepFailed(`there is no ${path}`);
+  return resolve(path);
+}
+
+/** The arguments as they go into the record: paths as seen from the repository. */
+function shown(args) {
+  const short = args.map((arg) => (arg.startsWith('/') ? relative(ROOT, arg) || '.' : arg));
+  return short.length === 0 ? '' : ` -- ${short.join(' ')}`;
+}
+
+function chosen(only) {
+  const all = readdirSync(SUITES)
+    .filter((name) => name.endsWith('.mjs'))
+    .map((name) => name.slice(0, -4))
+    .sort();
+  if (only === undefined) return all;
+  const wanted = only.split(',');
+  const unknown = wanted.filter((name) => !all.includes(name));
+  if (unknown.length > 0) throw new StepFailed(`no suite [${unknown}]; there are ${all.join(', ')}`);
+  return wanted;
+}
+
+/** Runs one suite to its end; what it throws is a wrong answer or a broken benchmark, and does not keep the others from running. */
+async function runSuite(name, context, command) {
+  const { title, run } = await import(pathToFileURL(join(SUITES, `${name}.mjs`)).href);
+  step(`${name}: ${title}`);
+  const [begun, date] = [performance.now(), new Date()];
+  const [loadBefore, others] = [os.loadavg()[0], watchOthers()];
+  try {
+    const answer = await run(context);
+    if (context.prepare) return { name, failed: false, rows: [] };
+    const rows = answer.rows.map(completeRow);
+    const load = { before: loadBefore, after: os.loadavg()[0], otherCores: others() };
+    const notes = answer.notes ?? [];
+    console.log();
+    table(cells(rows));
+    for (const row of rows) if (row.skipped !== undefined) line(`skipped: ${row.what}: ${row.skipped}`);
+    for (const note of notes) line(note);
+    const took = performance.now() - begun;
+    line(`${duration(took)}; other processes used ${load.otherCores ?? '?'} cores`);
+    if (context.size !== 'smoke') {
+      const seconds = Math.round(took / 1000);
+      const head = { suite: name, title, command, date: date.toISOString(), seconds, ...revision() };
+      const record = { ...head, machine: { ...machine(), load }, corpus: context.corpus.source(), rows, notes };
+      mkdirSync(RESULTS, { recursive: true });
+      const file = join(RESULTS, `${name}-${context.size}.json`);
+      writeFileSync(file, `${JSON.stringify(record, null, 2)}\n`);
+      line(`written to ${relative(ROOT, file)}`);
+    }
+    return { name, failed: false, rows };
+  } catch (error) {
+    console.error(`\n${name} failed: ${error instanceof StepFailed ? error.message : (error?.stack ?? error)}`);
+    return { name, failed: true, rows: [] };
+  }
+}
+
+function report(outcomes, json) {
+  const rows = outcomes.flatMap((outcome) => outcome.rows);
+  const count = (test) => rows.filter(test).length;
+  const failed = outcomes.filter((outcome) => outcome.failed).map(({ name }) => name);
+  const summary = {
+    suites: { passed: outcomes.length - failed.length, failed: failed.length },
+    rows: {
+      met: count((row) => row.met === true),
+      notReached: count((row) => row.met === false),
+      withoutTarget: count((row) => row.met === null && row.skipped === undefined),
+      skipped: count((row) => row.skipped !== undefined),
+    },
+  };
+  if (json !== undefined) writeFileSync(json, `${JSON.stringify(summary)}\n`);
+  const { met, notReached, withoutTarget, skipped } = summary.rows;
+  console.log(
+    bold(
+      `\nbench: ${summary.suites.passed} suites passed, ${failed.length} failed${failed.length > 0 ? ` (${failed.join(', ')})` : ''}; ` +
+        `rows: ${met} met, ${notReached} not reached, ${withoutTarget} without a target, ${skipped} skipped`,
+    ),
+  );
+  return failed.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,73 @@
+// Documents with the vectors that Sparrow's encoder made of them, as both servers are loaded with them.
+import { openSync, readFileSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { at } from '../../scripts/lib/paths.mjs';
+
+const MODEL = at('packages', 'model-splade-tiny');
+
+/** Rows of a sparse matrix in three files: `.ptr` (u32, rows + 1), `.idx` (u32, numbers of the vocabulary), `.val` (f32). */
+export class Vectors {
+  #ptr;
+  #idx;
+  #val;
+  #tokens;
+
+  constructor(prefix) {
+    this.#ptr = new Uint32Array(whole(`${prefix}.ptr`));
+    this.#idx = openSync(`${prefix}.idx`);
+    this.#val = openSync(`${prefix}.val`);
+    this.#tokens = vocabulary();
+  }
+
+  get rows() {
+    return this.#ptr.length - 1;
+  }
+
+  /** The weights of a row by token. */
+  row(number) {
+    const from = this.#ptr[number];
+    const length = this.#ptr[number + 1] - from;
+    const terms = new Uint32Array(part(this.#idx, from * 4, length * 4));
+    const weights = new Float32Array(part(this.#val, from * 4, length * 4));
+    return Object.fromEntries(Array.from(terms, (term, at) => [this.#tokens[term], shortest(weights[at])]));
+  }
+}
+
+/**
+ * The vectors of the first texts.
+ *
+ * @param {{ vectors(kind: 'texts', count: number): Promise<{ prefix: string }> }} context
+ */
+export async function vectorsOf(context, texts) {
+  const { prefix } = await context.vectors('texts', texts.length);
+  return new Vectors(prefix);
+}
+
+/** Tokens by their number in the model's vocabulary. */
+function vocabulary() {
+  const { model } = JSON.parse(readFileSync(join(MODEL, 'tokenizer.json'), 'utf8'));
+  const tokens = [];
+  for (const [token, number] of Object.entries(model.vocab)) tokens[number] = token;
+  return tokens;
+}
+
+/** The shortest decimal that is the same f32. */
+function shortest(weight) {
+  for (let digits = 6; digits < 10; digits += 1) {
+    const short = Number(weight.toPrecision(digits));
+    if (Math.fround(short) === weight) return short;
+  }
+  return weight;
+}
+
+function whole(path) {
+  const bytes = readFileSync(path);
+  return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
+}
+
+function part(file, from, length) {
+  const bytes = Buffer.alloc(length);
+  readSync(file, bytes, 0, length, from);
+  return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + length);
+}

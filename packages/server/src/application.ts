@@ -1,0 +1,295 @@
+import { randomUUID } from 'node:crypto';
+
+import type { EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
+
+import type { Config } from './config.js';
+import { consolePage } from './console.js';
+import { HttpError, RoutingError } from './errors.js';
+import { readBody } from './http/body.js';
+import { type Exchange, type Finished, parametersOf } from './http/exchange.js';
+import { checkContentType, negotiate } from './http/media-types.js';
+import { type Answer, answerToError, finish, json } from './http/respond.js';
+import { type Identity, describe } from './identity.js';
+import type { Logger } from './log.js';
+import { nodeStats } from './node-stats.js';
+import type { Route } from './routes/table.js';
+import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method } from './routes/types.js';
+import { createApiKey, describeCaller, getApiKeys, invalidateApiKeys } from './security/api.js';
+import { authenticate } from './security/authenticate.js';
+import { authorize } from './security/guard.js';
+import type { ApiKey, KeyStore } from './security/key-store.js';
+
+/** What the application needs once it serves. */
+export interface Services {
+  readonly engine: SearchEngine;
+  readonly keys: KeyStore;
+  readonly identity: Identity;
+}
+
+export interface AppOptions {
+  /** The services, or undefined as long as the engine is opening: then all but readiness answers 503. */
+  readonly services: () => Services | undefined;
+  readonly config: Pick<Config, 'maxBodyBytes' | 'productHeader'>;
+  readonly log: Logger;
+}
+
+/** A request with everything known about it before it is carried out. */
+interface Call {
+  readonly exchange: Exchange;
+  readonly endpoint: Endpoint;
+  readonly services: Services | undefined;
+  readonly caller: ApiKey | undefined;
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | undefined;
+}
+
+/** Order of methods in the sentence of a 405 and in its `Allow` header, as the original writes them. */
+const SENTENCE_ORDER: readonly Method[] = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD'];
+const ALLOW_ORDER: readonly Method[] = ['PUT', 'GET', 'POST', 'DELETE', 'HEAD'];
+
+/** The HTTP application, without a server: it answers exchanges, and never throws. */
+export class Application {
+  readonly #options: AppOptions;
+
+  constructor(options: AppOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Answers a request.
+   *
+   * @param route what its path stands for, if anything
+   * @param path the parameters in the path
+   */
+  async answer(
+    exchange: Exchange,
+    route: Route | undefined,
+    path: Readonly<Record<string, string>>,
+  ): Promise<Finished> {
+    const { config, log } = this.#options;
+    const begun = performance.now();
+    const requestId = randomUUID();
+    let answer: Answer;
+    try {
+      if (route === undefined) throw this.#unknown(exchange);
+      answer = await handle(exchange, route, path, this.#options);
+    } catch (error) {
+      answer = refusal(error, exchange, requestId, log);
+    }
+    const headers: [string, string][] = [];
+    if (config.productHeader) headers.push(['X-Elastic-Product', 'Elasticsearch']);
+    const opaqueId = exchange.header('x-opaque-id');
+    if (opaqueId !== undefined) headers.push(['X-Opaque-Id', opaqueId]);
+    headers.push(['X-Request-Id', requestId]);
+    if (log.debugging) {
+      log.debug('request', {
+        request_id: requestId,
+        method: exchange.method,
+        path: exchange.path,
+        status: answer.status,
+        ms: Math.round((performance.now() - begun) * 100) / 100,
+        ...(opaqueId === undefined ? {} : { opaque_id: opaqueId }),
+      });
+    }
+    return finish(answer, exchange, headers);
+  }
+
+  #unknown(exchange: Exchange): Error {
+    return (
+      refuseUnknownCaller(exchange, this.#options) ??
+      new RoutingError(400, `no handler found for uri [${exchange.uri}] and method [${exchange.method}]`, false)
+    );
+  }
+}
+
+async function handle(
+  exchange: Exchange,
+  route: Route,
+  path: Readonly<Record<string, string>>,
+  options: AppOptions,
+): Promise<Answer> {
+  const { method } = exchange;
+  if (method === 'OPTIONS') return { status: 200, body: null, type: 'text', headers: [['Allow', allow(route)]] };
+  const endpoint = route.methods.get(method as Method);
+  const services = options.services();
+  if (endpoint?.action === 'public') {
+    return carryOut({ exchange, endpoint, services, caller: undefined, path: {}, query: {}, body: undefined });
+  }
+  if (services === undefined) throw starting();
+  const caller = authenticate(services.keys, exchange.header('authorization'), exchange.uri, Date.now());
+  if (endpoint === undefined) {
+    const allowed = SENTENCE_ORDER.filter((known) => route.methods.has(known)).join(', ');
+    throw new RoutingError(
+      405,
+      `Incorrect HTTP method for uri [${exchange.uri}] and method [${method}], allowed: [${allowed}]`,
+      true,
+      [['Allow', allow(route)]],
+    );
+  }
+  const query = readQuery(exchange, endpoint);
+  const body = await readChecked(exchange, endpoint, query, options.config.maxBodyBytes);
+  return carryOut({ exchange, endpoint, services, caller, path, query, body });
+}
+
+async function carryOut(call: Call): Promise<Answer> {
+  const { endpoint } = call;
+  if ('local' in endpoint.handler) return LOCAL[endpoint.handler.local](call);
+  const { exchange, path, body } = call;
+  const { engine, caller } = serving(call);
+  const asText = endpoint.reply === 'text';
+  const wantsJson = negotiate(exchange.header('accept'), undefined).asksForJson;
+  const query =
+    asText && wantsJson && call.query['format'] === undefined ? { ...call.query, format: 'json' } : call.query;
+  const opaqueId = exchange.header('x-opaque-id');
+  const request: EngineRequest = {
+    op: endpoint.handler.engine,
+    path,
+    query: withoutCommon(query),
+    ...(opaqueId === undefined ? {} : { opaqueId }),
+  };
+  const allowed = authorize(caller, endpoint, request, body);
+  // The work stops when the connection closes before the answer is there.
+  const cancel = endpoint.cancellable === true ? exchange.onGone.bind(exchange) : undefined;
+  const reply = await engine.execute(allowed, body, cancel);
+  return {
+    status: reply.status,
+    body: reply.body,
+    type: reply.text === true ? 'text' : 'json',
+    headers: reply.status === 201 ? location(reply) : [],
+  };
+}
+
+const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<Answer>>> = {
+  info: (call) => {
+    const { identity, caller } = serving(call);
+    authorize(caller, call.endpoint, INFO, undefined);
+    // Unlike every other answer this one has always been laid out for people.
+    return { status: 200, body: `${JSON.stringify(describe(identity), null, 2).replaceAll('": ', '" : ')}\n` };
+  },
+  health: ({ services }) =>
+    services === undefined ? json(503, { status: 'starting' }) : json(200, { status: 'ready' }),
+  console: () => consolePage(),
+  node_stats: async (call) => {
+    const { identity, caller } = serving(call);
+    authorize(caller, call.endpoint, INFO, undefined);
+    return json(200, await nodeStats(identity));
+  },
+  authenticate: (call) => json(200, describeCaller(serving(call).caller)),
+  create_api_key: async (call) => {
+    const { keys, caller } = serving(call);
+    authorize(caller, call.endpoint, INFO, undefined);
+    return json(200, await createApiKey(keys, caller, call.body, Date.now()));
+  },
+  get_api_keys: (call) => {
+    const { keys, caller } = serving(call);
+    authorize(caller, call.endpoint, INFO, undefined);
+    const { status, body } = getApiKeys(keys, caller, call.query, Date.now());
+    return json(status, body);
+  },
+  invalidate_api_keys: async (call) => {
+    const { keys, caller } = serving(call);
+    authorize(caller, call.endpoint, INFO, undefined);
+    return json(200, await invalidateApiKeys(keys, caller, call.body, Date.now()));
+  },
+};
+
+/** Stands for a request that never reaches the engine: only its endpoint's cluster action is checked. */
+const INFO: EngineRequest = { op: 'cluster_health', path: {}, query: {} };
+
+/** What a call has once its caller is known. Public endpoints never ask for it. */
+function serving({ services, caller }: Call): Services & { readonly caller: ApiKey } {
+  if (services === undefined || caller === undefined) throw starting();
+  return { ...services, caller };
+}
+
+async function readChecked(
+  exchange: Exchange,
+  endpoint: Endpoint,
+  query: Readonly<Record<string, string>>,
+  limit: number,
+): Promise<Uint8Array | undefined> {
+  negotiate(exchange.header('accept'), undefined);
+  const body = await readBody(exchange, limit);
+  if (body === undefined) {
+    return endpoint.body && query['source'] !== undefined ? new TextEncoder().encode(query['source']) : undefined;
+  }
+  if (!endpoint.body) {
+    throw new HttpError(
+      'illegal_argument',
+      `request [${exchange.method} ${exchange.path}] does not support having a body`,
+    );
+  }
+  checkContentType(exchange.header('content-type'));
+  return body;
+}
+
+/** The query string's parameters. The last of several with one name counts. */
+function readQuery(exchange: Exchange, endpoint: Endpoint): Readonly<Record<string, string>> {
+  const query = parametersOf(exchange.uri);
+  if (Object.keys(query).length === 0) return query;
+  const unknown = Object.keys(query).filter(
+    (name) =>
+      !COMMON_PARAMS.has(name) &&
+      !endpoint.params.includes(name) &&
+      !(endpoint.body && (name === 'source' || name === 'source_content_type')),
+  );
+  if (unknown.length > 0) {
+    const names = unknown.map((name) => `[${name}]`).join(', ');
+    throw new HttpError(
+      'illegal_argument',
+      `request [${exchange.path}] contains unrecognized parameter${unknown.length > 1 ? 's' : ''}: ${names}`,
+    );
+  }
+  return query;
+}
+
+function withoutCommon(query: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const entries = Object.entries(query);
+  // Most requests have none at all.
+  if (entries.length === 0) return query;
+  return Object.fromEntries(
+    entries.filter(([name]) => !COMMON_PARAMS.has(name) && name !== 'source' && name !== 'source_content_type'),
+  );
+}
+
+function allow(route: Route): string {
+  return ALLOW_ORDER.filter((method) => route.methods.has(method)).join(',');
+}
+
+/** Where a created document is. The body is the engine's, of a few hundred bytes. */
+function location(reply: EngineReply): readonly (readonly [string, string])[] {
+  const { _index: index, _id: id } = JSON.parse(new TextDecoder().decode(reply.body)) as Record<string, unknown>;
+  if (typeof index !== 'string' || typeof id !== 'string') return [];
+  return [['Location', `/${encodeURIComponent(index)}/_doc/${encodeURIComponent(id)}`]];
+}
+
+/** Unknown paths are as closed as known ones: the error for a caller without a key, if it has none. */
+function refuseUnknownCaller(exchange: Exchange, options: AppOptions): Error | undefined {
+  if (exchange.method === 'OPTIONS') return undefined;
+  const services = options.services();
+  if (services === undefined) return starting();
+  try {
+    authenticate(services.keys, exchange.header('authorization'), exchange.uri, Date.now());
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+function starting(): HttpError {
+  return new HttpError('starting', 'blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];');
+}
+
+function refusal(error: unknown, exchange: Exchange, requestId: string, log: Logger): Answer {
+  const known = answerToError(error);
+  if (known === undefined || known.status >= 500) {
+    log.error('request failed', {
+      request_id: requestId,
+      method: exchange.method,
+      path: exchange.path,
+      error: error instanceof Error ? (error.stack ?? String(error)) : String(error),
+    });
+  }
+  return known ?? json(500, new HttpError('internal', 'an internal error; see the log').toJson());
+}

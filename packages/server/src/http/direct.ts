@@ -1,0 +1,87 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+
+import type { Application } from '../application.js';
+import { Matcher } from '../routes/matcher.js';
+import { readIncoming } from './body.js';
+import type { Exchange, Finished } from './exchange.js';
+
+/** Methods that are answered here; `HEAD` and `OPTIONS` have rules of their own, which Hono knows. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'DELETE']);
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * Answers requests without Fetch's objects: they cost more than everything else that the server does for a search. What is
+ * unusual in any way (an escaped path, a body in chunks, zipped or too long, an unknown route) goes to `others`; both paths
+ * lead to the same application.
+ */
+export function direct(application: Application, maxBodyBytes: number, others: RequestListener): RequestListener {
+  const matcher = new Matcher();
+  return (incoming, outgoing) => {
+    const { url = '', headers } = incoming;
+    const mark = url.indexOf('?');
+    const path = mark < 0 ? url : url.slice(0, mark);
+    const match = METHODS.has(incoming.method ?? '') ? matcher.match(path) : undefined;
+    const length = Number(headers['content-length'] ?? 0);
+    const unusual =
+      match === undefined ||
+      headers['transfer-encoding'] !== undefined ||
+      headers['content-encoding'] !== undefined ||
+      headers.expect !== undefined ||
+      !(length <= maxBodyBytes);
+    if (unusual) {
+      others(incoming, outgoing);
+      return;
+    }
+    application.answer(new NodeExchange(incoming, outgoing, path, length), match.route, match.path).then(
+      (finished) => {
+        send(outgoing, finished);
+      },
+      () => {
+        // The application answers everything; what is left is a connection that broke.
+        outgoing.destroy();
+      },
+    );
+  };
+}
+
+class NodeExchange implements Exchange {
+  readonly method: string;
+  readonly uri: string;
+
+  constructor(
+    readonly incoming: IncomingMessage,
+    readonly outgoing: ServerResponse,
+    readonly path: string,
+    readonly length: number,
+  ) {
+    this.method = incoming.method ?? '';
+    this.uri = incoming.url ?? '';
+  }
+
+  header(name: string): string | undefined {
+    const value = this.incoming.headers[name];
+    return typeof value === 'string' ? value : value?.join(', ');
+  }
+
+  readBody(limit: number): Promise<Uint8Array> {
+    return this.length === 0 ? NO_BODY : readIncoming(this.incoming, limit);
+  }
+
+  onGone(callback: () => void): () => void {
+    this.outgoing.once('close', callback);
+    return () => this.outgoing.off('close', callback);
+  }
+}
+
+const NO_BODY = Promise.resolve(NOTHING);
+
+function send(outgoing: ServerResponse, { status, headers, body }: Finished): void {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const flat: string[] = [];
+  for (const [name, value] of headers) flat.push(name, value);
+  // With its length known, an answer needs no chunks.
+  flat.push('Content-Length', String(bytes?.length ?? 0));
+  outgoing.writeHead(status, flat);
+  outgoing.end(bytes ?? undefined);
+}

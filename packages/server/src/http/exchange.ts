@@ -1,0 +1,35 @@
+/**
+ * One request as the application sees it, whichever way it came in: through Hono, or straight from Node's server (see
+ * `direct.ts`).
+ */
+export interface Exchange {
+  readonly method: string;
+  /** Path and query string as they were sent. */
+  readonly uri: string;
+  /** The path alone. */
+  readonly path: string;
+  header(name: string): string | undefined;
+  /**
+   * The bytes of the body as they came, empty if there is none.
+   *
+   * @throws {HttpError} 413 when there are more than `limit`
+   */
+  readBody(limit: number): Promise<Uint8Array>;
+  /** Calls back once if the connection closes before the answer is sent; the function that comes back ends that. */
+  onGone(callback: () => void): () => void;
+}
+
+/** An answer with all its headers, ready to be sent. */
+export interface Finished {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: Uint8Array | string | null;
+}
+
+/** The query string of a URI as parameters. The last of several with one name counts. */
+export function parametersOf(uri: string): Readonly<Record<string, string>> {
+  const mark = uri.indexOf('?');
+  return mark < 0 ? NONE : Object.fromEntries(new URLSearchParams(uri.slice(mark)));
+}
+
+const NONE: Readonly<Record<string, string>> = Object.freeze({});

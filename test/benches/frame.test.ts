@@ -1,0 +1,233 @@
+// What the benchmarks say about their measurements: numbers nobody would look at twice if they were wrong.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { fillPage, isBehind } from '../../benches/lib/page.mjs';
+import { cells, completeRow, figure, meets } from '../../benches/lib/rows.mjs';
+import { bestSetting } from '../../benches/lib/sparse-peers.mjs';
+import { describe as describeKernels, readMeans } from '../../benches/suites/kernels.mjs';
+import { accuracy, exponent, median, percentile, summarize } from '../../benches/lib/statistics.mjs';
+import { countRows, readVectors, sliceVectors } from '../../benches/lib/vectors.mjs';
+import { readRecords } from '../../benches/report.mjs';
+import { TypedArrayIndex } from '../../benches/peers/typed-array-index.mjs';
+
+describe('statistics', () => {
+  it('takes the nearest rank, whatever the order, and leaves the values alone', () => {
+    const values = [5, 1, 4, 2, 3];
+    expect([percentile(values, 0), median(values), percentile(values, 0.95), percentile(values, 1)]).toEqual([
+      1, 3, 5, 5,
+    ]);
+    expect(values).toEqual([5, 1, 4, 2, 3]);
+    expect(percentile([], 0.5)).toBeNaN();
+    expect(percentile([10, 9, 100], 0.5)).toBe(10);
+  });
+
+  it('summarizes', () => {
+    const values = Array.from({ length: 1000 }, (_, index) => 1000 - index);
+    expect(summarize(values)).toEqual({ count: 1000, mean: 500.5, p50: 501, p95: 951, p99: 991, max: 1000 });
+  });
+
+  it('fits the exponent of a growth', () => {
+    const points = [1e4, 1e5, 1e6].map((size): [number, number] => [size, 3 * size ** 0.7]);
+    expect(exponent(points)).toBeCloseTo(0.7, 10);
+    expect(
+      exponent([
+        [10, 5],
+        [1000, 5],
+      ]),
+    ).toBeCloseTo(0, 10);
+  });
+});
+
+describe('accuracy', () => {
+  // Two questions of three documents; document 3 ties with the third of the first question.
+  const truth = {
+    ids: Int32Array.of(0, 1, 2, 3, 9, 8, -1, -1),
+    scores: Float32Array.of(5, 4, 3, 3, 2, 1, 0, 0),
+    depth: 4,
+  };
+  const of = (...ids: number[]) => accuracy(Int32Array.of(...ids), truth, { k: 3 });
+
+  it('counts a tie for the last place as right', () => {
+    expect(of(0, 1, 2, 9, 8, -1)).toEqual({ recall: 1, allRight: 1 });
+    expect(of(3, 1, 0, 8, 9, -1)).toEqual({ recall: 1, allRight: 1 });
+  });
+
+  it('counts what is missing, wrong or repeated as wrong', () => {
+    expect(of(0, 1, 7, 9, 8, -1)).toEqual({ recall: 4 / 5, allRight: 1 / 2 });
+    expect(of(0, 0, 1, 9, 9, 9)).toEqual({ recall: 3 / 5, allRight: 0 });
+    expect(of(-1, -1, -1, -1, -1, -1)).toEqual({ recall: 0, allRight: 0 });
+  });
+
+  it('lets a tolerance forgive rounded weights, not more', () => {
+    const close = { ids: Int32Array.of(0, 1), scores: Float32Array.of(1, 0.999), depth: 2 };
+    expect(accuracy(Int32Array.of(1), close, { k: 1 }).recall).toBe(0);
+    expect(accuracy(Int32Array.of(1), close, { k: 1, tolerance: 0.002 }).recall).toBe(1);
+  });
+});
+
+describe('rows', () => {
+  it('make the ratio and judge it', () => {
+    const row = completeRow({ what: 'a', against: 'b', unit: 'ms', sparrow: 1, peer: 20, target: { at_most: 0.05 } });
+    expect(row).toMatchObject({ ratio: 0.05, met: true });
+    expect(completeRow({ ...row, ratio: null, peer: 10, met: undefined })).toMatchObject({ ratio: 0.1, met: false });
+    expect(completeRow({ what: 'a', sparrow: 3, target: { at_least: 4 } })).toMatchObject({ ratio: null, met: false });
+  });
+
+  it('judge nothing that was not measured', () => {
+    expect(completeRow({ what: 'a', target: { at_most: 1 }, skipped: 'why' })).toMatchObject({
+      met: null,
+      skipped: 'why',
+    });
+    expect(meets(null, { at_most: 1 })).toBeNull();
+    expect(() => completeRow({ what: 'a', sparrow: NaN })).toThrow('NaN');
+  });
+
+  it('print as a table', () => {
+    const rows = [
+      { what: 'one', against: 'peer', unit: 'ms', sparrow: 0.0517, peer: 1.41, target: { at_most: 0.02 } },
+      { what: 'two', skipped: 'why' },
+    ];
+    expect(cells(rows.map(completeRow))).toEqual([
+      ['', 'against', 'sparrow', 'peer', 'unit', 'ratio', 'target', ''],
+      ['one', 'peer', '0.0517', '1.41', 'ms', '0.0367', '≤ 0.02', 'NOT REACHED'],
+      ['two', '', '-', '-', '', '-', '', 'skipped'],
+    ]);
+    expect([0, 12_345.6, 999.9, 0.000123].map(figure)).toEqual(['0', '12,346', '1000', '0.000123']);
+  });
+});
+
+describe('the performance page', () => {
+  const page = new URL('../../docs/performance.md', import.meta.url);
+
+  it('is what the records give', () => {
+    const text = readFileSync(page, 'utf8');
+    expect(fillPage(text, readRecords())).toBe(text);
+  });
+
+  it('fills its blocks, and says what is missing', () => {
+    const rows = [
+      { what: 'fast', against: 'peer', unit: 'ms', sparrow: 1, peer: 30, target: { at_most: 0.05 } },
+      { what: 'slow', against: 'a|b', unit: 'ms', sparrow: 2, peer: 1 },
+      { what: 'rate', against: 'peer', unit: '1/s', sparrow: 2, peer: 1 },
+      { what: 'gone', skipped: 'no peer' },
+    ].map(completeRow);
+    const machine = { cores: 2, load: { otherCores: 0.1 } };
+    const head = {
+      suite: 'one',
+      command: 'npm run bench -- --full',
+      date: '2026-01-02T03:04:05Z',
+      commit: 'abcdef0123456',
+      seconds: 5,
+    };
+    const records = new Map([['one', { ...head, dirty: false, machine, rows, notes: ['a note'] }]]);
+    const blocks = ['one', 'two', 'not-ahead'].map((name) => `<!-- bench: ${name} -->\nold\n<!-- end -->`).join('\n\n');
+    const filled = fillPage(blocks, records);
+    expect(filled).toContain(
+      'commit abcdef0123, 5 s; other processes used 0.1 of 2 cores ([record](../benches/results/one-full.json))',
+    );
+    expect(filled).toContain('| fast | peer | 1.00 ms | 30.0 ms | 0.0333 | ≤ 0.05 | reached |');
+    expect(filled).toContain('| slow | a\\|b | 2.00 ms | 1.00 ms | 2.00 |  |  |');
+    expect(filled).toContain('skipped: no peer');
+    expect(filled).toContain('--only two');
+    expect(filled).toContain('- one: slow against a|b: 2.00 and 1.00 ms, 2.00 times');
+    expect(filled.match(/^- one/gm)).toHaveLength(1);
+    expect(filled).not.toContain('old');
+    expect(fillPage(filled, records)).toBe(filled);
+    expect(rows.map(isBehind)).toEqual([false, true, false, false]);
+  });
+});
+
+describe('the fastest setting of a recall', () => {
+  const table = 'recall\tmean\tcut\tfactor\tknn\n0.9\t0.1\t2\t0.9\t0\n0.985\t0.7\t8\t0.7\t5\n0.99\t0.6\t9\t0.7\t0\n';
+  it('is the fastest of those that reach it', () => {
+    expect(bestSetting(table)).toMatchObject({ recall: 0.99, cut: 9, factor: 0.7, knn: 0 });
+  });
+  it('is the best one when none does', () => {
+    expect(bestSetting(table, 0.995)).toMatchObject({ recall: 0.99 });
+  });
+});
+
+describe('what criterion prints', () => {
+  it('is read, and set against the scalar twin', () => {
+    const text = [
+      'test dot/scalar/64 ... bench:       1,200 ns/iter (+/- 30)',
+      'test dot/avx512/64 ... bench:         100 ns/iter (+/- 2)',
+      'test whole search ... bench:          7 ns/iter (+/- 0)',
+      'Gnuplot not found',
+    ];
+    const rows = describeKernels('postings', readMeans(text.join('\n'))).map(completeRow);
+    expect(rows.map(({ what, against, sparrow, ratio }) => [what, against, sparrow, ratio])).toEqual([
+      ['postings: dot/scalar/64', null, 1200, null],
+      ['postings: dot/avx512/64', 'scalar', 100, 1 / 12],
+      ['postings: whole search', null, 7, null],
+    ]);
+  });
+});
+
+describe('vectors in files', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sparrow-vectors-'));
+    writeFileSync(join(folder, 'all.ptr'), new Uint8Array(Uint32Array.of(0, 2, 2, 5).buffer));
+    writeFileSync(join(folder, 'all.idx'), new Uint8Array(Uint32Array.of(1, 7, 1, 2, 30_521).buffer));
+    writeFileSync(join(folder, 'all.val'), new Uint8Array(Float32Array.of(1, 2, 3, 4, 5).buffer));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('are read, cut and counted', () => {
+    const all = join(folder, 'all');
+    expect(countRows(all)).toBe(3);
+    sliceVectors(all, 2, join(folder, 'two'));
+    const two = readVectors(join(folder, 'two'));
+    expect([two.rows, [...two.ptr], [...two.idx], [...two.val]]).toEqual([2, [0, 2, 2], [1, 7], [1, 2]]);
+    expect(() => sliceVectors(all, 9, join(folder, 'nine'))).toThrow('no row 9');
+  });
+
+  it('do not count when they are cut short or missing', () => {
+    writeFileSync(join(folder, 'short.ptr'), new Uint8Array(Uint32Array.of(0, 2).buffer));
+    expect(countRows(join(folder, 'short'))).toBeUndefined();
+    writeFileSync(join(folder, 'short.idx'), new Uint8Array(4));
+    writeFileSync(join(folder, 'short.val'), new Uint8Array(8));
+    expect(countRows(join(folder, 'short'))).toBeUndefined();
+  });
+});
+
+describe('the typed-array index', () => {
+  it('answers as a plain sort does, ties by number', () => {
+    const [rows, terms] = [300, 6];
+    // A small linear congruential generator: weights repeat, so that there are ties.
+    let state = 1;
+    const random = (below: number) => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648) % below;
+    const documents = Array.from({ length: rows }, () => {
+      const columns = new Set(Array.from({ length: terms }, () => random(20)));
+      return [...columns].sort((a, b) => a - b).map((term): [number, number] => [term, 1 + random(3)]);
+    });
+    const flat = documents.flat();
+    const ptr = Uint32Array.from(
+      [0, ...documents].map((_, row) => documents.slice(0, row).reduce((sum, document) => sum + document.length, 0)),
+    );
+    const [idx, val] = [Uint32Array.from(flat, ([term]) => term), Float32Array.from(flat, ([, weight]) => weight)];
+    const index = new TypedArrayIndex({ ptr, idx, val, rows });
+    for (let question = 0; question < 20; question += 1) {
+      const query = new Map([
+        [question, 1],
+        [(question + 7) % 20, 2],
+        [19, 0.5],
+      ]);
+      const expected = documents
+        .map((document, doc) => ({
+          doc,
+          score: document.reduce((sum, [term, weight]) => sum + weight * (query.get(term) ?? 0), 0),
+        }))
+        .filter(({ score }) => score > 0)
+        .sort((a, b) => b.score - a.score || a.doc - b.doc)
+        .slice(0, 10);
+      const found = index.search(Uint32Array.from(query.keys()), Float32Array.from(query.values()), 10);
+      expect(found).toEqual(expected);
+    }
+  });
+});
