@@ -6,7 +6,20 @@ use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::term::level_place;
 
 pub(super) fn implementation() -> Implementation {
-    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, mask, mark, bounds, start, select, add_blocks }
+    Implementation {
+        name: "scalar",
+        add_dense,
+        nonzero,
+        at_least,
+        rank,
+        scatter,
+        mask,
+        mark,
+        bounds,
+        start,
+        select,
+        add_blocks,
+    }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {

@@ -244,7 +244,10 @@ where
             kernels::chosen().mark(blocks.sums_of_words(start..start + groups), matches);
             for (place, i) in frequent.iter().enumerate() {
                 if place == FREQUENT {
-                    let open = matches.iter().zip(&*allowed).filter(|(matches, allowed)| **allowed & !**matches != 0);
+                    let open = matches
+                        .iter()
+                        .zip(&*allowed)
+                        .filter(|(matches, allowed)| **allowed & !**matches != 0);
                     if open.count() * 4 < groups {
                         self.mark_open(start, allowed, &frequent[FREQUENT..], matches);
                         break;
