@@ -41,6 +41,8 @@ pub use cursor::{SparseCursor, TERMINATED};
 pub use error::PostingsError;
 pub use frame::Format;
 pub use kernels::implementation_name;
+#[doc(hidden)]
+pub use kernels::kernel_cases;
 pub use merge::{DROPPED, MergeSource, merge_postings};
 pub use quantize::stored_weight;
 pub use reader::PostingsReader;

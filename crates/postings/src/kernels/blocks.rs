@@ -55,6 +55,11 @@ pub(crate) struct BlockTerm<'a> {
 }
 
 impl BlockTerm<'_> {
+    /// Has the bits of blocks fetched.
+    pub(crate) fn fetch(&self, ids: &[u32]) {
+        ids.iter().for_each(|id| fetch(self.bitmap, *id as usize));
+    }
+
     /// Whether every read of an implementation stays inside the slices.
     fn covers(&self, blocks: u32) -> bool {
         let blocks = blocks as usize;
@@ -166,14 +171,12 @@ impl Implementation {
 
     /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
     /// document), and as what the dense terms can add what that leaves of the bounds `totals`. Nothing
-    /// will be added to documents without a bit in `wanted`. `first` is the term that will be added
-    /// first.
+    /// will be added to documents without a bit in `wanted`.
     ///
     /// # Panics
     /// When a block is not among `totals`, `sums` and `wanted`.
     pub(crate) fn start(
         &self,
-        first: Option<&BlockTerm<'_>>,
         ids: &[u32],
         totals: &[u16],
         sums: &[u16],
@@ -183,9 +186,6 @@ impl Implementation {
     ) {
         let sums = sums.as_chunks::<BLOCK>().0;
         blocks.start(ids, wanted, totals.len().min(sums.len()));
-        if let Some(term) = first {
-            ids.iter().for_each(|id| fetch(term.bitmap, *id as usize));
-        }
         (self.start)(totals, sums, inverse, blocks);
     }
 

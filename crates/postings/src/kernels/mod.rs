@@ -16,11 +16,14 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod blocks;
+mod cases;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
 
 use std::sync::LazyLock;
+
+pub use cases::kernel_cases;
 
 pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm, fetch};
 
@@ -54,6 +57,11 @@ impl DenseTerm<'_> {
     }
 }
 
+/// Of [`Implementation::scatter`].
+type Scatter = fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]);
+/// Of [`Implementation::bounds`].
+type Bounds = fn(&[BoundTerm<'_>], &[u16], u16, &[u8], &mut [u16], &mut [u16]);
+
 /// One set of kernels. The functions may be called only as the methods call them.
 pub(crate) struct Implementation {
     name: &'static str,
@@ -61,10 +69,10 @@ pub(crate) struct Implementation {
     nonzero: fn(&[u16], &mut [u64]),
     at_least: fn(&[u16], u16, &mut [u64]),
     rank: fn(&[u8; 16], u32) -> u32,
-    scatter: fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]),
+    scatter: Scatter,
     mask: fn(&[u8], &mut [u16]),
     mark: fn(&[u16], &mut [u64]),
-    bounds: fn(&[BoundTerm<'_>], &[u16], u16, &[u8], &mut [u16], &mut [u16]),
+    bounds: Bounds,
     start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),
     select: fn(&[u16], &[u16], u16, u32, &mut Vec<u32>),
     add_blocks: fn(&BlockTerm<'_>, Option<&BlockTerm<'_>>, &mut Blocks, u32, u32),

@@ -148,8 +148,8 @@ proptest! {
             one.scatter(&ids, &impacts, terms[0].factor, &mut scattered);
             let ids: Vec<u32> = (0..chunks as u32 * 128).filter(|id| wanted[*id as usize] == 85).collect();
             let mut blocks = Blocks::default();
-            let first = terms[0].term();
-            one.start(Some(&first), &ids, &totals, &sums, &wanted, inverse, &mut blocks);
+            terms[0].term().fetch(&ids);
+            one.start(&ids, &totals, &sums, &wanted, inverse, &mut blocks);
             for (i, term) in terms.iter().enumerate() {
                 let next = terms.get(i + 1).map(OwnedBlocks::term);
                 one.add_blocks(&term.term(), next.as_ref(), &mut blocks, unit, need);
@@ -183,7 +183,7 @@ fn block_terms_with_short_slices_are_left_out() {
     };
     for one in available() {
         let mut blocks = Blocks::default();
-        one.start(None, &[5], &[0; 128], &[0; 1024], &[255; 128], 1, &mut blocks);
+        one.start(&[5], &[0; 128], &[0; 1024], &[255; 128], 1, &mut blocks);
         one.add_blocks(&short, None, &mut blocks, 1, 0);
         assert_eq!(blocks.sums(), [[0; 8]], "{}", one.name());
         one.add_blocks(&BlockTerm { bitmap: &[255; 128], ..short }, None, &mut blocks, 1, 0);

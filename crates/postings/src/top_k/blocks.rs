@@ -57,8 +57,10 @@ impl BlockScratch {
     /// Starts scoring the selected blocks.
     fn start(&mut self, plan: &Plan<'_>) {
         let Self { sums, totals, wanted, selected, blocks, .. } = self;
-        let (first, wanted) = (plan.dense.first(), wanted.as_flattened());
-        kernels::chosen().start(first, selected, totals, sums, wanted, plan.inverse, blocks);
+        if let Some(term) = plan.dense.first() {
+            term.fetch(selected);
+        }
+        kernels::chosen().start(selected, totals, sums, wanted.as_flattened(), plan.inverse, blocks);
     }
 
     /// Sums of the documents of some words.
