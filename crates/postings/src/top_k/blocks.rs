@@ -114,11 +114,9 @@ where
         if own.sums.len() < docs + OVERRUN {
             own.sums.resize(docs + OVERRUN, 0);
         }
-        self.scatter_sparse(&mut own.sums);
-        if self.request.filter.is_some() {
-            // Bounds of documents that are not wanted would keep many blocks.
-            kernels::chosen().mask(own.wanted.as_flattened(), &mut own.sums[..docs]);
-        }
+        // Bounds of documents that are not wanted would keep many blocks.
+        let masked = self.request.filter.is_some();
+        self.scatter_sparse(masked.then_some(own.wanted.as_flattened()), &mut own.sums);
         own.totals.resize(chunks * CHUNK_BLOCKS, 0);
         own.highest.resize(chunks * CHUNK_BLOCKS / MAXIMUM_BLOCKS, 0);
         kernels::chosen().bounds(
@@ -222,8 +220,9 @@ where
         wanted.resize(chunks * CHUNK_BLOCKS / 8, [0; 8]);
     }
 
-    /// Adds the sparse terms to the sums of their documents.
-    fn scatter_sparse(&self, sums: &mut [u16]) {
+    /// Adds the sparse terms to the sums of their documents, of those with a bit in `wanted` alone (apart
+    /// from rare terms).
+    fn scatter_sparse(&self, wanted: Option<&[u8]>, sums: &mut [u16]) {
         let window = self.reader.window() as usize;
         for (number, first) in (0..self.reader.num_docs() as usize).step_by(window).enumerate() {
             let Some(sums) = sums[first..].first_chunk_mut::<OVERRUN>() else { return };
@@ -236,6 +235,10 @@ where
                     let impacts = postings.impacts.get(range).unwrap_or(&[]);
                     kernels::chosen().scatter(ids.as_chunks::<2>().0, impacts, *factor, sums);
                 }
+            }
+            // While they are in the first level cache.
+            if let Some(wanted) = wanted {
+                kernels::chosen().mask(&wanted[first / BLOCK..], &mut sums[..window]);
             }
         }
         for i in &self.others {
