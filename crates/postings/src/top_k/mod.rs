@@ -5,6 +5,7 @@
 
 mod blocks;
 mod collect;
+mod count;
 mod exhaustive;
 mod listed;
 mod pruned;
