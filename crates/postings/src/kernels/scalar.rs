@@ -5,7 +5,7 @@ use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, lane
 use crate::bytes::{u16_at, u32_at, u64_at};
 
 pub(super) fn implementation() -> Implementation {
-    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, bounds, select, add_blocks }
+    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, mask, mark, bounds, start, select, add_blocks }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -48,6 +48,18 @@ pub(super) fn scatter(ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [
     }
 }
 
+fn mask(wanted: &[u8], sums: &mut [u16]) {
+    for (bits, sums) in wanted.iter().zip(sums.as_chunks_mut::<BLOCK>().0) {
+        sums.iter_mut().enumerate().filter(|(lane, _)| bits >> lane & 1 == 0).for_each(|(_, sum)| *sum = 0);
+    }
+}
+
+fn mark(sums: &[u16], bits: &mut [u64]) {
+    for (sums, word) in sums.as_chunks::<GROUP>().0.iter().zip(bits) {
+        *word |= sums.iter().enumerate().map(|(i, sum)| u64::from(*sum != 0) << i).sum::<u64>();
+    }
+}
+
 fn bounds(
     terms: &[BoundTerm<'_>],
     sums: &[u16],
@@ -79,6 +91,14 @@ fn bounds(
     }
 }
 
+fn start(totals: &[u16], sums: &[[u16; BLOCK]], inverse: u16, blocks: &mut Blocks) {
+    for ((id, rest), own) in blocks.ids.iter().zip(&mut blocks.rest).zip(&mut blocks.sums) {
+        *own = sums[*id as usize];
+        let highest = own.iter().copied().fold(0, u16::max);
+        *rest = totals[*id as usize].wrapping_sub(coarse(highest, inverse));
+    }
+}
+
 fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {
     for (group, (totals, highest)) in totals.as_chunks::<32>().0.iter().zip(highest).enumerate() {
         if *highest >= floor {
@@ -103,13 +123,16 @@ fn add_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Bloc
         let mut position = ((base.wrapping_add(bits.count_ones())) as usize).min(term.impacts.len() - 8);
         let mut bits = term.bitmap[id as usize];
         while bits != 0 {
-            let sum = &mut sums[bits.trailing_zeros() as usize];
-            let impact = u32::from(term.impacts[position]);
-            *sum = sum.wrapping_add(((impact * u32::from(term.factor)) >> 8) as u16);
+            let lane = bits.trailing_zeros() as usize;
+            if blocks.wanted[i] >> lane & 1 == 1 {
+                let impact = u32::from(term.impacts[position]);
+                sums[lane] = sums[lane].wrapping_add(((impact * u32::from(term.factor)) >> 8) as u16);
+            }
             position += 1;
             bits &= bits - 1;
         }
         (blocks.ids[kept], blocks.rest[kept], blocks.sums[kept]) = (id, rest, sums);
+        blocks.wanted[kept] = blocks.wanted[i];
         let highest = u32::from(sums.into_iter().fold(0, u16::max));
         kept += usize::from(highest + u32::from(rest) * unit >= need);
     }

@@ -18,6 +18,8 @@ use crate::term::Kind;
 
 /// Blocks scored first.
 const SEEDS: usize = 64;
+/// Blocks scored first when there is a threshold.
+const FEW_SEEDS: usize = 16;
 /// With more hits wanted than this, the blocks that hold them are no small part of all.
 const MAX_K: usize = 1000;
 /// With more terms the coarse sums could overflow.
@@ -49,6 +51,20 @@ pub(super) struct BlockScratch {
     /// Of every block that is being scored, the highest sum.
     best: Vec<u16>,
     blocks: Blocks,
+}
+
+impl BlockScratch {
+    /// Starts scoring the selected blocks.
+    fn start(&mut self, plan: &Plan<'_>) {
+        let Self { sums, totals, wanted, selected, blocks, .. } = self;
+        let (first, wanted) = (plan.dense.first(), wanted.as_flattened());
+        kernels::chosen().start(first, selected, totals, sums, wanted, plan.inverse, blocks);
+    }
+
+    /// Sums of the documents of some words.
+    pub(super) fn sums_of_words(&self, words: std::ops::Range<usize>) -> &[u16] {
+        self.sums.get(words.start * 64..words.end * 64).unwrap_or(&[])
+    }
 }
 
 /// What bounds and sums of this query are made of.
@@ -96,8 +112,11 @@ where
         if own.sums.len() < docs + OVERRUN {
             own.sums.resize(docs + OVERRUN, 0);
         }
-        own.sums[..docs].fill(0);
         self.scatter_sparse(&mut own.sums);
+        if self.request.filter.is_some() {
+            // Bounds of documents that are not wanted would keep many blocks.
+            kernels::chosen().mask(own.wanted.as_flattened(), &mut own.sums[..docs]);
+        }
         own.totals.resize(chunks * CHUNK_BLOCKS, 0);
         own.highest.resize(chunks * CHUNK_BLOCKS / MAXIMUM_BLOCKS, 0);
         kernels::chosen().bounds(
@@ -197,6 +216,7 @@ where
         let window = self.reader.window() as usize;
         for (number, first) in (0..self.reader.num_docs() as usize).step_by(window).enumerate() {
             let Some(sums) = sums[first..].first_chunk_mut::<OVERRUN>() else { return };
+            sums[..window.next_multiple_of(CHUNK_BLOCKS * BLOCK)].fill(0);
             for i in &self.others {
                 let Clause { postings, factor, .. } = &self.clauses[*i];
                 if postings.kind == Kind::Sparse {
@@ -209,6 +229,7 @@ where
         }
         for i in &self.others {
             let Clause { postings, factor, .. } = &self.clauses[*i];
+            // The few of a rare term.
             for position in 0..if postings.kind == Kind::Sparse { 0 } else { postings.df as usize } {
                 if let Some(sum) = sums.get_mut(postings.rare_doc_at(position) as usize) {
                     let impact = u32::from(postings.impact_at(position));
@@ -220,7 +241,8 @@ where
 
     /// Scores the best block of each of the best groups, and takes what it finds as candidates.
     fn score_seeds(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
-        let seeds = SEEDS.max(self.request.k * 2);
+        // What other segments found is a threshold already.
+        let seeds = if self.need > 0 { FEW_SEEDS } else { SEEDS.max(self.request.k * 2) };
         let needed = self.need.max(1) as u64;
         let mut groups: Vec<u64> = (0_u64..)
             .zip(&own.highest)
@@ -239,7 +261,7 @@ where
                 .extend(totals.iter().position(|total| *total == highest).map(|at| (first + at) as u32));
         }
         own.selected.sort_unstable();
-        own.blocks.start(&own.selected, &own.totals, &own.sums, plan.inverse);
+        own.start(plan);
         for (i, term) in plan.dense.iter().enumerate() {
             if i % 3 == 2 {
                 self.raise_need_by_sums(own);
@@ -272,12 +294,11 @@ where
 
     /// Scores the selected blocks.
     fn score_part(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
-        let BlockScratch { sums, totals, selected, blocks, .. } = own;
-        blocks.start(selected, totals, sums, plan.inverse);
+        own.start(plan);
         let need = self.need.clamp(0, i64::from(u32::MAX)) as u32;
         for (i, term) in plan.dense.iter().enumerate() {
-            kernels::chosen().add_blocks(term, plan.dense.get(i + 1), blocks, plan.unit, need);
-            if blocks.len() == 0 {
+            kernels::chosen().add_blocks(term, plan.dense.get(i + 1), &mut own.blocks, plan.unit, need);
+            if own.blocks.len() == 0 {
                 return;
             }
         }
