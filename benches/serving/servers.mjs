@@ -66,8 +66,9 @@ export async function startSparrow(data) {
 /** OpenSearch 2 with a heap of 2 GB. */
 export async function startOpenSearch(peers, data, port = 9270) {
   const script = join(peers, 'opensearch', 'opensearch.sh');
-  const { stdout } = await run(script, [
-    ...['start', '--version', '2', '--heap', '2g', '--port', String(port), '--data', data],
+  // A session of its own, as Sparrow has one: a scheduler that shares time between sessions treats them alike.
+  const { stdout } = await run('setsid', [
+    ...['--wait', script, 'start', '--version', '2', '--heap', '2g', '--port', String(port), '--data', data],
   ]);
   const pid = Number(/pid (\d+)/.exec(stdout)[1]);
   const url = `http://127.0.0.1:${port}`;
