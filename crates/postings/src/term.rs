@@ -254,6 +254,21 @@ impl<'a> Postings<'a> {
         }
     }
 
+    /// Has what [`Self::weight_at`] reads fetched.
+    #[inline]
+    pub(crate) fn fetch_weight(&self, position: usize) {
+        kernels::fetch(self.impacts, position);
+        kernels::fetch(self.residuals, if self.kind == Kind::Rare { position * 2 } else { position });
+    }
+
+    /// Has the start of the term fetched.
+    #[inline]
+    pub(crate) fn fetch_start(&self) {
+        for bytes in [self.directory, self.levels, self.docs, self.impacts] {
+            kernels::fetch(bytes, 0);
+        }
+    }
+
     fn escaped_weight(&self, position: usize) -> f32 {
         let count = self.escape_weights.len() / 2;
         let at = partition_point(count, |i| (u32_at(self.escape_positions, i * 4) as usize) < position);

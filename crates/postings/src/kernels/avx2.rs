@@ -3,7 +3,7 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::blocks::PLACES;
+use super::blocks::{PLACES, coarse};
 use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation};
 
 /// This implementation, when the machine has the instructions.
@@ -19,7 +19,9 @@ pub(super) fn implementation() -> Option<Implementation> {
         at_least,
         rank,
         scatter,
+        mark,
         bounds,
+        start,
         select,
         add_blocks,
     })
@@ -167,12 +169,38 @@ fn scatter_all(ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [u16; 1 
             let exact = _mm256_cmpeq_epi16(low, _mm256_setzero_si256());
             _mm256_storeu_si256(added.as_mut_ptr().cast(), _mm256_add_epi16(whole, exact));
         }
-        for (id, added) in ids.iter().zip(added) {
+        // Through memory: taking 16 numbers out of a register costs more than loading them.
+        for (id, added) in ids.iter().zip(*std::hint::black_box(&added)) {
             let sum = &mut sums[usize::from(u16::from_le_bytes(*id))];
             *sum = sum.wrapping_add(added);
         }
     }
     super::scalar::scatter(few_ids, few_impacts, factor, sums);
+    // The term's next window follows, and comes after this window of the other terms.
+    for line in 0..4 {
+        let (ids, impacts) = (few_ids.as_ptr_range().end, few_impacts.as_ptr_range().end);
+        _mm_prefetch::<_MM_HINT_T0>(ids.cast::<i8>().wrapping_add(line * 64));
+        if line % 2 == 0 {
+            _mm_prefetch::<_MM_HINT_T0>(impacts.cast::<i8>().wrapping_add(line * 32));
+        }
+    }
+}
+
+pub(super) fn mark(sums: &[u16], bits: &mut [u64]) {
+    // SAFETY: implementation() found the instructions.
+    unsafe { mark_groups(sums, bits) }
+}
+
+#[target_feature(enable = "avx2")]
+fn mark_groups(sums: &[u16], bits: &mut [u64]) {
+    for (sums, word) in sums.as_chunks::<GROUP>().0.iter().zip(bits) {
+        let sums: *const __m256i = sums.as_ptr().cast();
+        let none = |at: usize| {
+            // SAFETY: a group is four vectors; unaligned load.
+            _mm256_cmpeq_epi16(unsafe { _mm256_loadu_si256(sums.add(at)) }, _mm256_setzero_si256())
+        };
+        *word |= !(bits_of(none(0), none(1)) | bits_of(none(2), none(3)) << 32);
+    }
 }
 
 fn bounds(
@@ -274,6 +302,28 @@ unsafe fn highest_of_blocks(numbers: *const __m256i) -> __m256i {
     let ordered = _mm256_shuffle_epi8(mixed, order);
     let (first, second) = (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
     _mm256_set_m128i(_mm_unpackhi_epi16(first, second), _mm_unpacklo_epi16(first, second))
+}
+
+pub(super) fn start(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {
+    // SAFETY: implementation() found the instructions; Implementation::start checked that all blocks
+    // are among `totals` and `sums`.
+    unsafe { start_blocks(totals, sums, inverse, blocks) }
+}
+
+/// # Safety
+/// All blocks are among `totals` and `sums`.
+#[target_feature(enable = "avx2")]
+unsafe fn start_blocks(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {
+    for ((id, rest), own) in blocks.ids.iter().zip(&mut blocks.rest).zip(&mut blocks.sums) {
+        // SAFETY: the caller promises both; 8 sums are a vector, unaligned.
+        unsafe {
+            let of_block = _mm_loadu_si128(sums.as_ptr().add(*id as usize).cast());
+            _mm_storeu_si128(own.as_mut_ptr().cast(), of_block);
+            let lowest = _mm_minpos_epu16(_mm_xor_si128(of_block, _mm_set1_epi8(-1)));
+            let highest = !(_mm_cvtsi128_si32(lowest) as u16);
+            *rest = totals.as_ptr().add(*id as usize).read().wrapping_sub(coarse(highest, inverse));
+        }
+    }
 }
 
 fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {

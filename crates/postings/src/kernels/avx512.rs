@@ -22,7 +22,9 @@ pub(super) fn implementation() -> Option<Implementation> {
         at_least,
         rank: avx2::rank,
         scatter: avx2::scatter,
+        mark: avx2::mark,
         bounds,
+        start: avx2::start,
         select,
         add_blocks: avx2::add_blocks,
     })

@@ -13,6 +13,19 @@ const CHUNK_BLOCKS: usize = 128;
 /// Blocks that share a maximum.
 const MAXIMUM_BLOCKS: usize = 32;
 
+/// Has the memory at a place fetched, if it is inside.
+#[inline]
+pub(crate) fn fetch(bytes: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(byte) = bytes.get(at) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: fetching touches no memory; every x86-64 has the instruction.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, at);
+}
+
 /// Coarse bound of blocks whose highest sum is `highest`; `inverse` is 65,536 / unit, rounded up.
 #[inline]
 pub(super) fn coarse(highest: u16, inverse: u16) -> u16 {
@@ -74,24 +87,17 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
-    /// document), and as what the dense terms can add what that leaves of the bounds `totals`.
+    /// Makes room for the blocks `ids` of `limit`.
     ///
     /// # Panics
-    /// When a block is not among `totals` and `sums`.
-    pub(crate) fn start(&mut self, ids: &[u32], totals: &[u16], sums: &[u16], inverse: u16) {
-        let sums = sums.as_chunks::<BLOCK>().0;
-        self.limit = totals.len() as u32;
+    /// When a block is not below `limit`.
+    fn start(&mut self, ids: &[u32], limit: usize) {
+        assert!(ids.iter().all(|id| (*id as usize) < limit));
+        self.limit = limit as u32;
         self.ids.clear();
-        self.rest.clear();
-        self.sums.clear();
-        for id in ids {
-            let of_block = sums[*id as usize];
-            let highest = of_block.into_iter().fold(0, u16::max);
-            self.ids.push(*id);
-            self.rest.push(totals[*id as usize].wrapping_sub(coarse(highest, inverse)));
-            self.sums.push(of_block);
-        }
+        self.ids.extend_from_slice(ids);
+        self.rest.resize(ids.len(), 0);
+        self.sums.resize(ids.len(), [0; BLOCK]);
         self.places.resize(ids.len(), 0);
     }
 
@@ -121,6 +127,11 @@ impl Implementation {
         (self.scatter)(ids, impacts, factor, sums);
     }
 
+    /// Sets a bit per document whose sum is not 0, in words of 64.
+    pub(crate) fn mark(&self, sums: &[u16], bits: &mut [u64]) {
+        (self.mark)(sums, bits);
+    }
+
     /// Writes the coarse bound of every block: of the highest of its documents' `sums` and of the
     /// levels of all terms, or 0 where the block's byte in `wanted` is 0; and the highest of every 32
     /// blocks. Whole chunks, as many as `totals` has. `inverse` is 65,536 / unit, rounded up.
@@ -141,6 +152,29 @@ impl Implementation {
         let covered = |term: &BoundTerm<'_>| term.levels.len() >= chunks * CHUNK_LEVELS;
         let terms = if terms.iter().all(covered) { terms } else { &[] };
         (self.bounds)(terms, &sums[..blocks * BLOCK], inverse, &wanted[..blocks], totals, highest);
+    }
+
+    /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
+    /// document), and as what the dense terms can add what that leaves of the bounds `totals`. `first`
+    /// is the term that will be added first.
+    ///
+    /// # Panics
+    /// When a block is not among `totals` and `sums`.
+    pub(crate) fn start(
+        &self,
+        first: Option<&BlockTerm<'_>>,
+        ids: &[u32],
+        totals: &[u16],
+        sums: &[u16],
+        inverse: u16,
+        blocks: &mut Blocks,
+    ) {
+        let sums = sums.as_chunks::<BLOCK>().0;
+        blocks.start(ids, totals.len().min(sums.len()));
+        if let Some(term) = first {
+            ids.iter().for_each(|id| fetch(term.bitmap, *id as usize));
+        }
+        (self.start)(totals, sums, inverse, blocks);
     }
 
     /// Appends the numbers, counted from `first`, of the totals that are at least `floor`; `highest` has

@@ -22,7 +22,7 @@ mod scalar;
 
 use std::sync::LazyLock;
 
-pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm};
+pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm, fetch};
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;
@@ -62,7 +62,9 @@ pub(crate) struct Implementation {
     at_least: fn(&[u16], u16, &mut [u64]),
     rank: fn(&[u8; 16], u32) -> u32,
     scatter: fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]),
+    mark: fn(&[u16], &mut [u64]),
     bounds: fn(&[BoundTerm<'_>], &[u16], u16, &[u8], &mut [u16], &mut [u16]),
+    start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),
     select: fn(&[u16], &[u16], u16, u32, &mut Vec<u32>),
     add_blocks: fn(&BlockTerm<'_>, Option<&BlockTerm<'_>>, &mut Blocks, u32, u32),
 }

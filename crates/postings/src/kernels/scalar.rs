@@ -5,7 +5,7 @@ use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, lane
 use crate::bytes::{u16_at, u32_at, u64_at};
 
 pub(super) fn implementation() -> Implementation {
-    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, bounds, select, add_blocks }
+    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, mark, bounds, start, select, add_blocks }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -48,6 +48,12 @@ pub(super) fn scatter(ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [
     }
 }
 
+fn mark(sums: &[u16], bits: &mut [u64]) {
+    for (sums, word) in sums.as_chunks::<GROUP>().0.iter().zip(bits) {
+        *word |= sums.iter().enumerate().map(|(i, sum)| u64::from(*sum != 0) << i).sum::<u64>();
+    }
+}
+
 fn bounds(
     terms: &[BoundTerm<'_>],
     sums: &[u16],
@@ -76,6 +82,14 @@ fn bounds(
     totals.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted == 0).for_each(|(total, _)| *total = 0);
     for (highest, totals) in highest.iter_mut().zip(totals.chunks_exact(32)) {
         *highest = totals.iter().copied().fold(0, u16::max);
+    }
+}
+
+fn start(totals: &[u16], sums: &[[u16; BLOCK]], inverse: u16, blocks: &mut Blocks) {
+    for ((id, rest), own) in blocks.ids.iter().zip(&mut blocks.rest).zip(&mut blocks.sums) {
+        *own = sums[*id as usize];
+        let highest = own.iter().copied().fold(0, u16::max);
+        *rest = totals[*id as usize].wrapping_sub(coarse(highest, inverse));
     }
 }
 

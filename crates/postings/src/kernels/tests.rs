@@ -148,15 +148,18 @@ proptest! {
             one.scatter(&ids, &impacts, terms[0].factor, &mut scattered);
             let ids: Vec<u32> = (0..chunks as u32 * 128).filter(|id| wanted[*id as usize] == 1).collect();
             let mut blocks = Blocks::default();
-            blocks.start(&ids, &totals, &sums, inverse);
+            one.start(terms.first().map(OwnedBlocks::term).as_ref(), &ids, &totals, &sums, inverse, &mut blocks);
             for (i, term) in terms.iter().enumerate() {
                 let next = terms.get(i + 1).map(OwnedBlocks::term);
                 one.add_blocks(&term.term(), next.as_ref(), &mut blocks, unit, need);
             }
+            let mut marked = vec![1; chunks * 16];
+            one.mark(&sums, &mut marked);
+            let totals = (totals, marked);
             (totals, highest, selected, scattered, blocks.ids().to_vec(), blocks.sums().to_vec())
         };
         let expected = run(&scalar::implementation());
-        prop_assert_eq!(&expected.1, &expected.0.chunks(32).map(|totals| *totals.iter().max().unwrap()).collect::<Vec<_>>());
+        prop_assert_eq!(&expected.1, &expected.0.0.chunks(32).map(|totals| *totals.iter().max().unwrap()).collect::<Vec<_>>());
         for one in available() {
             prop_assert!(run(&one) == expected, "{}", one.name());
         }
@@ -176,7 +179,7 @@ fn block_terms_with_short_slices_are_left_out() {
     };
     for one in available() {
         let mut blocks = Blocks::default();
-        blocks.start(&[5], &[0; 128], &[0; 1024], 1);
+        one.start(None, &[5], &[0; 128], &[0; 1024], 1, &mut blocks);
         one.add_blocks(&short, None, &mut blocks, 1, 0);
         assert_eq!(blocks.sums(), [[0; 8]], "{}", one.name());
         one.add_blocks(&BlockTerm { bitmap: &[255; 128], ..short }, None, &mut blocks, 1, 0);

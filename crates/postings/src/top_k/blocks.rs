@@ -51,6 +51,13 @@ pub(super) struct BlockScratch {
     blocks: Blocks,
 }
 
+impl BlockScratch {
+    /// Sums of the documents of some words.
+    pub(super) fn sums_of_words(&self, words: std::ops::Range<usize>) -> &[u16] {
+        self.sums.get(words.start * 64..words.end * 64).unwrap_or(&[])
+    }
+}
+
 /// What bounds and sums of this query are made of.
 struct Plan<'a> {
     unit: u32,
@@ -96,7 +103,6 @@ where
         if own.sums.len() < docs + OVERRUN {
             own.sums.resize(docs + OVERRUN, 0);
         }
-        own.sums[..docs].fill(0);
         self.scatter_sparse(&mut own.sums);
         own.totals.resize(chunks * CHUNK_BLOCKS, 0);
         own.highest.resize(chunks * CHUNK_BLOCKS / MAXIMUM_BLOCKS, 0);
@@ -197,6 +203,7 @@ where
         let window = self.reader.window() as usize;
         for (number, first) in (0..self.reader.num_docs() as usize).step_by(window).enumerate() {
             let Some(sums) = sums[first..].first_chunk_mut::<OVERRUN>() else { return };
+            sums[..window.next_multiple_of(CHUNK_BLOCKS * BLOCK)].fill(0);
             for i in &self.others {
                 let Clause { postings, factor, .. } = &self.clauses[*i];
                 if postings.kind == Kind::Sparse {
@@ -209,6 +216,7 @@ where
         }
         for i in &self.others {
             let Clause { postings, factor, .. } = &self.clauses[*i];
+            // The few of a rare term.
             for position in 0..if postings.kind == Kind::Sparse { 0 } else { postings.df as usize } {
                 if let Some(sum) = sums.get_mut(postings.rare_doc_at(position) as usize) {
                     let impact = u32::from(postings.impact_at(position));
@@ -239,7 +247,8 @@ where
                 .extend(totals.iter().position(|total| *total == highest).map(|at| (first + at) as u32));
         }
         own.selected.sort_unstable();
-        own.blocks.start(&own.selected, &own.totals, &own.sums, plan.inverse);
+        let BlockScratch { sums, totals, selected, blocks, .. } = own;
+        kernels::chosen().start(plan.dense.first(), selected, totals, sums, plan.inverse, blocks);
         for (i, term) in plan.dense.iter().enumerate() {
             if i % 3 == 2 {
                 self.raise_need_by_sums(own);
@@ -273,7 +282,7 @@ where
     /// Scores the selected blocks.
     fn score_part(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
         let BlockScratch { sums, totals, selected, blocks, .. } = own;
-        blocks.start(selected, totals, sums, plan.inverse);
+        kernels::chosen().start(plan.dense.first(), selected, totals, sums, plan.inverse, blocks);
         let need = self.need.clamp(0, i64::from(u32::MAX)) as u32;
         for (i, term) in plan.dense.iter().enumerate() {
             kernels::chosen().add_blocks(term, plan.dense.get(i + 1), blocks, plan.unit, need);

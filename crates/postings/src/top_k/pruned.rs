@@ -121,12 +121,14 @@ where
     if query.len() > MAX_TERMS || query.iter().any(|(_, weight)| !weight.is_finite() || *weight <= 0.0) {
         return None;
     }
-    let mut clauses: Vec<Clause<'a>> = query
-        .iter()
-        .map(|(term, weight)| (reader.postings(*term), *weight))
-        .filter(|(postings, _)| postings.df > 0)
-        .map(|(postings, weight)| Clause { postings, weight, factor: 0, bound: 0, next: 0 })
-        .collect();
+    let mut clauses: Vec<Clause<'a>> = Vec::with_capacity(query.len());
+    for (term, weight) in query {
+        let postings = reader.postings(*term);
+        if postings.df > 0 {
+            postings.fetch_start();
+            clauses.push(Clause { postings, weight: *weight, factor: 0, bound: 0, next: 0 });
+        }
+    }
     let terms = clauses.len() as f64;
     let highest: f64 =
         clauses.iter().map(|clause| f64::from(clause.weight) * f64::from(clause.postings.scale.max)).sum();
@@ -218,9 +220,10 @@ where
         self.finish()
     }
 
-    /// Counts the matching documents, window by window, as far as wanted.
+    /// Counts the matching documents, window by window, as far as wanted. The sparse terms were added
+    /// to the sums of all documents, rounded up.
     fn count(&mut self, scratch: &mut Scratch) {
-        let Scratch { allowed, matches, .. } = scratch;
+        let Scratch { allowed, matches, blocks, .. } = scratch;
         let window = self.reader.window();
         let words = (self.reader.num_docs() as usize).div_ceil(64);
         for start in (0..words).step_by(window as usize / 64) {
@@ -234,16 +237,7 @@ where
             matches.clear();
             matches.resize(groups, 0);
             self.mark_dense(start, matches);
-            let open = |matches: &[u64]| {
-                matches.iter().zip(&*allowed).any(|(matches, allowed)| allowed & !matches != 0)
-            };
-            let first = start as u32 * 64;
-            for i in &self.others {
-                if !open(matches) {
-                    break;
-                }
-                self.clauses[*i].postings.mark_range(first, first + groups as u32 * 64, matches);
-            }
+            kernels::chosen().mark(blocks.sums_of_words(start..start + groups), matches);
             self.matched += matches
                 .iter()
                 .zip(&*allowed)
@@ -534,6 +528,9 @@ pub(super) fn for_each_score(clauses: &[Clause<'_>], docs: &[DocId], mut each: i
         for Clause { postings, weight, .. } in clauses {
             for (position, doc) in positions.iter_mut().zip(docs) {
                 *position = postings.find(*doc);
+                if let Some(position) = position {
+                    postings.fetch_weight(*position);
+                }
             }
             for (position, (score, shares)) in positions.iter().zip(&mut found).take(docs.len()) {
                 if let Some(position) = position {
