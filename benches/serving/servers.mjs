@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { createClient, findApiKey } from '../../scripts/lib/api-client.mjs';
 import { CLI } from '../../scripts/lib/paths.mjs';
 import { startServer } from '../../scripts/lib/server-process.mjs';
+import { vectorsOf } from './corpus.mjs';
 
 export const INDEX = 'bench';
 export const FIELD = 'v';
@@ -24,9 +25,17 @@ const mappings = (vector) => ({
   properties: { title: { type: 'text' }, text: { type: 'text' }, [FIELD]: vector },
 });
 
+/** Starts Sparrow's process; `node` are options for Node itself. */
+export function startProcess(data, node = []) {
+  // The server refuses variables that it does not know, and the benchmarks have some.
+  const ours = Object.keys(process.env).filter((name) => name.startsWith('SPARROW_BENCH_'));
+  const without = ours.flatMap((name) => ['-u', name]);
+  return startServer('env', [...without, process.execPath, ...node, CLI], data);
+}
+
 /** A Sparrow of its own on a data directory. */
 export async function startSparrow(data) {
-  const server = await startServer(process.execPath, ['--import', EVENT_LOOP, CLI], data);
+  const server = await startProcess(data, ['--import', EVENT_LOOP]);
   const apiKey = findApiKey(data);
   return {
     ...server,
@@ -104,6 +113,37 @@ export async function load(server, texts, vectors, log) {
   await server.request('POST', `/${INDEX}/_refresh`);
   if (server.name !== 'Sparrow') await server.request('POST', `/${INDEX}/_forcemerge?max_num_segments=1`);
   await server.request('POST', `/${INDEX}/_flush`);
+}
+
+/**
+ * Loads Sparrow through its pipeline, as a user does; with vectors that it made before where a peer needs the same ones.
+ */
+export async function fill(context, sparrow, texts) {
+  if (context.peers !== undefined && context.size !== 'smoke') {
+    await load(sparrow, texts, await vectorsOf(context, texts), context.log);
+    return;
+  }
+  const there = await sparrow.request('GET', `/${INDEX}/_count`).catch(() => ({ count: 0 }));
+  if (there.count === texts.length) return;
+  await sparrow.request('PUT', `/${INDEX}`, sparrow.create);
+  const processors = [{ inference: { model_id: MODEL, input_output: [{ input_field: 'text', output_field: FIELD }] } }];
+  await sparrow.request('PUT', `/_ingest/pipeline/${INDEX}`, { processors });
+  for (let from = 0; from < texts.length; from += 1000) {
+    const lines = texts
+      .slice(from, from + 1000)
+      .map(
+        ({ id, title: name, text }) =>
+          `{"index":{"_id":${JSON.stringify(id)}}}\n${JSON.stringify({ title: name, text })}\n`,
+      );
+    await sparrow.request('POST', '/texts/_bulk', lines.join(''));
+  }
+  const { failures } = await sparrow.request('POST', '/_reindex', {
+    source: { index: 'texts' },
+    dest: { index: INDEX, pipeline: INDEX },
+  });
+  if (failures.length > 0) throw new Error(JSON.stringify(failures[0]));
+  await sparrow.request('DELETE', '/texts');
+  await sparrow.request('POST', `/${INDEX}/_flush`);
 }
 
 /** CPU nanoseconds of a process by thread name, with the numbers at the end of names taken off. */

@@ -50,7 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut row = pairs
                 .pairs()
                 .iter()
-                .map(|(token, weight)| Ok((*vocabulary.get(&**token).ok_or("a token without number")?, *weight)))
+                .map(|(token, weight)| {
+                    Ok((*vocabulary.get(&**token).ok_or("a token without number")?, *weight))
+                })
                 .collect::<Result<Vec<(u32, f32)>, Box<dyn Error>>>()?;
             row.sort_unstable_by_key(|(term, _)| *term);
             for (term, weight) in row {

@@ -3,11 +3,12 @@
 //! Workers block: on the encoder's queue, on the disk. So there are more of them than cores; the work that needs a
 //! core is bounded elsewhere (the encoder has its own threads).
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread;
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use crate::error::EngineError;
 use crate::request::{Reply, Request};
@@ -41,15 +42,29 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
     }
 }
 
+/// Workers and what waits for them. A job goes to the worker that became idle last: its stack and its core's caches
+/// are still warm, and of many workers only as many run as are needed.
 struct Queue {
     name: &'static str,
-    sender: Mutex<Option<Sender<Job>>>,
+    state: Mutex<State>,
+    /// One for each worker.
+    bells: Vec<Condvar>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Job>,
+    /// A job for each idle worker that was woken for it.
+    handed: Vec<Option<Job>>,
+    /// Idle workers, the last one on top.
+    idle: Vec<usize>,
+    closed: bool,
 }
 
 /// The lanes.
 pub(crate) struct Executor {
-    read: Queue,
-    write: Queue,
+    read: Arc<Queue>,
+    write: Arc<Queue>,
 }
 
 impl Executor {
@@ -69,7 +84,7 @@ impl Executor {
         work: impl FnOnce() -> Result<Reply, EngineError> + Send + 'static,
         done: Done,
     ) {
-        let slot = std::sync::Arc::new(Mutex::new(Some(done)));
+        let slot = Arc::new(Mutex::new(Some(done)));
         let answer = {
             let slot = slot.clone();
             move |result| {
@@ -98,18 +113,20 @@ impl Executor {
 
     /// Lets the workers end after what waits already.
     pub(crate) fn close(&self) {
-        self.read.sender.lock().take();
-        self.write.sender.lock().take();
+        self.read.close();
+        self.write.close();
     }
 }
 
 impl Queue {
-    fn start(name: &'static str, workers: usize) -> Self {
-        let (sender, receiver) = bounded::<Job>(LANE_CAPACITY);
+    fn start(name: &'static str, workers: usize) -> Arc<Self> {
+        let state = State { handed: (0..workers).map(|_| None).collect(), ..State::default() };
+        let bells = (0..workers).map(|_| Condvar::new()).collect();
+        let queue = Arc::new(Self { name, state: Mutex::new(state), bells });
         for number in 0..workers {
-            let receiver: Receiver<Job> = receiver.clone();
+            let of_worker = Arc::clone(&queue);
             let worker = move || {
-                for job in receiver {
+                while let Some(job) = of_worker.next(number) {
                     job();
                 }
             };
@@ -118,16 +135,53 @@ impl Queue {
                 tracing::error!(%error, name, "a worker thread cannot start");
             }
         }
-        Self { name, sender: Mutex::new(Some(sender)) }
+        queue
+    }
+
+    /// Waits for the next job of a worker; `None` when the queue is closed and empty.
+    fn next(&self, worker: usize) -> Option<Job> {
+        let mut state = self.state.lock();
+        if let Some(job) = state.waiting.pop_front() {
+            return Some(job);
+        }
+        if state.closed {
+            return None;
+        }
+        state.idle.push(worker);
+        loop {
+            self.bells[worker].wait(&mut state);
+            if let Some(job) = state.handed[worker].take() {
+                return Some(job);
+            }
+            if state.closed {
+                return None;
+            }
+        }
     }
 
     fn send(&self, job: Job) -> Result<(), EngineError> {
-        let sender = self.sender.lock();
-        let Some(sender) = &*sender else { return Err(EngineError::internal("the engine is closed")) };
-        sender.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => EngineError::Rejected { queue: self.name, capacity: LANE_CAPACITY },
-            TrySendError::Disconnected(_) => EngineError::internal("the engine is closed"),
-        })
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(EngineError::internal("the engine is closed"));
+        }
+        if let Some(worker) = state.idle.pop() {
+            state.handed[worker] = Some(job);
+            drop(state);
+            self.bells[worker].notify_one();
+            return Ok(());
+        }
+        if state.waiting.len() >= LANE_CAPACITY {
+            return Err(EngineError::Rejected { queue: self.name, capacity: LANE_CAPACITY });
+        }
+        state.waiting.push_back(job);
+        Ok(())
+    }
+
+    fn close(&self) {
+        self.state.lock().closed = true;
+        self.bells.iter().for_each(|bell| {
+            bell.notify_one();
+        });
     }
 }
 

@@ -10,12 +10,16 @@ use tantivy::{Index, IndexSettings};
 
 use crate::directory::{LazyDirectory, META};
 use crate::error::IndexError;
+use crate::filter_cache::FilterCache;
 use crate::mapping::{Mapping, ParsedDocument};
 use crate::plugins::Gauge;
 use crate::schema::IndexSchema;
 use crate::snapshot::Snapshot;
 use crate::widen;
 use crate::writer::{self, Payload, Writer};
+
+/// Bytes of stored documents that are compressed together, and decompressed for any one of them.
+const STORE_BLOCK_BYTES: usize = 4096;
 
 /// How an index uses the machine.
 #[derive(Debug, Clone)]
@@ -29,6 +33,8 @@ pub struct IndexOptions {
     /// Segments of more documents are not merged any further. A merge holds the postings of one sparse
     /// field in memory.
     pub max_docs_before_merge: usize,
+    /// Where searches keep what filters match. Clones of these options share it.
+    pub filter_cache: Arc<FilterCache>,
 }
 
 impl Default for IndexOptions {
@@ -38,6 +44,7 @@ impl Default for IndexOptions {
             indexing_threads: 1,
             sparse_format: Format::V2,
             max_docs_before_merge: 250_000,
+            filter_cache: Arc::default(),
         }
     }
 }
@@ -85,8 +92,11 @@ impl SparrowIndex {
         fs::create_dir_all(dir).map_err(IndexError::io(dir))?;
         let directory = LazyDirectory::open(dir)?;
         let schema = IndexSchema::for_mapping(mapping);
-        let settings =
-            IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
+        let settings = IndexSettings {
+            docstore_compress_dedicated_thread: false,
+            docstore_blocksize: STORE_BLOCK_BYTES,
+            ..IndexSettings::default()
+        };
         // The plugin must be known when the index is created, as its extension is recorded then.
         let plugin =
             crate::plugins::SegmentParts { format: options.sparse_format, gauge: Arc::new(Gauge::default()) };
@@ -198,7 +208,7 @@ impl SparrowIndex {
             let snapshot = writer.publish()?;
             *self.snapshot.write() = Arc::new(snapshot);
         } else {
-            let snapshot = self.snapshot.read().with_mapping(mapping);
+            let snapshot = self.snapshot.read().with_mapping(mapping, writer.mapping_epoch());
             *self.snapshot.write() = Arc::new(snapshot);
         }
         Ok(())

@@ -8,6 +8,7 @@
 pub mod analysis;
 mod directory;
 mod error;
+mod filter_cache;
 mod index;
 pub mod mapping;
 pub mod plugins;
@@ -19,6 +20,7 @@ mod widen;
 mod writer;
 
 pub use error::IndexError;
+pub use filter_cache::{FilterCache, FilterCacheStats};
 pub use index::{IndexOptions, IndexStats, SparrowIndex, WriteDocument};
 pub use mapping::{
     Analyzer, DateFormat, DocumentError, Dynamic, FieldType, Limits, Mapping, MappingError, NumberValue,

@@ -9,6 +9,7 @@ use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, Term};
 
 use crate::error::IndexError;
+use crate::filter_cache::SegmentFilters;
 use crate::mapping::Mapping;
 use crate::plugins::{DenseReader, SegmentPlugins, SparseReader};
 use crate::query::SnapshotCache;
@@ -34,6 +35,7 @@ pub struct StoredDoc {
 /// What a query needs of one segment besides tantivy's own reader.
 pub struct SegmentSnapshot {
     plugins: Arc<SegmentPlugins>,
+    filters: Arc<SegmentFilters>,
     live: Option<Arc<[u64]>>,
     seq_no: Column<u64>,
     version: Column<u64>,
@@ -43,10 +45,11 @@ impl SegmentSnapshot {
     pub(crate) fn open(
         reader: &SegmentReader,
         plugins: Arc<SegmentPlugins>,
+        filters: Arc<SegmentFilters>,
         live: Option<Arc<[u64]>>,
     ) -> Result<Self, IndexError> {
         let columns = reader.fast_fields();
-        Ok(Self { plugins, live, seq_no: columns.u64(SEQ_NO)?, version: columns.u64(VERSION)? })
+        Ok(Self { plugins, filters, live, seq_no: columns.u64(SEQ_NO)?, version: columns.u64(VERSION)? })
     }
 
     /// Sparse postings of `field` (a field of [`IndexSchema::sparse`]); `None` if no document of the
@@ -82,6 +85,11 @@ impl SegmentSnapshot {
         self.version.first(doc).unwrap_or(1)
     }
 
+    /// What filter clauses match in the segment, as far as it is known.
+    pub(crate) fn filters(&self) -> &SegmentFilters {
+        &self.filters
+    }
+
     /// The plugin readers, shared with the weights of a query, which must own what they read.
     pub(crate) fn shared_plugins(&self) -> &Arc<SegmentPlugins> {
         &self.plugins
@@ -99,6 +107,7 @@ pub struct Snapshot {
     segments: Vec<SegmentSnapshot>,
     schema: Arc<IndexSchema>,
     mapping: Arc<Mapping>,
+    mapping_epoch: u64,
     cache: Arc<SnapshotCache>,
 }
 
@@ -108,13 +117,14 @@ impl Snapshot {
         segments: Vec<SegmentSnapshot>,
         schema: Arc<IndexSchema>,
         mapping: Arc<Mapping>,
+        mapping_epoch: u64,
     ) -> Self {
         debug_assert_eq!(searcher.segment_readers().len(), segments.len());
-        Self { searcher, segments, schema, mapping, cache: Arc::default() }
+        Self { searcher, segments, schema, mapping, mapping_epoch, cache: Arc::default() }
     }
 
     /// The same segments under a newer mapping (fields of the shared JSON fields were added).
-    pub(crate) fn with_mapping(&self, mapping: Arc<Mapping>) -> Self {
+    pub(crate) fn with_mapping(&self, mapping: Arc<Mapping>, mapping_epoch: u64) -> Self {
         Self {
             searcher: self.searcher.clone(),
             segments: self
@@ -122,6 +132,7 @@ impl Snapshot {
                 .iter()
                 .map(|segment| SegmentSnapshot {
                     plugins: segment.plugins.clone(),
+                    filters: segment.filters.clone(),
                     live: segment.live.clone(),
                     seq_no: segment.seq_no.clone(),
                     version: segment.version.clone(),
@@ -129,6 +140,7 @@ impl Snapshot {
                 .collect(),
             schema: self.schema.clone(),
             mapping,
+            mapping_epoch,
             cache: self.cache.clone(),
         }
     }
@@ -151,6 +163,11 @@ impl Snapshot {
     /// The mapping as of this snapshot.
     pub fn mapping(&self) -> &Arc<Mapping> {
         &self.mapping
+    }
+
+    /// Tells the mappings apart that were in force in this process.
+    pub(crate) fn mapping_epoch(&self) -> u64 {
+        self.mapping_epoch
     }
 
     /// Our part of each segment, in segment order.

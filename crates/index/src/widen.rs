@@ -22,7 +22,7 @@ use crate::writer::Writer;
 pub(crate) fn widen(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, IndexError> {
     let missing = writer.schema.missing_entries(&mapping);
     if missing.is_empty() {
-        writer.mapping = mapping;
+        writer.set_mapping(mapping);
         return Ok(false);
     }
     writer.commit(false)?;
@@ -30,7 +30,7 @@ pub(crate) fn widen(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, 
         add_field_norms(directory, &missing)?;
         append_to_schema(directory, &missing)
     })?;
-    writer.mapping = mapping;
+    writer.set_mapping(mapping);
     Ok(true)
 }
 

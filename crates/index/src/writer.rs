@@ -14,6 +14,7 @@ use tantivy::{Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentRea
 use crate::analysis;
 use crate::directory::LazyDirectory;
 use crate::error::IndexError;
+use crate::filter_cache::SegmentFilters;
 use crate::index::{IndexOptions, WriteDocument};
 use crate::mapping::{FieldType, Mapping, NumberValue};
 use crate::plugins::{Gauge, SegmentParts, SegmentPlugins, encode_tokens, encode_vector};
@@ -22,8 +23,8 @@ use crate::snapshot::{SegmentSnapshot, Snapshot};
 
 /// Smallest memory budget of an indexing thread tantivy accepts.
 const MIN_THREAD_BUDGET: usize = 15_000_000;
-/// Decompressed blocks of stored documents kept per segment, 16 KiB each.
-const STORE_CACHE_BLOCKS: usize = 16;
+/// Decompressed blocks of stored documents kept per segment.
+const STORE_CACHE_BLOCKS: usize = 64;
 
 /// How often a forced merge waits for background merges to end.
 const MERGE_ATTEMPTS: usize = 3000;
@@ -62,7 +63,9 @@ pub(crate) struct Writer {
     pub index: Index,
     pub directory: LazyDirectory,
     pub schema: Arc<IndexSchema>,
-    pub mapping: Arc<Mapping>,
+    mapping: Arc<Mapping>,
+    /// Counts the mappings that were in force.
+    mapping_epoch: u64,
     pub payload: Payload,
     pub gauge: Arc<Gauge>,
     /// `None` after a failed reopen; the next write tries again.
@@ -72,7 +75,7 @@ pub(crate) struct Writer {
     /// Writes that no commit has yet.
     dirty: bool,
     published_generation: Option<u64>,
-    plugins: FxHashMap<SegmentId, Arc<SegmentPlugins>>,
+    plugins: FxHashMap<SegmentId, (Arc<SegmentPlugins>, Arc<SegmentFilters>)>,
     live: FxHashMap<(SegmentId, Opstamp), Arc<[u64]>>,
 }
 
@@ -141,6 +144,7 @@ impl Writer {
             directory,
             schema: Arc::new(schema),
             mapping,
+            mapping_epoch: 0,
             payload,
             gauge,
             writer: Some(opened.writer),
@@ -151,6 +155,17 @@ impl Writer {
             plugins: FxHashMap::default(),
             live: FxHashMap::default(),
         })
+    }
+
+    /// Puts a mapping in force whose fields the schema has.
+    pub fn set_mapping(&mut self, mapping: Arc<Mapping>) {
+        self.mapping = mapping;
+        self.mapping_epoch += 1;
+    }
+
+    /// Number of the mapping in force.
+    pub fn mapping_epoch(&self) -> u64 {
+        self.mapping_epoch
     }
 
     fn format(&self) -> Format {
@@ -290,11 +305,11 @@ impl Writer {
         let mut segments = Vec::with_capacity(searcher.segment_readers().len());
         for reader in searcher.segment_readers() {
             let id = reader.segment_id();
-            let opened = match self.plugins.get(&id) {
+            let (opened, filters) = match self.plugins.get(&id) {
                 Some(opened) => opened.clone(),
-                None => Arc::new(SegmentPlugins::open(reader)?),
+                None => (Arc::new(SegmentPlugins::open(reader)?), self.options.filter_cache.segment()),
             };
-            plugins.insert(id, opened.clone());
+            plugins.insert(id, (opened.clone(), filters.clone()));
             let words = reader.delete_opstamp().and_then(|opstamp| {
                 let words = match self.live.get(&(id, opstamp)) {
                     Some(words) => words.clone(),
@@ -303,12 +318,12 @@ impl Writer {
                 live.insert((id, opstamp), words.clone());
                 Some(words)
             });
-            segments.push(SegmentSnapshot::open(reader, opened, words)?);
+            segments.push(SegmentSnapshot::open(reader, opened, filters, words)?);
         }
         self.plugins = plugins;
         self.live = live;
         self.published_generation = Some(generation);
-        Ok(Snapshot::new(searcher, segments, self.schema.clone(), self.mapping.clone()))
+        Ok(Snapshot::new(searcher, segments, self.schema.clone(), self.mapping.clone(), self.mapping_epoch))
     }
 
     /// Merges all segments into one, in the calling thread's time.

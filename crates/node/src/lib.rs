@@ -1,24 +1,28 @@
 //! The Node addon: converts between JavaScript values and the engine's types, and nothing else.
 //!
 //! No request is interpreted here, no body is parsed and no error sentence is written. Every call hands its bytes to the
-//! engine and returns a promise at once; the engine answers from one of its own threads through a deferred, so the event
-//! loop never waits.
+//! engine and returns at once; the engine answers from its own threads through one function of JavaScript's for all
+//! answers (see [`outbox`]), so the event loop never waits.
 
 mod log;
+mod outbox;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use napi::bindgen_prelude::{Buffer, Either, Object};
+use napi::bindgen_prelude::{Buffer, Either, Function, Object};
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 use parking_lot::Mutex;
 use sparrow_engine::{CancelFlag, Engine, EngineError, EngineOptions, Reply, Request};
 
+use crate::outbox::Outbox;
+
 /// What a request came to. `ok: false` carries an error body that is ready to be sent as it is.
 #[napi(object)]
 pub struct NativeReply {
+    /// The number that the caller gave the request.
+    pub handle: u32,
     /// Whether the engine answered (`true`) or refused with an error (`false`).
     pub ok: bool,
     /// HTTP status of the answer.
@@ -29,11 +33,14 @@ pub struct NativeReply {
     pub text: bool,
 }
 
-impl From<std::result::Result<Reply, EngineError>> for NativeReply {
-    fn from(result: std::result::Result<Reply, EngineError>) -> Self {
+impl NativeReply {
+    fn new(handle: u32, result: std::result::Result<Reply, EngineError>) -> Self {
         match result {
-            Ok(Reply { status, body, text }) => NativeReply { ok: true, status, body: body.into(), text },
+            Ok(Reply { status, body, text }) => {
+                NativeReply { handle, ok: true, status, body: body.into(), text }
+            }
             Err(error) => NativeReply {
+                handle,
                 ok: false,
                 status: error.status(),
                 body: error.body().to_string().into_bytes().into(),
@@ -51,23 +58,34 @@ type Running = Arc<Mutex<HashMap<u32, CancelFlag>>>;
 pub struct NativeEngine {
     engine: Arc<Engine>,
     running: Running,
+    outbox: Arc<Outbox>,
 }
 
 #[napi]
 impl NativeEngine {
     /// Opens a data directory. `options` is an `EngineOptions` as JSON. Resolves once the write-ahead log is replayed and
-    /// the deployments that ran before are started, or with the error that prevented it.
-    #[napi(catch_unwind, ts_return_type = "Promise<NativeEngine | NativeReply>")]
-    pub fn open(env: &Env, options: String) -> Result<Object<'_>> {
+    /// the deployments that ran before are started, or with the error that prevented it. `onReplies` gets the answers to
+    /// all requests, as many at once as are there.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "options: string, onReplies: (replies: Array<NativeReply>) => void",
+        ts_return_type = "Promise<NativeEngine | NativeReply>"
+    )]
+    pub fn open<'env>(
+        env: &'env Env,
+        options: String,
+        on_replies: Function<'env, Vec<NativeReply>, ()>,
+    ) -> Result<Object<'env>> {
         log::install();
         let options: EngineOptions = parse("engine options", &options)?;
+        let outbox = Outbox::new(&on_replies)?;
         let (deferred, promise) = env.create_deferred()?;
         spawn("sparrow-open", move || {
             let opened = Engine::open(options);
             deferred.resolve(move |_| {
                 Ok(match opened {
-                    Ok(engine) => Either::A(NativeEngine { engine, running: Running::default() }),
-                    Err(error) => Either::B(NativeReply::from(Err(error))),
+                    Ok(engine) => Either::A(NativeEngine { engine, running: Running::default(), outbox }),
+                    Err(error) => Either::B(NativeReply::new(0, Err(error))),
                 })
             });
         })?;
@@ -75,36 +93,20 @@ impl NativeEngine {
     }
 
     /// Starts one request. `request` is a `Request` as JSON, `body` the bytes as they came, and `handle` a number that no
-    /// other running request has, by which `cancel` finds this one.
-    #[napi(catch_unwind, ts_return_type = "Promise<NativeReply>")]
-    pub fn execute<'env>(
-        &self,
-        env: &'env Env,
-        handle: u32,
-        request: String,
-        body: Option<Buffer>,
-    ) -> Result<Object<'env>> {
+    /// other running request has: the answer bears it, and `cancel` finds this one by it.
+    #[napi(catch_unwind)]
+    pub fn execute(&self, handle: u32, request: String, body: Option<Buffer>) -> Result<()> {
         let request: Request = parse("request", &request)?;
         // One copy: the bytes belong to JavaScript's heap and may not be touched from another thread.
         let body = body.map(|bytes| bytes.to_vec()).unwrap_or_default();
-        let (deferred, promise) = env.create_deferred()?;
-        let finished = Arc::new(AtomicBool::new(false));
-        let done = {
-            let running = Arc::clone(&self.running);
-            let finished = Arc::clone(&finished);
-            move |result| {
-                finished.store(true, Ordering::SeqCst);
-                running.lock().remove(&handle);
-                deferred.resolve(move |_| Ok(NativeReply::from(result)));
-            }
-        };
-        let cancel = self.engine.submit(request, body, done);
-        self.running.lock().insert(handle, cancel);
-        // The answer may have come before the handle was stored: then nobody else takes it out again.
-        if finished.load(Ordering::SeqCst) {
-            self.running.lock().remove(&handle);
-        }
-        Ok(promise)
+        let cancel = CancelFlag::default();
+        self.running.lock().insert(handle, cancel.clone());
+        let (running, outbox) = (Arc::clone(&self.running), Arc::clone(&self.outbox));
+        self.engine.submit(request, body, cancel, move |result| {
+            running.lock().remove(&handle);
+            outbox.send(handle, result);
+        });
+        Ok(())
     }
 
     /// Asks a running request to stop; it then answers with an error. Does nothing if it has already answered.

@@ -68,8 +68,7 @@ const FOOTER_MAGIC: u32 = u32::from_le_bytes(*b"SPRF");
 /// the ids inside one fit 16 bits. 8,192 was fastest at 100,000 documents, 16,384 at a million.
 pub(crate) fn window_for(num_docs: u32) -> u32 {
     match num_docs {
-        0..=8_192 => num_docs.max(1).next_multiple_of(64),
-        8_193..=400_000 => 8_192,
+        0..=16_384 => num_docs.max(1).next_multiple_of(64),
         _ => 16_384,
     }
 }

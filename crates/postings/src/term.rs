@@ -9,15 +9,21 @@
 //! V1 plain    (document u32, weight f32)[n]
 //! V2 rare     documents u32[n], weights u16[n] (half bits)
 //! V2 sparse   windows u32[windows + 1], ids u16[n], impacts u8[n], residuals u8[n], escapes
-//! V2 dense    bitmap u64[blocks * 8], ranks u32[blocks + 1], impacts u8[n], residuals u8[n], escapes
+//! V2 dense    levels u8[chunks * 64], bitmap u64[chunks * 16], ranks u16[chunks * 8],
+//!             regions u32[regions], codes u8[16], impacts u8[n], residuals u8[n], escapes
 //! escapes     positions u32[e], weights u16[e] (half bits)
 //! ```
 //!
 //! `windows[i]` is the number of postings before window `i`, an id is the document's distance
-//! from its window's start, `ranks[i]` the number of postings before block `i` of 512 documents.
-//! A term in at least 1/32 of the documents (and 64) is dense: such terms hold 95% of the postings
-//! that questions touch, and expanding a bitmap beats scattering. One with no more postings than
-//! windows is rare, so that a directory never outweighs its postings.
+//! from its window's start. Of a dense term, a chunk is 1,024 documents, a region 65,536:
+//! `regions[i]` is the number of postings before region `i`, `ranks[i]` that from the start of the
+//! region to 128 documents `i`. A level, of 4 bits, stands for an upper bound of the impacts of 8
+//! documents: `codes[level]`, ascending, 0 for level 0, which says that there is no posting. Where
+//! a chunk has which level tells [`level_place`].
+//!
+//! A term in at least 1/24 of the documents (and 64) is dense: such terms hold 93% of the postings
+//! that questions touch. One with no more postings than windows is rare, so that a directory never
+//! outweighs its postings.
 
 use sparrow_types::DocId;
 
@@ -35,11 +41,31 @@ pub(crate) enum Kind {
     Dense,
 }
 
+/// Documents of a chunk of a dense term.
+pub(crate) const CHUNK: u32 = 1024;
+/// Bytes of a chunk's levels and of its bitmap.
+pub(crate) const CHUNK_LEVELS: usize = 64;
+pub(crate) const CHUNK_BITMAP: usize = 128;
+/// Documents that share the base of their ranks.
+pub(crate) const REGION: u32 = 65_536;
+/// Documents that share a rank.
+const RANKED: u32 = 128;
+/// A term in at least one of so many documents is dense.
+const DENSE_SHARE: u64 = 24;
+
+/// Where a chunk has the level of a block (0 to 127) of 8 documents: the byte, and the shift in it.
+///
+/// The even bytes have the first 32 of 64 blocks, so that widening to 16 bits leaves them in order.
+#[inline]
+pub(crate) fn level_place(block: usize) -> (usize, u32) {
+    ((block % 32) * 2 + block / 32 % 2, (block / 64) as u32 * 4)
+}
+
 /// Which layout V2 gives a term with `df` postings.
 pub(crate) fn kind_for(df: u32, num_docs: u32, window: u32) -> Kind {
     if df <= num_docs.div_ceil(window) {
         Kind::Rare
-    } else if df >= 64 && u64::from(df) * 32 >= u64::from(num_docs) {
+    } else if df >= 64 && u64::from(df) * DENSE_SHARE >= u64::from(num_docs) {
         Kind::Dense
     } else {
         Kind::Sparse
@@ -89,8 +115,8 @@ impl Record {
             Kind::Plain | Kind::Rare => 0,
             Kind::Sparse => (u64::from(num_docs.div_ceil(window)) + 1) * 4,
             Kind::Dense => {
-                let blocks = u64::from(num_docs.div_ceil(512));
-                blocks * 64 + (blocks + 1) * 4
+                let chunks = u64::from(num_docs.div_ceil(CHUNK));
+                chunks * (64 + 128 + 16) + u64::from(num_docs.div_ceil(REGION)) * 4 + 16
             }
         }
     }
@@ -134,8 +160,12 @@ pub(crate) struct Postings<'a> {
     pub(crate) window: u32,
     /// Plain: the pairs. Rare, sparse: documents or ids. Dense: the bitmap.
     pub(crate) docs: &'a [u8],
-    /// Sparse: windows. Dense: ranks.
+    /// Sparse: windows. Dense: regions.
     pub(crate) directory: &'a [u8],
+    /// Dense only, as the three that follow.
+    pub(crate) levels: &'a [u8],
+    pub(crate) ranks: &'a [u8],
+    pub(crate) codes: [u8; 16],
     pub(crate) impacts: &'a [u8],
     /// Place of `impacts` in the file: kernels read past their end.
     pub(crate) impacts_at: usize,
@@ -156,6 +186,7 @@ impl<'a> Postings<'a> {
             part
         };
         let (directory, docs, impacts, residuals);
+        let (mut levels, mut ranks, mut codes) = (&[][..], &[][..], [0; 16]);
         let before = match record.kind {
             Kind::Sparse => u64::from(record.df) * 2,
             _ => 0,
@@ -177,9 +208,12 @@ impl<'a> Postings<'a> {
                 residuals = take(df);
             }
             Kind::Dense => {
-                let blocks = footer.num_docs.div_ceil(512) as usize;
-                docs = take(blocks * 64);
-                directory = take((blocks + 1) * 4);
+                let chunks = footer.num_docs.div_ceil(CHUNK) as usize;
+                levels = take(chunks * CHUNK_LEVELS);
+                docs = take(chunks * CHUNK_BITMAP);
+                ranks = take(chunks * 16);
+                directory = take(footer.num_docs.div_ceil(REGION) as usize * 4);
+                codes = take(16).first_chunk().copied().unwrap_or(codes);
                 impacts = take(df);
                 residuals = take(df);
             }
@@ -193,6 +227,9 @@ impl<'a> Postings<'a> {
             window: footer.window,
             docs,
             directory,
+            levels,
+            ranks,
+            codes,
             impacts,
             impacts_at: impacts_at as usize,
             residuals,
@@ -214,6 +251,21 @@ impl<'a> Postings<'a> {
                 }
                 self.scale.restore(self.impacts.get(position).copied().unwrap_or(1), residual)
             }
+        }
+    }
+
+    /// Has what [`Self::weight_at`] reads fetched.
+    #[inline]
+    pub(crate) fn fetch_weight(&self, position: usize) {
+        kernels::fetch(self.impacts, position);
+        kernels::fetch(self.residuals, if self.kind == Kind::Rare { position * 2 } else { position });
+    }
+
+    /// Has the start of the term fetched.
+    #[inline]
+    pub(crate) fn fetch_start(&self) {
+        for bytes in [self.directory, self.levels, self.docs, self.impacts] {
+            kernels::fetch(bytes, 0);
         }
     }
 
@@ -286,12 +338,13 @@ impl<'a> Postings<'a> {
     /// Postings of a dense term before a document.
     #[inline]
     pub(crate) fn dense_rank(&self, doc: DocId) -> usize {
-        let block = doc as usize / 512;
-        let before = match self.docs.get(block * 64..).and_then(<[u8]>::first_chunk) {
-            Some(block) => kernels::chosen().rank(block, doc % 512),
+        let ranked = (doc / RANKED) as usize;
+        let before = match self.docs.get(ranked * 16..).and_then(<[u8]>::first_chunk) {
+            Some(bits) => kernels::chosen().rank(bits, doc % RANKED),
             None => 0,
         };
-        u32_at(self.directory, block * 4) as usize + before as usize
+        let region = u32_at(self.directory, (doc / REGION) as usize * 4);
+        region as usize + usize::from(u16_at(self.ranks, ranked * 2)) + before as usize
     }
 
     /// Document at a position of a plain or rare term.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::frame::{Footer, Format, HEADER_BYTES, header, window_for};
 use crate::quantize::{ESCAPE, Scale, half_value};
-use crate::term::{Kind, Record, kind_for};
+use crate::term::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, Kind, REGION, Record, kind_for, level_place};
 
 /// Streaming writer: terms in bytewise token order, then [`Self::finish`].
 pub(crate) struct FieldWriter<'w> {
@@ -61,7 +61,7 @@ impl<'w> FieldWriter<'w> {
         let mut blob = std::mem::take(&mut self.blob);
         blob.clear();
         if kind == Kind::Dense {
-            // Bitmaps start on a cache line: a kernel then reads one line per 512 documents.
+            // Levels and bitmaps start on a cache line.
             let padding = self.position.next_multiple_of(64) - self.position;
             self.write(&[0; 64][..padding as usize])?;
         }
@@ -82,7 +82,9 @@ impl<'w> FieldWriter<'w> {
                 record.escapes = encode_weights(max, weights, &mut blob);
             }
             Kind::Dense => {
-                self.encode_bitmap(docs, &mut blob);
+                let scale = Scale::new(max);
+                let impacts: Vec<u8> = weights.iter().map(|weight| scale.impact(*weight)).collect();
+                self.encode_bitmap(docs, &impacts, &mut blob);
                 record.escapes = encode_weights(max, weights, &mut blob);
             }
         }
@@ -111,18 +113,36 @@ impl<'w> FieldWriter<'w> {
         docs.iter().for_each(|doc| blob.extend_from_slice(&((doc % self.window) as u16).to_le_bytes()));
     }
 
-    fn encode_bitmap(&self, docs: &[u32], blob: &mut Vec<u8>) {
-        let blocks = self.num_docs.div_ceil(512) as usize;
-        blob.resize(blocks * 64, 0);
-        for doc in docs {
-            blob[*doc as usize / 8] |= 1 << (doc % 8);
+    fn encode_bitmap(&self, docs: &[u32], impacts: &[u8], blob: &mut Vec<u8>) {
+        let chunks = self.num_docs.div_ceil(CHUNK) as usize;
+        let mut highest = vec![0_u8; chunks * 128];
+        for (doc, impact) in docs.iter().zip(impacts) {
+            let block = &mut highest[*doc as usize / 8];
+            *block = (*block).max(*impact);
         }
-        let mut rank = 0_u32;
-        for block in 0..blocks {
-            blob.extend_from_slice(&rank.to_le_bytes());
-            rank += blob[block * 64..][..64].iter().map(|byte| byte.count_ones()).sum::<u32>();
+        let codes = codes_for(&highest);
+        blob.resize(chunks * (CHUNK_LEVELS + CHUNK_BITMAP), 0);
+        let (levels, bitmap) = blob.split_at_mut(chunks * CHUNK_LEVELS);
+        for (block, highest) in highest.iter().enumerate() {
+            let (byte, shift) = level_place(block % 128);
+            let level = codes.partition_point(|code| code < highest) as u8;
+            levels[block / 128 * CHUNK_LEVELS + byte] |= level << shift;
         }
-        blob.extend_from_slice(&rank.to_le_bytes());
+        docs.iter().for_each(|doc| bitmap[*doc as usize / 8] |= 1 << (doc % 8));
+        let (mut rank, mut region) = (0_u32, 0);
+        let mut regions = Vec::new();
+        let mut ranks = Vec::with_capacity(chunks * 16);
+        for (at, bits) in bitmap.as_chunks::<16>().0.iter().enumerate() {
+            if at % (REGION as usize / 128) == 0 {
+                region = rank;
+                regions.extend_from_slice(&region.to_le_bytes());
+            }
+            ranks.extend_from_slice(&((rank - region) as u16).to_le_bytes());
+            rank += u128::from_le_bytes(*bits).count_ones();
+        }
+        blob.extend_from_slice(&ranks);
+        blob.extend_from_slice(&regions);
+        blob.extend_from_slice(&codes);
     }
 
     /// Writes what follows the postings. `presence` has a bit per document that has the field.
@@ -168,6 +188,11 @@ impl<'w> FieldWriter<'w> {
         debug_assert!(presence_at >= HEADER_BYTES as u64);
         self.out.write_all(&footer.encode())
     }
+}
+
+/// What the 16 levels of a term stand for, given the highest impact of every block.
+fn codes_for(_highest: &[u8]) -> [u8; 16] {
+    std::array::from_fn(|level| (level * 17) as u8)
 }
 
 /// Appends impacts, residuals and escapes; returns the number of escapes.

@@ -5,14 +5,15 @@
 export declare class NativeEngine {
   /**
    * Opens a data directory. `options` is an `EngineOptions` as JSON. Resolves once the write-ahead log is replayed and
-   * the deployments that ran before are started, or with the error that prevented it.
+   * the deployments that ran before are started, or with the error that prevented it. `onReplies` gets the answers to
+   * all requests, as many at once as are there.
    */
-  static open(options: string): Promise<NativeEngine | NativeReply>
+  static open(options: string, onReplies: (replies: Array<NativeReply>) => void): Promise<NativeEngine | NativeReply>
   /**
    * Starts one request. `request` is a `Request` as JSON, `body` the bytes as they came, and `handle` a number that no
-   * other running request has, by which `cancel` finds this one.
+   * other running request has: the answer bears it, and `cancel` finds this one by it.
    */
-  execute(handle: number, request: string, body?: Buffer | undefined | null): Promise<NativeReply>
+  execute(handle: number, request: string, body?: Buffer | undefined | null): void
   /** Asks a running request to stop; it then answers with an error. Does nothing if it has already answered. */
   cancel(handle: number): void
   /** Flushes everything and releases the data directory. Requests after this are refused by the engine. */
@@ -21,6 +22,8 @@ export declare class NativeEngine {
 
 /** What a request came to. `ok: false` carries an error body that is ready to be sent as it is. */
 export interface NativeReply {
+  /** The number that the caller gave the request. */
+  handle: number
   /** Whether the engine answered (`true`) or refused with an error (`false`). */
   ok: boolean
   /** HTTP status of the answer. */

@@ -4,6 +4,7 @@ export { NativeSearchEngine, type NativeEngineOptions } from './native-engine.js
 export { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';
 export {
   OPERATIONS,
+  type Cancel,
   type EngineReply,
   type EngineRequest,
   type Operation,

@@ -1,7 +1,7 @@
-import type { NativeEngine } from './addon.generated.js';
+import type { NativeEngine, NativeReply } from './addon.generated.js';
 import { findBinding, loadAddon } from './binding.js';
 import { unwrapNative } from './errors.js';
-import type { EngineReply, EngineRequest, SearchEngine } from './search-engine.js';
+import type { Cancel, EngineReply, EngineRequest, SearchEngine } from './search-engine.js';
 
 /** Settings of the native engine, passed to Rust as one object. */
 export interface NativeEngineOptions {
@@ -18,13 +18,53 @@ export interface NativeEngineOptions {
 /** Handles are 32 bits wide in the addon. */
 const MAX_HANDLE = 0xffff_ffff;
 
+/** Longest that a timer of Node's waits. */
+const NEVER_MS = 0x7fff_ffff;
+
+/** Takes the answers of one engine to those who wait for them. */
+class Waiting {
+  readonly #callbacks = new Map<number, (reply: NativeReply) => void>();
+  /** The addon does not keep the process alive: this does, as long as somebody waits. */
+  readonly #alive = setInterval(() => undefined, NEVER_MS).unref();
+  #lastHandle = 0;
+
+  /** A number that no other request has which still runs, and the answer to come. */
+  expect(): { handle: number; reply: Promise<NativeReply> } {
+    do this.#lastHandle = this.#lastHandle >= MAX_HANDLE ? 1 : this.#lastHandle + 1;
+    while (this.#callbacks.has(this.#lastHandle));
+    const handle = this.#lastHandle;
+    if (this.#callbacks.size === 0) this.#alive.ref();
+    return { handle, reply: new Promise((resolve) => this.#callbacks.set(handle, resolve)) };
+  }
+
+  receive(replies: readonly NativeReply[]): void {
+    for (const reply of replies) {
+      const callback = this.#callbacks.get(reply.handle);
+      this.#callbacks.delete(reply.handle);
+      callback?.(reply);
+    }
+    if (this.#callbacks.size === 0) this.#alive.unref();
+  }
+
+  /** For a request that could not be sent. */
+  forget(handle: number): void {
+    this.#callbacks.delete(handle);
+    if (this.#callbacks.size === 0) this.#alive.unref();
+  }
+
+  end(): void {
+    clearInterval(this.#alive);
+  }
+}
+
 /** The engine in this process: Rust behind the addon. */
 export class NativeSearchEngine implements SearchEngine {
   readonly #native: NativeEngine;
-  #lastHandle = 0;
+  readonly #waiting: Waiting;
 
-  private constructor(native: NativeEngine) {
+  private constructor(native: NativeEngine, waiting: Waiting) {
     this.#native = native;
+    this.#waiting = waiting;
   }
 
   /**
@@ -35,41 +75,38 @@ export class NativeSearchEngine implements SearchEngine {
   static async open(options: NativeEngineOptions): Promise<NativeSearchEngine> {
     const binding = findBinding();
     const { NativeEngine: Native } = loadAddon(binding);
-    const opened = await Native.open(JSON.stringify({ ...options, onnxRuntime: binding.onnxRuntime }));
-    return new NativeSearchEngine(unwrapNative<NativeEngine>(opened));
+    const waiting = new Waiting();
+    const opened = await Native.open(JSON.stringify({ ...options, onnxRuntime: binding.onnxRuntime }), (replies) => {
+      waiting.receive(replies);
+    });
+    return new NativeSearchEngine(unwrapNative<NativeEngine>(opened), waiting);
   }
 
-  async execute(request: EngineRequest, body?: Uint8Array, signal?: AbortSignal): Promise<EngineReply> {
-    const handle = this.#nextHandle();
+  async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    const { handle, reply } = this.#waiting.expect();
     const { op, path, query, opaqueId } = request;
-    const reply = this.#native.execute(
-      handle,
-      JSON.stringify({ op, path, query, opaque_id: opaqueId ?? null }),
-      body === undefined ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
-    );
-    if (signal === undefined) {
-      return unwrapNative(await reply);
+    try {
+      this.#native.execute(
+        handle,
+        JSON.stringify({ op, path, query, opaque_id: opaqueId ?? null }),
+        body === undefined ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+      );
+    } catch (error) {
+      this.#waiting.forget(handle);
+      throw error;
     }
-    const cancel = (): void => {
+    const end = cancel?.(() => {
       this.#native.cancel(handle);
-    };
-    signal.addEventListener('abort', cancel, { once: true });
-    if (signal.aborted) {
-      cancel();
-    }
+    });
     try {
       return unwrapNative(await reply);
     } finally {
-      signal.removeEventListener('abort', cancel);
+      end?.();
     }
   }
 
   async close(): Promise<void> {
     await this.#native.close();
-  }
-
-  #nextHandle(): number {
-    this.#lastHandle = this.#lastHandle >= MAX_HANDLE ? 1 : this.#lastHandle + 1;
-    return this.#lastHandle;
+    this.#waiting.end();
   }
 }

@@ -68,17 +68,23 @@ export interface EngineReply {
 }
 
 /**
+ * Lets a caller stop a request: called once with a function that stops it, which may be used at any time until the function
+ * that comes back is called. (An `AbortSignal` costs more than the way of a request to the engine and back.)
+ */
+export type Cancel = (stop: () => void) => () => void;
+
+/**
  * What the HTTP layer needs of an engine. {@link NativeSearchEngine} is the first implementation; no route knows which one
  * it talks to.
  */
 export interface SearchEngine {
   /**
-   * Carries out one request. `body` must not be changed until the promise settles. Aborting `signal` asks the engine to
-   * stop the work, not only to stop waiting for it.
+   * Carries out one request. `body` must not be changed until the promise settles. What `cancel` is given asks the engine
+   * to stop the work, not only to stop waiting for it.
    *
    * @throws {EngineError} when the engine refuses the request.
    */
-  execute(request: EngineRequest, body?: Uint8Array, signal?: AbortSignal): Promise<EngineReply>;
+  execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply>;
 
   /** Makes everything durable and releases what the engine holds. */
   close(): Promise<void>;

@@ -149,10 +149,9 @@ async function carryOut(call: Call): Promise<Answer> {
     ...(opaqueId === undefined ? {} : { opaqueId }),
   };
   const allowed = authorize(caller, endpoint, request, body);
-  const reply =
-    endpoint.cancellable === true
-      ? await executeWhileConnected(exchange, engine, allowed, body)
-      : await engine.execute(allowed, body);
+  // The work stops when the connection closes before the answer is there.
+  const cancel = endpoint.cancellable === true ? exchange.onGone.bind(exchange) : undefined;
+  const reply = await engine.execute(allowed, body, cancel);
   return {
     status: reply.status,
     body: reply.body,
@@ -202,24 +201,6 @@ const INFO: EngineRequest = { op: 'cluster_health', path: {}, query: {} };
 function serving({ services, caller }: Call): Services & { readonly caller: ApiKey } {
   if (services === undefined || caller === undefined) throw starting();
   return { ...services, caller };
-}
-
-/** Stops the engine's work when the connection closes before the answer is there. */
-async function executeWhileConnected(
-  exchange: Exchange,
-  engine: SearchEngine,
-  request: EngineRequest,
-  body: Uint8Array | undefined,
-): Promise<EngineReply> {
-  const gone = new AbortController();
-  const settled = exchange.onGone(() => {
-    gone.abort();
-  });
-  try {
-    return await engine.execute(request, body, gone.signal);
-  } finally {
-    settled();
-  }
 }
 
 async function readChecked(

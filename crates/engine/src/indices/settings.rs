@@ -1,6 +1,7 @@
 //! Settings of an index: kept flat as strings, as the API shows them, and read with types.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -40,9 +41,9 @@ const KNOWN: &[(&str, Kind, bool)] = &[
     ("codec", Kind::Text, false),
 ];
 
-/// The settings that a user gave.
+/// The settings that a user gave. Cloning shares them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Settings(BTreeMap<String, String>);
+pub(crate) struct Settings(Arc<BTreeMap<String, String>>);
 
 impl Settings {
     /// Reads settings from a request: nested or dotted, with or without `index.`.
@@ -66,7 +67,7 @@ impl Settings {
                 settings.insert(short, text);
             }
         }
-        Ok(Self(settings))
+        Ok(Self(Arc::new(settings)))
     }
 
     /// Settings with changes applied. A change to `null` (absent from the parsed map) resets.
@@ -77,7 +78,7 @@ impl Settings {
         let changes = Self::parse(value)?;
         let mut names = BTreeMap::new();
         flatten("", value, 0, &mut names)?;
-        let mut result = self.clone();
+        let mut result = BTreeMap::clone(&self.0);
         for (name, given) in names {
             let short = name.strip_prefix("index.").unwrap_or(&name);
             let dynamic = KNOWN.iter().any(|(known, _, dynamic)| *known == short && *dynamic);
@@ -87,11 +88,11 @@ impl Settings {
                 )));
             }
             match given.and(changes.0.get(short)) {
-                Some(text) => result.0.insert(short.to_owned(), text.clone()),
-                None => result.0.remove(short),
+                Some(text) => result.insert(short.to_owned(), text.clone()),
+                None => result.remove(short),
             };
         }
-        Ok(result)
+        Ok(Self(Arc::new(result)))
     }
 
     fn text(&self, name: &str) -> Option<&str> {
@@ -158,7 +159,9 @@ impl Settings {
     /// Reads what [`Settings::to_flat`] wrote.
     pub(crate) fn from_flat(value: &Value) -> Self {
         let entries = value.as_object().into_iter().flatten();
-        Self(entries.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect())
+        Self(Arc::new(
+            entries.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect(),
+        ))
     }
 
     /// The `index` object of the API: nested, every value a string.

@@ -269,14 +269,7 @@ impl IndexHandle {
             Ok(()) => {}
             // The record is in the log: applying the log again brings this write back too.
             Err(IndexError::RolledBack { replay_after, source }) => {
-                tracing::error!(index = self.name, %source, "applying writes again from the log");
-                super::recovery::apply(
-                    self.wal.replay()?,
-                    &index,
-                    &self.mapping(),
-                    &self.settings(),
-                    replay_after,
-                )?;
+                self.reapply(&index, &self.mapping(), &source, replay_after)?;
             }
             Err(error) => return Err(error.into()),
         }

@@ -4,6 +4,7 @@ mod container;
 mod gauge;
 mod plugin;
 mod reader;
+mod term_ids;
 
 pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
 pub(crate) use gauge::Gauge;

@@ -10,6 +10,7 @@ use tantivy::directory::OwnedBytes;
 use tantivy::schema::{Field, Schema};
 
 use super::container::{PartKind, read_parts};
+use super::term_ids::TermIds;
 use crate::error::IndexError;
 
 /// Sparse postings of one field in one segment.
@@ -20,7 +21,7 @@ pub type DenseReader = VectorsReader<OwnedBytes>;
 /// Readers of all sparse and dense fields of one segment.
 #[derive(Default)]
 pub struct SegmentPlugins {
-    sparse: FxHashMap<u32, SparseReader>,
+    sparse: FxHashMap<u32, (SparseReader, TermIds)>,
     dense: FxHashMap<u32, DenseReader>,
     bytes: u64,
 }
@@ -57,7 +58,7 @@ impl SegmentPlugins {
                         segment: segment.to_owned(),
                         source,
                     })?;
-                    plugins.sparse.insert(part.field, reader);
+                    plugins.sparse.insert(part.field, (reader, TermIds::default()));
                 }
                 PartKind::Dense => {
                     let reader = VectorsReader::open(part.bytes).map_err(|source| IndexError::Vectors {
@@ -74,7 +75,12 @@ impl SegmentPlugins {
 
     /// Postings of a sparse field.
     pub fn sparse(&self, field: Field) -> Option<&SparseReader> {
-        self.sparse.get(&field.field_id())
+        self.sparse.get(&field.field_id()).map(|(reader, _)| reader)
+    }
+
+    /// Postings of a sparse field with the token numbers that are known.
+    pub(crate) fn sparse_with_ids(&self, field: Field) -> Option<(&SparseReader, &TermIds)> {
+        self.sparse.get(&field.field_id()).map(|(reader, ids)| (reader, ids))
     }
 
     /// Vectors of a dense field.
@@ -89,6 +95,6 @@ impl SegmentPlugins {
 
     /// The postings formats that occur.
     pub fn formats(&self) -> impl Iterator<Item = Format> + '_ {
-        self.sparse.values().map(PostingsReader::format)
+        self.sparse.values().map(|(reader, _)| reader.format())
     }
 }

@@ -1,5 +1,8 @@
 //! Sets of documents of one segment, as words of 64 bits.
 
+use std::sync::Arc;
+
+use tantivy::postings::BlockSegmentPostings;
 use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, TERMINATED};
 
@@ -37,6 +40,36 @@ impl DocBits {
         }
     }
 
+    /// Adds all documents of a posting list, a block at a time.
+    pub(crate) fn insert_postings(&mut self, postings: &mut BlockSegmentPostings) {
+        while !postings.docs().is_empty() {
+            self.insert_sorted(postings.docs());
+            postings.advance();
+        }
+    }
+
+    /// Adds ascending documents. Where several share a word, it is put together in a register: going
+    /// through memory for each costs three times as much.
+    pub(crate) fn insert_sorted(&mut self, docs: &[DocId]) {
+        let (Some(&first), Some(&last)) = (docs.first(), docs.last()) else { return };
+        debug_assert!(last < self.max_doc && docs.is_sorted());
+        if (last - first) as usize > docs.len() * 16 {
+            for &doc in docs {
+                self.words[(doc / 64) as usize] |= 1 << (doc % 64);
+            }
+            return;
+        }
+        let (mut at, mut word) = (first / 64, 0_u64);
+        for &doc in docs {
+            if doc / 64 != at {
+                self.words[at as usize] |= word;
+                (at, word) = (doc / 64, 0);
+            }
+            word |= 1 << (doc % 64);
+        }
+        self.words[at as usize] |= word;
+    }
+
     /// The words.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
@@ -57,6 +90,13 @@ impl DocBits {
     pub(crate) fn intersect(&mut self, other: &DocBits) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= other;
+        }
+    }
+
+    /// Adds what is in `other`.
+    pub(crate) fn unite(&mut self, other: &DocBits) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word |= other;
         }
     }
 
@@ -102,7 +142,7 @@ impl DocBits {
 
 /// Scorer over a [`DocBits`] with one score for all.
 pub(crate) struct BitsScorer {
-    bits: DocBits,
+    bits: Arc<DocBits>,
     doc: DocId,
     size: u32,
     score: f32,
@@ -110,8 +150,14 @@ pub(crate) struct BitsScorer {
 
 impl BitsScorer {
     /// Starts at the first document.
-    pub(crate) fn new(bits: DocBits, score: f32) -> Self {
+    pub(crate) fn new(bits: impl Into<Arc<DocBits>>, score: f32) -> Self {
+        let bits = bits.into();
         Self { doc: bits.next(0), size: bits.count(), bits, score }
+    }
+
+    /// The whole set, for who wants just that of a scorer.
+    pub(crate) fn bits(&self) -> Arc<DocBits> {
+        self.bits.clone()
     }
 }
 
@@ -183,6 +229,21 @@ mod tests {
         }
 
         #[test]
+        fn sorted_documents_are_inserted_as_one_by_one(
+            docs in proptest::collection::btree_set(0u32..5000, 0..200),
+            dense in 0u32..4000,
+        ) {
+            let mut docs = docs;
+            docs.extend(dense..dense + 90);
+            let docs: Vec<u32> = docs.into_iter().collect();
+            for chunk in [128, 7] {
+                let mut sorted = DocBits::empty(5000);
+                docs.chunks(chunk).for_each(|docs| sorted.insert_sorted(docs));
+                prop_assert_eq!(&sorted, &bits(5000, &docs));
+            }
+        }
+
+        #[test]
         fn set_operations(
             left in proptest::collection::btree_set(0u32..200, 0..80),
             right in proptest::collection::btree_set(0u32..200, 0..80),
@@ -191,10 +252,13 @@ mod tests {
             let r: Vec<u32> = right.iter().copied().collect();
             let mut both = bits(200, &l);
             both.intersect(&bits(200, &r));
+            let mut any = bits(200, &l);
+            any.unite(&bits(200, &r));
             let mut minus = bits(200, &l);
             minus.subtract(&bits(200, &r));
             for doc in 0..200 {
                 prop_assert_eq!(both.contains(doc), left.contains(&doc) && right.contains(&doc));
+                prop_assert_eq!(any.contains(doc), left.contains(&doc) || right.contains(&doc));
                 prop_assert_eq!(minus.contains(doc), left.contains(&doc) && !right.contains(&doc));
             }
         }

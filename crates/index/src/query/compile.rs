@@ -8,6 +8,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{Searcher, Term};
 
 use super::ast::{BoolQuery, Query, QueryKind, RangeQuery};
+use super::bits::DocBits;
 use super::error::QueryError;
 use super::fields::{StringTerms, term_weight};
 use super::minimum::minimum_should_match;
@@ -55,9 +56,24 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// Clauses counted so far.
+    pub(super) fn clauses(&self) -> usize {
+        self.clauses
+    }
+
+    /// Goes back to an earlier count, for clauses that are compiled in another way after all.
+    pub(super) fn restore_clauses(&mut self, before: usize) {
+        self.clauses = before;
+    }
+
     /// Counts one more clause.
     pub(super) fn count_clause(&mut self) -> Result<(), QueryError> {
-        self.clauses += 1;
+        self.count_clauses(1)
+    }
+
+    /// Counts some more clauses.
+    pub(super) fn count_clauses(&mut self, more: usize) -> Result<(), QueryError> {
+        self.clauses += more;
         if self.clauses > MAX_CLAUSES {
             return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
         }
@@ -216,6 +232,37 @@ impl<'a> Compiler<'a> {
         term_weight(self.searcher(), statistics, &terms, &text, None)
     }
 
+    /// The documents with one exact value, all of which are wanted; no score.
+    pub(super) fn whole_term(
+        &mut self,
+        field: &str,
+        value: &Value,
+        case_insensitive: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        if let Some(terms) = self.string_terms(field) {
+            self.count_clause()?;
+            let set = TermFilter::Set(vec![scalar_text(field, value)?]);
+            return Ok(multi_term(terms, set, case_insensitive && field != ID));
+        }
+        let number = match self.snapshot.mapping().field(field) {
+            Some(field_type) if field_type.is_integer() || field_type.is_float() => field_type.clone(),
+            Some(FieldType::Boolean) => FieldType::Boolean,
+            _ => return self.term(field, value, case_insensitive, false),
+        };
+        self.count_clause()?;
+        let Some(term) = self.number_key(field, &number, &scalar_text(field, value)?)? else {
+            return Ok(weights::none());
+        };
+        Ok(weights::bits(move |reader| {
+            let mut docs = DocBits::empty(reader.max_doc());
+            let inverted = reader.inverted_index(term.field())?;
+            if let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)? {
+                docs.insert_postings(&mut postings);
+            }
+            Ok(docs)
+        }))
+    }
+
     fn terms(&mut self, field: &str, values: &[Value]) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
         if values.len() > MAX_TERMS {
@@ -264,11 +311,11 @@ impl<'a> Compiler<'a> {
         let field_names = self.snapshot.schema().field_names;
         Ok(weights::bits(move |reader| {
             let inverted = reader.inverted_index(field_names)?;
-            let mut docs = super::bits::DocBits::empty(reader.max_doc());
+            let mut docs = DocBits::empty(reader.max_doc());
             for path in &wanted {
                 let term = Term::from_field_text(field_names, path);
-                if let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? {
-                    docs.insert_all(&mut postings);
+                if let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)? {
+                    docs.insert_postings(&mut postings);
                 }
             }
             Ok(docs)

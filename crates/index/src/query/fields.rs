@@ -196,6 +196,12 @@ pub(crate) fn term_weight(
     }
 }
 
+/// No score of a term that so many documents hold is above: BM25's frequency part stays below 1.
+pub(crate) fn bm25_bound(statistics: FieldStatistics, doc_freq: u64) -> f32 {
+    // k1 is 1.2.
+    (idf(doc_freq, statistics.docs.max(doc_freq).max(1)) * 2.2) as f32
+}
+
 /// Lucene's idf.
 fn idf(doc_freq: u64, docs: u64) -> f64 {
     (1.0 + ((docs - doc_freq) as f64 + 0.5) / (doc_freq as f64 + 0.5)).ln()

@@ -6,8 +6,7 @@ use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
 
-use super::ast::{KnnQuery, Query};
-use super::bits::DocBits;
+use super::ast::KnnQuery;
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::weights::{self, ListScorer};
@@ -34,19 +33,16 @@ impl Compiler<'_> {
         let Some(field) = self.snapshot.schema().dense(&query.field) else {
             return Ok(weights::none());
         };
-        let filters = self.compile_filters(&query.filter)?;
+        let filters = self.filter_docs(&query.filter, [])?;
         let mut nearest: Vec<(Score, u64, usize, DocId)> = Vec::new();
-        for (ord, (reader, segment)) in
-            self.searcher().segment_readers().iter().zip(self.snapshot.segments()).enumerate()
-        {
+        for (ord, (filter, segment)) in filters.iter().zip(self.snapshot.segments()).enumerate() {
             self.check_cancelled()?;
             let Some(vectors) = segment.dense(field) else { continue };
-            let filter = filter_bits(&filters, &[], reader)?;
             let found = vectors.top_k(&TopKRequest {
                 query: &query.vector,
                 k: query.k,
                 live: segment.live(),
-                filter: filter.as_ref().map(DocBits::words),
+                filter: filter.words(),
                 min_score: query.similarity.map(|least| similarity.threshold_score(least)),
                 tie: &|doc| segment.seq_no(doc),
                 cancel: self.cancel(),
@@ -73,41 +69,6 @@ impl Compiler<'_> {
         }
         Ok(Box::new(KnnWeight { segments }))
     }
-
-    /// Weights of queries that only restrict.
-    pub(super) fn compile_filters<'q>(
-        &mut self,
-        filters: impl IntoIterator<Item = &'q Query>,
-    ) -> Result<Vec<Box<dyn Weight>>, QueryError> {
-        filters.into_iter().map(|filter| self.compile(filter, false)).collect()
-    }
-}
-
-/// Documents of a segment that match every one of `filters` and none of `excluded`; `None` without
-/// either.
-pub(super) fn filter_bits(
-    filters: &[Box<dyn Weight>],
-    excluded: &[Box<dyn Weight>],
-    reader: &SegmentReader,
-) -> Result<Option<DocBits>, QueryError> {
-    let mut bits: Option<DocBits> = None;
-    for filter in filters {
-        let mut scorer = filter.scorer(reader, 1.0)?;
-        let found = DocBits::from_docset(&mut scorer, reader.max_doc());
-        match &mut bits {
-            None => bits = Some(found),
-            Some(bits) => bits.intersect(&found),
-        }
-    }
-    for clause in excluded {
-        let mut scorer = clause.scorer(reader, 1.0)?;
-        let found = DocBits::from_docset(&mut scorer, reader.max_doc());
-        match &mut bits {
-            None => bits = Some(found.complement()),
-            Some(bits) => bits.subtract(&found),
-        }
-    }
-    Ok(bits)
 }
 
 fn check_vector(query: &KnnQuery, dims: Option<usize>, similarity: Similarity) -> Result<(), QueryError> {

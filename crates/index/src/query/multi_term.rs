@@ -44,9 +44,9 @@ fn matching_docs(
     if let (TermFilter::Set(values), false) = (filter, case_insensitive) {
         for value in values {
             if let Some(mut postings) =
-                inverted.read_postings(&terms.term(value), IndexRecordOption::Basic)?
+                inverted.read_block_postings(&terms.term(value), IndexRecordOption::Basic)?
             {
-                docs.insert_all(&mut postings);
+                docs.insert_postings(&mut postings);
             }
         }
         return Ok(docs);
@@ -70,8 +70,8 @@ fn matching_docs(
         let Ok(value) = std::str::from_utf8(value) else { continue };
         if filter.accepts(value, case_insensitive) {
             let mut postings =
-                inverted.read_postings_from_terminfo(stream.value(), IndexRecordOption::Basic)?;
-            docs.insert_all(&mut postings);
+                inverted.read_block_postings_from_terminfo(stream.value(), IndexRecordOption::Basic)?;
+            docs.insert_postings(&mut postings);
         }
     }
     Ok(docs)

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tantivy::columnar::{Column, DynamicColumn};
 use tantivy::query::{EnableScoring, Query as _, TermQuery, Weight};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{SegmentReader, TantivyError};
+use tantivy::{SegmentReader, TantivyError, Term};
 
 use super::ast::RangeQuery;
 use super::bits::DocBits;
@@ -36,6 +36,18 @@ impl Compiler<'_> {
         text: &str,
     ) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
+        let Some(term) = self.number_key(field, field_type, text)? else { return Ok(weights::none()) };
+        let query = TermQuery::new(term, IndexRecordOption::Basic);
+        Ok(query.weight(EnableScoring::disabled_from_searcher(self.searcher()))?)
+    }
+
+    /// The term of a number or boolean; `None` if no document can have it.
+    pub(super) fn number_key(
+        &self,
+        field: &str,
+        field_type: &FieldType,
+        text: &str,
+    ) -> Result<Option<Term>, QueryError> {
         let value = match field_type {
             FieldType::Boolean => Some(NumberValue::Bool(boolean(text)?)),
             FieldType::Long
@@ -58,10 +70,7 @@ impl Compiler<'_> {
                 });
             }
         };
-        let Some(value) = value else { return Ok(weights::none()) };
-        let term = number_term(self.snapshot.schema(), field, value);
-        let query = TermQuery::new(term, IndexRecordOption::Basic);
-        Ok(query.weight(EnableScoring::disabled_from_searcher(self.searcher()))?)
+        Ok(value.map(|value| number_term(self.snapshot.schema(), field, value)))
     }
 
     /// A range on any field; no score.
@@ -322,9 +331,7 @@ where
         let stop = end.min(start + CHUNK);
         found.clear();
         column.get_docids_for_value_range(range.clone(), start..stop, &mut found);
-        for &doc in &found {
-            docs.insert(doc);
-        }
+        docs.insert_sorted(&found);
         start = stop;
     }
 }

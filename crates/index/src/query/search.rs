@@ -6,12 +6,11 @@ use sparrow_types::SeqNo;
 use tantivy::{DocAddress, TERMINATED};
 
 use super::ast::{Query, QueryKind, SearchOptions, TopDocs, TotalHits};
-use super::bits::DocBits;
 use super::compile::Compiler;
 use super::error::QueryError;
-use super::knn::filter_bits;
 use super::sparse_search::SparsePlan;
 use super::top_docs::TopCollector;
+use crate::filter_cache::SegmentDocs;
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 
 /// Documents between two looks at the cancel flag.
@@ -27,35 +26,33 @@ impl Snapshot {
     /// When a clause does not fit its field, the search is cancelled or the index cannot be read.
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<TopDocs, QueryError> {
         let mut compiler = Compiler::new(self, options.cancel.as_deref());
-        let post_filter = compiler.compile_filters(&options.post_filter)?;
         if let Some(plan) = SparsePlan::find(query)? {
-            let found = plan.search(self, &mut compiler, &post_filter, options)?;
+            let found = plan.search(self, &mut compiler, options)?;
             if let Some(top) = found {
                 return Ok(top);
             }
         }
-        if query.kind == QueryKind::MatchAll && options.size == 0 && post_filter.is_empty() {
-            let found = options.min_score.is_none_or(|least| query.boost >= least);
-            let matched = if found { self.num_docs() } else { 0 };
+        if options.size == 0 && options.min_score.is_none() {
+            let docs = compiler.filter_docs([query].into_iter().chain(&options.post_filter), [])?;
+            let matched = docs.iter().enumerate().map(|(ord, docs)| self.count_live(ord, docs)).sum();
             return Ok(TopCollector::new(0).finish(matched, options.track_total_hits));
         }
-        let scoring = options.size > 0 || options.min_score.is_some();
-        let weight = compiler.compile(query, scoring)?;
+        let allowed = compiler.filter_docs(&options.post_filter, [])?;
+        let weight = compiler.compile(query, true)?;
         let mut top = TopCollector::new(options.size);
         let mut matched = 0;
-        for ord in 0..self.segments().len() as u32 {
+        for (ord, allowed) in (0..).zip(&allowed) {
             compiler.check_cancelled()?;
             let reader = self.searcher().segment_reader(ord);
-            let allowed = filter_bits(&post_filter, &[], reader)?;
             let mut segment = SegmentSearch {
                 segment: self.segment(ord),
                 ord,
-                allowed: allowed.as_ref(),
+                allowed,
                 min_score: options.min_score,
                 cancel: options.cancel.as_deref(),
             };
             let mut scorer = weight.scorer(reader, 1.0)?;
-            matched += segment.run(&mut *scorer, &mut top, scoring)?;
+            matched += segment.run(&mut *scorer, &mut top)?;
         }
         Ok(top.finish(matched, options.track_total_hits))
     }
@@ -77,19 +74,33 @@ impl Snapshot {
     /// As [`Snapshot::search`].
     pub fn matching(&self, query: &Query) -> Result<Vec<Vec<u64>>, QueryError> {
         let mut compiler = Compiler::new(self, None);
-        let weight = compiler.compile(query, false)?;
-        let mut sets = Vec::with_capacity(self.segments().len());
-        for (reader, segment) in self.searcher().segment_readers().iter().zip(self.segments()) {
-            let mut scorer = weight.scorer(reader, 1.0)?;
-            let mut words = DocBits::from_docset(&mut scorer, reader.max_doc()).words().to_vec();
-            if let Some(live) = segment.live() {
-                for (index, word) in words.iter_mut().enumerate() {
-                    *word &= live.get(index).copied().unwrap_or(0);
-                }
-            }
-            sets.push(words);
+        let docs = compiler.matching_docs(query)?;
+        Ok(docs.iter().enumerate().map(|(ord, docs)| self.live_words(ord, docs).collect()).collect())
+    }
+
+    /// Words of the live ones among some documents of a segment.
+    fn live_words<'a>(&'a self, ord: usize, docs: &'a SegmentDocs) -> impl Iterator<Item = u64> + 'a {
+        let max_doc = self.searcher().segment_reader(ord as u32).max_doc();
+        let live = self.segment(ord as u32).live();
+        let docs = docs.words();
+        (0..max_doc.div_ceil(64) as usize).map(move |word| {
+            let of = |words: Option<&[u64]>| match words {
+                None => u64::MAX,
+                Some(words) => words.get(word).copied().unwrap_or(0),
+            };
+            // No document lies behind the last.
+            let rest = max_doc - word as u32 * 64;
+            of(docs) & of(live) & if rest < 64 { (1 << rest) - 1 } else { u64::MAX }
+        })
+    }
+
+    /// Number of live ones among some documents of a segment.
+    pub(super) fn count_live(&self, ord: usize, docs: &SegmentDocs) -> u64 {
+        match (docs, self.segment(ord as u32).live()) {
+            (SegmentDocs::None, _) => 0,
+            (SegmentDocs::All, _) => u64::from(self.searcher().segment_reader(ord as u32).num_docs()),
+            _ => self.live_words(ord, docs).map(|word| u64::from(word.count_ones())).sum(),
         }
-        Ok(sets)
     }
 
     /// The next `batch` matching documents after a sequence number, in sequence order.
@@ -115,7 +126,7 @@ impl Snapshot {
 struct SegmentSearch<'a> {
     segment: &'a SegmentSnapshot,
     ord: u32,
-    allowed: Option<&'a DocBits>,
+    allowed: &'a SegmentDocs,
     min_score: Option<f32>,
     cancel: Option<&'a AtomicBool>,
 }
@@ -126,7 +137,6 @@ impl SegmentSearch<'_> {
         &mut self,
         scorer: &mut dyn tantivy::query::Scorer,
         top: &mut TopCollector,
-        scoring: bool,
     ) -> Result<u64, QueryError> {
         let mut matched = 0;
         let mut until_poll = CANCEL_INTERVAL;
@@ -139,8 +149,8 @@ impl SegmentSearch<'_> {
                     return Err(QueryError::Cancelled);
                 }
             }
-            if self.segment.is_live(doc) && self.allowed.is_none_or(|bits| bits.contains(doc)) {
-                let score = if scoring { scorer.score() } else { 0.0 };
+            if self.segment.is_live(doc) && self.allowed.contains(doc) {
+                let score = scorer.score();
                 if self.min_score.is_none_or(|least| score >= least) {
                     matched += 1;
                     let addr = DocAddress::new(self.ord, doc);

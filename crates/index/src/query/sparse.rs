@@ -29,9 +29,15 @@ pub(super) struct SparseClause {
 }
 
 impl SparseClause {
-    /// The tokens that a segment knows, as its own term numbers, their weights times `boost`.
-    pub(super) fn terms(&self, reader: &SparseReader, boost: Score) -> Vec<(u32, f32)> {
-        self.tokens.iter().filter_map(|(token, weight)| Some((reader.term(token)?, weight * boost))).collect()
+    /// The field in a segment, with the tokens that it knows there, as its own term numbers, their
+    /// weights times `boost`.
+    pub(super) fn bind<'s>(
+        &self,
+        plugins: &'s SegmentPlugins,
+        boost: Score,
+    ) -> Option<(&'s SparseReader, Vec<(u32, f32)>)> {
+        let (reader, ids) = plugins.sparse_with_ids(self.field)?;
+        Some((reader, ids.resolve(reader, &self.tokens, boost)))
     }
 }
 
@@ -138,13 +144,9 @@ struct SparseWeight {
 
 impl Weight for SparseWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        let postings =
-            self.segments.get(&reader.segment_id()).and_then(|plugins| plugins.sparse(self.clause.field));
-        match postings {
-            Some(postings) => {
-                let terms = self.clause.terms(postings, boost);
-                Ok(Box::new(SparseScorer { cursor: postings.cursor(&terms) }))
-            }
+        let plugins = self.segments.get(&reader.segment_id());
+        match plugins.and_then(|plugins| self.clause.bind(plugins, boost)) {
+            Some((postings, terms)) => Ok(Box::new(SparseScorer { cursor: postings.cursor(&terms) })),
             None => Ok(Box::new(EmptyScorer)),
         }
     }

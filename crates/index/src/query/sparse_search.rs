@@ -9,12 +9,12 @@ use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, TERMINATED};
 
 use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, SparseQuery, TopDocs, TotalHits};
-use super::bits::DocBits;
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
-use super::knn::filter_bits;
+use super::filters::Docs;
 use super::sparse::SparseClause;
 use super::top_docs::TopCollector;
+use crate::filter_cache::SegmentDocs;
 use crate::snapshot::Snapshot;
 
 /// How many of the best sparse matches are found when other clauses add to the scores: the more, the
@@ -38,7 +38,9 @@ pub(super) struct SparsePlan<'q> {
 /// What a document must match when there are other scoring clauses beside the sparse one. Both add to
 /// the score of a document that they match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Join {
+pub(super) enum Join {
+    /// Both.
+    Both,
     /// The sparse clause or the others.
     Either,
     /// The sparse clause.
@@ -48,8 +50,7 @@ enum Join {
 }
 
 impl<'q> SparsePlan<'q> {
-    /// Recognises the clause itself and any `bool` with it among its scoring clauses, unless it would
-    /// have to match together with others.
+    /// Recognises the clause itself and any `bool` with it among its scoring clauses.
     pub(super) fn find(query: &'q Query) -> Result<Option<Self>, QueryError> {
         let mut plan = Self::lone(query)?;
         if plan.is_none() {
@@ -90,9 +91,15 @@ impl<'q> SparsePlan<'q> {
         {
             let others = BoolQuery { should: tree.should.clone(), ..BoolQuery::default() };
             (plan, others, Join::Sparse)
+        } else if let (Some(place), 0) = (sparse_place(&tree.must), required)
+            && let Some(plan) = Self::lone(&tree.must[place])?
+        {
+            let mut others =
+                BoolQuery { must: tree.must.clone(), should: tree.should.clone(), ..BoolQuery::default() };
+            others.must.remove(place);
+            (plan, others, Join::Both)
         } else {
-            let place = tree.should.iter().position(|it| matches!(it.kind, QueryKind::Sparse(_)));
-            let Some(place) = place else { return Ok(None) };
+            let Some(place) = sparse_place(&tree.should) else { return Ok(None) };
             let Some(plan) = Self::lone(&tree.should[place])? else { return Ok(None) };
             let mut others =
                 BoolQuery { must: tree.must.clone(), should: tree.should.clone(), ..BoolQuery::default() };
@@ -126,7 +133,6 @@ impl<'q> SparsePlan<'q> {
         &self,
         snapshot: &Snapshot,
         compiler: &mut Compiler<'_>,
-        post_filter: &[Box<dyn Weight>],
         options: &SearchOptions,
     ) -> Result<Option<TopDocs>, QueryError> {
         // With other clauses a document below the least score may pass by their help, and counting
@@ -140,24 +146,20 @@ impl<'q> SparsePlan<'q> {
             }
             return Ok(Some(TopCollector::new(0).finish(0, options.track_total_hits)));
         };
-        let filters = compiler.compile_filters(self.filters.iter().copied())?;
-        let excluded = compiler.compile_filters(self.excluded.iter().copied())?;
-        let mut allowed = Vec::with_capacity(snapshot.segments().len());
-        for reader in snapshot.searcher().segment_readers() {
-            let mut bits = filter_bits(&filters, &excluded, reader)?;
-            if let Some(more) = filter_bits(post_filter, &[], reader)? {
-                match &mut bits {
-                    None => bits = Some(more),
-                    Some(bits) => bits.intersect(&more),
-                }
-            }
-            allowed.push(bits);
-        }
+        let wanted = self.filters.iter().copied().chain(&options.post_filter);
+        let allowed = compiler.filter_docs(wanted, self.excluded.iter().copied())?;
         let pass = Pass { snapshot, clause, boost: self.boost, allowed, options };
         let Some((others, join)) = &self.others else {
             let (best, matched) = pass.sparse(compiler, options.size)?;
             return Ok(Some(best.finish(matched, options.track_total_hits)));
         };
+        if let Some(sum) = compiler.sum(others)? {
+            let (top, matched) = pass.joined_sum(compiler, &sum, *join)?;
+            return Ok(Some(top.finish(matched, options.track_total_hits)));
+        }
+        if *join == Join::Both {
+            return Ok(None);
+        }
         let (best, matched) = pass.sparse(compiler, UNION_DEPTH.max(options.size))?;
         // The total of a union is known here only if the sparse matches alone exceed the limit.
         let counted = match options.track_total_hits {
@@ -175,19 +177,28 @@ impl<'q> SparsePlan<'q> {
     }
 }
 
+/// Place of the first sparse clause.
+fn sparse_place(clauses: &[Query]) -> Option<usize> {
+    clauses.iter().position(|clause| matches!(clause.kind, QueryKind::Sparse(_)))
+}
+
 /// One run over the segments.
-struct Pass<'a> {
-    snapshot: &'a Snapshot,
-    clause: SparseClause,
-    boost: f32,
+pub(super) struct Pass<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) clause: SparseClause,
+    pub(super) boost: f32,
     /// Per segment, the documents that the restricting clauses leave.
-    allowed: Vec<Option<DocBits>>,
-    options: &'a SearchOptions,
+    pub(super) allowed: Docs,
+    pub(super) options: &'a SearchOptions,
 }
 
 impl Pass<'_> {
     /// The `depth` best documents of the sparse clause and the number of its matches.
-    fn sparse(&self, compiler: &Compiler<'_>, depth: usize) -> Result<(TopCollector, u64), QueryError> {
+    pub(super) fn sparse(
+        &self,
+        compiler: &Compiler<'_>,
+        depth: usize,
+    ) -> Result<(TopCollector, u64), QueryError> {
         let options = self.options;
         let mut top = TopCollector::new(depth);
         let threshold = SharedThreshold::new();
@@ -201,15 +212,17 @@ impl Pass<'_> {
         for ord in self.segments_by_size() {
             compiler.check_cancelled()?;
             let segment = self.snapshot.segment(ord);
-            let Some(postings) = segment.sparse(self.clause.field) else { continue };
-            let query = self.clause.terms(postings, self.boost);
+            if matches!(self.allowed[ord as usize], SegmentDocs::None) {
+                continue;
+            }
+            let Some((postings, query)) = self.clause.bind(segment.plugins(), self.boost) else { continue };
             let found = postings.top_k(&TopKRequest {
                 query: &query,
                 k: depth,
                 min_score: options.min_score,
                 threshold: &threshold,
                 live: segment.live(),
-                filter: self.allowed[ord as usize].as_ref().map(DocBits::words),
+                filter: self.allowed[ord as usize].words(),
                 count_limit: limit.saturating_sub(matched),
                 tie: &|doc| segment.seq_no(doc),
                 cancel: options.cancel.as_deref(),
@@ -257,7 +270,7 @@ impl Pass<'_> {
                     until_poll = CANCEL_INTERVAL;
                 }
                 until_poll -= 1;
-                if segment.is_live(doc) && allowed.as_ref().is_none_or(|bits| bits.contains(doc)) {
+                if segment.is_live(doc) && allowed.contains(doc) {
                     matched += 1;
                     let score = scorer.score();
                     let addr = DocAddress::new(ord, doc);
@@ -280,9 +293,10 @@ impl Pass<'_> {
         for (ord, waiting) in (0u32..).zip(pending) {
             compiler.check_cancelled()?;
             let segment = self.snapshot.segment(ord);
-            let mut cursor = segment
-                .sparse(self.clause.field)
-                .map(|postings| postings.cursor(&self.clause.terms(postings, self.boost)));
+            let mut cursor = self
+                .clause
+                .bind(segment.plugins(), self.boost)
+                .map(|(postings, terms)| postings.cursor(&terms));
             for (doc, score) in waiting {
                 if bound + score < top.threshold() {
                     continue;

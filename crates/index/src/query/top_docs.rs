@@ -48,6 +48,11 @@ impl TopCollector {
         Self { size, heap: BinaryHeap::with_capacity(size.min(10_000) + 1) }
     }
 
+    /// Number of hits kept.
+    pub(super) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// The score a hit must reach to be kept; it may still lose the tie.
     pub(super) fn threshold(&self) -> f32 {
         if self.heap.len() < self.size {

@@ -3,7 +3,8 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::{DenseTerm, GROUP, Implementation};
+use super::blocks::{PLACES, coarse};
+use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation};
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -11,7 +12,19 @@ pub(super) fn implementation() -> Option<Implementation> {
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("popcnt");
-    has.then_some(Implementation { name: "avx2", add_dense, nonzero, at_least, rank })
+    has.then_some(Implementation {
+        name: "avx2",
+        add_dense,
+        nonzero,
+        at_least,
+        rank,
+        scatter,
+        mark,
+        bounds,
+        start,
+        select,
+        add_blocks,
+    })
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -120,19 +133,311 @@ fn bits_of(first: __m256i, second: __m256i) -> u64 {
     u64::from(_mm256_movemask_epi8(packed) as u32)
 }
 
-fn rank(block: &[u8; 64], end: u32) -> u32 {
+pub(super) fn rank(block: &[u8; 16], end: u32) -> u32 {
     // SAFETY: implementation() found the instructions.
     unsafe { rank_in_block(block, end) }
 }
 
-#[target_feature(enable = "popcnt,bmi2")]
-fn rank_in_block(block: &[u8; 64], end: u32) -> u32 {
-    let mut rank = 0;
-    let (words, _) = block.as_chunks::<8>();
-    for (i, word) in words.iter().enumerate() {
-        let wanted = (end as usize).saturating_sub(i * 64).min(64);
-        let word = u64::from_le_bytes(*word);
-        rank += if wanted == 64 { word } else { word & ((1 << wanted) - 1) }.count_ones();
+#[target_feature(enable = "popcnt,bmi1,bmi2")]
+fn rank_in_block(block: &[u8; 16], end: u32) -> u32 {
+    let bits = u128::from_le_bytes(*block);
+    let (low, high) = (bits as u64, (bits >> 64) as u64);
+    // Bits at and above an index of 64 or more are none.
+    _bzhi_u64(low, end.min(64)).count_ones() + _bzhi_u64(high, end.saturating_sub(64)).count_ones()
+}
+
+pub(super) fn scatter(ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [u16; 1 << 16]) {
+    // SAFETY: implementation() found the instructions.
+    unsafe { scatter_all(ids, impacts, factor, sums) }
+}
+
+#[target_feature(enable = "avx2")]
+fn scatter_all(ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [u16; 1 << 16]) {
+    let (ids, few_ids) = ids.as_chunks::<16>();
+    let (impacts, few_impacts) = impacts.as_chunks::<16>();
+    let factors = _mm256_set1_epi16(factor as i16);
+    let one = _mm256_set1_epi16(1);
+    for (ids, impacts) in ids.iter().zip(impacts) {
+        let mut added = [0_u16; 16];
+        // SAFETY: 16 bytes of impacts, 32 of what is added; unaligned.
+        unsafe {
+            let impacts = _mm256_cvtepu8_epi16(_mm_loadu_si128(impacts.as_ptr().cast()));
+            let shifted = _mm256_slli_epi16(impacts, 8);
+            let whole = _mm256_add_epi16(multiply_high(shifted, factors), one);
+            // Minus the 1 where nothing is left to round up.
+            let low = _mm256_mullo_epi16(shifted, factors);
+            let exact = _mm256_cmpeq_epi16(low, _mm256_setzero_si256());
+            _mm256_storeu_si256(added.as_mut_ptr().cast(), _mm256_add_epi16(whole, exact));
+        }
+        // Through memory: taking 16 numbers out of a register costs more than loading them.
+        for (id, added) in ids.iter().zip(*std::hint::black_box(&added)) {
+            let sum = &mut sums[usize::from(u16::from_le_bytes(*id))];
+            *sum = sum.wrapping_add(added);
+        }
     }
-    rank
+    super::scalar::scatter(few_ids, few_impacts, factor, sums);
+    // The term's next window follows, and comes after this window of the other terms.
+    for line in 0..4 {
+        let (ids, impacts) = (few_ids.as_ptr_range().end, few_impacts.as_ptr_range().end);
+        _mm_prefetch::<_MM_HINT_T0>(ids.cast::<i8>().wrapping_add(line * 64));
+        if line % 2 == 0 {
+            _mm_prefetch::<_MM_HINT_T0>(impacts.cast::<i8>().wrapping_add(line * 32));
+        }
+    }
+}
+
+pub(super) fn mark(sums: &[u16], bits: &mut [u64]) {
+    // SAFETY: implementation() found the instructions.
+    unsafe { mark_groups(sums, bits) }
+}
+
+#[target_feature(enable = "avx2")]
+fn mark_groups(sums: &[u16], bits: &mut [u64]) {
+    for (sums, word) in sums.as_chunks::<GROUP>().0.iter().zip(bits) {
+        let sums: *const __m256i = sums.as_ptr().cast();
+        let none = |at: usize| {
+            // SAFETY: a group is four vectors; unaligned load.
+            _mm256_cmpeq_epi16(unsafe { _mm256_loadu_si256(sums.add(at)) }, _mm256_setzero_si256())
+        };
+        *word |= !(bits_of(none(0), none(1)) | bits_of(none(2), none(3)) << 32);
+    }
+}
+
+fn bounds(
+    terms: &[BoundTerm<'_>],
+    sums: &[u16],
+    inverse: u16,
+    wanted: &[u8],
+    totals: &mut [u16],
+    highest: &mut [u16],
+) {
+    // SAFETY: implementation() found the instructions; Implementation::bounds checked that everything
+    // covers the chunks of `totals`.
+    unsafe { bounds_of_chunks(terms, sums, inverse, wanted, totals, highest) }
+}
+
+/// # Safety
+/// `totals` is whole chunks; `sums`, `wanted`, `highest` and the levels of all terms cover them.
+#[target_feature(enable = "avx2")]
+unsafe fn bounds_of_chunks(
+    terms: &[BoundTerm<'_>],
+    documents: &[u16],
+    inverse: u16,
+    wanted: &[u8],
+    totals: &mut [u16],
+    highest: &mut [u16],
+) {
+    let (four, one) = (_mm256_set1_epi8(15), _mm256_set1_epi16(1));
+    let inverse = _mm256_set1_epi16(inverse as i16);
+    for chunk in 0..totals.len() / 128 {
+        // A quarter of a chunk's levels at a time would spill nothing, half of them is as fast: 32
+        // bytes hold the blocks 16·half and 32 + 16·half on, and those 64 behind.
+        for half in 0..2 {
+            // Sums of all bytes' even and odd lanes together, and of the odd alone.
+            let mut both = [_mm256_setzero_si256(); 2];
+            let mut odd = [_mm256_setzero_si256(); 2];
+            for term in terms {
+                // SAFETY: the caller promises 64 bytes of levels per chunk.
+                let levels =
+                    unsafe { _mm256_loadu_si256(term.levels.as_ptr().add(chunk * 64 + half * 32).cast()) };
+                // SAFETY: the array has 16 bytes.
+                let table =
+                    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(term.bounds.as_ptr().cast()) });
+                let low = _mm256_and_si256(levels, four);
+                let high = _mm256_and_si256(_mm256_srli_epi16(levels, 4), four);
+                for (i, levels) in [low, high].into_iter().enumerate() {
+                    let bounds = _mm256_shuffle_epi8(table, levels);
+                    both[i] = _mm256_add_epi16(both[i], bounds);
+                    odd[i] = _mm256_add_epi16(odd[i], _mm256_srli_epi16(bounds, 8));
+                }
+            }
+            for i in 0..2 {
+                let even = _mm256_sub_epi16(both[i], _mm256_slli_epi16(odd[i], 8));
+                for (part, sums) in [even, odd[i]].into_iter().enumerate() {
+                    let at = chunk * 128 + i * 64 + part * 32 + half * 16;
+                    // SAFETY: `at + 16` is inside the chunk, which all cover; unaligned.
+                    unsafe {
+                        let wanted = _mm_loadu_si128(wanted.as_ptr().add(at).cast());
+                        let unwanted = _mm256_cvtepi8_epi16(_mm_cmpeq_epi8(wanted, _mm_setzero_si128()));
+                        let top = highest_of_blocks(documents.as_ptr().add(at * 8).cast());
+                        let top = _mm256_add_epi16(multiply_high(top, inverse), _mm256_min_epu16(top, one));
+                        let total = _mm256_andnot_si256(unwanted, _mm256_add_epi16(sums, top));
+                        _mm256_storeu_si256(totals.as_mut_ptr().add(at).cast(), total);
+                    }
+                }
+            }
+        }
+    }
+    for (highest, totals) in highest.iter_mut().zip(totals.as_chunks::<32>().0) {
+        *highest = totals.iter().copied().fold(0, u16::max);
+    }
+}
+
+/// Highest of every 8 of 128 numbers.
+///
+/// # Safety
+/// There are 8 vectors at `numbers`.
+#[target_feature(enable = "avx2")]
+unsafe fn highest_of_blocks(numbers: *const __m256i) -> __m256i {
+    // Blocks 2·i and 2·i + 1 of vector i are in its halves; all steps stay inside halves until the last.
+    // SAFETY: the caller promises 8 vectors.
+    let vector = |i: usize| unsafe { _mm256_loadu_si256(numbers.add(i)) };
+    // Four numbers each of two vectors.
+    let of_two =
+        |a: __m256i, b: __m256i| _mm256_max_epu16(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+    // Two numbers each of four vectors.
+    let of_four = |first: usize| {
+        let a = _mm256_castsi256_ps(of_two(vector(first), vector(first + 1)));
+        let b = _mm256_castsi256_ps(of_two(vector(first + 2), vector(first + 3)));
+        let (even, odd) = (_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd));
+        _mm256_max_epu16(_mm256_castps_si256(even), _mm256_castps_si256(odd))
+    };
+    // One each of eight: vectors 0, 4, 1, 5, 2, 6, 3, 7.
+    let (a, b) = (of_four(0), of_four(4));
+    let a = _mm256_max_epu16(a, _mm256_srli_epi32(a, 16));
+    let b = _mm256_max_epu16(b, _mm256_slli_epi32(b, 16));
+    let mixed = _mm256_blend_epi16(a, b, 0xaa);
+    let order =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    let ordered = _mm256_shuffle_epi8(mixed, order);
+    let (first, second) = (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
+    _mm256_set_m128i(_mm_unpackhi_epi16(first, second), _mm_unpacklo_epi16(first, second))
+}
+
+pub(super) fn start(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {
+    // SAFETY: implementation() found the instructions; Implementation::start checked that all blocks
+    // are among `totals` and `sums`.
+    unsafe { start_blocks(totals, sums, inverse, blocks) }
+}
+
+/// # Safety
+/// All blocks are among `totals` and `sums`.
+#[target_feature(enable = "avx2")]
+unsafe fn start_blocks(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {
+    for ((id, rest), own) in blocks.ids.iter().zip(&mut blocks.rest).zip(&mut blocks.sums) {
+        // SAFETY: the caller promises both; 8 sums are a vector, unaligned.
+        unsafe {
+            let of_block = _mm_loadu_si128(sums.as_ptr().add(*id as usize).cast());
+            _mm_storeu_si128(own.as_mut_ptr().cast(), of_block);
+            let lowest = _mm_minpos_epu16(_mm_xor_si128(of_block, _mm_set1_epi8(-1)));
+            let highest = !(_mm_cvtsi128_si32(lowest) as u16);
+            *rest = totals.as_ptr().add(*id as usize).read().wrapping_sub(coarse(highest, inverse));
+        }
+    }
+}
+
+fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {
+    // SAFETY: implementation() found the instructions.
+    unsafe { select_groups(totals, highest, floor, first, selected) }
+}
+
+#[target_feature(enable = "avx2,bmi1")]
+fn select_groups(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {
+    let floors = _mm256_set1_epi16(floor as i16);
+    for (group, (totals, highest)) in totals.as_chunks::<32>().0.iter().zip(highest).enumerate() {
+        if *highest < floor {
+            continue;
+        }
+        let totals: *const __m256i = totals.as_ptr().cast();
+        let reached = |at: usize| {
+            // SAFETY: a group is two vectors; unaligned load.
+            let totals = unsafe { _mm256_loadu_si256(totals.add(at)) };
+            _mm256_cmpeq_epi16(_mm256_max_epu16(totals, floors), totals)
+        };
+        let mut bits = bits_of(reached(0), reached(1)) as u32;
+        while bits != 0 {
+            selected.push(first + group as u32 * 32 + bits.trailing_zeros());
+            bits &= bits - 1;
+        }
+    }
+}
+
+pub(super) fn add_blocks(
+    term: &BlockTerm<'_>,
+    next: Option<&BlockTerm<'_>>,
+    blocks: &mut Blocks,
+    unit: u32,
+    need: u32,
+) {
+    // SAFETY: implementation() found the instructions; Implementation::add_blocks checked that the
+    // term covers all blocks.
+    unsafe {
+        find_in_blocks(term, next.unwrap_or(term), blocks);
+        add_to_blocks(term, blocks, unit, need);
+    }
+}
+
+/// Finds the impacts of all blocks, and has them and the next term's bits fetched: what follows would
+/// otherwise wait for memory block by block.
+///
+/// # Safety
+/// The term covers every block.
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
+unsafe fn find_in_blocks(term: &BlockTerm<'_>, next: &BlockTerm<'_>, blocks: &mut Blocks) {
+    let last = (term.impacts.len() - 8) as u32;
+    for (id, place) in blocks.ids.iter().zip(&mut blocks.places) {
+        let (group, before) = (*id as usize / 16, id % 16 * 8);
+        // SAFETY: the caller promises that the term's slices cover the block: its group of 16 and its
+        // region. Fetching touches no memory, whatever the address.
+        unsafe {
+            let words: *const u64 = term.bitmap.as_ptr().add(group * 16).cast();
+            let rank = _bzhi_u64(words.read_unaligned(), before.min(64)).count_ones()
+                + _bzhi_u64(words.add(1).read_unaligned(), before.saturating_sub(64)).count_ones();
+            let base = term.regions.as_ptr().cast::<u32>().add(*id as usize / 8192).read_unaligned();
+            let near = term.ranks.as_ptr().cast::<u16>().add(group).read_unaligned();
+            *place = base.wrapping_add(u32::from(near)).wrapping_add(rank).min(last);
+            _mm_prefetch::<_MM_HINT_T0>(term.impacts.as_ptr().add(*place as usize).cast());
+            _mm_prefetch::<_MM_HINT_T0>(next.bitmap.as_ptr().wrapping_add(*id as usize).cast());
+        }
+    }
+}
+
+/// # Safety
+/// The term covers every block, and the blocks' places are at least 8 bytes before the end of its
+/// impacts.
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
+unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
+    let factor = _mm_set1_epi16(term.factor as i16);
+    let len = blocks.ids.len();
+    let (ids, rests, sums) = (blocks.ids.as_mut_ptr(), blocks.rest.as_mut_ptr(), blocks.sums.as_mut_ptr());
+    let mut kept = 0;
+    for (i, place) in blocks.places[..len].iter().enumerate() {
+        // SAFETY: `i` and `kept` are below the length of all three; the caller promises that the
+        // term's slices cover block `id` and 8 bytes at its place.
+        unsafe {
+            let id = *ids.add(i);
+            let impacts = _mm_loadl_epi64(term.impacts.as_ptr().add(*place as usize).cast());
+            let bits = *term.bitmap.as_ptr().add(id as usize);
+            let places = _mm_loadu_si128(PLACES[usize::from(bits)].as_ptr().cast());
+            let added = multiply_high_half(_mm_shuffle_epi8(impacts, places), factor);
+            let sum = _mm_add_epi16(_mm_loadu_si128(sums.add(i).cast()), added);
+            let (byte, shift) = BlockTerm::level_at(id as usize);
+            let level = *term.levels.as_ptr().add(byte) >> shift & 15;
+            let rest = (*rests.add(i)).wrapping_sub(u16::from(term.bounds[usize::from(level)]));
+            let lowest = _mm_minpos_epu16(_mm_xor_si128(sum, _mm_set1_epi8(-1)));
+            let highest = 65_535 - (_mm_cvtsi128_si32(lowest) as u32 & 65_535);
+            *ids.add(kept) = id;
+            *rests.add(kept) = rest;
+            _mm_storeu_si128(sums.add(kept).cast(), sum);
+            kept += usize::from(highest + u32::from(rest) * unit >= need);
+        }
+    }
+    blocks.truncate(kept);
+}
+
+/// `_mm_mulhi_epu16`, hidden from the compiler like [`multiply_high`].
+#[target_feature(enable = "avx2")]
+fn multiply_high_half(a: __m128i, b: __m128i) -> __m128i {
+    let product;
+    // SAFETY: one instruction on registers, of the feature enabled here.
+    unsafe {
+        asm!(
+            "vpmulhuw {product}, {a}, {b}",
+            product = lateout(xmm_reg) product,
+            a = in(xmm_reg) a,
+            b = in(xmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    product
 }

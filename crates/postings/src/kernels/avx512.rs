@@ -3,7 +3,7 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::{DenseTerm, GROUP, Implementation};
+use super::{BoundTerm, DenseTerm, GROUP, Implementation, avx2};
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -15,7 +15,19 @@ pub(super) fn implementation() -> Option<Implementation> {
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("popcnt");
-    has.then_some(Implementation { name: "avx512", add_dense, nonzero, at_least, rank })
+    has.then_some(Implementation {
+        name: "avx512",
+        add_dense,
+        nonzero,
+        at_least,
+        rank: avx2::rank,
+        scatter: avx2::scatter,
+        mark: avx2::mark,
+        bounds,
+        start: avx2::start,
+        select,
+        add_blocks: avx2::add_blocks,
+    })
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -121,20 +133,152 @@ fn at_least_groups(sums: &[u16], floor: u16, bits: &mut [u64]) {
     }
 }
 
-fn rank(block: &[u8; 64], end: u32) -> u32 {
-    // SAFETY: implementation() found the instructions.
-    unsafe { rank_in_block(block, end) }
+fn bounds(
+    terms: &[BoundTerm<'_>],
+    sums: &[u16],
+    inverse: u16,
+    wanted: &[u8],
+    totals: &mut [u16],
+    highest: &mut [u16],
+) {
+    // SAFETY: implementation() found the instructions; Implementation::bounds checked that everything
+    // covers the chunks of `totals`.
+    unsafe { bounds_of_chunks(terms, sums, inverse, wanted, totals, highest) }
 }
 
-#[target_feature(enable = "avx512f,avx512vpopcntdq,bmi2")]
-fn rank_in_block(block: &[u8; 64], end: u32) -> u32 {
-    // SAFETY: the block is one vector; unaligned load.
-    let words = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
-    // Bits below `end` of each word: all of the words before, none of those behind.
-    let starts = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0);
-    let wanted = _mm512_sub_epi64(_mm512_set1_epi64(i64::from(end)), starts);
-    let positive = _mm512_max_epi64(wanted, _mm512_setzero_si512());
-    // A shift by 64 or more gives 0, so its complement is all ones.
-    let above = _mm512_sllv_epi64(_mm512_set1_epi64(-1), positive);
-    _mm512_reduce_add_epi64(_mm512_popcnt_epi64(_mm512_andnot_si512(above, words))) as u32
+/// # Safety
+/// `totals` is whole chunks; `sums`, `wanted`, `highest` and the levels of all terms cover them.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn bounds_of_chunks(
+    terms: &[BoundTerm<'_>],
+    documents: &[u16],
+    inverse: u16,
+    wanted: &[u8],
+    totals: &mut [u16],
+    highest: &mut [u16],
+) {
+    let (four, one) = (_mm512_set1_epi8(15), _mm512_set1_epi16(1));
+    let inverse = _mm512_set1_epi16(inverse as i16);
+    for chunk in 0..totals.len() / 128 {
+        // Sums of all bytes' even and odd lanes together, and of the odd alone, for the low levels
+        // and the high ones.
+        let mut both = [_mm512_setzero_si512(); 2];
+        let mut odd = [_mm512_setzero_si512(); 2];
+        for term in terms {
+            // SAFETY: the caller promises 64 bytes of levels per chunk; the array has 16 bytes.
+            let (levels, table) = unsafe {
+                (
+                    _mm512_loadu_si512(term.levels.as_ptr().add(chunk * 64).cast()),
+                    _mm512_broadcast_i32x4(_mm_loadu_si128(term.bounds.as_ptr().cast())),
+                )
+            };
+            let low = _mm512_and_si512(levels, four);
+            let high = _mm512_and_si512(_mm512_srli_epi16(levels, 4), four);
+            for (i, levels) in [low, high].into_iter().enumerate() {
+                let bounds = _mm512_shuffle_epi8(table, levels);
+                both[i] = _mm512_add_epi16(both[i], bounds);
+                odd[i] = _mm512_add_epi16(odd[i], _mm512_srli_epi16(bounds, 8));
+            }
+        }
+        for i in 0..2 {
+            // SAFETY: 64 blocks from here are inside the chunk, which all cover; unaligned.
+            unsafe {
+                let at = chunk * 128 + i * 64;
+                let wanted = _mm512_loadu_si512(wanted.as_ptr().add(at).cast());
+                let wanted = _mm512_test_epi8_mask(wanted, wanted);
+                let even = _mm512_sub_epi16(both[i], _mm512_slli_epi16(odd[i], 8));
+                for (part, sums) in [even, odd[i]].into_iter().enumerate() {
+                    let at = at + part * 32;
+                    let top = highest_of_blocks(documents.as_ptr().add(at * 8).cast());
+                    let top = _mm512_add_epi16(multiply_high(top, inverse), _mm512_min_epu16(top, one));
+                    let sums = _mm512_maskz_add_epi16((wanted >> (part * 32)) as u32, sums, top);
+                    _mm512_storeu_si512(totals.as_mut_ptr().add(at).cast(), sums);
+                    let high = _mm512_extracti64x4_epi64(sums, 1);
+                    let sums = _mm256_max_epu16(_mm512_castsi512_si256(sums), high);
+                    let sums = _mm_max_epu16(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+                    let lowest = _mm_minpos_epu16(_mm_xor_si128(sums, _mm_set1_epi8(-1)));
+                    *highest.get_unchecked_mut(at / 32) = !(_mm_cvtsi128_si32(lowest) as u16);
+                }
+            }
+        }
+    }
+}
+
+/// Highest of every 8 of 256 numbers.
+///
+/// # Safety
+/// There are 8 vectors at `numbers`.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn highest_of_blocks(numbers: *const __m512i) -> __m512i {
+    // The quarters of vector i have blocks 4·i to 4·i + 3; all steps stay inside quarters until the last.
+    // SAFETY: the caller promises 8 vectors.
+    let vector = |i: usize| unsafe { _mm512_loadu_si512(numbers.add(i)) };
+    // Four numbers each of two vectors.
+    let of_two =
+        |a: __m512i, b: __m512i| _mm512_max_epu16(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    // Two numbers each of four vectors.
+    let of_four = |first: usize| {
+        let a = _mm512_castsi512_ps(of_two(vector(first), vector(first + 1)));
+        let b = _mm512_castsi512_ps(of_two(vector(first + 2), vector(first + 3)));
+        let (even, odd) = (_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd));
+        _mm512_max_epu16(_mm512_castps_si512(even), _mm512_castps_si512(odd))
+    };
+    // One each of eight: vectors 0, 4, 1, 5, 2, 6, 3, 7.
+    let (a, b) = (of_four(0), of_four(4));
+    let a = _mm512_max_epu16(a, _mm512_srli_epi32(a, 16));
+    let b = _mm512_max_epu16(b, _mm512_slli_epi32(b, 16));
+    // SAFETY: 64 bytes; unaligned.
+    let order = unsafe { _mm512_loadu_si512(BLOCK_ORDER.as_ptr().cast()) };
+    _mm512_permutexvar_epi16(order, _mm512_mask_mov_epi16(a, 0xaaaa_aaaa, b))
+}
+
+/// Where [`highest_of_blocks`] has each block: in quarter `block % 4`, at the place of its vector.
+static BLOCK_ORDER: [u16; 32] = {
+    let place = [0, 2, 4, 6, 1, 3, 5, 7];
+    let mut order = [0; 32];
+    let mut block = 0;
+    while block < 32 {
+        order[block] = (block % 4 * 8 + place[block / 4]) as u16;
+        block += 1;
+    }
+    order
+};
+
+fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {
+    // SAFETY: implementation() found the instructions.
+    unsafe { select_groups(totals, highest, floor, first, selected) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,bmi1")]
+fn select_groups(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {
+    let floors = _mm512_set1_epi16(floor as i16);
+    for (group, (totals, highest)) in totals.as_chunks::<32>().0.iter().zip(highest).enumerate() {
+        if *highest < floor {
+            continue;
+        }
+        // SAFETY: a group is one vector; unaligned load.
+        let totals = unsafe { _mm512_loadu_si512(totals.as_ptr().cast()) };
+        let mut bits = _mm512_cmpge_epu16_mask(totals, floors);
+        while bits != 0 {
+            selected.push(first + group as u32 * 32 + bits.trailing_zeros());
+            bits &= bits - 1;
+        }
+    }
+}
+
+/// `_mm512_mulhi_epu16`, hidden from the compiler (see [`pass`]).
+#[target_feature(enable = "avx512f,avx512bw")]
+fn multiply_high(a: __m512i, b: __m512i) -> __m512i {
+    let product;
+    // SAFETY: one instruction on registers, of the features enabled here.
+    unsafe {
+        asm!(
+            "vpmulhuw {product}, {a}, {b}",
+            product = lateout(zmm_reg) product,
+            a = in(zmm_reg) a,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    product
 }

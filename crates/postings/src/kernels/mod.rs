@@ -15,11 +15,14 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod blocks;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
 
 use std::sync::LazyLock;
+
+pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm, fetch};
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;
@@ -57,7 +60,13 @@ pub(crate) struct Implementation {
     add_dense: fn(&mut [u16], &[u64], &[DenseTerm<'_>]),
     nonzero: fn(&[u16], &mut [u64]),
     at_least: fn(&[u16], u16, &mut [u64]),
-    rank: fn(&[u8; 64], u32) -> u32,
+    rank: fn(&[u8; 16], u32) -> u32,
+    scatter: fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]),
+    mark: fn(&[u16], &mut [u64]),
+    bounds: fn(&[BoundTerm<'_>], &[u16], u16, &[u8], &mut [u16], &mut [u16]),
+    start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),
+    select: fn(&[u16], &[u16], u16, u32, &mut Vec<u32>),
+    add_blocks: fn(&BlockTerm<'_>, Option<&BlockTerm<'_>>, &mut Blocks, u32, u32),
 }
 
 impl Implementation {
@@ -88,9 +97,9 @@ impl Implementation {
         (self.at_least)(&sums[..groups * GROUP], floor, &mut bits[..groups]);
     }
 
-    /// Bits set below bit `end` (under 512) of a block of a bitmap.
+    /// Bits set below bit `end` (under 128) of 128 bits of a bitmap.
     #[inline]
-    pub(crate) fn rank(&self, block: &[u8; 64], end: u32) -> u32 {
+    pub(crate) fn rank(&self, block: &[u8; 16], end: u32) -> u32 {
         (self.rank)(block, end)
     }
 

@@ -14,6 +14,12 @@ pub(super) fn implementation() -> Option<Implementation> {
         nonzero: scalar.nonzero,
         at_least,
         rank: scalar.rank,
+        scatter: scalar.scatter,
+        mark: scalar.mark,
+        bounds: scalar.bounds,
+        start: scalar.start,
+        select: scalar.select,
+        add_blocks: scalar.add_blocks,
     })
 }
 

@@ -1,10 +1,11 @@
 //! The reference: the simplest correct loops.
 
-use super::{DenseTerm, GROUP, Implementation, lane};
-use crate::bytes::u64_at;
+use super::blocks::{BLOCK, coarse};
+use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, lane};
+use crate::bytes::{u16_at, u32_at, u64_at};
 
 pub(super) fn implementation() -> Implementation {
-    Implementation { name: "scalar", add_dense, nonzero, at_least, rank }
+    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, mark, bounds, start, select, add_blocks }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -36,8 +37,95 @@ fn at_least(sums: &[u16], floor: u16, bits: &mut [u64]) {
     }
 }
 
-fn rank(block: &[u8; 64], end: u32) -> u32 {
-    let word = end as usize / 64;
-    let before: u32 = (0..word).map(|i| u64_at(block, i * 8).count_ones()).sum();
-    before + (u64_at(block, word * 8) & ((1 << (end % 64)) - 1)).count_ones()
+fn rank(block: &[u8; 16], end: u32) -> u32 {
+    (u128::from_le_bytes(*block) & ((1 << end) - 1)).count_ones()
+}
+
+pub(super) fn scatter(ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [u16; 1 << 16]) {
+    for (id, impact) in ids.iter().zip(impacts) {
+        let sum = &mut sums[usize::from(u16::from_le_bytes(*id))];
+        *sum = sum.wrapping_add(((u32::from(*impact) * u32::from(factor) + 255) >> 8) as u16);
+    }
+}
+
+fn mark(sums: &[u16], bits: &mut [u64]) {
+    for (sums, word) in sums.as_chunks::<GROUP>().0.iter().zip(bits) {
+        *word |= sums.iter().enumerate().map(|(i, sum)| u64::from(*sum != 0) << i).sum::<u64>();
+    }
+}
+
+fn bounds(
+    terms: &[BoundTerm<'_>],
+    sums: &[u16],
+    inverse: u16,
+    wanted: &[u8],
+    totals: &mut [u16],
+    highest: &mut [u16],
+) {
+    for (total, sums) in totals.iter_mut().zip(sums.as_chunks::<BLOCK>().0) {
+        *total = coarse(sums.iter().copied().fold(0, u16::max), inverse);
+    }
+    for term in terms {
+        for (totals, levels) in
+            totals.as_chunks_mut::<128>().0.iter_mut().zip(term.levels.as_chunks::<64>().0)
+        {
+            for (pair, levels) in levels.as_chunks::<2>().0.iter().enumerate() {
+                for (half, levels) in levels.iter().enumerate() {
+                    let (low, high) = (usize::from(levels & 15), usize::from(levels >> 4));
+                    let block = pair + half * 32;
+                    totals[block] = totals[block].wrapping_add(u16::from(term.bounds[low]));
+                    totals[block + 64] = totals[block + 64].wrapping_add(u16::from(term.bounds[high]));
+                }
+            }
+        }
+    }
+    totals.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted == 0).for_each(|(total, _)| *total = 0);
+    for (highest, totals) in highest.iter_mut().zip(totals.chunks_exact(32)) {
+        *highest = totals.iter().copied().fold(0, u16::max);
+    }
+}
+
+fn start(totals: &[u16], sums: &[[u16; BLOCK]], inverse: u16, blocks: &mut Blocks) {
+    for ((id, rest), own) in blocks.ids.iter().zip(&mut blocks.rest).zip(&mut blocks.sums) {
+        *own = sums[*id as usize];
+        let highest = own.iter().copied().fold(0, u16::max);
+        *rest = totals[*id as usize].wrapping_sub(coarse(highest, inverse));
+    }
+}
+
+fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {
+    for (group, (totals, highest)) in totals.as_chunks::<32>().0.iter().zip(highest).enumerate() {
+        if *highest >= floor {
+            let blocks = (first + group as u32 * 32..).zip(totals);
+            selected.extend(blocks.filter(|(_, total)| **total >= floor).map(|(block, _)| block));
+        }
+    }
+}
+
+fn add_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Blocks, unit: u32, need: u32) {
+    let mut kept = 0;
+    for i in 0..blocks.ids.len() {
+        let id = blocks.ids[i];
+        let (byte, shift) = BlockTerm::level_at(id as usize);
+        let bound = term.bounds[usize::from(term.levels[byte] >> shift & 15)];
+        let rest = blocks.rest[i].wrapping_sub(u16::from(bound));
+        let mut sums = blocks.sums[i];
+        let group = id as usize / 16;
+        let bits = u128::from_le_bytes(term.bitmap.as_chunks().0[group]) & ((1 << (id % 16 * 8)) - 1);
+        let base = u32_at(term.regions, id as usize / 8192 * 4)
+            .wrapping_add(u32::from(u16_at(term.ranks, group * 2)));
+        let mut position = ((base.wrapping_add(bits.count_ones())) as usize).min(term.impacts.len() - 8);
+        let mut bits = term.bitmap[id as usize];
+        while bits != 0 {
+            let sum = &mut sums[bits.trailing_zeros() as usize];
+            let impact = u32::from(term.impacts[position]);
+            *sum = sum.wrapping_add(((impact * u32::from(term.factor)) >> 8) as u16);
+            position += 1;
+            bits &= bits - 1;
+        }
+        (blocks.ids[kept], blocks.rest[kept], blocks.sums[kept]) = (id, rest, sums);
+        let highest = u32::from(sums.into_iter().fold(0, u16::max));
+        kept += usize::from(highest + u32::from(rest) * unit >= need);
+    }
+    blocks.truncate(kept);
 }

@@ -29,15 +29,15 @@ proptest! {
         terms in (0_usize..12).prop_flat_map(|groups| proptest::collection::vec(term(groups), 0..7)),
         wanted in proptest::collection::vec(prop_oneof![Just(0_u64), any::<u64>()], 12),
         floor in any::<u16>(),
-        end in 0_u32..512,
-        block in proptest::collection::vec(any::<u8>(), 64),
+        end in 0_u32..128,
+        block in proptest::collection::vec(any::<u8>(), 16),
     ) {
         let groups = terms.first().map_or(0, |term| term.bitmap.len() / 8);
         let views: Vec<_> = terms
             .iter()
             .map(|term| DenseTerm { bitmap: &term.bitmap, impacts: &term.impacts, factor: term.factor })
             .collect();
-        let block: &[u8; 64] = block.first_chunk().unwrap();
+        let block: &[u8; 16] = block.first_chunk().unwrap();
         let run = |one: &Implementation| {
             let mut sums = vec![7_u16; groups * GROUP];
             one.add_dense(&mut sums, &wanted[..groups], &views);
@@ -70,4 +70,119 @@ fn lanes_are_a_permutation_within_groups() {
     assert_eq!((lane(0), lane(1), lane(2), lane(63), lane(64)), (0, 32, 1, 63, 64));
     seen.sort_unstable();
     assert!(seen.into_iter().eq(0..=u16::MAX));
+}
+
+/// A dense term over whole chunks, its directory right or nonsense.
+#[derive(Debug)]
+struct OwnedBlocks {
+    bitmap: Vec<u8>,
+    ranks: Vec<u8>,
+    regions: Vec<u8>,
+    levels: Vec<u8>,
+    impacts: Vec<u8>,
+    bounds: [u8; 16],
+    factor: u16,
+}
+
+fn block_term(chunks: usize) -> impl Strategy<Value = OwnedBlocks> {
+    let bytes = |len: usize| proptest::collection::vec(any::<u8>(), len);
+    let word = prop_oneof![Just(0_u64), Just(u64::MAX), any::<u64>()];
+    let bitmap = proptest::collection::vec(word, chunks * 16)
+        .prop_map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
+    let numbers = (any::<[u8; 16]>(), any::<u16>(), any::<bool>());
+    (bitmap, bytes(chunks * 16), bytes(4), bytes(chunks * 64), bytes(chunks * 1024 + 8), numbers).prop_map(
+        |(bitmap, mut ranks, mut regions, levels, impacts, (bounds, factor, right))| {
+            if right {
+                regions.fill(0);
+                let mut rank = 0;
+                for (group, bits) in bitmap.as_chunks::<16>().0.iter().enumerate() {
+                    ranks[group * 2..][..2].copy_from_slice(&(rank as u16).to_le_bytes());
+                    rank += u128::from_le_bytes(*bits).count_ones();
+                }
+            }
+            OwnedBlocks { bitmap, ranks, regions, levels, impacts, bounds, factor }
+        },
+    )
+}
+
+impl OwnedBlocks {
+    fn bound(&self) -> BoundTerm<'_> {
+        BoundTerm { levels: &self.levels, bounds: self.bounds }
+    }
+
+    fn term(&self) -> BlockTerm<'_> {
+        let Self { bitmap, ranks, regions, levels, impacts, bounds, factor } = self;
+        BlockTerm { bitmap, ranks, regions, levels, impacts, bounds: *bounds, factor: *factor }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn every_implementation_bounds_and_scores_blocks_as_the_scalar_one(
+        terms in (1_usize..4).prop_flat_map(|chunks| proptest::collection::vec(block_term(chunks), 1..5)),
+        seed in any::<u64>(),
+        inverse in any::<u16>(),
+        floor in any::<u16>(),
+        unit in 1_u32..300,
+        need in 0_u32..200_000,
+    ) {
+        let chunks = terms[0].levels.len() / 64;
+        let mut state = seed;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as u16
+        };
+        let sums: Vec<u16> = (0..chunks * 1024).map(|_| random() >> (random() % 16)).collect();
+        let wanted: Vec<u8> = (0..chunks * 128).map(|_| (random() % 3) as u8).collect();
+        let ids: Vec<[u8; 2]> = (0..random() % 100).map(|_| random().to_le_bytes()).collect();
+        let impacts: Vec<u8> = ids.iter().map(|_| random() as u8).collect();
+        let bounds: Vec<_> = terms.iter().map(OwnedBlocks::bound).collect();
+        let run = |one: &Implementation| {
+            let (mut totals, mut highest) = (vec![1; chunks * 128], vec![1; chunks * 4]);
+            one.bounds(&bounds, &sums, inverse, &wanted, &mut totals, &mut highest);
+            let mut selected = vec![3];
+            one.select(&totals, &highest, floor, 7, &mut selected);
+            let mut scattered = Box::new([0_u16; 1 << 16]);
+            one.scatter(&ids, &impacts, terms[0].factor, &mut scattered);
+            let ids: Vec<u32> = (0..chunks as u32 * 128).filter(|id| wanted[*id as usize] == 1).collect();
+            let mut blocks = Blocks::default();
+            one.start(terms.first().map(OwnedBlocks::term).as_ref(), &ids, &totals, &sums, inverse, &mut blocks);
+            for (i, term) in terms.iter().enumerate() {
+                let next = terms.get(i + 1).map(OwnedBlocks::term);
+                one.add_blocks(&term.term(), next.as_ref(), &mut blocks, unit, need);
+            }
+            let mut marked = vec![1; chunks * 16];
+            one.mark(&sums, &mut marked);
+            let totals = (totals, marked);
+            (totals, highest, selected, scattered, blocks.ids().to_vec(), blocks.sums().to_vec())
+        };
+        let expected = run(&scalar::implementation());
+        prop_assert_eq!(&expected.1, &expected.0.0.chunks(32).map(|totals| *totals.iter().max().unwrap()).collect::<Vec<_>>());
+        for one in available() {
+            prop_assert!(run(&one) == expected, "{}", one.name());
+        }
+    }
+}
+
+#[test]
+fn block_terms_with_short_slices_are_left_out() {
+    let short = BlockTerm {
+        bitmap: &[255; 112],
+        ranks: &[0; 16],
+        regions: &[0; 4],
+        levels: &[0; 64],
+        impacts: &[1; 2000],
+        bounds: [0; 16],
+        factor: 256,
+    };
+    for one in available() {
+        let mut blocks = Blocks::default();
+        one.start(None, &[5], &[0; 128], &[0; 1024], 1, &mut blocks);
+        one.add_blocks(&short, None, &mut blocks, 1, 0);
+        assert_eq!(blocks.sums(), [[0; 8]], "{}", one.name());
+        one.add_blocks(&BlockTerm { bitmap: &[255; 128], ..short }, None, &mut blocks, 1, 0);
+        assert_eq!(blocks.sums(), [[1; 8]], "{}", one.name());
+    }
 }

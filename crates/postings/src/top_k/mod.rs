@@ -3,6 +3,7 @@
 //! [`PostingsReader::top_k`] is rank-safe: it returns the documents, the order and the score bits
 //! of [`PostingsReader::top_k_exhaustive`], which scores every matching document.
 
+mod blocks;
 mod collect;
 mod exhaustive;
 mod listed;

@@ -26,9 +26,9 @@ use std::ops::Deref;
 
 use sparrow_types::DocId;
 
+use super::blocks::BlockScratch;
 use super::collect::Collector;
 use super::{TopK, TopKRequest, exhaustive, listed};
-use crate::bytes::u32_at;
 use crate::kernels::{self, DenseTerm, GROUP, lane};
 use crate::reader::PostingsReader;
 use crate::term::{Kind, Postings};
@@ -43,9 +43,9 @@ const MAX_TERMS: usize = 4096;
 pub(super) struct Clause<'a> {
     pub(super) postings: Postings<'a>,
     pub(super) weight: f32,
-    factor: u16,
+    pub(super) factor: u16,
     /// Highest contribution to an estimate.
-    bound: u32,
+    pub(super) bound: u32,
     /// Next posting of a rare term.
     next: usize,
 }
@@ -64,10 +64,22 @@ struct Errors {
 #[repr(align(64))]
 struct Sums([u16; 1 << 16]);
 
-struct Scratch {
+pub(super) struct Scratch {
     sums: Box<Sums>,
     allowed: Vec<u64>,
     matches: Vec<u64>,
+    pub(super) blocks: BlockScratch,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Self {
+            sums: Box::new(Sums([0; 1 << 16])),
+            allowed: Vec::new(),
+            matches: Vec::new(),
+            blocks: BlockScratch::default(),
+        }
+    }
 }
 
 thread_local! {
@@ -91,9 +103,7 @@ where
     if listed::is_cheaper(reader.num_docs(), request, &clauses) {
         return listed::top_k(reader.num_docs(), request, &clauses);
     }
-    let mut scratch = SCRATCH.take().unwrap_or_else(|| {
-        Box::new(Scratch { sums: Box::new(Sums([0; 1 << 16])), allowed: Vec::new(), matches: Vec::new() })
-    });
+    let mut scratch = SCRATCH.take().unwrap_or_else(|| Box::new(Scratch::new()));
     let result = Search::new(reader, request, clauses, errors).run(&mut scratch);
     SCRATCH.set(Some(scratch));
     result
@@ -111,12 +121,14 @@ where
     if query.len() > MAX_TERMS || query.iter().any(|(_, weight)| !weight.is_finite() || *weight <= 0.0) {
         return None;
     }
-    let mut clauses: Vec<Clause<'a>> = query
-        .iter()
-        .map(|(term, weight)| (reader.postings(*term), *weight))
-        .filter(|(postings, _)| postings.df > 0)
-        .map(|(postings, weight)| Clause { postings, weight, factor: 0, bound: 0, next: 0 })
-        .collect();
+    let mut clauses: Vec<Clause<'a>> = Vec::with_capacity(query.len());
+    for (term, weight) in query {
+        let postings = reader.postings(*term);
+        if postings.df > 0 {
+            postings.fetch_start();
+            clauses.push(Clause { postings, weight: *weight, factor: 0, bound: 0, next: 0 });
+        }
+    }
     let terms = clauses.len() as f64;
     let highest: f64 =
         clauses.iter().map(|clause| f64::from(clause.weight) * f64::from(clause.postings.scale.max)).sum();
@@ -141,20 +153,22 @@ where
     Some((clauses, errors))
 }
 
-struct Search<'a, 'r, B> {
-    reader: &'a PostingsReader<B>,
-    request: &'a TopKRequest<'r>,
+pub(super) struct Search<'a, 'r, B> {
+    pub(super) reader: &'a PostingsReader<B>,
+    pub(super) request: &'a TopKRequest<'r>,
     /// In query order, for exact scores.
-    clauses: Vec<Clause<'a>>,
+    pub(super) clauses: Vec<Clause<'a>>,
     /// Dense clauses by bound, highest first; then the others.
-    dense: Vec<usize>,
-    others: Vec<usize>,
+    pub(super) dense: Vec<usize>,
+    pub(super) others: Vec<usize>,
     errors: Errors,
     /// The k highest estimates.
     highest: BinaryHeap<Reverse<u16>>,
     candidates: Vec<(u16, DocId)>,
     /// Lowest estimate wanted; not positive: any.
-    need: i64,
+    pub(super) need: i64,
+    /// Blocks of 8 documents, ascending, that were scored already.
+    pub(super) seeds: Vec<u32>,
     matched: u64,
 }
 
@@ -181,11 +195,16 @@ where
             highest: BinaryHeap::new(),
             candidates: Vec::new(),
             need: 0,
+            seeds: Vec::new(),
             matched: 0,
         }
     }
 
     fn run(mut self, scratch: &mut Scratch) -> TopK {
+        if self.has_useful_blocks() && self.collect_by_blocks(scratch) {
+            self.count(scratch);
+            return if self.request.is_cancelled() { TopK::default() } else { self.finish() };
+        }
         let window = self.reader.window() as usize;
         let words = (self.reader.num_docs() as usize).div_ceil(64);
         for start in (0..words).step_by(window / 64) {
@@ -201,8 +220,40 @@ where
         self.finish()
     }
 
-    fn window(&mut self, start: usize, groups: usize, counting: bool, scratch: &mut Scratch) {
-        let Scratch { sums, allowed, matches } = scratch;
+    /// Counts the matching documents, window by window, as far as wanted. The sparse terms were added
+    /// to the sums of all documents, rounded up.
+    fn count(&mut self, scratch: &mut Scratch) {
+        let Scratch { allowed, matches, blocks, .. } = scratch;
+        let window = self.reader.window();
+        let words = (self.reader.num_docs() as usize).div_ceil(64);
+        for start in (0..words).step_by(window as usize / 64) {
+            if self.matched >= self.request.count_limit || self.request.is_cancelled() {
+                return;
+            }
+            let groups = (window as usize / 64).min(words - start);
+            if !self.fill_allowed(start, groups, allowed) {
+                continue;
+            }
+            matches.clear();
+            matches.resize(groups, 0);
+            self.mark_dense(start, matches);
+            kernels::chosen().mark(blocks.sums_of_words(start..start + groups), matches);
+            self.matched += matches
+                .iter()
+                .zip(&*allowed)
+                .map(|(matches, allowed)| u64::from((matches & allowed).count_ones()))
+                .sum::<u64>();
+        }
+    }
+
+    /// Takes back all candidates.
+    pub(super) fn forget(&mut self) {
+        self.highest.clear();
+        self.candidates.clear();
+    }
+
+    pub(super) fn window(&mut self, start: usize, groups: usize, counting: bool, scratch: &mut Scratch) {
+        let Scratch { sums, allowed, matches, .. } = scratch;
         if !self.fill_allowed(start, groups, allowed) {
             return;
         }
@@ -261,6 +312,11 @@ where
         {
             *last &= u64::MAX >> (64 - docs % 64);
         }
+        let first = self.seeds.partition_point(|block| (*block as usize) < start * 8);
+        for block in self.seeds[first..].iter().take_while(|block| (**block as usize) < (start + groups) * 8)
+        {
+            allowed[*block as usize / 8 - start] &= !(0xff << (block % 8 * 8));
+        }
         allowed.iter().any(|word| *word != 0)
     }
 
@@ -269,7 +325,7 @@ where
         (f64::from(score) * self.errors.units - self.errors.above).floor() as i64
     }
 
-    fn raise_need(&mut self, score: f32) {
+    pub(super) fn raise_need(&mut self, score: f32) {
         if score > 0.0 {
             self.need = self.need.max(self.estimate_of(score));
         }
@@ -325,6 +381,10 @@ where
     /// Bit per document that shares a term: scattered sums, then the bitmaps.
     fn mark_matches(&self, start: usize, sums: &[u16], matches: &mut [u64]) {
         kernels::chosen().nonzero(sums, matches);
+        self.mark_dense(start, matches);
+    }
+
+    fn mark_dense(&self, start: usize, matches: &mut [u64]) {
         for i in &self.dense {
             let bitmap = self.clauses[*i].postings.docs.get(start * 8..).unwrap_or(&[]);
             for (word, bytes) in matches.iter_mut().zip(bitmap.as_chunks::<8>().0) {
@@ -340,7 +400,7 @@ where
             .map(|i| {
                 let clause = &self.clauses[*i];
                 let postings = &clause.postings;
-                let rank = (u32_at(postings.directory, start / 8 * 4) as usize).min(postings.df as usize);
+                let rank = postings.dense_rank(start as u32 * 64).min(postings.df as usize);
                 let impacts = self.reader.bytes().get(postings.impacts_at + rank..).unwrap_or(&[]);
                 let bitmap = postings.docs.get(start * 8..(start + groups) * 8).unwrap_or(&[]);
                 DenseTerm { bitmap, impacts, factor: clause.factor }
@@ -380,7 +440,7 @@ where
         }
     }
 
-    fn push(&mut self, estimate: u16, doc: DocId) {
+    pub(super) fn push(&mut self, estimate: u16, doc: DocId) {
         self.candidates.push((estimate, doc));
         if self.highest.len() < self.request.k {
             self.highest.push(Reverse(estimate));
@@ -394,8 +454,13 @@ where
             *lowest = Reverse(estimate);
         }
         if let Some(lowest) = self.highest.peek() {
-            self.need = self.need.max(i64::from(lowest.0) - self.errors.distance);
+            self.raise_need_to(lowest.0);
         }
+    }
+
+    /// Raises what is needed when k documents have at least this estimate.
+    pub(super) fn raise_need_to(&mut self, estimate: u16) {
+        self.need = self.need.max(i64::from(estimate) - self.errors.distance);
     }
 
     /// Counts the marked documents that reach the minimum score, and takes candidates among them.
@@ -424,7 +489,7 @@ where
     }
 
     /// Tells other segments what k documents of this one certainly reach.
-    fn share(&self) {
+    pub(super) fn share(&self) {
         if self.request.k > 0
             && self.highest.len() == self.request.k
             && let Some(lowest) = self.highest.peek()
@@ -463,6 +528,9 @@ pub(super) fn for_each_score(clauses: &[Clause<'_>], docs: &[DocId], mut each: i
         for Clause { postings, weight, .. } in clauses {
             for (position, doc) in positions.iter_mut().zip(docs) {
                 *position = postings.find(*doc);
+                if let Some(position) = position {
+                    postings.fetch_weight(*position);
+                }
             }
             for (position, (score, shares)) in positions.iter().zip(&mut found).take(docs.len()) {
                 if let Some(position) = position {

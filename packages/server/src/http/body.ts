@@ -47,9 +47,8 @@ export function readIncoming(incoming: IncomingMessage, limit: number): Promise<
       resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length));
     });
     incoming.on('error', reject);
-    // After a whole body this comes too late to matter.
     incoming.on('close', () => {
-      reject(new Error('the connection closed before the body was there'));
+      if (!incoming.complete) reject(new Error('the connection closed before the body was there'));
     });
   });
 }

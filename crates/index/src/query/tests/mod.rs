@@ -4,6 +4,7 @@ mod clauses;
 mod random;
 mod scores;
 mod sparse;
+mod sums;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,0 +1,350 @@
+//! Warm searches: each kind over all questions, the kinds in turn, the fastest of some passes counts.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use sparrow_index::Snapshot;
+use sparrow_index::query::{BoolQuery, Query, QueryKind, RangeQuery, SearchOptions, TopDocs, TotalHits};
+use sparrow_postings::{SharedThreshold, TopKRequest};
+
+use crate::Arguments;
+use crate::build::Built;
+use crate::checks;
+use crate::corpus::{Corpus, spread};
+
+/// Questions between two whose answers are checked.
+const CHECKED: usize = 20;
+
+type Wanted = Box<dyn Fn(u64) -> bool>;
+
+/// A filter and the documents that it leaves.
+struct Filter {
+    name: &'static str,
+    clause: fn(usize) -> Query,
+    wanted: fn(usize) -> Wanted,
+}
+
+fn term(field: &str, value: String) -> Query {
+    QueryKind::Term { field: field.to_owned(), value: Value::String(value), case_insensitive: false }.into()
+}
+
+fn range(from: u64, below: u64) -> Query {
+    QueryKind::Range(RangeQuery {
+        field: "number".to_owned(),
+        gte: Some(json!(from)),
+        lt: Some(json!(below)),
+        ..RangeQuery::default()
+    })
+    .into()
+}
+
+fn number_in(from: u64, below: u64) -> Wanted {
+    Box::new(move |row| (from..below).contains(&(spread(row) % 1000)))
+}
+
+/// Counts up, so that a clause can be made that no search used before.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A range that no search used before, by a fraction that leaves no other document.
+fn new_range(from: u64, below: u64) -> Query {
+    let bound = from as f64 - 1.0 + (next_number() % 1_000_000 + 1) as f64 / 2e6;
+    QueryKind::Range(RangeQuery {
+        field: "number".to_owned(),
+        gt: Some(json!(bound)),
+        lt: Some(json!(below)),
+        ..RangeQuery::default()
+    })
+    .into()
+}
+
+const FILTERS: [Filter; 9] = [
+    Filter {
+        name: "term 50%",
+        clause: |_| term("half", "half-1".to_owned()),
+        wanted: |_| Box::new(|row| spread(row) % 2 == 1),
+    },
+    Filter {
+        name: "term 5%",
+        clause: |_| term("twentieth", "twentieth-3".to_owned()),
+        wanted: |_| Box::new(|row| spread(row) % 20 == 3),
+    },
+    Filter {
+        name: "term 0.5%",
+        clause: |_| term("rare", "rare-7".to_owned()),
+        wanted: |_| Box::new(|row| spread(row) % 200 == 7),
+    },
+    Filter { name: "range 50%", clause: |_| range(100, 600), wanted: |_| number_in(100, 600) },
+    Filter { name: "range 5%", clause: |_| range(100, 150), wanted: |_| number_in(100, 150) },
+    Filter { name: "range 0.5%", clause: |_| range(100, 105), wanted: |_| number_in(100, 105) },
+    Filter { name: "new range 50%", clause: |_| new_range(100, 600), wanted: |_| number_in(100, 600) },
+    Filter { name: "new range 5%", clause: |_| new_range(100, 150), wanted: |_| number_in(100, 150) },
+    Filter {
+        name: "new terms 0.5%",
+        clause: |_| {
+            let values = vec![json!("rare-7"), json!(format!("unknown-{}", next_number()))];
+            QueryKind::Terms { field: "rare".to_owned(), values }.into()
+        },
+        wanted: |_| Box::new(|row| spread(row) % 200 == 7),
+    },
+];
+
+fn filtered(sparse: Query, filters: Vec<Query>) -> Query {
+    QueryKind::Bool(BoolQuery { must: vec![sparse], filter: filters, ..BoolQuery::default() }).into()
+}
+
+/// One kind of search: a question to a query.
+struct Kind<'a> {
+    name: String,
+    query: Box<dyn Fn(usize) -> Query + 'a>,
+    /// Sources of the hits are read too.
+    fetch: bool,
+}
+
+pub fn warm(
+    clean: &Built,
+    split: &Built,
+    corpus: &Corpus,
+    arguments: &Arguments,
+) -> Result<(), Box<dyn Error>> {
+    let (clean_view, split_view) = (clean.snapshot(), split.snapshot());
+    check_filters(&clean_view, corpus)?;
+    check_filters(&split_view, corpus)?;
+    let mut kinds = kinds(corpus);
+    kinds.retain(|kind| kind.name == "sparse" || kind.name.contains(&arguments.kinds));
+    check_sums(&clean_view, corpus)?;
+    check_sums(&split_view, corpus)?;
+    let mut best: Vec<Vec<Vec<f64>>> = vec![vec![vec![f64::MAX; corpus.questions()]; kinds.len() + 1]; 2];
+    for _ in 0..arguments.passes {
+        for (at, snapshot) in [&clean_view, &split_view].into_iter().enumerate() {
+            let last = kinds.len();
+            run_postings(snapshot, corpus, &mut best[at][last]);
+            for (number, kind) in kinds.iter().enumerate() {
+                run(snapshot, corpus, kind, &mut best[at][number])?;
+            }
+        }
+    }
+    let lone = kinds.iter().position(|kind| kind.name == "sparse").ok_or("no lone clause")?;
+    let reference = percentile(&best[0][lone], 0.5);
+    for (times, label) in best.iter().zip([&clean.label, &split.label]) {
+        let own = percentile(&times[lone], 0.5);
+        for (times, name) in times.iter().zip(kinds.iter().map(|kind| &*kind.name).chain(["postings alone"]))
+        {
+            println!(
+                "{}",
+                json!({
+                    "part": "warm",
+                    "index": label,
+                    "documents": corpus.len(),
+                    "what": name,
+                    "p50_us": micros(percentile(times, 0.5)),
+                    "p95_us": micros(percentile(times, 0.95)),
+                    "mean_us": micros(times.iter().sum::<f64>() / times.len() as f64),
+                    "p50_of_lone": ratio(percentile(times, 0.5), own),
+                    "p50_of_clean_lone": ratio(percentile(times, 0.5), reference),
+                })
+            );
+        }
+        report_sums(&kinds, times, label);
+    }
+    Ok(())
+}
+
+fn kinds(corpus: &Corpus) -> Vec<Kind<'_>> {
+    let sparse = |question| corpus.sparse(question);
+    let mut kinds = vec![Kind { name: "sparse".to_owned(), query: Box::new(sparse), fetch: false }];
+    kinds.push(Kind { name: "sparse and sources".to_owned(), query: Box::new(sparse), fetch: true });
+    for filter in &FILTERS {
+        kinds.push(Kind {
+            name: filter.name.to_owned(),
+            query: Box::new(move |question| {
+                filtered(corpus.sparse(question), vec![(filter.clause)(question)])
+            }),
+            fetch: false,
+        });
+    }
+    kinds.push(Kind {
+        name: "term 50% and range 5%".to_owned(),
+        query: Box::new(|question| {
+            filtered(corpus.sparse(question), vec![(FILTERS[0].clause)(0), (FILTERS[4].clause)(0)])
+        }),
+        fetch: false,
+    });
+    kinds.push(Kind {
+        name: "match".to_owned(),
+        query: Box::new(|question| corpus.words(question)),
+        fetch: false,
+    });
+    for (name, must) in [("must sparse+match", true), ("should sparse+match", false)] {
+        kinds.push(Kind {
+            name: name.to_owned(),
+            query: Box::new(move |question| mixed(corpus, question, must)),
+            fetch: false,
+        });
+    }
+    kinds
+}
+
+fn mixed(corpus: &Corpus, question: usize, must: bool) -> Query {
+    let both = vec![corpus.sparse(question), corpus.words(question)];
+    let tree = if must {
+        BoolQuery { must: both, ..BoolQuery::default() }
+    } else {
+        BoolQuery { should: both, ..BoolQuery::default() }
+    };
+    QueryKind::Bool(tree).into()
+}
+
+fn run(
+    snapshot: &Snapshot,
+    corpus: &Corpus,
+    kind: &Kind<'_>,
+    best: &mut [f64],
+) -> Result<(), Box<dyn Error>> {
+    let options = SearchOptions::default();
+    for (question, best) in best.iter_mut().enumerate() {
+        let query = (kind.query)(question);
+        let start = Instant::now();
+        let found = snapshot.search(&query, &options)?;
+        if kind.fetch {
+            for hit in &found.hits {
+                black_box(snapshot.fetch(hit.addr)?);
+            }
+        }
+        *best = best.min(start.elapsed().as_secs_f64());
+        debug_assert!(question < corpus.questions());
+        black_box(&found);
+    }
+    Ok(())
+}
+
+/// The postings of all segments, largest first, with terms looked up before.
+fn run_postings(snapshot: &Snapshot, corpus: &Corpus, best: &mut [f64]) {
+    for (question, best) in best.iter_mut().enumerate() {
+        let tokens = corpus.tokens(question);
+        let mut parts: Vec<_> = (0..snapshot.segments().len())
+            .filter_map(|ord| Some((snapshot.segment(ord as u32), snapshot.sparse_reader(ord as u32, "v")?)))
+            .map(|(segment, postings)| {
+                let query: Vec<(u32, f32)> = tokens
+                    .iter()
+                    .filter_map(|(token, weight)| Some((postings.term(token)?, *weight)))
+                    .collect();
+                (segment, postings, query)
+            })
+            .collect();
+        parts.sort_by_key(|(_, postings, _)| std::cmp::Reverse(postings.num_docs()));
+        let start = Instant::now();
+        let threshold = SharedThreshold::new();
+        let mut matched = 0;
+        for (segment, postings, query) in &parts {
+            let found = postings.top_k(&TopKRequest {
+                query,
+                k: 10,
+                min_score: None,
+                threshold: &threshold,
+                live: segment.live(),
+                filter: None,
+                count_limit: 10_001_u64.saturating_sub(matched),
+                tie: &|doc| segment.seq_no(doc),
+                cancel: None,
+            });
+            matched += found.matched;
+            black_box(&found);
+        }
+        *best = best.min(start.elapsed().as_secs_f64());
+    }
+}
+
+/// First and repeated use of each filter give what scoring every document gives.
+fn check_filters(snapshot: &Snapshot, corpus: &Corpus) -> Result<(), Box<dyn Error>> {
+    let options = SearchOptions::default();
+    for question in (0..corpus.questions()).step_by(CHECKED) {
+        let tokens = corpus.tokens(question);
+        let found = snapshot.search(&corpus.sparse(question), &options)?;
+        checks::check(snapshot, &tokens, &found, &|_| true, "sparse")?;
+        for filter in &FILTERS {
+            let query = filtered(corpus.sparse(question), vec![(filter.clause)(question)]);
+            let wanted = (filter.wanted)(question);
+            for _ in 0..2 {
+                let found = snapshot.search(&query, &options)?;
+                checks::check(snapshot, &tokens, &found, &*wanted, filter.name)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `must` and `should` of both kinds give what adding all scores of both gives.
+fn check_sums(snapshot: &Snapshot, corpus: &Corpus) -> Result<(), Box<dyn Error>> {
+    let options = SearchOptions::default();
+    let all =
+        SearchOptions { size: corpus.len(), track_total_hits: TotalHits::Exact, ..SearchOptions::default() };
+    for question in (0..corpus.questions()).step_by(CHECKED * 5) {
+        let (sparse, _) = checks::exhaustive(snapshot, &corpus.tokens(question), corpus.len(), &|_| true);
+        let mut sums: HashMap<u64, (f32, u32)> =
+            sparse.into_iter().map(|(row, score)| (row, (score, 1))).collect();
+        for hit in snapshot.search(&corpus.words(question), &all)?.hits {
+            let sum = sums.entry(hit.seq_no).or_default();
+            *sum = (sum.0 + hit.score, sum.1 + 1);
+        }
+        for (must, least) in [(true, 2), (false, 1)] {
+            let mut expected: Vec<(u64, f32)> =
+                sums.iter().filter(|(_, sum)| sum.1 >= least).map(|(row, sum)| (*row, sum.0)).collect();
+            expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            let total = expected.len() as u64;
+            expected.truncate(20);
+            let found: TopDocs = snapshot.search(&mixed(corpus, question, must), &options)?;
+            let what = if must { "must" } else { "should" };
+            let mut cut = expected.clone();
+            if found.hits.len() == 10 {
+                cut.truncate(20);
+            }
+            checks::check_sum(&found, &cut, what)?;
+            if found.total != total.min(10_000) {
+                return Err(format!("{what}: {} hits counted instead of {total}", found.total).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `bool` costs against the sum of its clauses, question by question.
+fn report_sums(kinds: &[Kind<'_>], times: &[Vec<f64>], label: &str) {
+    let of = |name: &str| kinds.iter().position(|kind| kind.name == name).map(|at| &times[at]);
+    let (Some(sparse), Some(words)) = (of("sparse"), of("match")) else { return };
+    for name in ["must sparse+match", "should sparse+match"] {
+        let Some(both) = of(name) else { continue };
+        let parts: Vec<f64> = sparse.iter().zip(words).map(|(a, b)| a + b).collect();
+        println!(
+            "{}",
+            json!({
+                "part": "warm",
+                "index": label,
+                "what": format!("{name} against the sum of its clauses"),
+                "p50_ratio": ratio(percentile(both, 0.5), percentile(&parts, 0.5)),
+                "p95_ratio": ratio(percentile(both, 0.95), percentile(&parts, 0.95)),
+                "mean_ratio": ratio(both.iter().sum(), parts.iter().sum()),
+            })
+        );
+    }
+}
+
+pub fn percentile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(((sorted.len() as f64 - 1.0) * share) as usize).copied().unwrap_or(0.0)
+}
+
+pub fn micros(seconds: f64) -> f64 {
+    (seconds * 1e7).round() / 10.0
+}
+
+fn ratio(a: f64, b: f64) -> f64 {
+    (a / b * 1000.0).round() / 1000.0
+}

@@ -1,0 +1,172 @@
+//! Names of filter clauses under which a segment keeps what they match.
+
+use serde_json::Value;
+
+use super::ast::{MatchQuery, Operator, Query, QueryKind, RangeQuery, ZeroTerms};
+
+/// Bytes that are equal only for clauses that match the same documents of any segment under the same
+/// mapping; `None` for clauses that are not worth keeping or whose matches depend on anything else: the
+/// time (`now`), other segments (terms near a misspelt one, neighbours, pruned tokens).
+///
+/// Boosts and names do not count, as a filter has no score. Clauses that are put together from others
+/// have no key: their parts have.
+pub(super) fn filter_key(query: &Query, mapping_epoch: u64) -> Option<Vec<u8>> {
+    let mut key = Key(Vec::with_capacity(64));
+    key.0.extend(mapping_epoch.to_le_bytes());
+    match &query.kind {
+        QueryKind::Term { field, value, case_insensitive } => {
+            key.tag(1).text(field).value(Some(value))?.flag(*case_insensitive);
+        }
+        QueryKind::Terms { field, values } => {
+            key.tag(2).text(field);
+            for value in values {
+                key.value(Some(value))?;
+            }
+        }
+        QueryKind::Range(RangeQuery { field, gt, gte, lt, lte, format, time_zone }) => {
+            key.tag(3).text(field);
+            for bound in [gt, gte, lt, lte] {
+                key.value(bound.as_ref())?;
+            }
+            key.option(format.as_deref()).option(time_zone.as_deref());
+        }
+        QueryKind::Exists { field } => {
+            key.tag(4).text(field);
+        }
+        QueryKind::Prefix { field, value, case_insensitive } => {
+            key.tag(5).text(field).text(value).flag(*case_insensitive);
+        }
+        QueryKind::Wildcard { field, value, case_insensitive } => {
+            key.tag(6).text(field).text(value).flag(*case_insensitive);
+        }
+        QueryKind::Regexp { field, value } => {
+            key.tag(7).text(field).text(value);
+        }
+        QueryKind::Match(MatchQuery {
+            field,
+            text,
+            operator,
+            minimum_should_match,
+            analyzer,
+            fuzziness: None,
+            prefix_length: _,
+            max_expansions: _,
+            lenient,
+            zero_terms_query,
+        }) if !is_relative(text) => {
+            key.tag(8).text(field).text(text).option(minimum_should_match.as_deref());
+            key.option(analyzer.as_deref()).flag(*lenient);
+            key.flag(*operator == Operator::And).flag(*zero_terms_query == ZeroTerms::All);
+        }
+        QueryKind::MatchPhrase(phrase) if !is_relative(&phrase.text) => {
+            key.tag(9).text(&phrase.field).text(&phrase.text).option(phrase.analyzer.as_deref());
+            key.0.extend(phrase.slop.to_le_bytes());
+            key.flag(phrase.zero_terms_query == ZeroTerms::All);
+        }
+        _ => return None,
+    }
+    Some(key.0)
+}
+
+/// Whether the text is date math that depends on the time.
+fn is_relative(text: &str) -> bool {
+    text.starts_with("now")
+}
+
+struct Key(Vec<u8>);
+
+impl Key {
+    fn tag(&mut self, tag: u8) -> &mut Self {
+        self.0.push(tag);
+        self
+    }
+
+    fn flag(&mut self, flag: bool) -> &mut Self {
+        self.tag(u8::from(flag))
+    }
+
+    /// With its length, so that two texts cannot run into each other.
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.0.extend(text.len().to_le_bytes());
+        self.0.extend(text.as_bytes());
+        self
+    }
+
+    fn option(&mut self, text: Option<&str>) -> &mut Self {
+        match text {
+            None => self.flag(false),
+            Some(text) => self.flag(true).text(text),
+        }
+    }
+
+    fn value(&mut self, value: Option<&Value>) -> Option<&mut Self> {
+        Some(match value {
+            None => self.tag(0),
+            Some(Value::String(text)) if is_relative(text) => return None,
+            Some(Value::String(text)) => self.tag(1).text(text),
+            Some(Value::Number(number)) => self.tag(2).text(&number.to_string()),
+            Some(Value::Bool(flag)) => self.tag(3).flag(*flag),
+            Some(Value::Null) => self.tag(4),
+            // An error, which is found when the clause is compiled.
+            Some(Value::Array(_) | Value::Object(_)) => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn term(field: &str, value: Value) -> Query {
+        QueryKind::Term { field: field.to_owned(), value, case_insensitive: false }.into()
+    }
+
+    fn range(gte: Option<Value>, lte: Option<Value>) -> Query {
+        QueryKind::Range(RangeQuery { field: "n".to_owned(), gte, lte, ..RangeQuery::default() }).into()
+    }
+
+    #[test]
+    fn clauses_with_other_documents_have_other_keys() {
+        let terms = |field: &str, values: &[&str]| -> Query {
+            let values = values.iter().map(|value| json!(value)).collect();
+            QueryKind::Terms { field: field.to_owned(), values }.into()
+        };
+        let different = [
+            term("a", json!("b")),
+            term("ab", json!("")),
+            term("a", json!("bc")),
+            term("a", json!(1)),
+            term("a", json!("1")),
+            term("a", json!(true)),
+            terms("a", &["b"]),
+            terms("a", &["b", "c"]),
+            terms("a", &["bc"]),
+            range(Some(json!(1)), None),
+            range(None, Some(json!(1))),
+            range(Some(json!(1)), Some(json!(1))),
+            QueryKind::Exists { field: "a".to_owned() }.into(),
+        ];
+        let keys: Vec<_> = different.iter().map(|query| filter_key(query, 0).unwrap()).collect();
+        for (at, key) in keys.iter().enumerate() {
+            assert!(!keys[..at].contains(key), "{:?}", different[at]);
+        }
+        assert_ne!(filter_key(&different[0], 1), filter_key(&different[0], 0));
+    }
+
+    #[test]
+    fn boosts_and_names_do_not_count() {
+        let mut named = term("a", json!("b")).with_boost(3.0);
+        named.name = Some("filter".to_owned());
+        assert_eq!(filter_key(&named, 7), filter_key(&term("a", json!("b")), 7));
+    }
+
+    #[test]
+    fn what_depends_on_the_time_has_no_key() {
+        assert!(filter_key(&range(Some(json!("now-1d")), None), 0).is_none());
+        assert!(filter_key(&term("day", json!("now/d")), 0).is_none());
+        let text = MatchQuery { field: "day".to_owned(), text: "now".to_owned(), ..MatchQuery::default() };
+        assert!(filter_key(&QueryKind::Match(text).into(), 0).is_none());
+    }
+}

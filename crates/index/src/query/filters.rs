@@ -1,0 +1,221 @@
+//! Clauses in filter context: the documents of each segment that match, as bitmaps.
+//!
+//! Bitmaps of single clauses come from the segment's [`SegmentFilters`](crate::filter_cache::SegmentFilters)
+//! where they were worked out before; clauses that are put together from others combine those of their
+//! parts word by word.
+
+use std::sync::Arc;
+
+use tantivy::SegmentReader;
+use tantivy::query::{Scorer, Weight};
+
+use super::ast::{BoolQuery, Query, QueryKind};
+use super::bits::{BitsScorer, DocBits};
+use super::compile::{Compiler, required_should};
+use super::error::QueryError;
+use super::filter_key::filter_key;
+use super::query_string;
+use crate::filter_cache::{Cached, SegmentDocs};
+
+impl SegmentDocs {
+    /// The documents that a scorer stands on or comes to.
+    fn collect(mut scorer: Box<dyn Scorer>, reader: &SegmentReader) -> Self {
+        let max_doc = reader.max_doc();
+        match scorer.downcast_ref::<BitsScorer>() {
+            Some(scorer) => Self::of(scorer.bits(), max_doc),
+            None => Self::of(Arc::new(DocBits::from_docset(&mut scorer, max_doc)), max_doc),
+        }
+    }
+
+    pub(super) fn of(bits: Arc<DocBits>, max_doc: u32) -> Self {
+        match bits.count() {
+            0 => SegmentDocs::None,
+            count if count == max_doc => SegmentDocs::All,
+            _ => SegmentDocs::Some(bits),
+        }
+    }
+
+    /// Whether `doc` is left.
+    pub(super) fn contains(&self, doc: tantivy::DocId) -> bool {
+        match self {
+            SegmentDocs::All => true,
+            SegmentDocs::None => false,
+            SegmentDocs::Some(bits) => bits.contains(doc),
+        }
+    }
+
+    /// The bitmap, `None` for all documents. Not asked of no documents.
+    pub(super) fn words(&self) -> Option<&[u64]> {
+        match self {
+            SegmentDocs::All => None,
+            SegmentDocs::None => Some(&[]),
+            SegmentDocs::Some(bits) => Some(bits.words()),
+        }
+    }
+
+    /// Keeps what is in both.
+    pub(super) fn intersect(&mut self, other: SegmentDocs) {
+        match (&mut *self, other) {
+            (SegmentDocs::None, _) | (_, SegmentDocs::All) => {}
+            (SegmentDocs::All, other) => *self = other,
+            (_, SegmentDocs::None) => *self = SegmentDocs::None,
+            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => Arc::make_mut(bits).intersect(&other),
+        }
+    }
+
+    fn unite(&mut self, other: SegmentDocs) {
+        match (&mut *self, other) {
+            (SegmentDocs::All, _) | (_, SegmentDocs::None) => {}
+            (SegmentDocs::None, other) => *self = other,
+            (_, SegmentDocs::All) => *self = SegmentDocs::All,
+            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => Arc::make_mut(bits).unite(&other),
+        }
+    }
+
+    fn subtract(&mut self, other: SegmentDocs) {
+        match (&mut *self, other) {
+            (SegmentDocs::None, _) | (_, SegmentDocs::None) => {}
+            (_, SegmentDocs::All) => *self = SegmentDocs::None,
+            (SegmentDocs::All, SegmentDocs::Some(other)) => {
+                *self = SegmentDocs::Some(Arc::new(DocBits::clone(&other).complement()));
+            }
+            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => Arc::make_mut(bits).subtract(&other),
+        }
+    }
+}
+
+/// Documents left in each segment of the snapshot.
+pub(super) type Docs = Vec<SegmentDocs>;
+
+fn combine(docs: &mut Docs, others: Docs, join: fn(&mut SegmentDocs, SegmentDocs)) {
+    for (docs, others) in docs.iter_mut().zip(others) {
+        join(docs, others);
+    }
+}
+
+impl Compiler<'_> {
+    /// Documents that match every one of `wanted` and none of `excluded`, deleted ones included.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub(super) fn filter_docs<'q>(
+        &mut self,
+        wanted: impl IntoIterator<Item = &'q Query>,
+        excluded: impl IntoIterator<Item = &'q Query>,
+    ) -> Result<Docs, QueryError> {
+        let mut docs = self.every(SegmentDocs::All);
+        for query in wanted {
+            combine(&mut docs, self.matching_docs(query)?, SegmentDocs::intersect);
+        }
+        for query in excluded {
+            combine(&mut docs, self.matching_docs(query)?, SegmentDocs::subtract);
+        }
+        Ok(docs)
+    }
+
+    /// Documents that match a clause, deleted ones included.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub(super) fn matching_docs(&mut self, query: &Query) -> Result<Docs, QueryError> {
+        self.check_cancelled()?;
+        match &query.kind {
+            QueryKind::MatchAll => Ok(self.every(SegmentDocs::All)),
+            QueryKind::MatchNone => Ok(self.every(SegmentDocs::None)),
+            QueryKind::Bool(tree) => self.bool_docs(tree),
+            QueryKind::ConstantScore { filter } => self.matching_docs(filter),
+            QueryKind::DisMax { queries, .. } => {
+                self.count_clause()?;
+                self.any_of(queries)
+            }
+            QueryKind::Lenient(query) => match self.matching_docs(query) {
+                Err(error) if error.is_about_a_value() => Ok(self.every(SegmentDocs::None)),
+                docs => docs,
+            },
+            QueryKind::QueryString(query) => {
+                let tree = query_string::rewrite(query, &*self)?;
+                self.matching_docs(&tree)
+            }
+            _ => self.clause_docs(query),
+        }
+    }
+
+    fn every(&self, docs: SegmentDocs) -> Docs {
+        vec![docs; self.snapshot.segments().len()]
+    }
+
+    fn any_of(&mut self, queries: &[Query]) -> Result<Docs, QueryError> {
+        let mut docs = self.every(SegmentDocs::None);
+        for query in queries {
+            combine(&mut docs, self.matching_docs(query)?, SegmentDocs::unite);
+        }
+        Ok(docs)
+    }
+
+    fn bool_docs(&mut self, tree: &BoolQuery) -> Result<Docs, QueryError> {
+        let BoolQuery { must, should, filter, must_not, .. } = tree;
+        if must.is_empty() && should.is_empty() && filter.is_empty() && must_not.is_empty() {
+            self.count_clause()?;
+            return Ok(self.every(SegmentDocs::All));
+        }
+        let minimum = required_should(tree)?;
+        if minimum > 1 {
+            let whole = QueryKind::Bool(tree.clone()).into();
+            return self.clause_docs(&whole);
+        }
+        self.count_clause()?;
+        let mut docs = self.filter_docs(must.iter().chain(filter), must_not)?;
+        if minimum == 1 {
+            combine(&mut docs, self.any_of(should)?, SegmentDocs::intersect);
+        }
+        Ok(docs)
+    }
+
+    /// Documents of a clause by its own means, or as the segments know them from before.
+    fn clause_docs(&mut self, query: &Query) -> Result<Docs, QueryError> {
+        let key: Option<Arc<[u8]>> = filter_key(query, self.snapshot.mapping_epoch()).map(Into::into);
+        let mut known: Vec<Option<SegmentDocs>> = vec![None; self.snapshot.segments().len()];
+        if let Some(key) = &key {
+            let mut clauses = 0;
+            for (known, segment) in known.iter_mut().zip(self.snapshot.segments()) {
+                if let Some(cached) = segment.filters().get(key) {
+                    *known = Some(cached.docs);
+                    clauses = cached.clauses;
+                }
+            }
+            if !known.is_empty() && known.iter().all(Option::is_some) {
+                self.count_clauses(clauses)?;
+                return Ok(known.into_iter().flatten().collect());
+            }
+        }
+        let before = self.clauses();
+        let weight = self.compile_filter(query)?;
+        let clauses = self.clauses() - before;
+        let mut docs = Vec::with_capacity(known.len());
+        for (ord, known) in known.into_iter().enumerate() {
+            if let Some(known) = known {
+                docs.push(known);
+                continue;
+            }
+            self.check_cancelled()?;
+            let reader = self.searcher().segment_reader(ord as u32);
+            let found = SegmentDocs::collect(weight.scorer(reader, 1.0)?, reader);
+            if let Some(key) = &key {
+                let cached = Cached { docs: found.clone(), clauses };
+                self.snapshot.segment(ord as u32).filters().insert(key, cached);
+            }
+            docs.push(found);
+        }
+        Ok(docs)
+    }
+
+    /// A weight whose scorers are read to the end.
+    fn compile_filter(&mut self, query: &Query) -> Result<Box<dyn Weight>, QueryError> {
+        match &query.kind {
+            QueryKind::Term { field, value, case_insensitive } => {
+                self.whole_term(field, value, *case_insensitive)
+            }
+            _ => self.compile(query, false),
+        }
+    }
+}

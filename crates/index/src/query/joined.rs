@@ -1,0 +1,172 @@
+//! A sparse clause beside other scoring clauses, when those are a [`Sum`] with known bounds.
+//!
+//! The best documents of the sparse clause are found first, and what the others give them; the score of
+//! the last of these is then the most that any other document has from the sparse clause, and only
+//! documents whose other clauses can make up the rest are looked at.
+
+use tantivy::{DocAddress, DocId};
+
+use super::ast::TotalHits;
+use super::compile::Compiler;
+use super::error::QueryError;
+use super::sparse_search::{Join, Pass};
+use super::sum::{Sum, least_score};
+use super::top_docs::TopCollector;
+use crate::filter_cache::SegmentDocs;
+use crate::plugins::SparseReader;
+
+/// How many of the best sparse matches are found first: the more, the lower the bound of the others, but
+/// each has to be looked up in every other clause.
+///
+/// Tests look at few documents: with so many found at once no bound would ever decide.
+const DEPTH: usize = if cfg!(test) { 2 } else { 100 };
+/// Documents between two looks at the cancel flag.
+const CANCEL_INTERVAL: u32 = 1024;
+
+impl Pass<'_> {
+    /// The best documents and the number of all, as far as it is wanted.
+    pub(super) fn joined_sum(
+        mut self,
+        compiler: &Compiler<'_>,
+        sum: &Sum,
+        join: Join,
+    ) -> Result<(TopCollector, u64), QueryError> {
+        if sum.has_required() {
+            for (ord, allowed) in self.allowed.iter_mut().enumerate() {
+                compiler.check_cancelled()?;
+                allowed.intersect(sum.required_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
+            }
+        }
+        let depth = DEPTH.max(self.options.size);
+        let (best, sparse_matches) = self.sparse(compiler, depth)?;
+        let matched = match join {
+            Join::Sparse | Join::Both => sparse_matches,
+            Join::Others if self.options.track_total_hits == TotalHits::Off => 0,
+            Join::Others => self.count_allowed(),
+            Join::Either => self.count_either(compiler, sum, sparse_matches)?,
+        };
+        let found_all = best.len() < depth;
+        let bound = if found_all { 0.0 } else { best.threshold().max(0.0) };
+        let mut first: Vec<Vec<(DocId, f32)>> = vec![Vec::new(); self.allowed.len()];
+        for hit in best.into_hits() {
+            first[hit.addr.segment_ord as usize].push((hit.addr.doc_id, hit.score));
+        }
+        let mut top = TopCollector::new(self.options.size);
+        for (ord, first) in (0..).zip(&mut first) {
+            if first.is_empty() {
+                continue;
+            }
+            first.sort_unstable_by_key(|(doc, _)| *doc);
+            let segment = self.snapshot.segment(ord);
+            let mut walk = sum.walk(self.snapshot.searcher().segment_reader(ord))?;
+            for (doc, own) in first {
+                let score = *own + walk.score(*doc).unwrap_or(0.0);
+                top.offer(DocAddress::new(ord, *doc), score, || segment.seq_no(*doc));
+            }
+        }
+        if !(found_all && matches!(join, Join::Sparse | Join::Both)) {
+            for (ord, first) in (0..).zip(&first) {
+                compiler.check_cancelled()?;
+                let sparse_required = matches!(join, Join::Sparse | Join::Both);
+                let rest = Rest { ord, first, bound, found_all, sparse_required };
+                self.rest(compiler, sum, &rest, &mut top)?;
+            }
+        }
+        Ok((top, matched))
+    }
+
+    /// Offers the documents of one segment that are not among the first.
+    fn rest(
+        &self,
+        compiler: &Compiler<'_>,
+        sum: &Sum,
+        rest: &Rest<'_>,
+        top: &mut TopCollector,
+    ) -> Result<(), QueryError> {
+        let allowed = &self.allowed[rest.ord as usize];
+        if matches!(allowed, SegmentDocs::None) {
+            return Ok(());
+        }
+        let segment = self.snapshot.segment(rest.ord);
+        let sparse = if rest.found_all { None } else { self.clause.bind(segment.plugins(), self.boost) };
+        if rest.sparse_required && sparse.is_none() {
+            return Ok(());
+        }
+        let mut walk = sum.walk(self.snapshot.searcher().segment_reader(rest.ord))?;
+        let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);
+        let mut until_poll = CANCEL_INTERVAL;
+        while let Some((doc, score)) = walk.next(least_score(top.threshold(), rest.bound), wanted) {
+            until_poll -= 1;
+            if until_poll == 0 {
+                compiler.check_cancelled()?;
+                until_poll = CANCEL_INTERVAL;
+            }
+            if rest.bound + score < top.threshold()
+                || rest.first.binary_search_by_key(&doc, |(doc, _)| *doc).is_ok()
+            {
+                continue;
+            }
+            let own = sparse.as_ref().and_then(|(postings, terms)| sparse_score(postings, terms, doc));
+            if own.is_some() || !rest.sparse_required {
+                let score = own.unwrap_or(0.0) + score;
+                top.offer(DocAddress::new(rest.ord, doc), score, || segment.seq_no(doc));
+            }
+        }
+        Ok(())
+    }
+
+    fn count_allowed(&self) -> u64 {
+        self.allowed.iter().enumerate().map(|(ord, docs)| self.snapshot.count_live(ord, docs)).sum()
+    }
+
+    /// Documents that match the sparse clause or the sum. Counted apart, less those that match both,
+    /// unless the sparse matches alone are enough.
+    fn count_either(
+        &self,
+        compiler: &Compiler<'_>,
+        sum: &Sum,
+        sparse_matches: u64,
+    ) -> Result<u64, QueryError> {
+        match self.options.track_total_hits {
+            TotalHits::Off => return Ok(0),
+            TotalHits::UpTo(limit) if sparse_matches > limit => return Ok(sparse_matches),
+            TotalHits::UpTo(_) | TotalHits::Exact => {}
+        }
+        let mut others = self.allowed.clone();
+        for (ord, docs) in others.iter_mut().enumerate() {
+            compiler.check_cancelled()?;
+            docs.intersect(sum.any_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
+        }
+        let others = Pass { allowed: others, clause: self.clause.clone(), ..*self };
+        let matched = others.count_allowed();
+        let (_, both) = others.sparse(compiler, 0)?;
+        // Each of the three is exact, or over the limit; then so is the sum.
+        Ok(match self.options.track_total_hits {
+            TotalHits::UpTo(limit) if matched > limit => matched,
+            _ => sparse_matches + matched - both,
+        })
+    }
+}
+
+/// What [`Pass::rest`] has to know.
+struct Rest<'a> {
+    ord: u32,
+    /// Documents that were offered already, ascending.
+    first: &'a [(DocId, f32)],
+    /// The most that a document has from the sparse clause.
+    bound: f32,
+    /// No other document matches the sparse clause.
+    found_all: bool,
+    sparse_required: bool,
+}
+
+/// The dot product of a document, summed in query order; `None` if it shares no term.
+fn sparse_score(postings: &SparseReader, terms: &[(u32, f32)], doc: DocId) -> Option<f32> {
+    let mut score = None;
+    for (term, weight) in terms {
+        if let Some(stored) = postings.stored_weight(*term, doc) {
+            *score.get_or_insert(0.0) += weight * stored;
+        }
+    }
+    score
+}

@@ -1,0 +1,300 @@
+//! Sums of clauses whose highest scores are known: terms of a text, constant clauses, joined by `should`.
+//!
+//! Scores are added in the order of the query, whatever finds a document, so that a document has one
+//! score. [`Walk`] passes over documents that cannot reach a wanted score (MaxScore): clauses whose highest
+//! scores together stay below it are only looked at for documents that others lead to.
+
+use std::ops::Range;
+
+use tantivy::query::{Scorer, Weight};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocId, SegmentReader, TERMINATED, Term};
+
+use super::ast::{MatchQuery, Operator, Query, QueryKind, ZeroTerms};
+use super::bits::DocBits;
+use super::compile::{Compiler, required_should};
+use super::error::QueryError;
+use super::fields::{StringTerms, bm25_bound, term_weight};
+use super::minimum::minimum_should_match;
+use super::weights;
+use crate::filter_cache::SegmentDocs;
+use crate::schema::ID;
+
+/// More parts are scored one document after the other: the sum of so many roundings would come near
+/// [`ROUNDING`].
+const MAX_PARTS: usize = 64;
+/// Bounds are raised, and wanted scores lowered, by this share: sums of single precision numbers depend
+/// on their order.
+const ROUNDING: f32 = 1e-5;
+
+/// One clause of a sum.
+struct Part {
+    weight: Box<dyn Weight>,
+    boost: f32,
+    /// No score is above, boost included.
+    bound: f32,
+    /// What the clause looks for, if it is one term.
+    term: Option<Term>,
+}
+
+/// Clauses whose scores add up.
+pub(super) struct Sum {
+    parts: Vec<Part>,
+    /// Clauses of which at least one must match, for each `must`.
+    required: Vec<Range<usize>>,
+}
+
+impl Compiler<'_> {
+    /// Takes a `bool` of `must` and `should` apart; `None` when a clause is none of those that bounds are
+    /// known of.
+    pub(super) fn sum(&mut self, query: &Query) -> Result<Option<Sum>, QueryError> {
+        let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
+        let before = self.clauses();
+        let mut sum = Sum { parts: Vec::new(), required: Vec::new() };
+        for clause in &tree.must {
+            let start = sum.parts.len();
+            if !self.parts(clause, query.boost, &mut sum.parts)? {
+                self.restore_clauses(before);
+                return Ok(None);
+            }
+            sum.required.push(start..sum.parts.len());
+        }
+        for clause in &tree.should {
+            if !self.parts(clause, query.boost, &mut sum.parts)? {
+                self.restore_clauses(before);
+                return Ok(None);
+            }
+        }
+        if sum.parts.len() > MAX_PARTS {
+            self.restore_clauses(before);
+            return Ok(None);
+        }
+        Ok(Some(sum))
+    }
+
+    /// Appends the clauses that a query is the sum of; false when it is none.
+    fn parts(&mut self, query: &Query, boost: f32, parts: &mut Vec<Part>) -> Result<bool, QueryError> {
+        self.check_cancelled()?;
+        let boost = boost * query.boost;
+        match &query.kind {
+            QueryKind::MatchNone => {}
+            QueryKind::Match(text) => return self.words(text, boost, parts),
+            QueryKind::Term { field, value, case_insensitive: false } if field != ID => {
+                let Some(terms) = self.string_terms(field) else { return Ok(false) };
+                self.count_clause()?;
+                let text = super::compile::scalar_text(field, value)?;
+                parts.push(self.word(&terms, &text, boost)?);
+            }
+            QueryKind::Bool(tree)
+                if tree.must.is_empty() && tree.filter.is_empty() && tree.must_not.is_empty() =>
+            {
+                if tree.should.is_empty() || required_should(tree)? != 1 {
+                    return Ok(false);
+                }
+                self.count_clause()?;
+                for clause in &tree.should {
+                    if !self.parts(clause, boost, parts)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            QueryKind::MatchAll
+            | QueryKind::Terms { .. }
+            | QueryKind::Range(_)
+            | QueryKind::Exists { .. }
+            | QueryKind::Ids { .. }
+            | QueryKind::Prefix { .. }
+            | QueryKind::Wildcard { .. }
+            | QueryKind::Regexp { .. } => {
+                let weight = self.compile(&query.kind.clone().into(), true)?;
+                parts.push(Part { weight, boost, bound: boost * (1.0 + ROUNDING), term: None });
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The terms of a text, any of which may match.
+    fn words(&mut self, query: &MatchQuery, boost: f32, parts: &mut Vec<Part>) -> Result<bool, QueryError> {
+        let Some(terms) = self.string_terms(&query.field) else { return Ok(false) };
+        if query.fuzziness.is_some() || query.zero_terms_query != ZeroTerms::None {
+            return Ok(false);
+        }
+        let tokens = self.analyze(&terms, &query.text, query.analyzer.as_deref(), "match")?;
+        let minimum = match (query.operator, &query.minimum_should_match) {
+            _ if tokens.len() <= 1 => 1,
+            (Operator::And, _) => tokens.len(),
+            (Operator::Or, None) => 1,
+            (Operator::Or, Some(spec)) => minimum_should_match(tokens.len(), spec)?.max(1),
+        };
+        if minimum > 1 || parts.len() + tokens.len() > MAX_PARTS {
+            return Ok(false);
+        }
+        for (_, token) in &tokens {
+            self.count_clause()?;
+            parts.push(self.word(&terms, token, boost)?);
+        }
+        Ok(true)
+    }
+
+    fn word(&mut self, terms: &StringTerms, text: &str, boost: f32) -> Result<Part, QueryError> {
+        let statistics = self.statistics(terms, true)?;
+        let term = terms.term(text);
+        let doc_freq = self.searcher().doc_freq(&term)?;
+        let Some(statistics) = statistics.filter(|_| doc_freq > 0) else {
+            return Ok(Part { weight: weights::none(), boost, bound: 0.0, term: Some(term) });
+        };
+        let weight = term_weight(self.searcher(), Some(statistics), terms, text, Some(doc_freq))?;
+        let bound = bm25_bound(statistics, doc_freq) * boost * (1.0 + ROUNDING);
+        Ok(Part { weight, boost, bound, term: Some(term) })
+    }
+}
+
+impl Sum {
+    /// Whether some clauses must match.
+    pub(super) fn has_required(&self) -> bool {
+        !self.required.is_empty()
+    }
+
+    /// Documents of a segment that match every required clause.
+    pub(super) fn required_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
+        let mut docs = SegmentDocs::All;
+        for range in &self.required {
+            docs.intersect(self.docs_of(range.clone(), reader)?);
+        }
+        Ok(docs)
+    }
+
+    /// Documents of a segment that match any clause.
+    pub(super) fn any_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
+        self.docs_of(0..self.parts.len(), reader)
+    }
+
+    fn docs_of(&self, range: Range<usize>, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
+        let mut docs = DocBits::empty(reader.max_doc());
+        for part in &self.parts[range] {
+            match &part.term {
+                Some(term) => {
+                    let inverted = reader.inverted_index(term.field())?;
+                    let postings = inverted
+                        .read_block_postings(term, IndexRecordOption::Basic)
+                        .map_err(tantivy::TantivyError::from)?;
+                    if let Some(mut postings) = postings {
+                        docs.insert_postings(&mut postings);
+                    }
+                }
+                None => docs.insert_all(&mut part.weight.scorer(reader, 1.0)?),
+            }
+        }
+        Ok(SegmentDocs::of(docs.into(), reader.max_doc()))
+    }
+
+    /// Starts over a segment.
+    pub(super) fn walk(&self, reader: &SegmentReader) -> Result<Walk, QueryError> {
+        let mut scorers = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            scorers.push(part.weight.scorer(reader, part.boost)?);
+        }
+        let heads = scorers.iter().map(|scorer| scorer.doc()).collect();
+        let mut order: Vec<usize> = (0..self.parts.len()).collect();
+        order.sort_by(|a, b| self.parts[*a].bound.total_cmp(&self.parts[*b].bound));
+        let mut below = 0.0;
+        let below = order
+            .iter()
+            .map(|part| {
+                below += self.parts[*part].bound;
+                below
+            })
+            .collect();
+        Ok(Walk { scores: vec![0.0; self.parts.len()], scorers, heads, order, below, essential: 0 })
+    }
+}
+
+/// Walks the documents of one segment that a sum matches, ascending.
+pub(super) struct Walk {
+    /// In query order, as the next two.
+    scorers: Vec<Box<dyn Scorer>>,
+    heads: Vec<DocId>,
+    /// Of the current document; meaningless where the head is another one.
+    scores: Vec<f32>,
+    /// Parts by bound, lowest first.
+    order: Vec<usize>,
+    /// Sum of the bounds up to a place of `order`.
+    below: Vec<f32>,
+    /// From this place of `order` on, parts lead to documents.
+    essential: usize,
+}
+
+/// The least score that a sum must have to reach `threshold` with at most `bound` from elsewhere.
+pub(super) fn least_score(threshold: f32, bound: f32) -> f32 {
+    threshold - bound - ROUNDING * (threshold.abs() + bound)
+}
+
+impl Walk {
+    /// Score of a document, `None` if no part matches. Documents must ascend over all calls.
+    pub(super) fn score(&mut self, doc: DocId) -> Option<f32> {
+        let mut score = None;
+        for (scorer, head) in self.scorers.iter_mut().zip(&mut self.heads) {
+            if *head < doc {
+                *head = scorer.seek(doc);
+            }
+            if *head == doc {
+                *score.get_or_insert(0.0) += scorer.score();
+            }
+        }
+        score
+    }
+
+    /// The next document that is `wanted` and has a score, which may be left out if it is less than
+    /// `least`. From call to call `least` must not fall.
+    pub(super) fn next(&mut self, least: f32, wanted: impl Fn(DocId) -> bool) -> Option<(DocId, f32)> {
+        while self.below.get(self.essential).is_some_and(|bound| *bound < least) {
+            self.essential += 1;
+        }
+        loop {
+            let leading = &self.order[self.essential..];
+            let doc = leading.iter().map(|part| self.heads[*part]).min().unwrap_or(TERMINATED);
+            if doc == TERMINATED {
+                return None;
+            }
+            let found = if wanted(doc) { self.sum_at(doc, least) } else { None };
+            for &part in &self.order[self.essential..] {
+                if self.heads[part] == doc {
+                    self.heads[part] = self.scorers[part].advance();
+                }
+            }
+            if let Some(score) = found {
+                return Some((doc, score));
+            }
+        }
+    }
+
+    /// The score of a document that essential parts lead to, unless it is found to be too low.
+    fn sum_at(&mut self, doc: DocId, least: f32) -> Option<f32> {
+        let mut sum = 0.0;
+        for &part in &self.order[self.essential..] {
+            if self.heads[part] == doc {
+                self.scores[part] = self.scorers[part].score();
+                sum += self.scores[part];
+            }
+        }
+        for place in (0..self.essential).rev() {
+            if sum + self.below[place] < least {
+                return None;
+            }
+            let part = self.order[place];
+            if self.heads[part] < doc {
+                self.heads[part] = self.scorers[part].seek(doc);
+            }
+            if self.heads[part] == doc {
+                self.scores[part] = self.scorers[part].score();
+                sum += self.scores[part];
+            }
+        }
+        if sum < least {
+            return None;
+        }
+        let matching = self.heads.iter().zip(&self.scores).filter(|(head, _)| **head == doc);
+        Some(matching.fold(0.0, |sum, (_, score)| sum + score))
+    }
+}

@@ -1,0 +1,54 @@
+//! The way of answers back to JavaScript.
+//!
+//! One threadsafe function serves all requests. A promise with a threadsafe function of its own would cost a handle of the
+//! event loop for each request, and a wake-up for each answer; here answers that come together wake the loop once.
+
+use std::sync::Arc;
+
+use napi::bindgen_prelude::Function;
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use napi::{Result, Status};
+use parking_lot::Mutex;
+use sparrow_engine::{EngineError, Reply};
+
+use crate::NativeReply;
+
+type Answer = (u32, std::result::Result<Reply, EngineError>);
+
+/// Wakes the event loop. Weak: it does not keep the process alive, which is up to those who wait for an answer.
+type Bell = ThreadsafeFunction<(), (), Vec<NativeReply>, Status, false, true>;
+
+/// Answers on their way to JavaScript.
+pub(crate) struct Outbox {
+    waiting: Arc<Mutex<Vec<Answer>>>,
+    bell: Bell,
+}
+
+impl Outbox {
+    /// An outbox that hands its answers to `receiver`, on the thread of JavaScript.
+    pub(crate) fn new(receiver: &Function<'_, Vec<NativeReply>, ()>) -> Result<Arc<Self>> {
+        let waiting = Arc::new(Mutex::new(Vec::new()));
+        let answers = Arc::clone(&waiting);
+        let bell =
+            receiver.build_threadsafe_function().callee_handled::<false>().weak::<true>().build_callback(
+                move |_| {
+                    let answers: Vec<Answer> = std::mem::take(&mut *answers.lock());
+                    Ok(answers.into_iter().map(|(handle, result)| NativeReply::new(handle, result)).collect())
+                },
+            )?;
+        Ok(Arc::new(Self { waiting, bell }))
+    }
+
+    /// Sends an answer, from any thread.
+    pub(crate) fn send(&self, handle: u32, result: std::result::Result<Reply, EngineError>) {
+        let first = {
+            let mut waiting = self.waiting.lock();
+            waiting.push((handle, result));
+            waiting.len() == 1
+        };
+        // The others go with the first one, which has rung already.
+        if first {
+            self.bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        }
+    }
+}

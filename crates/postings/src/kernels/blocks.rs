@@ -1,0 +1,229 @@
+//! What the block kernels work on, and the checks that make them safe to call.
+//!
+//! A block is 8 documents, a chunk 128 blocks. Bounds of blocks count in coarse units, so that the
+//! bound of any term fits a byte; sums of documents count in the fine ones of the window scan.
+
+use super::Implementation;
+use crate::term::{CHUNK_LEVELS, level_place};
+
+/// Documents of a block.
+pub(crate) const BLOCK: usize = 8;
+/// Blocks of a chunk.
+const CHUNK_BLOCKS: usize = 128;
+/// Blocks that share a maximum.
+const MAXIMUM_BLOCKS: usize = 32;
+
+/// Has the memory at a place fetched, if it is inside.
+#[inline]
+pub(crate) fn fetch(bytes: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(byte) = bytes.get(at) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: fetching touches no memory; every x86-64 has the instruction.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, at);
+}
+
+/// Coarse bound of blocks whose highest sum is `highest`; `inverse` is 65,536 / unit, rounded up.
+#[inline]
+pub(super) fn coarse(highest: u16, inverse: u16) -> u16 {
+    ((u32::from(highest) * u32::from(inverse)) >> 16) as u16 + highest.min(1)
+}
+
+/// What bounds of blocks are made of.
+pub(crate) struct BoundTerm<'a> {
+    /// Levels, as many chunks of them as are searched.
+    pub(crate) levels: &'a [u8],
+    /// Bound of a level, coarse.
+    pub(crate) bounds: [u8; 16],
+}
+
+/// A dense term whose postings are added to the sums of some blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct BlockTerm<'a> {
+    pub(crate) bitmap: &'a [u8],
+    pub(crate) ranks: &'a [u8],
+    pub(crate) regions: &'a [u8],
+    pub(crate) levels: &'a [u8],
+    /// Impacts, and at least 8 bytes that follow them.
+    pub(crate) impacts: &'a [u8],
+    /// Bound of a level, coarse.
+    pub(crate) bounds: [u8; 16],
+    pub(crate) factor: u16,
+}
+
+impl BlockTerm<'_> {
+    /// Whether every read of an implementation stays inside the slices.
+    fn covers(&self, blocks: u32) -> bool {
+        let blocks = blocks as usize;
+        self.bitmap.len() >= blocks.next_multiple_of(16)
+            && self.ranks.len() >= blocks.div_ceil(16) * 2
+            && self.regions.len() >= blocks.div_ceil(8192) * 4
+            && self.levels.len() >= blocks.div_ceil(CHUNK_BLOCKS) * CHUNK_LEVELS
+            && self.impacts.len() >= BLOCK
+    }
+
+    /// Byte of the levels that holds a block's, and the shift in it.
+    #[inline]
+    pub(super) fn level_at(block: usize) -> (usize, u32) {
+        let (byte, shift) = level_place(block % CHUNK_BLOCKS);
+        (block / CHUNK_BLOCKS * CHUNK_LEVELS + byte, shift)
+    }
+}
+
+/// Blocks that are being scored, with the sums of their documents.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    /// Every number in `ids` is below.
+    limit: u32,
+    pub(super) ids: Vec<u32>,
+    /// Coarse bound of what the dense terms that were not added yet can add.
+    pub(super) rest: Vec<u16>,
+    pub(super) sums: Vec<[u16; BLOCK]>,
+    /// Room for where a term's impacts of a block start.
+    pub(super) places: Vec<u32>,
+}
+
+impl Blocks {
+    /// Makes room for the blocks `ids` of `limit`.
+    ///
+    /// # Panics
+    /// When a block is not below `limit`.
+    fn start(&mut self, ids: &[u32], limit: usize) {
+        assert!(ids.iter().all(|id| (*id as usize) < limit));
+        self.limit = limit as u32;
+        self.ids.clear();
+        self.ids.extend_from_slice(ids);
+        self.rest.resize(ids.len(), 0);
+        self.sums.resize(ids.len(), [0; BLOCK]);
+        self.places.resize(ids.len(), 0);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub(crate) fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    pub(crate) fn sums(&self) -> &[[u16; BLOCK]] {
+        &self.sums
+    }
+
+    /// Keeps the first `len` blocks.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.ids.truncate(len);
+        self.rest.truncate(len);
+        self.sums.truncate(len);
+    }
+}
+
+impl Implementation {
+    /// Adds `impact * factor / 256`, rounded up, to the sums of documents `ids`.
+    pub(crate) fn scatter(&self, ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [u16; 1 << 16]) {
+        (self.scatter)(ids, impacts, factor, sums);
+    }
+
+    /// Sets a bit per document whose sum is not 0, in words of 64.
+    pub(crate) fn mark(&self, sums: &[u16], bits: &mut [u64]) {
+        (self.mark)(sums, bits);
+    }
+
+    /// Writes the coarse bound of every block: of the highest of its documents' `sums` and of the
+    /// levels of all terms, or 0 where the block's byte in `wanted` is 0; and the highest of every 32
+    /// blocks. Whole chunks, as many as `totals` has. `inverse` is 65,536 / unit, rounded up.
+    ///
+    /// Terms whose levels are too short (the bytes were changed after they were checked) are left out.
+    pub(crate) fn bounds(
+        &self,
+        terms: &[BoundTerm<'_>],
+        sums: &[u16],
+        inverse: u16,
+        wanted: &[u8],
+        totals: &mut [u16],
+        highest: &mut [u16],
+    ) {
+        let chunks = totals.len() / CHUNK_BLOCKS;
+        let blocks = chunks * CHUNK_BLOCKS;
+        let (totals, highest) = (&mut totals[..blocks], &mut highest[..blocks / MAXIMUM_BLOCKS]);
+        let covered = |term: &BoundTerm<'_>| term.levels.len() >= chunks * CHUNK_LEVELS;
+        let terms = if terms.iter().all(covered) { terms } else { &[] };
+        (self.bounds)(terms, &sums[..blocks * BLOCK], inverse, &wanted[..blocks], totals, highest);
+    }
+
+    /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
+    /// document), and as what the dense terms can add what that leaves of the bounds `totals`. `first`
+    /// is the term that will be added first.
+    ///
+    /// # Panics
+    /// When a block is not among `totals` and `sums`.
+    pub(crate) fn start(
+        &self,
+        first: Option<&BlockTerm<'_>>,
+        ids: &[u32],
+        totals: &[u16],
+        sums: &[u16],
+        inverse: u16,
+        blocks: &mut Blocks,
+    ) {
+        let sums = sums.as_chunks::<BLOCK>().0;
+        blocks.start(ids, totals.len().min(sums.len()));
+        if let Some(term) = first {
+            ids.iter().for_each(|id| fetch(term.bitmap, *id as usize));
+        }
+        (self.start)(totals, sums, inverse, blocks);
+    }
+
+    /// Appends the numbers, counted from `first`, of the totals that are at least `floor`; `highest` has
+    /// the highest of every 32.
+    pub(crate) fn select(
+        &self,
+        totals: &[u16],
+        highest: &[u16],
+        floor: u16,
+        first: u32,
+        selected: &mut Vec<u32>,
+    ) {
+        (self.select)(totals, highest, floor, first, selected);
+    }
+
+    /// Adds a term to the sums of blocks and drops the blocks in which no document can reach `need`
+    /// (fine) any more; a coarse unit is `unit` fine ones. `next` is the term that will be added next.
+    ///
+    /// Does nothing when the term's slices are too short (the bytes were changed after they were
+    /// checked).
+    pub(crate) fn add_blocks(
+        &self,
+        term: &BlockTerm<'_>,
+        next: Option<&BlockTerm<'_>>,
+        blocks: &mut Blocks,
+        unit: u32,
+        need: u32,
+    ) {
+        if term.covers(blocks.limit) {
+            (self.add_blocks)(term, next, blocks, unit, need);
+        }
+    }
+}
+
+/// For every byte of a bitmap, where each document's 16-bit lane takes its impact from: the high
+/// byte from the place of the next impact, the low one, and lanes without a posting, from nowhere.
+pub(super) static PLACES: [[u8; 16]; 256] = {
+    let mut places = [[0x80; 16]; 256];
+    let mut mask = 0;
+    while mask < 256 {
+        let (mut bit, mut next) = (0, 0);
+        while bit < 8 {
+            if mask >> bit & 1 == 1 {
+                places[mask][bit * 2 + 1] = next;
+                next += 1;
+            }
+            bit += 1;
+        }
+        mask += 1;
+    }
+    places
+};

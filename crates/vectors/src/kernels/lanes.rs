@@ -1,0 +1,57 @@
+//! What the kernels of all instruction sets have in common: the loop over whole vectors, the rest in
+//! scalar code, and four sums, because one addition has to wait for the one before it.
+
+/// Makes `implementation()` out of a module's `LANES`, `Vector` and its operations `zero`, `load`, `add`,
+/// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features.
+macro_rules! implementation {
+    ($name:literal, $features:literal, $detected:expr) => {
+        /// This implementation, when the machine has the instructions.
+        pub(super) fn implementation() -> Option<Implementation> {
+            $detected.then_some(Implementation { name: $name, dot, squared_distance })
+        }
+
+        fn dot(query: &[f32], row: &[u8]) -> f32 {
+            let whole = whole_lanes(query, row);
+            // SAFETY: implementation() handed this function out only after it found the instructions.
+            let lanes = unsafe { dot_lanes(&query[..whole], &row[..whole * 4]) };
+            lanes + scalar::dot(&query[whole..], &row[whole * 4..])
+        }
+
+        fn squared_distance(query: &[f32], row: &[u8]) -> f32 {
+            let whole = whole_lanes(query, row);
+            // SAFETY: as in dot.
+            let lanes = unsafe { squared_distance_lanes(&query[..whole], &row[..whole * 4]) };
+            lanes + scalar::squared_distance(&query[whole..], &row[whole * 4..])
+        }
+
+        /// Components that fill whole vectors, by the shorter of the two.
+        fn whole_lanes(query: &[f32], row: &[u8]) -> usize {
+            query.len().min(row.len() / 4) / LANES * LANES
+        }
+
+        #[target_feature(enable = $features)]
+        fn dot_lanes(query: &[f32], row: &[u8]) -> f32 {
+            let mut sums = [zero(); 4];
+            for (number, (q, v)) in query.chunks_exact(LANES).zip(row.chunks_exact(LANES * 4)).enumerate() {
+                // SAFETY: both chunks hold LANES f32, and the loads need no alignment.
+                let (q, v) = unsafe { (load(q.as_ptr()), load(v.as_ptr().cast())) };
+                sums[number % 4] = multiply_add(sums[number % 4], q, v);
+            }
+            total(add(add(sums[0], sums[1]), add(sums[2], sums[3])))
+        }
+
+        #[target_feature(enable = $features)]
+        fn squared_distance_lanes(query: &[f32], row: &[u8]) -> f32 {
+            let mut sums = [zero(); 4];
+            for (number, (q, v)) in query.chunks_exact(LANES).zip(row.chunks_exact(LANES * 4)).enumerate() {
+                // SAFETY: as in dot_lanes.
+                let (q, v) = unsafe { (load(q.as_ptr()), load(v.as_ptr().cast())) };
+                let difference = subtract(q, v);
+                sums[number % 4] = multiply_add(sums[number % 4], difference, difference);
+            }
+            total(add(add(sums[0], sums[1]), add(sums[2], sums[3])))
+        }
+    };
+}
+
+pub(super) use implementation;
