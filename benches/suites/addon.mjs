@@ -17,6 +17,8 @@ import { readVocabulary } from '../lib/vocabulary.mjs';
 import { TypedArrayIndex } from '../peers/typed-array-index.mjs';
 
 export const title = 'requests through the addon and over HTTP';
+/** `--prepare` makes what a later run finds in the work folder. */
+export const prepares = true;
 
 const SIZES = {
   smoke: { documents: 300, questions: 60, milliseconds: 30, checked: 10 },

@@ -23,6 +23,8 @@ import {
 import { accuracy, exponent } from '../lib/statistics.mjs';
 
 export const title = 'exact sparse top 10, one thread';
+/** `--prepare` makes what a later run finds in the work folder. */
+export const prepares = true;
 
 const BASE = 100_000;
 const SEED = 7;
