@@ -55,7 +55,10 @@ export async function run(context) {
       detail: { mappedFilesMB: megabytes(files), indexOnDiskMB: megabytes(diskBytes(data)) },
     })),
   ];
-  return { rows, notes: ['clean stop before each start; files are in the page cache, as after a restart of the process'] };
+  return {
+    rows,
+    notes: ['clean stop before each start; files are in the page cache, as after a restart of the process'],
+  };
 }
 
 /** Loads the documents unless they are there, and answers the question as a server does that has them open already. */
