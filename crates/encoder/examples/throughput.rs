@@ -1,118 +1,202 @@
-//! Documents per second and memory of a deployment.
+//! What a deployment does with a CPU: passages per CPU-second, the time of a question, two allocations against one, the cache,
+//! a question beside long documents, and memory.
 //!
-//! `cargo run --release --example throughput -- MODEL_DIR [ALLOCATIONS] [TEXTS] [WORDS] [THREADS_PER_ALLOCATION]`; the
-//! library comes from SPARROW_ONNXRUNTIME. Texts are made of words of a fixed list, the same in every run (no cache).
-//! Results: benches/results/.
+//! `throughput MODEL_DIR [ROUNDS] < JOB`, where the job is `{"passages": [texts], "questions": [texts], "top": n}` as JSON; the
+//! library comes from SPARROW_ONNXRUNTIME, the instruction set from SPARROW_SIMD. Prints one line of JSON, with the `n` tokens of
+//! the highest weights of each text. `benches/suites/encoder.mjs` runs it beside onnxruntime-node.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
+use std::error::Error;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use serde::Deserialize;
+use serde_json::{Value, json};
 use sparrow_encoder::{
-    Deployment, DeploymentOptions, EncoderError, Model, Priority, RuntimeOptions, init_runtime, simd_name,
+    Deployment, DeploymentOptions, Encoded, EncoderError, Model, Output, Priority, RuntimeOptions,
+    init_runtime, simd_name,
 };
 
-const WORDS: &str = "the of a person or to in and state something small large used plant animal family act group having \
-    without water body light part house city river music language machine sudden quality relating feeling theory \
-    instrument American genus tropical colored metal government religious ancient medical disease treatment";
+#[derive(Deserialize)]
+struct Job {
+    passages: Vec<String>,
+    questions: Vec<String>,
+    top: usize,
+}
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let dir = PathBuf::from(
-        arguments.first().ok_or("usage: throughput MODEL_DIR [ALLOCATIONS] [TEXTS] [WORDS] [THREADS]")?,
-    );
-    let number = |at: usize, default: usize| arguments.get(at).map_or(Ok(default), |text| text.parse());
-    let (allocations, texts, words, threads) =
-        (number(1, 2)?, number(2, 20_000)?, number(3, 16)?, number(4, 1)?);
-    let library = std::env::var_os("SPARROW_ONNXRUNTIME").ok_or("set SPARROW_ONNXRUNTIME")?.into();
-    init_runtime(&RuntimeOptions { library })?;
+    let dir = PathBuf::from(arguments.first().ok_or("usage: throughput MODEL_DIR [ROUNDS] < JOB")?);
+    let rounds = arguments.get(1).map_or(Ok(3), |text| text.parse::<usize>())?.max(1);
+    let job: Job = serde_json::from_reader(std::io::stdin().lock())?;
+    let (passages, questions) = (strs(&job.passages), strs(&job.questions));
     let before = Instant::now();
     let model = Model::load(&dir)?;
-    println!("model read in {:.2?}, kernels {}, {}", before.elapsed(), simd_name(), memory());
-    let before = Instant::now();
-    let options = DeploymentOptions {
-        allocations,
-        threads_per_allocation: threads,
-        queue_capacity: 1024,
-        cache_bytes: 0,
-    };
-    let deployment = Deployment::start(model, options)?;
-    println!("{allocations} allocations started in {:.2?}, {}", before.elapsed(), memory());
+    if !model.is_native() {
+        let library = std::env::var_os("SPARROW_ONNXRUNTIME").ok_or("set SPARROW_ONNXRUNTIME")?.into();
+        init_runtime(&RuntimeOptions { library })?;
+    }
+    let one = start(&model, 1, 0)?;
+    let load_ms = milliseconds(before.elapsed());
+    let two = start(&model, 2, 0)?;
+    let answers = one.encode_paced(&passages, None)?;
+    two.encode_paced(&passages, None)?;
+    let asked = questions
+        .iter()
+        .map(|text| Ok(one.encode(&[text], Priority::Search, None, None)?.remove(0)))
+        .collect::<Result<Vec<_>, EncoderError>>()?;
 
-    let list: Vec<&str> = WORDS.split_whitespace().collect();
-    let mut state = 1u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
-    let mut made = Vec::with_capacity(texts);
-    for _ in 0..texts {
-        let length = words / 2 + next() % words.max(1) + 1;
-        made.push((0..length).map(|_| list[next() % list.len()]).collect::<Vec<_>>().join(" "));
+    // One and two allocations take turns, so that a busy machine hurts both; the best round of each counts.
+    let (mut per_cpu_s, mut alone, mut together) = (0f64, 0f64, 0f64);
+    for _ in 0..rounds {
+        let (start, cpu) = (Instant::now(), cpu_seconds());
+        one.encode_paced(&passages, None)?;
+        per_cpu_s = per_cpu_s.max(passages.len() as f64 / (cpu_seconds() - cpu));
+        alone = alone.max(passages.len() as f64 / start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        two.encode_paced(&passages, None)?;
+        together = together.max(passages.len() as f64 / start.elapsed().as_secs_f64());
     }
-    let (started, cpu) = (Instant::now(), cpu_seconds());
-    for chunk in made.chunks(500) {
-        let chunk: Vec<&str> = chunk.iter().map(String::as_str).collect();
-        assert_eq!(deployment.encode_paced(&chunk, None)?.len(), chunk.len());
-    }
-    let (wall, cpu) = (started.elapsed().as_secs_f64(), cpu_seconds() - cpu);
-    let stats = deployment.stats();
-    assert_eq!(stats.inference_count, texts as u64);
-    println!(
-        "{texts} texts of {:.1} tokens: {wall:.2} s, {cpu:.2} CPU s; {:.0} texts/s, {:.0} texts/CPU-s, {:.3} ms a text, {}",
-        stats.encoded_tokens as f64 / texts as f64,
-        texts as f64 / wall,
-        texts as f64 / cpu,
-        stats.average_inference_time_ms,
-        memory()
-    );
-    println!("one text at a time: {}", latency(&deployment, &made)?);
-    let done = AtomicBool::new(false);
-    let busy = std::thread::scope(|scope| {
-        let background = scope.spawn(|| {
-            let texts: Vec<&str> = made.iter().map(String::as_str).collect();
-            while !done.load(Ordering::Relaxed) {
-                deployment.encode_paced(&texts, Some(&done)).ok();
-            }
-        });
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        let before = deployment.stats().inference_count;
-        let busy = latency(&deployment, &made);
-        let ingested = deployment.stats().inference_count - before;
-        done.store(true, Ordering::Relaxed);
-        background.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        busy.map(|busy| format!("{busy}, {ingested} texts in all"))
-    })?;
-    println!("the same beside a paced ingest: {busy}");
+    let question = ask(&one, &questions, rounds)?;
+    let report = json!({
+        "kernels": simd_name(),
+        "native": model.is_native(),
+        "load_ms": load_ms,
+        "texts": passages.len(),
+        "tokens_per_text": answers.iter().map(|text| f64::from(text.token_count)).sum::<f64>() / passages.len() as f64,
+        "tokens_per_question": asked.iter().map(|text| f64::from(text.token_count)).sum::<f64>() / questions.len() as f64,
+        "texts_per_cpu_s": per_cpu_s,
+        "texts_per_s_1_allocation": alone,
+        "texts_per_s_2_allocations": together,
+        "question": question,
+        "question_beside_ingest": beside_ingest(&one, &passages, &questions)?,
+        "cache": cache(&model, &passages, &questions)?,
+        "rss_anon_kb": status("RssAnon:"),
+        "peak_rss_kb": status("VmHWM:"),
+        "passages": top(&answers, job.top),
+        "questions": top(&asked, job.top),
+    });
+    println!("{report}");
     Ok(())
 }
 
-fn latency(deployment: &Deployment, texts: &[String]) -> Result<String, EncoderError> {
-    let mut times = Vec::new();
-    for text in texts.iter().take(500) {
-        let start = Instant::now();
-        deployment.encode(&[text], Priority::Search, None, None)?;
-        times.push(start.elapsed().as_secs_f64() * 1000.0);
-    }
-    times.sort_by(f64::total_cmp);
-    Ok(format!("p50 {:.2} ms, p95 {:.2} ms", times[times.len() / 2], times[times.len() * 95 / 100]))
+fn start(model: &Arc<Model>, allocations: usize, cache_bytes: usize) -> Result<Deployment, EncoderError> {
+    let options =
+        DeploymentOptions { allocations, threads_per_allocation: 1, queue_capacity: 4096, cache_bytes };
+    Deployment::start(Arc::clone(model), options)
 }
 
-/// Anonymous memory of the process, where the system tells.
-fn memory() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        status.lines().find(|line| line.starts_with(name)).map_or("?", |line| line[name.len()..].trim())
+/// Quantiles of the time of one question, one after the other; the best round counts.
+fn ask(deployment: &Deployment, questions: &[&str], rounds: usize) -> Result<Value, EncoderError> {
+    let mut best = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..rounds {
+        let times = questions
+            .iter()
+            .map(|text| {
+                let start = Instant::now();
+                deployment.encode(&[text], Priority::Search, None, None)?;
+                Ok(milliseconds(start.elapsed()))
+            })
+            .collect::<Result<Vec<_>, EncoderError>>()?;
+        let found = (quantile(&times, 0.5), quantile(&times, 0.95));
+        best = if found.0 < best.0 { found } else { best };
+    }
+    Ok(json!({ "p50_ms": best.0, "p95_ms": best.1 }))
+}
+
+/// Questions while documents of 512 tokens are written as fast as the queue takes them; the longest a question may wait is
+/// one such document.
+fn beside_ingest(one: &Deployment, passages: &[&str], questions: &[&str]) -> Result<Value, Box<dyn Error>> {
+    let long: Vec<String> = passages.chunks(8).map(|some| some.join(" ").repeat(4)).collect();
+    let long = strs(&long);
+    let times = long
+        .iter()
+        .take(20)
+        .map(|text| {
+            let start = Instant::now();
+            one.encode(&[text], Priority::Ingest, None, None)?;
+            Ok(milliseconds(start.elapsed()))
+        })
+        .collect::<Result<Vec<_>, EncoderError>>()?;
+    let done = AtomicBool::new(false);
+    let found = std::thread::scope(|scope| {
+        let background = scope.spawn(|| {
+            let before = one.stats().inference_count;
+            while !done.load(Ordering::Relaxed) {
+                one.encode_paced(&long, Some(&done)).ok();
+            }
+            one.stats().inference_count - before
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        let found = ask(one, questions, 1);
+        done.store(true, Ordering::Relaxed);
+        let written = background.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        found.map(|found| (found, written))
+    })?;
+    Ok(json!({ "question": found.0, "long_text_p50_ms": quantile(&times, 0.5), "texts_meanwhile": found.1 }))
+}
+
+/// What the cache brings when texts come again.
+fn cache(model: &Arc<Model>, passages: &[&str], questions: &[&str]) -> Result<Value, Box<dyn Error>> {
+    let cached = start(model, 1, 64 << 20)?;
+    let timed = |texts: &[&str]| -> Result<(f64, Vec<Encoded>), EncoderError> {
+        let start = Instant::now();
+        let found = cached.encode_paced(texts, None)?;
+        Ok((milliseconds(start.elapsed()) / texts.len() as f64, found))
     };
-    format!("RssAnon {}, VmHWM {}", field("RssAnon:"), field("VmHWM:"))
+    let (first, computed) = timed(passages)?;
+    let (again, remembered) = timed(passages)?;
+    if computed != remembered {
+        return Err("the cache answers differently".into());
+    }
+    let new = ask(&cached, questions, 1)?;
+    let known = ask(&cached, questions, 3)?;
+    Ok(json!({ "text_ms": first, "text_again_ms": again, "question": new, "question_again": known }))
+}
+
+fn top(texts: &[Encoded], count: usize) -> Vec<Value> {
+    texts
+        .iter()
+        .map(|text| match &text.output {
+            Output::Sparse(weights) => {
+                let pairs = weights.pairs().iter().take(count);
+                Value::Array(pairs.map(|(token, weight)| json!([&**token, weight])).collect())
+            }
+            Output::Dense(vector) => json!(&vector[..]),
+        })
+        .collect()
+}
+
+fn strs(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn quantile(times: &[f64], share: f64) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    times.get((times.len() as f64 * share) as usize).copied().unwrap_or(f64::NAN)
+}
+
+/// A figure of the process in kB, where the system tells.
+fn status(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// User and system time of the process in seconds, where the system tells.
 fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: f64 =
-        after.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-    ticks / 100.0
+    // The scheduler's own count, in nanoseconds, of every thread; `stat` counts in hundredths of a second.
+    let of = |path: PathBuf| {
+        let text = std::fs::read_to_string(path.join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return f64::NAN };
+    threads.flatten().filter_map(|thread| of(thread.path())).sum::<f64>() / 1e9
 }

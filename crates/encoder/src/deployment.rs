@@ -88,6 +88,8 @@ struct Shared {
     queue: Queue,
     cache: Mutex<Cache>,
     recorder: Recorder,
+    /// What callers encode with who stand in for a worker.
+    spare: Mutex<Vec<Forward>>,
 }
 
 /// How a call wants its texts treated.
@@ -114,6 +116,7 @@ impl Deployment {
             queue: Queue::new(options.queue_capacity, 0),
             cache: Mutex::new(Cache::new(options.cache_bytes)),
             recorder: Recorder::new(),
+            spare: Mutex::default(),
         });
         let deployment = Deployment {
             shared,
@@ -256,6 +259,12 @@ impl Shared {
         let known = self.look_up(texts.len(), &keys);
         let missing: Vec<usize> = (0..texts.len()).filter(|slot| known[*slot].is_none()).collect();
         let call = Call::new(known);
+        if let ([text], [_], Priority::Search) = (texts, &missing[..], wishes.priority) {
+            check(&call, wishes.cancel, deadline)?;
+            if self.run_here(text, &call, &keys)? {
+                return wait(&call, wishes.cancel, deadline);
+            }
+        }
         let outcome = self
             .submit(texts, &keys, &missing, &call, wishes, deadline)
             .and_then(|()| wait(&call, wishes.cancel, deadline));
@@ -334,7 +343,25 @@ impl Shared {
             if !batch.is_empty() {
                 self.run_batch(&mut forward, batch);
             }
+            self.queue.done();
         }
+    }
+
+    /// Encodes a lone search text on this thread, if a worker is idle and the model needs no session of its own for that.
+    fn run_here(&self, text: &str, call: &Arc<Call>, keys: &Option<Vec<Key>>) -> Result<bool, EncoderError> {
+        if !self.model.is_native() {
+            return Ok(false);
+        }
+        let Some(_place) = self.queue.stand_in()? else { return Ok(false) };
+        let item = self.item(text, 0, keys, call).inspect_err(|_| self.recorder.failed(1))?;
+        let spare = self.spare.lock().pop();
+        let mut forward = match spare {
+            Some(forward) => forward,
+            None => Forward::new(&self.model, 1)?,
+        };
+        self.run_batch(&mut forward, vec![item]);
+        self.spare.lock().push(forward);
+        Ok(true)
     }
 
     fn limits(&self, context: &BatchContext) -> BatchLimits {

@@ -55,6 +55,8 @@ struct State {
     stopped: bool,
     /// Workers with a number at or above this one leave.
     workers: usize,
+    /// Workers that have taken a batch, and callers that stand in for one.
+    busy: usize,
 }
 
 impl State {
@@ -147,12 +149,17 @@ impl Queue {
                 return None;
             }
             let workers = state.workers;
+            if state.busy >= workers {
+                self.work.wait(&mut state);
+                continue;
+            }
             let State { search, ingest, .. } = &mut *state;
             let (queue, priority) =
                 if search.is_empty() { (ingest, Priority::Ingest) } else { (search, Priority::Search) };
             if !queue.is_empty() {
                 let batch = take_batch(queue, limits(&BatchContext { workers, priority }));
                 let more = state.search.len() + state.ingest.len() > 0;
+                state.busy += 1;
                 drop(state);
                 if more {
                     self.work.notify_one();
@@ -162,6 +169,35 @@ impl Queue {
             }
             self.work.wait(&mut state);
         }
+    }
+
+    /// A worker has done its batch.
+    pub(crate) fn done(&self) {
+        let mut state = self.state.lock();
+        state.busy -= 1;
+        let waiting = state.search.len() + state.ingest.len() > 0;
+        drop(state);
+        // A worker may have waited for this one's place.
+        if waiting {
+            self.work.notify_all();
+        }
+    }
+
+    /// Takes the place of an idle worker, if there is one and nothing waits: a lone text is then encoded on its caller's
+    /// thread, which saves two changes of threads. No more texts run at once than there are workers.
+    ///
+    /// # Errors
+    /// [`EncoderError::Stopped`].
+    pub(crate) fn stand_in(&self) -> Result<Option<StandIn<'_>>, EncoderError> {
+        let mut state = self.state.lock();
+        if state.stopped {
+            return Err(EncoderError::Stopped);
+        }
+        if state.taken() > 0 || state.busy >= state.workers {
+            return Ok(None);
+        }
+        state.busy += 1;
+        Ok(Some(StandIn { queue: self }))
     }
 
     /// Texts that wait.
@@ -187,6 +223,18 @@ impl Queue {
         for item in waiting {
             item.call.fail(EncoderError::Stopped);
         }
+    }
+}
+
+/// A caller in the place of a worker.
+#[derive(Debug)]
+pub(crate) struct StandIn<'a> {
+    queue: &'a Queue,
+}
+
+impl Drop for StandIn<'_> {
+    fn drop(&mut self) {
+        self.queue.done();
     }
 }
 
@@ -364,6 +412,7 @@ mod tests {
 
     fn take(queue: &Queue) -> Vec<usize> {
         let batch = queue.take(0, |_| limits(1000)).unwrap();
+        queue.done();
         batch.iter().map(|item| item.ids.len()).collect()
     }
 
@@ -465,6 +514,21 @@ mod tests {
         assert!(matches!(call.wait(Duration::ZERO), Some(Err(EncoderError::Stopped))));
         assert!(queue.take(0, |_| limits(10)).is_none());
         assert!(matches!(queue.reserve(1), Err(EncoderError::Stopped)));
+    }
+
+    #[test]
+    fn a_caller_stands_in_for_an_idle_worker_only() {
+        let queue = Queue::new(8, 1);
+        let place = queue.stand_in().unwrap();
+        assert!(place.is_some());
+        assert!(queue.stand_in().unwrap().is_none(), "there is one worker");
+        drop(place);
+        queue.reserve(1).unwrap().push(vec![item(3)], Priority::Ingest).unwrap();
+        assert!(queue.stand_in().unwrap().is_none(), "others came first");
+        assert_eq!(take(&queue), [3]);
+        assert!(queue.stand_in().unwrap().is_some());
+        queue.stop();
+        assert!(matches!(queue.stand_in(), Err(EncoderError::Stopped)));
     }
 
     #[test]

@@ -30,6 +30,7 @@ use quantize::Quantized;
 
 /// A decoder: one row of weights and a bias for each vocabulary term. Shared by all allocations of a model.
 pub(crate) struct Head {
+    levels: i8,
     terms: usize,
     dims: usize,
     /// `[terms][dims]`, for the exact step.
@@ -63,11 +64,17 @@ impl std::fmt::Debug for Head {
 }
 
 impl Head {
-    /// Quantises a decoder. `rows` is `[terms][dims]`, `bias` is `[terms]`.
+    /// Quantises a decoder for one implementation. `rows` is `[terms][dims]`, `bias` is `[terms]`.
     ///
     /// # Errors
     /// What does not fit, in words.
-    pub(crate) fn new(rows: Vec<f32>, bias: Vec<f32>, dims: usize) -> Result<Self, String> {
+    pub(crate) fn new(
+        kernels: &Kernels,
+        rows: Vec<f32>,
+        bias: Vec<f32>,
+        dims: usize,
+    ) -> Result<Self, String> {
+        let levels = f32::from(kernels.levels);
         let terms = bias.len();
         if dims == 0 || dims > MAX_DIMS || terms == 0 || rows.len() != terms * dims {
             return Err(format!("decoder of {} weights is not {terms} rows of {dims}", rows.len()));
@@ -80,6 +87,7 @@ impl Head {
         let mut panels = vec![0i8; count * padded * PANEL + 64];
         let lead = panels.as_ptr().align_offset(64).min(64);
         let mut head = Self {
+            levels: kernels.levels,
             terms,
             dims,
             lead,
@@ -96,11 +104,11 @@ impl Head {
         for (term, (row, bias)) in rows.chunks_exact(dims).zip(&bias).enumerate() {
             let (panel, lane) = (term / PANEL, term % PANEL);
             let largest = row.iter().fold(0f32, |max, weight| max.max(weight.abs()));
-            let scale = if largest > 0.0 { largest / 127.0 } else { 1.0 };
+            let scale = if largest > 0.0 { largest / levels } else { 1.0 };
             let (mut exact, mut kept, mut lost) = (0f64, 0f64, 0f64);
             let out = &mut panels[lead + panel * padded * PANEL..][..padded * PANEL];
             for (dim, &weight) in row.iter().enumerate() {
-                let quantised = (weight / scale).round().clamp(-127.0, 127.0);
+                let quantised = (weight / scale).round().clamp(-levels, levels);
                 let product = f64::from(scale) * f64::from(quantised);
                 exact += f64::from(weight).powi(2);
                 kept += product.powi(2);
@@ -139,6 +147,9 @@ impl Head {
     ///
     /// # Errors
     /// [`NotFinite`] if a hidden state is not a number.
+    ///
+    /// # Panics
+    /// If the decoder was quantised for other kernels.
     pub(crate) fn project(
         &self,
         kernels: &Kernels,
@@ -146,9 +157,12 @@ impl Head {
         documents: &[Range<usize>],
         threads: usize,
     ) -> Result<Vec<Vec<(u32, f32)>>, NotFinite> {
+        assert_eq!(self.levels, kernels.levels, "decoder is quantised for another instruction set");
         let quantised = documents
             .iter()
-            .map(|rows| Quantized::new(&hidden[rows.start * self.dims..rows.end * self.dims], self.dims))
+            .map(|rows| {
+                Quantized::new(&hidden[rows.start * self.dims..rows.end * self.dims], self.dims, self.levels)
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let count = self.scale.len();
         let tokens: usize = documents.iter().map(Range::len).sum();
@@ -302,10 +316,10 @@ mod tests {
                 (0..tokens * dims).map(|at| if at % 61 == 0 { next() * outlier } else { next() }).collect();
             let all = reference(&rows, &vec![0.0; terms], dims, &hidden);
             let bias: Vec<f32> = all.iter().map(|logit| next() * 0.05 - *logit as f32).collect();
-            let head = Head::new(rows.clone(), bias.clone(), dims).unwrap();
             let mut start = 0;
             let documents: Vec<_> = lengths.iter().map(|length| { start += length; start - length..start }).collect();
             for kernels in available() {
+                let head = Head::new(kernels, rows.clone(), bias.clone(), dims).unwrap();
                 let found = head.project(kernels, &hidden, &documents, threads).unwrap();
                 for (document, found) in documents.iter().zip(&found) {
                     let hidden = &hidden[document.start * dims..document.end * dims];
@@ -335,8 +349,9 @@ mod tests {
         let logits = reference(&rows, &vec![0.0; terms], dims, &hidden);
         // All logits are 5 below zero: a bound that is any good rules all of them out.
         let bias: Vec<f32> = logits.iter().map(|logit| -5.0 - *logit as f32).collect();
-        let head = Head::new(rows, bias, dims).unwrap();
-        let quantised = super::Quantized::new(&hidden, dims).unwrap();
+        let kernels = available()[0];
+        let head = Head::new(kernels, rows, bias, dims).unwrap();
+        let quantised = super::Quantized::new(&hidden, dims, kernels.levels).unwrap();
         for index in 0..terms / PANEL {
             let panel = super::Panel::new(
                 &head.panels[head.lead + index * dims * PANEL..][..dims * PANEL],
@@ -345,7 +360,7 @@ mod tests {
                 &head.residual[index],
                 &head.bias_above[index],
             );
-            assert_eq!(available()[0].candidates(&panel, &quantised.view(dims)), 0);
+            assert_eq!(kernels.candidates(&panel, &quantised.view(dims)), 0);
         }
     }
 
@@ -358,8 +373,8 @@ mod tests {
         let flat: Vec<f32> = (0..dims).map(|dim| if dim == 0 { 0.0 } else { 1.0 }).collect();
         let logit = 0.49 * (dims - 1) as f32;
         for (row, hidden) in [(&coarse, &flat), (&flat, &coarse)] {
-            let head = Head::new(row.clone(), vec![0.01 - logit], dims).unwrap();
             for kernels in available() {
+                let head = Head::new(kernels, row.clone(), vec![0.01 - logit], dims).unwrap();
                 let found = head.project(kernels, hidden, std::slice::from_ref(&(0..1)), 1).unwrap();
                 assert_eq!(found[0].len(), 1, "{}", kernels.name);
             }
@@ -368,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_hidden_state_that_is_not_finite_is_an_error() {
-        let head = Head::new(vec![1.0; 40 * 8], vec![0.0; 40], 8).unwrap();
+        let head = Head::new(available()[0], vec![1.0; 40 * 8], vec![0.0; 40], 8).unwrap();
         for bad in [f32::NAN, f32::INFINITY] {
             let mut hidden = vec![0.5; 16];
             hidden[9] = bad;
@@ -379,8 +394,8 @@ mod tests {
 
     #[test]
     fn decoders_that_do_not_fit_are_refused() {
-        assert!(Head::new(vec![1.0; 7], vec![0.0; 2], 4).is_err());
-        assert!(Head::new(vec![f32::NAN; 8], vec![0.0; 2], 4).is_err());
-        assert!(Head::new(vec![], vec![], 4).is_err());
+        assert!(Head::new(available()[0], vec![1.0; 7], vec![0.0; 2], 4).is_err());
+        assert!(Head::new(available()[0], vec![f32::NAN; 8], vec![0.0; 2], 4).is_err());
+        assert!(Head::new(available()[0], vec![], vec![], 4).is_err());
     }
 }

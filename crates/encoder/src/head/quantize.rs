@@ -8,6 +8,7 @@ use super::{Limits, NotFinite, limits};
 #[derive(Debug)]
 pub(super) struct Quantized {
     values: Vec<i8>,
+    shifted: Vec<u8>,
     corrections: Vec<i32>,
     limits: Limits,
 }
@@ -17,8 +18,8 @@ pub(super) struct Quantized {
 const ROUNDER: f32 = 12_582_912.0;
 
 impl Quantized {
-    /// Quantises `[tokens][dims]`.
-    pub(super) fn new(hidden: &[f32], dims: usize) -> Result<Self, NotFinite> {
+    /// Quantises `[tokens][dims]` to whole numbers from `−levels` to `levels`.
+    pub(super) fn new(hidden: &[f32], dims: usize, levels: i8) -> Result<Self, NotFinite> {
         let padded = dims.next_multiple_of(DIM_STEP);
         let largest =
             hidden.iter().fold(0f32, |max, value| if value.abs() > max { value.abs() } else { max });
@@ -26,7 +27,7 @@ impl Quantized {
             return Err(NotFinite);
         }
         // Below that, the inverse would overflow: all values become 0 and the error term carries them.
-        let scale = if largest > 1e-30 { largest / 127.0 } else { 1.0 };
+        let scale = if largest > 1e-30 { largest / f32::from(levels) } else { 1.0 };
         let inverse = 1.0 / scale;
         let tokens = hidden.len() / dims;
         let mut values = vec![0i8; tokens * padded];
@@ -36,7 +37,7 @@ impl Quantized {
             let mut sum = 0i32;
             let (mut lost, mut square) = ([0f32; 8], [0f32; 8]);
             for (at, (&value, out)) in token.iter().zip(out).enumerate() {
-                // |value · inverse| ≤ 127·(1 + 2⁻²²): it rounds to at most 127.
+                // |value · inverse| ≤ levels·(1 + 2⁻²²): it rounds to at most `levels`.
                 let shifted = value * inverse + ROUNDER;
                 let quantised = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()) as i32;
                 *out = quantised as i8;
@@ -58,11 +59,12 @@ impl Quantized {
         let inflation = 1.0 + 2f32.powi(-10) + dims as f32 * 2f32.powi(-23);
         let norm = norm * inflation;
         let error = error * inflation + norm * 2f32.powi(-22);
-        Ok(Self { values, corrections, limits: limits(scale, error, norm) })
+        let shifted = values.iter().map(|value| (*value as u8).wrapping_add(64)).collect();
+        Ok(Self { values, shifted, corrections, limits: limits(scale, error, norm) })
     }
 
     pub(super) fn view(&self, padded: usize) -> Document<'_> {
-        Document::new(&self.values, &self.corrections, padded, self.limits)
+        Document::new(&self.values, &self.shifted, &self.corrections, padded, self.limits)
     }
 }
 
@@ -73,7 +75,7 @@ mod tests {
     #[test]
     fn values_are_rounded_and_the_norms_bound_the_error() {
         let hidden = [1.0f32, -0.5, 0.25, 0.0, 127.0, -127.0, 63.4, 0.6];
-        let quantised = Quantized::new(&hidden, 8).unwrap();
+        let quantised = Quantized::new(&hidden, 8, 127).unwrap();
         assert_eq!(quantised.values, [1, 0, 0, 0, 127, -127, 63, 1]);
         assert_eq!(quantised.corrections, [-128 * 65]);
         let lost = (0.5f32 * 0.5 + 0.25 * 0.25 + 0.4 * 0.4 + 0.4 * 0.4).sqrt();
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn all_zero_states_are_fine() {
-        let quantised = Quantized::new(&[0.0; 6], 3).unwrap();
+        let quantised = Quantized::new(&[0.0; 6], 3, 63).unwrap();
         assert_eq!(quantised.values, [0; 8]);
         assert_eq!(quantised.limits.norm, 0.0);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::EncoderError;
-use crate::head::Head;
+use crate::head::{Head, kernels};
 use crate::pooling::Activation;
 
 use super::{ModelInfo, ModelKind, fingerprint, onnx, safetensors};
@@ -89,7 +89,7 @@ impl HeadFile {
         if bias.len() != terms {
             return Err(unreadable(format!("{} biases do not fit {terms} terms", bias.len())));
         }
-        Head::new(weight.values, bias, dims).map_err(unreadable)
+        Head::new(kernels::chosen(), weight.values, bias, dims).map_err(unreadable)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::head::Head;
+use crate::head::{Head, kernels as head_kernels};
 
 use super::graph::{
     FLOAT, GRAPH_INITIALIZER, GRAPH_NODE, GRAPH_OUTPUT, Graph, MODEL_GRAPH, Node, graph_bytes, parse_weight,
@@ -81,7 +81,7 @@ fn split(bytes: &[u8], logits: &str) -> std::io::Result<Option<Split>> {
         Ok(())
     })?;
     let (dims, terms) = (cut.dims, cut.bias.len());
-    let head = Head::new(cut.rows, cut.bias, dims).map_err(|_| damaged())?;
+    let head = Head::new(head_kernels::chosen(), cut.rows, cut.bias, dims).map_err(|_| damaged())?;
     tracing::debug!(dims, terms, "decoder split from the graph");
     Ok(Some(Split { graph: model.into(), hidden, head }))
 }

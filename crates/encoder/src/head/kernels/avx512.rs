@@ -6,6 +6,7 @@ use super::{DIM_STEP, Document, Kernels, PANEL, Panel, select};
 
 static KERNELS: Kernels = Kernels {
     name: "avx512",
+    levels: 127,
     #[cfg(test)]
     maxima,
     candidates,

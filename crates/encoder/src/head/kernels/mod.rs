@@ -25,7 +25,7 @@ pub const MAX_DIMS: usize = 65_536;
 
 /// Quantised weights of [`PANEL`] terms.
 ///
-/// `weights` is `[dims / 4][PANEL][4]` of values in −127..=127: the four bytes that one dot product instruction takes
+/// `weights` is `[dims / 4][PANEL][4]` of values in −levels..=levels: the four bytes that one dot product instruction takes
 /// for a term lie together.
 #[derive(Debug, Clone, Copy)]
 pub struct Panel<'a> {
@@ -73,19 +73,28 @@ pub struct Limits {
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
     values: &'a [i8],
+    shifted: &'a [u8],
     corrections: &'a [i32],
     limits: Limits,
 }
 
 impl<'a> Document<'a> {
-    /// A document over its parts: `values` is `[tokens][dims]` in −127..=127, `corrections` holds −128 × the sum of
-    /// each token's values (the unsigned instructions add 128 to every weight).
+    /// A document over its parts: `values` is `[tokens][dims]` in −127..=127, `shifted` is 64 more each (for those
+    /// instruction sets whose values are in −63..=63), `corrections` holds −128 × the sum of each token's values (for those
+    /// that add 128 to every weight).
     ///
     /// # Panics
     /// If the lengths do not agree.
-    pub fn new(values: &'a [i8], corrections: &'a [i32], dims: usize, limits: Limits) -> Self {
+    pub fn new(
+        values: &'a [i8],
+        shifted: &'a [u8],
+        corrections: &'a [i32],
+        dims: usize,
+        limits: Limits,
+    ) -> Self {
         assert_eq!(values.len(), corrections.len() * dims, "hidden states do not fit the token count");
-        Self { values, corrections, limits }
+        assert_eq!(values.len(), shifted.len(), "shifted values are not those of the document");
+        Self { values, shifted, corrections, limits }
     }
 
     fn tokens(&self) -> usize {
@@ -98,6 +107,8 @@ impl<'a> Document<'a> {
 pub struct Kernels {
     /// Name as `SPARROW_SIMD` takes it.
     pub name: &'static str,
+    /// Weights and values are whole numbers from `−levels` to `levels`.
+    pub levels: i8,
     /// For the tests: what `candidates` works with.
     #[cfg(test)]
     maxima: fn(&Panel<'_>, &Document<'_>, &mut [i32; PANEL]),

@@ -6,6 +6,7 @@ use super::{DIM_STEP, Document, Kernels, PANEL, Panel, select};
 
 static KERNELS: Kernels = Kernels {
     name: "neon",
+    levels: 127,
     #[cfg(test)]
     maxima,
     candidates,

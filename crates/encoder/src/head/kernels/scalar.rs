@@ -4,6 +4,7 @@ use super::{DIM_STEP, Document, Kernels, PANEL, Panel, select};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "scalar",
+    levels: 127,
     #[cfg(test)]
     maxima,
     candidates,

@@ -11,6 +11,7 @@ const TOKENS: &[usize] = &[0, 1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 23, 24, 25, 40];
 struct Case {
     weights: Vec<i8>,
     values: Vec<i8>,
+    shifted: Vec<u8>,
     corrections: Vec<i32>,
     dims: usize,
     limits: Limits,
@@ -18,9 +19,11 @@ struct Case {
 }
 
 impl Case {
-    fn new(dims: usize, tokens: usize, mut next: impl FnMut() -> i8) -> Self {
-        let weights = (0..dims * PANEL).map(|_| next().max(-127)).collect();
-        let values: Vec<i8> = (0..dims * tokens).map(|_| next().max(-127)).collect();
+    fn new(levels: i8, dims: usize, tokens: usize, mut next: impl FnMut() -> i8) -> Self {
+        // Numbers of 8 bits become numbers of `levels`.
+        let within = |number: i8| (i32::from(number.max(-127)) * i32::from(levels) / 127) as i8;
+        let weights = (0..dims * PANEL).map(|_| within(next())).collect();
+        let values: Vec<i8> = (0..dims * tokens).map(|_| within(next())).collect();
         let corrections = values
             .chunks_exact(dims)
             .map(|token| -128 * token.iter().map(|v| i32::from(*v)).sum::<i32>())
@@ -34,7 +37,8 @@ impl Case {
             }
         }
         let limits = Limits { scale: 0.03, error: 0.2, norm: 9.0 };
-        Self { weights, values, corrections, dims, limits, per_term }
+        let shifted = values.iter().map(|value| (*value as u8).wrapping_add(64)).collect();
+        Self { weights, values, shifted, corrections, dims, limits, per_term }
     }
 
     fn check(&self, kernels: &Kernels) {
@@ -45,7 +49,7 @@ impl Case {
             &self.per_term[2],
             &self.per_term[3],
         );
-        let document = Document::new(&self.values, &self.corrections, self.dims, self.limits);
+        let document = Document::new(&self.values, &self.shifted, &self.corrections, self.dims, self.limits);
         let name = kernels.name;
         assert_eq!(
             kernels.maxima(&panel, &document),
@@ -73,10 +77,10 @@ fn bytes(seed: u64) -> impl FnMut() -> i8 {
 
 #[test]
 fn scalar_maxima_equal_the_definition() {
-    let case = Case::new(8, 3, bytes(5));
+    let case = Case::new(127, 8, 3, bytes(5));
     let panel =
         Panel::new(&case.weights, &case.per_term[0], &case.per_term[1], &case.per_term[2], &case.per_term[3]);
-    let document = Document::new(&case.values, &case.corrections, case.dims, case.limits);
+    let document = Document::new(&case.values, &case.shifted, &case.corrections, case.dims, case.limits);
     let found = scalar::KERNELS.maxima(&panel, &document);
     for (term, found) in found.iter().enumerate() {
         let expected = (0..3).map(|token| {
@@ -97,7 +101,7 @@ fn all_implementations_equal_scalar_around_lane_sizes() {
     for kernels in available() {
         for &dims in DIMS {
             for &tokens in TOKENS {
-                Case::new(dims, tokens, bytes((dims * 1000 + tokens) as u64)).check(kernels);
+                Case::new(kernels.levels, dims, tokens, bytes((dims * 1000 + tokens) as u64)).check(kernels);
             }
         }
     }
@@ -109,7 +113,7 @@ fn extreme_values_do_not_saturate() {
         for (weight, value) in [(127i8, 127i8), (-127, 127), (127, -127), (-127, -127)] {
             let mut turn = 0usize;
             let dims = 128;
-            let case = Case::new(dims, 5, || {
+            let case = Case::new(kernels.levels, dims, 5, || {
                 turn += 1;
                 if turn <= dims * PANEL { weight } else { value }
             });
@@ -131,7 +135,7 @@ proptest! {
     #[test]
     fn all_implementations_equal_scalar(steps in 1usize..40, tokens in 0usize..40, seed in any::<u64>()) {
         for kernels in available() {
-            Case::new(steps * DIM_STEP, tokens, bytes(seed)).check(kernels);
+            Case::new(kernels.levels, steps * DIM_STEP, tokens, bytes(seed)).check(kernels);
         }
     }
 }

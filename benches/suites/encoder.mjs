@@ -1,0 +1,188 @@
+// The encoder against what a Node user would write: a tokenizer in JavaScript and onnxruntime-node, fp32, one thread.
+//
+// Both get the same texts; Sparrow's program (crates/encoder/examples/throughput.rs) and the peer's (benches/peers/
+// encode-onnxruntime-node.mjs) run one after the other, twice, and the better round of each counts. Passages are counted per
+// CPU-second, so that other work on the machine hurts little; a question is timed from its text to its tokens. Answers: the 50
+// tokens of the highest weights are the same, and their weights within 0.001 (where the 50th and 51st weigh the same within
+// that, either may be told).
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+
+import { at } from '../../scripts/lib/paths.mjs';
+import { captureJson, folder } from '../lib/programs.mjs';
+import { tensor, withLogits } from '../peers/splade-graph.mjs';
+
+export const title = 'the encoder against onnxruntime-node';
+
+const MODEL = at('packages', 'model-splade-tiny');
+const PEER = 'onnxruntime-node, fp32, 1 thread';
+const TOP = 50;
+const SLACK = 1e-3;
+const SIZES = {
+  smoke: { passages: 24, questions: 12, rounds: 1, batches: [4], simd: ['', 'avx2'] },
+  quick: { passages: 200, questions: 200, rounds: 2, batches: [1, 4, 8], simd: ['', 'avx2'] },
+  full: { passages: 400, questions: 500, rounds: 3, batches: [1, 2, 4, 8, 16], simd: ['', 'avx2', 'scalar'] },
+};
+/** Times the peer's passages per CPU-second, by instruction set. */
+const TARGETS = { amx: 8, avx512: 5, avx2: 2.5 };
+
+/** @param {import('../lib/context.mjs').Context} context */
+export async function run(context) {
+  const size = SIZES[context.size];
+  const program = await context.rustExample('throughput');
+  if (context.prepare) return { rows: [] };
+  // Neighbours in a corpus are alike: take texts from all over it.
+  const pool = await context.texts(context.size === 'smoke' ? size.passages : size.passages * 25);
+  const step = Math.max(1, Math.floor(pool.length / size.passages));
+  const passages = pool.filter((_, place) => place % step === 0).slice(0, size.passages);
+  const questions = await context.questions(size.questions);
+  const job = JSON.stringify({
+    passages: passages.map((passage) => passage.text),
+    questions,
+    batches: size.batches,
+    top: TOP + 10,
+  });
+  const graph = peerGraph(folder(context.work, 'encoder'));
+  const script = at('benches', 'peers', 'encode-onnxruntime-node.mjs');
+  const peerArgs = [script, graph, join(MODEL, 'tokenizer.json')];
+  const sparrow = (simd) =>
+    captureJson(program, [MODEL, String(size.rounds)], { input: job, env: { ...context.rustEnv, SPARROW_SIMD: simd } });
+
+  const runs = new Map();
+  const peers = [];
+  for (let round = 0; round < (context.size === 'smoke' ? 1 : 2); round += 1) {
+    context.log('onnxruntime-node');
+    peers.push((await captureJson(process.execPath, peerArgs, { input: job }))[0]);
+    for (const simd of size.simd) {
+      context.log(`sparrow, ${simd || 'best instruction set'}`);
+      const [found] = await sparrow(simd);
+      if (simd !== '' && found.kernels !== simd) continue;
+      compare(found, peers[0]);
+      runs.set(found.kernels, [...(runs.get(found.kernels) ?? []), found]);
+    }
+  }
+  return { rows: rows(runs, peers), notes: notes(runs, peers) };
+}
+
+function rows(runs, peers) {
+  const batches = peers.flatMap((peer) => peer.batches);
+  const best = batches.reduce((a, b) => (a.texts / a.cpu_s > b.texts / b.cpu_s ? a : b));
+  const peerRate = best.texts / best.cpu_s;
+  const peerQuestion = Math.min(...peers.map((peer) => peer.question_p50_ms));
+  const checked = `top ${TOP} tokens the same and weights within ${SLACK}, passages and questions, against fp32`;
+  const out = [];
+  for (const [kernels, found] of runs) {
+    const rate = Math.max(...found.map((one) => one.texts_per_cpu_s));
+    out.push({
+      what: `passages, ${kernels}`,
+      against: PEER,
+      unit: 'texts/CPU-s',
+      sparrow: rate,
+      peer: peerRate,
+      target: TARGETS[kernels] ? { at_least: TARGETS[kernels] } : null,
+      checked,
+      detail: { tokens_per_text: found[0].tokens_per_text, peer_batch: best.size, peer_batches: batches },
+    });
+    out.push({
+      what: `a question, p50, ${kernels}`,
+      against: PEER,
+      unit: 'ms',
+      sparrow: Math.min(...found.map((one) => one.question.p50_ms)),
+      peer: peerQuestion,
+      target: kernels === [...runs.keys()][0] ? { at_most: 1 / 6 } : null,
+      checked,
+      detail: { tokens_per_question: found[0].tokens_per_question, questions: found.map((one) => one.question) },
+    });
+  }
+  const [first] = runs.values();
+  const scaling = first.map((one) => one.texts_per_s_2_allocations / one.texts_per_s_1_allocation);
+  const pick = first[scaling.indexOf(Math.max(...scaling))];
+  out.push({
+    what: 'two allocations of one thread',
+    against: 'one allocation',
+    unit: 'texts/s',
+    sparrow: pick.texts_per_s_2_allocations,
+    peer: pick.texts_per_s_1_allocation,
+    target: { at_least: 1.8 },
+    checked,
+    detail: { rounds: scaling },
+  });
+  const { question_beside_ingest: beside, question, cache } = first[0];
+  out.push({
+    what: 'a question beside 512-token documents, p95',
+    against: 'one such document and a question alone',
+    unit: 'ms',
+    sparrow: beside.question.p95_ms,
+    peer: beside.long_text_p50_ms + question.p95_ms,
+    // Under one batch: it waits for the one that runs, and for no other.
+    target: { at_most: 1.25 },
+    checked: `${beside.texts_meanwhile} documents were written meanwhile`,
+    detail: beside,
+  });
+  for (const [what, again, once] of [
+    ['a passage that was encoded before', cache.text_again_ms, cache.text_ms],
+    ['a question that was asked before, p50', cache.question_again.p50_ms, cache.question.p50_ms],
+  ]) {
+    const checked = 'the same vectors as the first time';
+    out.push({ what, against: 'the first time', unit: 'ms', sparrow: again, peer: once, checked, detail: cache });
+  }
+  out.push({
+    what: 'memory of the process, two allocations and one beside it',
+    against: PEER,
+    unit: 'MB',
+    sparrow: first[0].rss_anon_kb / 1024,
+    peer: Math.min(...peers.map((peer) => peer.rss_anon_kb)) / 1024,
+    checked: 'RssAnon at the end',
+    detail: { peak_mb: first[0].peak_rss_kb / 1024, peer_peak_mb: peers[0].peak_rss_kb / 1024 },
+  });
+  return out;
+}
+
+function notes(runs, peers) {
+  const [first] = runs.values();
+  return [
+    `${first[0].texts} passages of ${first[0].tokens_per_text.toFixed(0)} tokens, ` +
+      `questions of ${first[0].tokens_per_question.toFixed(0)}; model loaded in ${first[0].load_ms.toFixed(0)} ms; ` +
+      `the peer's best batch is the best of ${peers[0].batches.map((batch) => batch.size).join(', ')}`,
+  ];
+}
+
+/** Writes the graph that the peer runs. */
+function peerGraph(dir) {
+  const head = readFileSync(join(MODEL, 'head.safetensors'));
+  const path = join(dir, 'splade.onnx');
+  writeFileSync(path, withLogits(readFileSync(join(MODEL, 'model.onnx')), tensor(head, 'decoder.bias')));
+  // The word embeddings are beside the graph.
+  copyFileSync(join(MODEL, 'head.safetensors'), join(dir, 'head.safetensors'));
+  return path;
+}
+
+/** Throws unless both have told the same tokens and weights. */
+function compare(sparrow, peer) {
+  const { vocab } = JSON.parse(readFileSync(join(MODEL, 'tokenizer.json'), 'utf8')).model;
+  const tokens = Object.entries(vocab).reduce((all, [token, id]) => ((all[id] = token.replaceAll('.', '__')), all), []);
+  for (const kind of ['passages', 'questions']) {
+    sparrow[kind].forEach((ours, place) => {
+      const theirs = peer[kind][place].map(([id, weight]) => [tokens[id], weight]);
+      const problem = difference(new Map(ours), new Map(theirs));
+      if (problem) throw new Error(`${kind} ${place}, ${sparrow.kernels}: ${problem}`);
+    });
+  }
+}
+
+function difference(ours, theirs) {
+  const border = [...theirs.values()][TOP] ?? 0;
+  for (const [tokens, others, who] of [
+    [theirs, ours, 'Sparrow'],
+    [ours, theirs, 'the peer'],
+  ]) {
+    for (const [token, weight] of [...tokens].slice(0, TOP)) {
+      if (weight <= border + SLACK && !others.has(token)) continue;
+      const other = others.get(token);
+      if (other === undefined) return `[${token}] is missing from ${who}`;
+      if (Math.abs(other - weight) > SLACK) return `[${token}] weighs ${weight} and ${other}`;
+    }
+  }
+  return undefined;
+}
