@@ -8,8 +8,8 @@ import { readAnswers } from './answers.mjs';
 import { captureJson, folder } from './programs.mjs';
 import { accuracy } from './statistics.mjs';
 
-/** Sparrow keeps 11 significant bits of a weight: the scores of two documents may each be off by half of the last. */
-const SPARROW_TOLERANCE = 2 ** -11;
+/** Sparrow keeps 11 significant bits of a weight: the scores of two documents may each be off by 2^-11, half of the last bit. */
+const SPARROW_TOLERANCE = 2 ** -10;
 
 /**
  * One run of the program, which compares every answer with scoring all documents, bit by bit. Here the answers are compared with

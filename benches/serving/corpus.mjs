@@ -1,14 +1,10 @@
 // Documents with the vectors that Sparrow's encoder made of them, as both servers are loaded with them.
-import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
+import { openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import process from 'node:process';
-import { promisify } from 'node:util';
 
-import { at, onnxRuntimeLibrary } from '../../scripts/lib/paths.mjs';
+import { at } from '../../scripts/lib/paths.mjs';
 
 const MODEL = at('packages', 'model-splade-tiny');
-const run = promisify(execFile);
 
 /** Rows of a sparse matrix in three files: `.ptr` (u32, rows + 1), `.idx` (u32, numbers of the vocabulary), `.val` (f32). */
 export class Vectors {
@@ -39,31 +35,12 @@ export class Vectors {
 }
 
 /**
- * The vectors of texts: from a file prefix that is given (SPARROW_BENCH_VECTORS), else encoded once and kept under `work`.
+ * The vectors of the first texts.
  *
- * @param {{ work: string, log(text: string): void, rustExample(name: string): Promise<string> }} context
- * @param {{ text: string }[]} texts
+ * @param {{ vectors(kind: 'texts', count: number): Promise<{ prefix: string }> }} context
  */
 export async function vectorsOf(context, texts) {
-  const given = process.env.SPARROW_BENCH_VECTORS;
-  if (given !== undefined) return new Vectors(given);
-  mkdirSync(context.work, { recursive: true });
-  const prefix = join(context.work, `vectors-${texts.length}`);
-  if (!existsSync(`${prefix}.done`)) {
-    context.log(`encoding ${texts.length} texts`);
-    const program = await context.rustExample('encode_corpus');
-    const child = run(program, [MODEL, prefix, String(texts.length), '2'], {
-      env: { ...process.env, SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() },
-    });
-    for (const { text } of texts) {
-      if (!child.child.stdin.write(`${JSON.stringify({ text })}\n`)) {
-        await new Promise((resolve) => child.child.stdin.once('drain', resolve));
-      }
-    }
-    child.child.stdin.end();
-    await child;
-    writeFileSync(`${prefix}.done`, '');
-  }
+  const { prefix } = await context.vectors('texts', texts.length);
   return new Vectors(prefix);
 }
 

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 
 import { createClient, findApiKey } from '../../scripts/lib/api-client.mjs';
 import { usage } from '../../scripts/lib/server-process.mjs';
-import { vectorsOf } from '../serving/corpus.mjs';
-import { FIELD, INDEX, MODEL, load, startProcess, startSparrow } from '../serving/servers.mjs';
+import { FIELD, INDEX, MODEL, fill, startProcess, startSparrow } from '../serving/servers.mjs';
 
 export const title = 'Start with documents on disk';
 
@@ -56,7 +55,10 @@ export async function run(context) {
       detail: { mappedFilesMB: megabytes(files), indexOnDiskMB: megabytes(diskBytes(data)) },
     })),
   ];
-  return { rows, notes: ['clean stop before each start; files are in the page cache, as after a restart of the process'] };
+  return {
+    rows,
+    notes: ['clean stop before each start; files are in the page cache, as after a restart of the process'],
+  };
 }
 
 /** Loads the documents unless they are there, and answers the question as a server does that has them open already. */
@@ -64,8 +66,7 @@ async function prepare(context, data, documents, question) {
   const texts = await context.texts(documents);
   const server = await startSparrow(data);
   try {
-    const { count } = await server.request('GET', `/${INDEX}/_count`).catch(() => ({ count: 0 }));
-    if (count !== texts.length) await load(server, texts, await vectorsOf(context, texts), context.log);
+    await fill(context, server, texts);
     return hitsOf(await server.request('POST', `/${INDEX}/_search`, ask(question)));
   } finally {
     await server.stop();

@@ -397,9 +397,10 @@ impl Shared {
     fn weigh_tokens(&self, text: &str, weights: &[f32]) -> Result<Encoded, EncoderError> {
         let started = Instant::now();
         let tokens = self.model.tokenizer.encode(text)?;
-        let pairs = self.model.tokenizer.content(&tokens).iter().filter_map(|&id| {
-            Some((self.model.vocabulary.get(id as usize)?.clone()?, *weights.get(id as usize)?))
-        });
+        let pairs =
+            self.model.tokenizer.content(&tokens).iter().filter_map(|&id| {
+                Some((self.model.vocabulary.token(id)?.into(), *weights.get(id as usize)?))
+            });
         let output = Output::Sparse(Arc::new(TokenWeights::from_pairs(pairs.collect())));
         let cut = (u64::from(tokens.truncated > 0), u64::from(tokens.truncated));
         self.recorder.answered(1, started.elapsed(), tokens.ids.len() as u64, cut);
@@ -409,14 +410,7 @@ impl Shared {
     fn readable(&self, encoding: Encoding) -> Encoded {
         let output = match encoding.vector {
             Vector::Dense(vector) => Output::Dense(vector),
-            Vector::Sparse(pairs) => {
-                let vocabulary = &self.model.vocabulary;
-                let pairs = pairs
-                    .iter()
-                    .filter_map(|&(term, weight)| Some((vocabulary.get(term as usize)?.clone()?, weight)))
-                    .collect();
-                Output::Sparse(Arc::new(TokenWeights::from_pairs(pairs)))
-            }
+            Vector::Sparse(pairs) => Output::Sparse(Arc::new(self.model.vocabulary.readable(&pairs))),
         };
         Encoded { output, token_count: encoding.token_count, truncated_tokens: encoding.truncated }
     }

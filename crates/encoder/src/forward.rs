@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::bert::Scratch;
 use crate::cache::Vector;
 use crate::error::EncoderError;
 use crate::head::kernels;
@@ -10,22 +11,33 @@ use crate::model::{Model, Plan};
 use crate::pooling::{max_over_tokens, mean, normalize};
 use crate::session::{Batch, OnnxSession};
 
-/// A model's graph, loaded for one worker.
+/// A model, ready for one worker.
 #[derive(Debug)]
 pub(crate) struct Forward {
     model: Arc<Model>,
-    session: OnnxSession,
+    engine: Engine,
     threads: usize,
 }
 
+/// What computes the graph.
+#[derive(Debug)]
+enum Engine {
+    /// Our own code, over the model's shared weights.
+    Native(Box<Scratch>),
+    Onnx(OnnxSession),
+}
+
 impl Forward {
-    /// Loads the graph.
+    /// Loads the graph, unless the model computes it itself.
     ///
     /// # Errors
     /// Those of [`OnnxSession::open`].
     pub(crate) fn new(model: &Arc<Model>, threads: usize) -> Result<Self, EncoderError> {
-        let session = OnnxSession::open(&model.graph, model.dir(), &model.output, threads)?;
-        Ok(Self { model: Arc::clone(model), session, threads })
+        let engine = match &model.bert {
+            Some(_) => Engine::Native(Box::default()),
+            None => Engine::Onnx(OnnxSession::open(&model.graph, model.dir(), &model.output, threads)?),
+        };
+        Ok(Self { model: Arc::clone(model), engine, threads })
     }
 
     /// Encodes a batch of texts, each at least one token long.
@@ -33,18 +45,36 @@ impl Forward {
     /// # Errors
     /// [`EncoderError::Runtime`] if the runtime fails or gives another shape than the model promised.
     pub(crate) fn run(&mut self, texts: &[&[u32]]) -> Result<Vec<Vector>, EncoderError> {
-        let batch = Batch::new(texts);
         let (model, threads) = (&self.model, self.threads);
-        self.session.run(&batch, |shape, values| {
-            // Padding comes last in each text: its rows are simply not looked at.
-            let columns = batch.columns();
-            let rows: Vec<Range<usize>> =
-                texts.iter().enumerate().map(|(row, ids)| row * columns..row * columns + ids.len()).collect();
-            finish(&model.plan, shape, values, &rows, columns, threads)
-        })?
+        match (&mut self.engine, &model.bert) {
+            (Engine::Native(scratch), Some(bert)) => {
+                let (hidden, rows) = bert.forward(texts, scratch).ok_or_else(|| EncoderError::Runtime {
+                    phase: "infer",
+                    reason: "a token is not in the model's tables".into(),
+                })?;
+                pool(&model.plan, bert.width(), hidden, &rows, threads)
+            }
+            (Engine::Native(_), None) => {
+                Err(EncoderError::Runtime { phase: "infer", reason: "no model".into() })
+            }
+            (Engine::Onnx(session), _) => {
+                let batch = Batch::new(texts);
+                session.run(&batch, |shape, values| {
+                    // Padding comes last in each text: its rows are simply not looked at.
+                    let columns = batch.columns();
+                    let rows: Vec<Range<usize>> = texts
+                        .iter()
+                        .enumerate()
+                        .map(|(row, ids)| row * columns..row * columns + ids.len())
+                        .collect();
+                    finish(&model.plan, shape, values, &rows, columns, threads)
+                })?
+            }
+        }
     }
 }
 
+/// Checks the shape of the runtime's output.
 fn finish(
     plan: &Plan,
     shape: &[i64],
@@ -55,10 +85,7 @@ fn finish(
 ) -> Result<Vec<Vector>, EncoderError> {
     let wrong_shape =
         || EncoderError::Runtime { phase: "infer", reason: format!("output has the shape {shape:?}") };
-    let per_token = matches!(
-        plan,
-        Plan::FusedSparse { .. } | Plan::SparseLogits { .. } | Plan::DenseMean { .. } | Plan::DenseCls { .. }
-    );
+    let per_token = !matches!(plan, Plan::SparsePooled { .. } | Plan::DensePooled { .. });
     let shape_is: Vec<usize> = shape.iter().filter_map(|size| usize::try_from(*size).ok()).collect();
     let width = match shape_is[..] {
         [texts, tokens, width] if per_token && texts == rows.len() && tokens == columns => width,
@@ -68,12 +95,23 @@ fn finish(
     if width == 0 || values.len() != shape_is.iter().product::<usize>() {
         return Err(wrong_shape());
     }
+    if matches!(plan, Plan::FusedSparse { head, .. } if width != head.dims()) {
+        return Err(wrong_shape());
+    }
+    pool(plan, width, values, rows, threads)
+}
+
+/// One vector for each text. `values` are rows of `width`; `rows` are those of each text, if there is one for each token.
+fn pool(
+    plan: &Plan,
+    width: usize,
+    values: &[f32],
+    rows: &[Range<usize>],
+    threads: usize,
+) -> Result<Vec<Vector>, EncoderError> {
     let slice = |range: &Range<usize>| &values[range.start * width..range.end * width];
     match plan {
         Plan::FusedSparse { head, activation } => {
-            if width != head.dims() {
-                return Err(wrong_shape());
-            }
             let logits = head.project(kernels::chosen(), values, rows, threads).map_err(
                 |crate::head::NotFinite| EncoderError::Runtime {
                     phase: "project",

@@ -4,6 +4,7 @@
 //! and worker threads (allocations) that take batches from it. Nothing outside `session.rs` knows ONNX Runtime, and
 //! `unsafe` lives in `head/kernels/` alone. Absent: networking, and any knowledge of indices or documents.
 
+mod bert;
 mod cache;
 mod deployment;
 mod error;
@@ -15,6 +16,8 @@ mod queue;
 mod session;
 mod stats;
 mod tokenizer;
+mod vocabulary;
+mod word_piece;
 
 pub use deployment::{Deployment, DeploymentOptions, Encoded, Output, Priority};
 pub use error::EncoderError;

@@ -5,6 +5,7 @@ use std::path::Path;
 use tokenizers::Tokenizer;
 
 use crate::error::EncoderError;
+use crate::word_piece::WordPiece;
 
 /// Texts up to this length are tokenized whole, and their truncated tokens are counted exactly.
 const WHOLE_BYTES: usize = 16 * 1024;
@@ -34,6 +35,8 @@ pub(crate) struct TextTokenizer {
     limit: usize,
     /// Whether text may be cut at whitespace without changing tokens, and long words become one unknown token.
     word_piece: bool,
+    /// The fast way for plain text, if the tokenizer has one.
+    plain: Option<WordPiece>,
 }
 
 impl std::fmt::Debug for TextTokenizer {
@@ -61,7 +64,8 @@ impl TextTokenizer {
             return Err(unreadable(format!("special tokens leave no room in {limit} tokens")));
         }
         let word_piece = is_word_piece(&bytes);
-        Ok(Self { inner, prefix, suffix, limit, word_piece })
+        let plain = WordPiece::from_json(&bytes);
+        Ok(Self { inner, prefix, suffix, limit, word_piece, plain })
     }
 
     /// The first tokens of a text. An empty text gives the special tokens alone.
@@ -117,6 +121,13 @@ impl TextTokenizer {
     }
 
     fn tokenize(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
+        match &self.plain {
+            Some(plain) => plain.encode(text, |stretch| self.tokenize_any(stretch)),
+            None => self.tokenize_any(text),
+        }
+    }
+
+    fn tokenize_any(&self, text: &str) -> Result<Vec<u32>, EncoderError> {
         let encoding = self
             .inner
             .encode_fast(text, false)
@@ -212,6 +223,10 @@ fn special_tokens(tokenizer: &Tokenizer) -> Result<(Vec<u32>, Vec<u32>), String>
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
     use super::{LONG_RUN, MAX_PIECE_BYTES, PIECE_BYTES, TextTokenizer, Tokens};
 
     /// A WordPiece tokenizer with a small vocabulary and BERT's template.
@@ -236,6 +251,31 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), TOKENIZER).unwrap();
         TextTokenizer::load(file.path(), limit).unwrap()
+    }
+
+    proptest! {
+        /// The fast way gives the tokens of the general one, for any text.
+        #[test]
+        fn plain_text_is_tokenized_as_by_the_library(
+            text in r"([ a-cA-C.,'\-\t\n\r\[\]#]|\PC|\[SEP\]|[\x00-\x20\x7f]|é|中|\u{301}|\u{a0}|\u{3000}|ab){0,40}",
+        ) {
+            let tokenizer = tokenizer(512);
+            prop_assert!(tokenizer.plain.is_some());
+            prop_assert_eq!(tokenizer.tokenize(&text).unwrap(), tokenizer.tokenize_any(&text).unwrap());
+        }
+    }
+
+    /// The same with a real vocabulary, whose words have several pieces.
+    #[test]
+    fn real_words_are_tokenized_as_by_the_library() {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-splade-tiny");
+        let tokenizer = TextTokenizer::load(&package.join("tokenizer.json"), 512).unwrap();
+        let licence = std::fs::read_to_string(package.join("LICENSE")).unwrap();
+        let strange = "Unbelievableness antidisestablishmentarianism x1y2z3 naïve 東京 co-operate don't U.S.A. \
+            $3.50 50% #1 e=mc^2 \u{200b}zero\u{ad}width Straße ΟΔΟΣ ﬁne I\u{307}stanbul";
+        for text in licence.lines().chain([strange, &"q".repeat(101), &"long".repeat(25)]) {
+            assert_eq!(tokenizer.tokenize(text).unwrap(), tokenizer.tokenize_any(text).unwrap(), "{text}");
+        }
     }
 
     #[track_caller]
@@ -281,7 +321,7 @@ mod tests {
             ".".repeat(100_000),
         ];
         for text in texts {
-            let whole = tokenizer.tokenize(&text).unwrap();
+            let whole = tokenizer.tokenize_any(&text).unwrap();
             let pieces = tokenizer.encode(&text).unwrap();
             let kept = whole.len().min(510);
             assert_eq!(tokenizer.content(&pieces), &whole[..kept], "{:.20}…", text);

@@ -1,8 +1,9 @@
 //! How near `_reindex` through an inference pipeline comes to the bare encoder, in one process.
 //!
 //! `reindex MODEL_DIR ROUNDS < LINES`, where each line is a document with a `text`; the ONNX Runtime library comes from
-//! SPARROW_ONNXRUNTIME. In each round the bare encoder encodes all texts, then a reindex of the same documents does,
-//! with as many allocations; one JSON object a round goes to standard output.
+//! SPARROW_ONNXRUNTIME. Each round takes its share of the documents, so that no cache knows them: the bare encoder
+//! encodes their texts and a reindex copies them, with as many allocations, in turns which of the two is first. One
+//! JSON object a round goes to standard output.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::collections::BTreeMap;
@@ -17,8 +18,6 @@ use sparrow_encoder::{Deployment, DeploymentOptions, Model};
 use sparrow_engine::{CancelFlag, Engine, EngineOptions, Request};
 
 const MODEL: &str = ".sparse_encoder_model_2";
-/// Texts of one call to the bare encoder: as many as a reindex has under way.
-const CALL: usize = 750;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,32 +32,33 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect::<Result<_, Box<dyn Error>>>()?;
     let data = tempfile::tempdir()?;
     let engine = open(data.path(), &model)?;
-    load(&engine, &documents)?;
-    let count = documents.len() as f64;
-    for round in 0..rounds.parse()? {
-        let before = Cpu::now();
-        let bare = encode(&model, &documents)?;
-        let between = Cpu::now();
-        let begun = Instant::now();
-        let report = reindex(&engine, round)?;
-        let seconds = begun.elapsed().as_secs_f64();
-        let after = Cpu::now();
+    put_pipeline(&engine)?;
+    let rounds: usize = rounds.parse()?;
+    for (round, documents) in documents.chunks(documents.len().div_ceil(rounds.max(1)).max(1)).enumerate() {
+        load(&engine, round, documents)?;
+        let (bare, copied) = if round % 2 == 0 {
+            let bare = measured(|| encode(&model, documents))?;
+            (bare, measured(|| reindex(&engine, round))?)
+        } else {
+            let copied = measured(|| reindex(&engine, round))?;
+            (measured(|| encode(&model, documents))?, copied)
+        };
+        check(&engine, round, documents.len())?;
+        let count = documents.len() as f64;
         let micros = |seconds: f64| (seconds / count * 1e6).round();
         println!(
             "{}",
             json!({
                 "documents": documents.len(),
-                "created": report["created"],
-                "bare_per_second": count / bare,
-                "reindex_per_second": count / seconds,
-                "ratio": bare / seconds,
-                "bare_cpu_micros": micros(between.all - before.all),
-                "reindex_encoder_cpu_micros": micros(after.encoder - between.encoder),
-                "reindex_other_cpu_micros":
-                    micros(after.all - between.all - (after.encoder - between.encoder)),
+                "first": if round % 2 == 0 { "bare" } else { "reindex" },
+                "bare_per_second": count / bare.seconds,
+                "reindex_per_second": count / copied.seconds,
+                "ratio": bare.seconds / copied.seconds,
+                "bare_cpu_micros": micros(bare.cpu),
+                "reindex_cpu_micros": micros(copied.cpu),
+                "cpu_ratio": bare.cpu / copied.cpu,
             })
         );
-        execute(&engine, "delete_index", &[("index", &format!("vectors-{round}"))], &Value::Null)?;
     }
     engine.close();
     Ok(())
@@ -70,7 +70,29 @@ fn open(data: &Path, model: &Path) -> Result<Arc<Engine>, Box<dyn Error>> {
     Engine::open(options).map_err(|error| error.reason().into())
 }
 
-fn load(engine: &Arc<Engine>, documents: &[Value]) -> Result<(), Box<dyn Error>> {
+/// What a piece of work took: the time that it says itself, and the processor time of all threads.
+struct Measured {
+    seconds: f64,
+    cpu: f64,
+}
+
+fn measured(work: impl FnOnce() -> Result<f64, Box<dyn Error>>) -> Result<Measured, Box<dyn Error>> {
+    let before = cpu_seconds();
+    let seconds = work()?;
+    Ok(Measured { seconds, cpu: cpu_seconds() - before })
+}
+
+fn put_pipeline(engine: &Arc<Engine>) -> Result<(), Box<dyn Error>> {
+    let processor = json!({"inference": {
+        "model_id": MODEL,
+        "input_output": [{"input_field": "text", "output_field": "v"}],
+    }});
+    execute(engine, "put_pipeline", &[("pipeline", "p")], &json!({"processors": [processor]}))?;
+    Ok(())
+}
+
+fn load(engine: &Arc<Engine>, round: usize, documents: &[Value]) -> Result<(), Box<dyn Error>> {
+    let index = format!("texts-{round}");
     for (chunk, part) in documents.chunks(1000).enumerate() {
         let mut lines = String::new();
         for (at, document) in part.iter().enumerate() {
@@ -79,34 +101,46 @@ fn load(engine: &Arc<Engine>, documents: &[Value]) -> Result<(), Box<dyn Error>>
             lines.push_str(&json!({"title": document["title"], "text": document["text"]}).to_string());
             lines.push('\n');
         }
-        let request = request("bulk", &[("index", "texts")]);
-        engine.execute(&request, lines.as_bytes(), &CancelFlag::default()).map_err(|error| error.reason())?;
+        engine
+            .execute(&request("bulk", &[("index", &index)]), lines.as_bytes(), &CancelFlag::default())
+            .map_err(|error| error.reason())?;
     }
-    let processor = json!({"inference": {
-        "model_id": MODEL,
-        "input_output": [{"input_field": "text", "output_field": "v"}],
-    }});
-    execute(engine, "put_pipeline", &[("pipeline", "p"), ("id", "p")], &json!({"processors": [processor]}))?;
+    // What is left to do for the source is no part of the measurement.
+    execute(engine, "flush", &[("index", &index)], &Value::Null)?;
     Ok(())
 }
 
-/// Copies all documents into a new index through the pipeline; refreshed at the end, as the bare encoder has no more
-/// to do then either.
-fn reindex(engine: &Arc<Engine>, round: usize) -> Result<Value, Box<dyn Error>> {
+/// Seconds that a reindex into a new index takes.
+fn reindex(engine: &Arc<Engine>, round: usize) -> Result<f64, Box<dyn Error>> {
     let index = format!("vectors-{round}");
     let mappings = json!({"mappings": {"properties": {
         "title": {"type": "text"}, "text": {"type": "text"}, "v": {"type": "sparse_vector"},
     }}});
     execute(engine, "create_index", &[("index", &index)], &mappings)?;
-    let body = json!({"source": {"index": "texts"}, "dest": {"index": index, "pipeline": "p"}});
+    let source = format!("texts-{round}");
+    let body = json!({"source": {"index": source}, "dest": {"index": index, "pipeline": "p"}});
+    let begun = Instant::now();
     let report = execute(engine, "reindex", &[], &body)?;
+    let seconds = begun.elapsed().as_secs_f64();
     if report["failures"].as_array().is_none_or(|failures| !failures.is_empty()) {
         return Err(report.to_string().into());
     }
-    Ok(report)
+    Ok(seconds)
 }
 
-/// Seconds that the encoder alone needs for all texts.
+/// Every document is there, and has a vector.
+fn check(engine: &Arc<Engine>, round: usize, expected: usize) -> Result<(), Box<dyn Error>> {
+    let index = format!("vectors-{round}");
+    execute(engine, "refresh", &[("index", &index)], &Value::Null)?;
+    let exists = json!({"query": {"exists": {"field": "v"}}});
+    let found = execute(engine, "count", &[("index", &index)], &exists)?;
+    if found["count"] != expected {
+        return Err(format!("{} of {expected} documents have a vector", found["count"]).into());
+    }
+    Ok(())
+}
+
+/// Seconds that the encoder alone needs for all texts, in one call, which suits it best.
 fn encode(model: &Path, documents: &[Value]) -> Result<f64, Box<dyn Error>> {
     let allocations = std::thread::available_parallelism()?.get();
     let options =
@@ -114,21 +148,7 @@ fn encode(model: &Path, documents: &[Value]) -> Result<f64, Box<dyn Error>> {
     let deployment = Deployment::start(Model::load(model)?, options)?;
     let texts: Vec<&str> = documents.iter().filter_map(|document| document["text"].as_str()).collect();
     let begun = Instant::now();
-    // As a reindex: some calls at once, so that the queue never runs dry between two.
-    std::thread::scope(|scope| {
-        let calls: Vec<_> = texts
-            .chunks(texts.len().div_ceil(2))
-            .map(|half| {
-                let deployment = &deployment;
-                scope.spawn(move || {
-                    half.chunks(CALL / 2).try_for_each(|call| deployment.encode_paced(call, None).map(drop))
-                })
-            })
-            .collect();
-        calls.into_iter().try_for_each(|call| {
-            call.join().map_err(|_| "the encoder panicked")?.map_err(|error| error.to_string())
-        })
-    })?;
+    deployment.encode_paced(&texts, None)?;
     Ok(begun.elapsed().as_secs_f64())
 }
 
@@ -150,26 +170,11 @@ fn execute(
     Ok(serde_json::from_slice(&reply.body)?)
 }
 
-/// CPU seconds that this process has used.
-struct Cpu {
-    /// By all threads, also those that ended.
-    all: f64,
-    /// By the threads of the encoder that run now.
-    encoder: f64,
-}
-
-impl Cpu {
-    fn now() -> Self {
-        let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
-        let stat = read("/proc/self/stat".into());
-        // User and system time are the 12th and 13th field behind the name, in hundredths of a second.
-        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or("").split(' ').collect();
-        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
-        let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-        let encoder = tasks
-            .filter(|task| read(task.path().join("comm")).starts_with("encoder-"))
-            .filter_map(|task| read(task.path().join("schedstat")).split(' ').next()?.parse::<f64>().ok())
-            .sum::<f64>();
-        Self { all: (ticks(11) + ticks(12)) / 100.0, encoder: encoder / 1e9 }
-    }
+/// CPU seconds that this process has used, also in threads that ended.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // User and system time are the 12th and 13th field behind the name, in hundredths of a second.
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or("").split(' ').collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
 }

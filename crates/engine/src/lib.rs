@@ -48,18 +48,22 @@ impl Engine {
     /// When the directory is in use by another process or cannot be read.
     pub fn open(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
         let data = Arc::new(DataDir::open(&options.data)?);
-        let models = Models::open(
-            data.clone(),
-            ModelOptions {
-                library: options.onnx_runtime.clone(),
-                directories: options.models.clone(),
-                deploy_at_start: options.deploy_at_start,
-                threads: options.threads,
-            },
-        );
+        let model_options = ModelOptions {
+            library: options.onnx_runtime.clone(),
+            directories: options.models.clone(),
+            deploy_at_start: options.deploy_at_start,
+            threads: options.threads,
+        };
         let pipelines = Pipelines::open(data.clone())?;
         let tasks = Tasks::open(data.clone())?;
-        let indices = Indices::open(data.clone(), &options)?;
+        // The two that take time know nothing of each other.
+        let (models, indices) = std::thread::scope(|scope| {
+            let models = scope.spawn(|| Models::open(data.clone(), model_options));
+            let indices = Indices::open(data.clone(), &options);
+            (models.join(), indices)
+        });
+        let models = models.map_err(|_| EngineError::internal("loading the models panicked"))?;
+        let indices = indices?;
         let executor = Executor::new(options.cores());
         let engine = Arc::new(Self { indices, pipelines, models, tasks, data, executor });
         engine.indices.start_maintenance();

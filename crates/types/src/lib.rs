@@ -29,6 +29,14 @@ impl TokenWeights {
         Self(pairs)
     }
 
+    /// Builds token weights from pairs that are in order already; others are put in order as by
+    /// [`TokenWeights::from_pairs`]. No token may appear twice.
+    pub fn from_ordered(pairs: Vec<(Box<str>, f32)>) -> Self {
+        let positive = pairs.iter().all(|(_, weight)| weight.is_finite() && *weight > 0.0);
+        let ordered = pairs.is_sorted_by(|a, b| a.1 > b.1 || (a.1 == b.1 && a.0 < b.0));
+        if positive && ordered { Self(pairs) } else { Self::from_pairs(pairs) }
+    }
+
     /// The pairs, highest weight first.
     pub fn pairs(&self) -> &[(Box<str>, f32)] {
         &self.0
@@ -60,5 +68,16 @@ mod tests {
             ("nan".into(), f32::NAN),
         ]);
         assert_eq!(weights.pairs(), &[("b".into(), 2.0), ("a".into(), 1.0)]);
+    }
+
+    #[test]
+    fn ordered_pairs_stay_and_others_are_ordered() {
+        let pairs =
+            |list: &[(&str, f32)]| list.iter().map(|(token, weight)| ((*token).into(), *weight)).collect();
+        let ordered = TokenWeights::from_pairs(pairs(&[("b", 2.0), ("a", 1.0), ("c", 1.0)]));
+        for list in [[("b", 2.0), ("a", 1.0), ("c", 1.0)], [("c", 1.0), ("a", 1.0), ("b", 2.0)]] {
+            assert_eq!(TokenWeights::from_ordered(pairs(&list)), ordered);
+        }
+        assert!(TokenWeights::from_ordered(pairs(&[("a", f32::NAN), ("b", -1.0)])).is_empty());
     }
 }

@@ -17,6 +17,9 @@
 //! alternative, a fixed margin (0.25 in the prototype), is cheaper by a few candidates and proves nothing.
 
 use std::ops::Range;
+use std::sync::Arc;
+
+use crate::bert::kernels::{self as f32_kernels, Epilogue, Linear};
 
 use kernels::{DIM_STEP, Document, Kernels, Limits, MAX_DIMS, PANEL, Panel};
 
@@ -30,7 +33,7 @@ pub(crate) struct Head {
     terms: usize,
     dims: usize,
     /// `[terms][dims]`, for the exact step.
-    rows: Vec<f32>,
+    rows: Arc<[f32]>,
     /// One per term.
     bias: Vec<f32>,
     /// Bytes before the first panel, so that panels start at cache lines.
@@ -49,6 +52,9 @@ pub(crate) struct NotFinite;
 
 /// Less work than this is not spread over threads: starting them costs more.
 const MIN_TOKENS_FOR_THREADS: usize = 32;
+
+/// Candidates of one matrix product in the exact step: few enough that it stays in the second-level cache.
+const CANDIDATES_AT_ONCE: usize = 256;
 
 impl std::fmt::Debug for Head {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -82,7 +88,7 @@ impl Head {
             spread: vec![[0.0; PANEL]; count],
             residual: vec![[0.0; PANEL]; count],
             bias_above: vec![[f32::NEG_INFINITY; PANEL]; count],
-            rows: Vec::new(),
+            rows: Arc::default(),
             bias: Vec::new(),
         };
         // The exact step and the bound add up n products, and a few single operations: n + 16 roundings.
@@ -108,7 +114,7 @@ impl Head {
             head.bias_above[panel][lane] = bias + bias.abs() * 2f32.powi(-19);
         }
         head.panels = panels;
-        head.rows = rows;
+        head.rows = rows.into();
         head.bias = bias;
         Ok(head)
     }
@@ -116,6 +122,11 @@ impl Head {
     /// Vocabulary terms.
     pub(crate) fn terms(&self) -> usize {
         self.terms
+    }
+
+    /// The decoder's weights, `[terms][dims]`; with tied weights also the word embeddings.
+    pub(crate) fn rows(&self) -> &Arc<[f32]> {
+        &self.rows
     }
 
     /// Width of a hidden state.
@@ -200,18 +211,37 @@ impl Head {
             .iter()
             .zip(found)
             .map(|(rows, candidates)| {
-                let hidden = &hidden[rows.start * self.dims..rows.end * self.dims];
-                let mut exact = Vec::with_capacity(candidates.len() / 2);
-                for term in candidates {
-                    let row = &self.rows[term as usize * self.dims..][..self.dims];
-                    let logit = kernels.max_dot(row, hidden) + self.bias[term as usize];
-                    if logit > 0.0 {
-                        exact.push((term, logit));
-                    }
-                }
-                exact
+                self.exact(kernels, &hidden[rows.start * self.dims..rows.end * self.dims], &candidates)
             })
             .collect()
+    }
+
+    /// The positive maximal logits among `candidates`, in f32: their rows become a small matrix, so that this is a matrix
+    /// product and not a dot product at a time (which took a tenth of the whole encoding).
+    fn exact(&self, kernels: &Kernels, hidden: &[f32], candidates: &[u32]) -> Vec<(u32, f32)> {
+        let products = f32_kernels::named(kernels.name);
+        let mut found = Vec::with_capacity(candidates.len() / 2);
+        let mut dots = Vec::new();
+        let mut maxima = [0f32; CANDIDATES_AT_ONCE];
+        for some in candidates.chunks(CANDIDATES_AT_ONCE) {
+            let rows = some.iter().map(|&term| &self.rows[term as usize * self.dims..][..self.dims]);
+            let linear = Linear::from_columns(products, self.dims, rows);
+            let columns = linear.columns();
+            dots.resize(hidden.len() / self.dims * columns, 0.0);
+            products.linear(&linear, hidden, Epilogue::None, &mut dots);
+            let maxima = &mut maxima[..columns];
+            maxima.fill(f32::NEG_INFINITY);
+            for token in dots.chunks_exact(columns) {
+                for (max, &dot) in maxima.iter_mut().zip(token) {
+                    *max = if dot > *max { dot } else { *max };
+                }
+            }
+            found.extend(some.iter().zip(maxima).filter_map(|(&term, max)| {
+                let logit = *max + self.bias[term as usize];
+                (logit > 0.0).then_some((term, logit))
+            }));
+        }
+        found
     }
 }
 

@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bert::{Bert, kernels};
 use crate::error::EncoderError;
-use crate::head::Head;
+use crate::head::{self, Head};
 use crate::pooling::Activation;
 use crate::session::Graph;
 use crate::tokenizer::TextTokenizer;
+use crate::vocabulary::Vocabulary;
 
+mod bert;
 mod fingerprint;
+mod graph;
 mod layout;
 mod onnx;
 mod safetensors;
@@ -83,10 +87,12 @@ pub struct Model {
     dir: PathBuf,
     pub(crate) graph: Graph,
     pub(crate) output: String,
+    /// The graph up to `output` in our own code, if it is of a known form.
+    pub(crate) bert: Option<Bert>,
     pub(crate) plan: Plan,
     pub(crate) tokenizer: TextTokenizer,
     /// Readable tokens by id; empty for a dense model.
-    pub(crate) vocabulary: Vec<Option<Box<str>>>,
+    pub(crate) vocabulary: Vocabulary,
     /// Weights of query tokens by id, of a model that encodes documents only.
     pub(crate) query_weights: Option<Vec<f32>>,
 }
@@ -125,11 +131,18 @@ impl Model {
             Pooling::Mean => Plan::DenseMean { normalize },
             Pooling::Cls => Plan::DenseCls { normalize },
         };
+        let per_token =
+            matches!(plan, Plan::FusedSparse { .. } | Plan::DenseMean { .. } | Plan::DenseCls { .. });
+        let bert = match &graph {
+            Graph::File(path) if per_token => native(path, &output, &plan),
+            _ => None,
+        };
         if let Plan::FusedSparse { head, .. } = &plan {
             info.vocabulary_size = head.terms();
         }
         let vocabulary =
             if layout.is_sparse() { tokenizer.vocabulary(info.vocabulary_size) } else { Vec::new() };
+        let vocabulary = Vocabulary::new(vocabulary);
         let query_weights = match &layout.query_weights {
             Some(path) => Some(weights_table::load(path, &tokenizer, info.vocabulary_size)?),
             None => None,
@@ -139,6 +152,7 @@ impl Model {
             dir: dir.to_path_buf(),
             graph,
             output,
+            bert,
             plan,
             tokenizer,
             vocabulary,
@@ -165,8 +179,28 @@ impl Model {
         Layout::detect(dir)?.info()
     }
 
+    /// Whether deployments run without ONNX Runtime: the model's graph is one that Sparrow computes itself.
+    pub fn is_native(&self) -> bool {
+        self.bert.is_some()
+    }
+
     /// Whether each token of a batch makes a row of logits in memory.
     pub(crate) fn materialises_logits(&self) -> bool {
         matches!(self.plan, Plan::SparseLogits { .. })
     }
+}
+
+/// The forward pass in our own code, if the graph is of the known form and fits the rest of the model.
+fn native(path: &Path, output: &str, plan: &Plan) -> Option<Bert> {
+    let mut weights = bert::recognise(path, output)?;
+    if let Plan::FusedSparse { head, .. } = plan {
+        if head.dims() != weights.width {
+            return None;
+        }
+        // A tied decoder is in memory once.
+        if head.rows() == &weights.words {
+            weights.words = Arc::clone(head.rows());
+        }
+    }
+    Bert::new(weights, kernels::named(head::kernels::chosen().name))
 }

@@ -9,16 +9,10 @@ use std::sync::Arc;
 
 use crate::head::Head;
 
+use super::graph::{
+    FLOAT, GRAPH_INITIALIZER, GRAPH_NODE, GRAPH_OUTPUT, Graph, MODEL_GRAPH, Node, graph_bytes, parse_weight,
+};
 use super::onnx::{Value, damaged, each};
-use super::safetensors::half_to_f32;
-
-const MODEL_GRAPH: u64 = 7;
-const GRAPH_NODE: u64 = 1;
-const GRAPH_INITIALIZER: u64 = 5;
-const GRAPH_OUTPUT: u64 = 12;
-/// `TensorProto.DataType`.
-const FLOAT: u64 = 1;
-const FLOAT16: u64 = 10;
 
 /// A graph cut before its last projection.
 #[derive(Debug)]
@@ -39,49 +33,9 @@ pub(super) fn decoder(path: &Path, logits: &str) -> Option<Split> {
     split
 }
 
-#[derive(Debug, Default)]
-struct Node<'a> {
-    inputs: Vec<&'a [u8]>,
-    outputs: Vec<&'a [u8]>,
-    operator: &'a [u8],
-}
-
-/// A weight whose numbers are in the file.
-#[derive(Debug, Default)]
-struct Weight<'a> {
-    name: &'a [u8],
-    dims: Vec<u64>,
-    kind: u64,
-    raw: &'a [u8],
-    floats: Vec<f32>,
-    external: bool,
-}
-
-#[derive(Debug, Default)]
-struct Graph<'a> {
-    nodes: Vec<Node<'a>>,
-    weights: Vec<Weight<'a>>,
-}
-
-impl<'a> Graph<'a> {
-    fn producer(&self, name: &[u8]) -> Option<usize> {
-        self.nodes.iter().position(|node| node.outputs.contains(&name))
-    }
-
-    fn weight(&self, name: &[u8]) -> Option<&Weight<'a>> {
-        self.weights.iter().find(|weight| weight.name == name)
-    }
-}
-
 fn split(bytes: &[u8], logits: &str) -> std::io::Result<Option<Split>> {
-    let mut graph_bytes: &[u8] = &[];
-    each(bytes, |field, value| {
-        if let (MODEL_GRAPH, Value::Bytes(graph)) = (field, value) {
-            graph_bytes = graph;
-        }
-        Ok(())
-    })?;
-    let graph = parse(graph_bytes)?;
+    let graph_bytes = graph_bytes(bytes)?;
+    let graph = Graph::parse(graph_bytes)?;
     let Some(cut) = find(&graph, logits.as_bytes()) else { return Ok(None) };
     let Ok(hidden) = String::from_utf8(cut.hidden.to_vec()) else { return Ok(None) };
 
@@ -195,84 +149,6 @@ fn find<'a>(graph: &Graph<'a>, logits: &[u8]) -> Option<Cut<'a>> {
     };
     let bias = bias.unwrap_or_else(|| vec![0.0; terms]);
     (bias.len() == terms).then(|| Cut { hidden: hidden.to_vec(), nodes, weights, rows, bias, dims })
-}
-
-fn parse(bytes: &[u8]) -> std::io::Result<Graph<'_>> {
-    let mut graph = Graph::default();
-    each(bytes, |field, value| {
-        match (field, value) {
-            (GRAPH_NODE, Value::Bytes(bytes)) => {
-                let mut node = Node::default();
-                each(bytes, |field, value| {
-                    match (field, value) {
-                        (1, Value::Bytes(name)) => node.inputs.push(name),
-                        (2, Value::Bytes(name)) => node.outputs.push(name),
-                        (4, Value::Bytes(name)) => node.operator = name,
-                        _ => {}
-                    }
-                    Ok(())
-                })?;
-                graph.nodes.push(node);
-            }
-            (GRAPH_INITIALIZER, Value::Bytes(bytes)) => graph.weights.push(parse_weight(bytes)?),
-            _ => {}
-        }
-        Ok(())
-    })?;
-    Ok(graph)
-}
-
-fn parse_weight(bytes: &[u8]) -> std::io::Result<Weight<'_>> {
-    let mut weight = Weight::default();
-    each(bytes, |field, value| {
-        match (field, value) {
-            (1, Value::Number(dim)) => weight.dims.push(dim),
-            // Repeated numbers are packed by most writers.
-            (1, Value::Bytes(packed)) => {
-                let mut dim = 0u64;
-                let mut shift = 0;
-                for byte in packed {
-                    dim |= u64::from(byte & 0x7F).checked_shl(shift).ok_or_else(damaged)?;
-                    shift += 7;
-                    if byte & 0x80 == 0 {
-                        weight.dims.push(std::mem::take(&mut dim));
-                        shift = 0;
-                    }
-                }
-            }
-            (2, Value::Number(kind)) => weight.kind = kind,
-            (4, Value::Bytes(floats)) => weight.floats.extend(floats.chunks_exact(4).map(float)),
-            (8, Value::Bytes(name)) => weight.name = name,
-            (9, Value::Bytes(raw)) => weight.raw = raw,
-            (14, Value::Number(location)) => weight.external = location == 1,
-            _ => {}
-        }
-        Ok(())
-    })?;
-    Ok(weight)
-}
-
-impl Weight<'_> {
-    fn values(&self) -> Option<Vec<f32>> {
-        let values: Vec<f32> = match self.kind {
-            _ if self.external => return None,
-            FLOAT if self.raw.is_empty() => self.floats.clone(),
-            FLOAT => self.raw.chunks_exact(4).map(float).collect(),
-            FLOAT16 => self
-                .raw
-                .chunks_exact(2)
-                .map(|half| half_to_f32(u16::from_le_bytes([half[0], half[1]])))
-                .collect(),
-            _ => return None,
-        };
-        let count = self.dims.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim))?;
-        (values.len() as u64 == count).then_some(values)
-    }
-}
-
-/// Four bytes, little-endian.
-fn float(bytes: &[u8]) -> f32 {
-    f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
 /// Writes a field. Fixed-width numbers do not occur in the messages copied here: `each` gives bytes for length-delimited

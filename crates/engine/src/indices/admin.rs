@@ -174,11 +174,7 @@ pub(crate) fn refresh(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let handles = targets(engine, request)?;
-    for handle in &handles {
-        handle.refresh()?;
-    }
-    Ok(Reply::ok(&json!({"_shards": write_shards(handles.len())})))
+    on_each(engine, request, IndexHandle::refresh)
 }
 
 /// `POST /{index}/_flush`
@@ -188,10 +184,16 @@ pub(crate) fn flush(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
+    on_each(engine, request, IndexHandle::flush)
+}
+
+fn on_each(
+    engine: &Engine,
+    request: &Request,
+    act: impl Fn(&IndexHandle) -> Result<(), EngineError>,
+) -> Result<Reply, EngineError> {
     let handles = targets(engine, request)?;
-    for handle in &handles {
-        handle.flush()?;
-    }
+    handles.iter().try_for_each(|handle| act(handle))?;
     Ok(Reply::ok(&json!({"_shards": write_shards(handles.len())})))
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use sparrow_index::mapping::Mapping;
-use sparrow_index::{DocMeta, Snapshot, SparrowIndex};
+use sparrow_index::{DocMeta, IndexError, Snapshot, SparrowIndex};
 use sparrow_storage::{DataDir, Wal, durable};
 
 use super::metadata::Metadata;
@@ -216,22 +216,31 @@ impl IndexHandle {
     }
 
     /// After a commit failed, buffered writes are gone from the index: applies them again from the log.
-    pub(crate) fn reapply_log(&self, error: &sparrow_index::IndexError) -> Result<(), EngineError> {
-        let sparrow_index::IndexError::RolledBack { replay_after, .. } = error else {
+    pub(crate) fn reapply_log(&self, error: &IndexError) -> Result<(), EngineError> {
+        let IndexError::RolledBack { replay_after, .. } = error else {
             return Err(EngineError::internal(error.to_string()));
         };
-        tracing::error!(index = self.name, %error, "applying writes again from the log");
         let _writers = self.write.lock();
         let index = self.index();
-        let replayed = super::recovery::apply(
-            self.wal.replay()?,
-            &index,
-            &self.mapping(),
-            &self.settings(),
-            *replay_after,
-        )?;
-        tracing::warn!(index = self.name, records = replayed.records, "log applied again");
+        self.reapply(&index, &self.mapping(), error, *replay_after)?;
         index.refresh()?;
+        Ok(())
+    }
+
+    /// Applies the log's writes after `replay_after` again to an index that rolled back because of `error`.
+    ///
+    /// The caller holds the write lock.
+    pub(super) fn reapply(
+        &self,
+        index: &SparrowIndex,
+        mapping: &Mapping,
+        error: &dyn std::fmt::Display,
+        replay_after: Option<u64>,
+    ) -> Result<(), EngineError> {
+        tracing::error!(index = self.name, %error, "applying writes again from the log");
+        let replayed =
+            super::recovery::apply(self.wal.replay()?, index, mapping, &self.settings(), replay_after)?;
+        tracing::warn!(index = self.name, records = replayed.records, "log applied again");
         Ok(())
     }
 
@@ -280,11 +289,8 @@ impl IndexHandle {
         let index = self.index();
         match index.update_mapping(mapping) {
             Ok(()) => Ok(()),
-            Err(error @ sparrow_index::IndexError::RolledBack { .. }) => {
-                let sparrow_index::IndexError::RolledBack { replay_after, .. } = &error else {
-                    return Ok(());
-                };
-                super::recovery::apply(self.wal.replay()?, &index, mapping, &self.settings(), *replay_after)?;
+            Err(IndexError::RolledBack { replay_after, source }) => {
+                self.reapply(&index, mapping, &source, replay_after)?;
                 index.update_mapping(mapping)?;
                 Ok(())
             }

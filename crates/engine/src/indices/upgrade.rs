@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sparrow_index::{Format, IndexError, IndexOptions, RewriteProgress, RewriteStats, SparrowIndex};
+use sparrow_storage::Generation;
 
 use super::handle::{IndexHandle, remove_folder};
 use super::{Indices, recovery};
@@ -76,7 +77,7 @@ impl IndexHandle {
             })?;
         sparrow_storage::durable::sync_dir(&self.root())?;
         let (new, covered) = SparrowIndex::open(target, &self.mapping(), options)?;
-        let caught_up = self.catch_up(&new, covered).unwrap_or(covered);
+        let caught_up = self.catch_up(&new, covered).unwrap_or(CaughtUp { seq_no: covered, generation: 0 });
         self.swap(new, folder, caught_up)?;
         Ok(stats)
     }
@@ -84,18 +85,23 @@ impl IndexHandle {
     /// Applies most of what was written meanwhile, so that writes wait only for the rest. Gives how far it came;
     /// nothing when a write that just happened got in the way (a record half written, a mapping just widened), for
     /// then everything is applied again under the lock.
-    fn catch_up(&self, new: &SparrowIndex, covered: Option<u64>) -> Option<Option<u64>> {
-        let replay = || -> Result<Option<u64>, EngineError> {
+    fn catch_up(&self, new: &SparrowIndex, covered: Option<u64>) -> Option<CaughtUp> {
+        let replay = || -> Result<CaughtUp, EngineError> {
+            // What is written from here on lies in files of its own, and only those are read again.
+            let generation = {
+                let _writers = self.write.lock();
+                self.wal.roll()?
+            };
             let log = self.wal.replay()?;
             let mapping = self.mapping();
             new.update_mapping(&mapping)?;
             let replayed = recovery::apply(log, new, &mapping, &self.settings(), covered)?;
             new.refresh()?;
-            Ok(replayed.last_seq_no.max(covered))
+            Ok(CaughtUp { seq_no: replayed.last_seq_no.max(covered), generation })
         };
         match replay() {
             // A wider mapping means that documents were read by one that lacked their fields.
-            Ok(last) if *new.mapping() == *self.mapping() => Some(last),
+            Ok(caught_up) if *new.mapping() == *self.mapping() => Some(caught_up),
             Ok(_) => None,
             Err(error) => {
                 tracing::debug!(index = self.name, %error, "catching up with writes is left to the swap");
@@ -104,7 +110,7 @@ impl IndexHandle {
         }
     }
 
-    fn swap(&self, new: SparrowIndex, folder: &str, caught_up: Option<u64>) -> Result<(), EngineError> {
+    fn swap(&self, new: SparrowIndex, folder: &str, caught_up: CaughtUp) -> Result<(), EngineError> {
         // A flush of the old form that still ran would trim the log of what the new one lacks.
         let _no_flush = self.flush_lock.lock();
         let writers = self.write.lock();
@@ -113,7 +119,8 @@ impl IndexHandle {
         }
         let mapping = self.mapping();
         new.update_mapping(&mapping)?;
-        recovery::apply(self.wal.replay()?, &new, &mapping, &self.settings(), caught_up)?;
+        let log = self.wal.replay_from(caught_up.generation)?;
+        recovery::apply(log, &new, &mapping, &self.settings(), caught_up.seq_no)?;
         // Whatever a search could see, and more, has to be there when the new form answers.
         new.refresh()?;
         self.replace_metadata(|metadata| folder.clone_into(&mut metadata.folder))?;
@@ -123,6 +130,14 @@ impl IndexHandle {
         drop(old);
         Ok(())
     }
+}
+
+/// How far a new form has come.
+struct CaughtUp {
+    /// It has the writes up to here.
+    seq_no: Option<u64>,
+    /// Those behind are in this generation of the log, or a later one.
+    generation: Generation,
 }
 
 /// Keeps the log from being trimmed, also when a rewrite panics.

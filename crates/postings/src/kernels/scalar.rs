@@ -3,9 +3,23 @@
 use super::blocks::{BLOCK, coarse};
 use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, lane};
 use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::term::level_place;
 
 pub(super) fn implementation() -> Implementation {
-    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, mask, mark, bounds, start, select, add_blocks }
+    Implementation {
+        name: "scalar",
+        add_dense,
+        nonzero,
+        at_least,
+        rank,
+        scatter,
+        mask,
+        mark,
+        bounds,
+        start,
+        select,
+        add_blocks,
+    }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -68,21 +82,24 @@ fn bounds(
     totals: &mut [u16],
     highest: &mut [u16],
 ) {
-    for (total, sums) in totals.iter_mut().zip(sums.as_chunks::<BLOCK>().0) {
-        *total = coarse(sums.iter().copied().fold(0, u16::max), inverse);
-    }
-    for term in terms {
-        for (totals, levels) in
-            totals.as_chunks_mut::<128>().0.iter_mut().zip(term.levels.as_chunks::<64>().0)
-        {
-            for (pair, levels) in levels.as_chunks::<2>().0.iter().enumerate() {
-                for (half, levels) in levels.iter().enumerate() {
-                    let (low, high) = (usize::from(levels & 15), usize::from(levels >> 4));
-                    let block = pair + half * 32;
-                    totals[block] = totals[block].wrapping_add(u16::from(term.bounds[low]));
-                    totals[block + 64] = totals[block + 64].wrapping_add(u16::from(term.bounds[high]));
-                }
+    // Both blocks of a byte at once: the first in the low half of 32 bits, the second in the high one.
+    let tables: Vec<[u32; 256]> = terms
+        .iter()
+        .map(|term| term.bounds.map(u32::from))
+        .map(|bounds| std::array::from_fn(|byte| bounds[byte & 15] | bounds[byte >> 4] << 16))
+        .collect();
+    let chunks = totals.as_chunks_mut::<128>().0.iter_mut().zip(sums.as_chunks::<1024>().0);
+    for (chunk, (totals, sums)) in chunks.enumerate() {
+        let mut pairs = [0_u32; 64];
+        for (term, table) in terms.iter().zip(&tables) {
+            for (pair, byte) in pairs.iter_mut().zip(&term.levels[chunk * 64..][..64]) {
+                *pair = pair.wrapping_add(table[usize::from(*byte)]);
             }
+        }
+        for (block, (total, sums)) in totals.iter_mut().zip(sums.as_chunks::<BLOCK>().0).enumerate() {
+            let (byte, shift) = level_place(block);
+            let levels = (pairs[byte] >> (shift * 4)) as u16;
+            *total = levels.wrapping_add(coarse(sums.iter().copied().fold(0, u16::max), inverse));
         }
     }
     totals.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted == 0).for_each(|(total, _)| *total = 0);

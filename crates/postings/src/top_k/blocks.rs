@@ -201,7 +201,16 @@ where
         if self.request.live.is_none() && self.request.filter.is_none() {
             wanted.resize(docs.div_ceil(64), [u8::MAX; 8]);
         } else {
-            wanted.extend((0..docs.div_ceil(64)).map(|word| self.request.allowed_word(word).to_le_bytes()));
+            let words = docs.div_ceil(64);
+            let mut given = [self.request.filter, self.request.live].into_iter().flatten();
+            wanted.extend(given.next().unwrap_or(&[]).iter().take(words).map(|word| word.to_le_bytes()));
+            if let Some(more) = given.next() {
+                wanted.truncate(more.len());
+                for (word, more) in wanted.iter_mut().zip(more) {
+                    *word = (u64::from_le_bytes(*word) & more).to_le_bytes();
+                }
+            }
+            wanted.resize(words, [0; 8]);
         }
         if !docs.is_multiple_of(64)
             && let Some(last) = wanted.last_mut()

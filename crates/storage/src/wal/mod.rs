@@ -192,9 +192,18 @@ impl Wal {
     /// # Errors
     /// As [`Wal::sync`].
     pub fn replay(&self) -> Result<Replay, StorageError> {
+        self.replay_from(0)
+    }
+
+    /// As [`Wal::replay`], without the files older than `generation`.
+    ///
+    /// # Errors
+    /// As [`Wal::sync`].
+    pub fn replay_from(&self, generation: Generation) -> Result<Replay, StorageError> {
         self.sync_all()?;
         let files = log_files(&self.directory)?;
-        Ok(Replay::new(files.into_iter().map(|(_, path)| path).collect()))
+        let kept = files.into_iter().filter(|(number, _)| *number >= generation);
+        Ok(Replay::new(kept.map(|(_, path)| path).collect()))
     }
 
     /// Removes the files older than `generation`.

@@ -53,9 +53,10 @@ fn a_running_log_can_be_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let (wal, _) = Wal::open(folder.path()).unwrap();
     wal.append(b"older").unwrap();
-    wal.roll().unwrap();
+    let generation = wal.roll().unwrap();
     wal.append(b"newer").unwrap();
     assert_eq!(payloads(wal.replay().unwrap()), [b"older", b"newer"]);
+    assert_eq!(payloads(wal.replay_from(generation).unwrap()), [b"newer"]);
 }
 
 #[test]

@@ -9,7 +9,6 @@ static KERNELS: Kernels = Kernels {
     #[cfg(test)]
     maxima,
     candidates,
-    max_dot,
 };
 
 /// The kernels, if the processor has all instructions that they use.
@@ -28,11 +27,6 @@ fn candidates(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
     // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked that panel
     // and document agree.
     unsafe { candidates_avx2(panel, document) }
-}
-
-fn max_dot(row: &[f32], hidden: &[f32]) -> f32 {
-    // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked the lengths.
-    unsafe { max_dot_avx2(row, hidden) }
 }
 
 /// # Safety
@@ -117,32 +111,4 @@ unsafe fn block<const ROWS: usize>(
         max[0] = _mm256_max_epi32(max[0], dots[0]);
         max[1] = _mm256_max_epi32(max[1], dots[1]);
     }
-}
-
-/// # Safety
-/// The processor has the features.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn max_dot_avx2(row: &[f32], hidden: &[f32]) -> f32 {
-    let dims = row.len();
-    let whole = dims / 8 * 8;
-    let mut max = f32::NEG_INFINITY;
-    for token in hidden.chunks_exact(dims) {
-        let mut sums = [_mm256_setzero_ps(); 4];
-        let mut at = 0;
-        while at < whole {
-            let lane = at / 8 % 4;
-            // SAFETY: `at + 8 <= whole <= dims`, the length of both slices.
-            let (weights, values) =
-                unsafe { (_mm256_loadu_ps(row.as_ptr().add(at)), _mm256_loadu_ps(token.as_ptr().add(at))) };
-            sums[lane] = _mm256_fmadd_ps(weights, values, sums[lane]);
-            at += 8;
-        }
-        let sum = _mm256_add_ps(_mm256_add_ps(sums[0], sums[1]), _mm256_add_ps(sums[2], sums[3]));
-        let mut lanes = [0f32; 8];
-        // SAFETY: `lanes` holds eight numbers.
-        unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), sum) };
-        let tail: f32 = row[whole..].iter().zip(&token[whole..]).map(|(weight, value)| weight * value).sum();
-        max = max.max(lanes.iter().sum::<f32>() + tail);
-    }
-    max
 }

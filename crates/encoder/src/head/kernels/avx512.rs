@@ -9,7 +9,6 @@ static KERNELS: Kernels = Kernels {
     #[cfg(test)]
     maxima,
     candidates,
-    max_dot,
 };
 
 /// The kernels, if the processor has all instructions that they use.
@@ -33,11 +32,6 @@ fn candidates(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
     // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked that panel
     // and document agree.
     unsafe { candidates_vnni(panel, document) }
-}
-
-fn max_dot(row: &[f32], hidden: &[f32]) -> f32 {
-    // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked the lengths.
-    unsafe { max_dot_avx512(row, hidden) }
 }
 
 /// # Safety
@@ -129,51 +123,4 @@ unsafe fn block<const ROWS: usize>(
         max[0] = _mm512_max_epi32(max[0], dots[0]);
         max[1] = _mm512_max_epi32(max[1], dots[1]);
     }
-}
-
-/// # Safety
-/// The processor has the features.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-unsafe fn max_dot_avx512(row: &[f32], hidden: &[f32]) -> f32 {
-    let dims = row.len();
-    let whole = dims / 16 * 16;
-    let tail = (1u16 << (dims - whole)) - 1;
-    let mut max = f32::NEG_INFINITY;
-    for token in hidden.chunks_exact(dims) {
-        let mut sums = [_mm512_setzero_ps(); 4];
-        let mut at = 0;
-        while at + 64 <= whole {
-            for (lane, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: `at + 64 <= dims`, the length of both slices.
-                let (weights, values) = unsafe {
-                    (
-                        _mm512_loadu_ps(row.as_ptr().add(at + lane * 16)),
-                        _mm512_loadu_ps(token.as_ptr().add(at + lane * 16)),
-                    )
-                };
-                *sum = _mm512_fmadd_ps(weights, values, *sum);
-            }
-            at += 64;
-        }
-        while at < whole {
-            // SAFETY: `at + 16 <= whole <= dims`.
-            let (weights, values) =
-                unsafe { (_mm512_loadu_ps(row.as_ptr().add(at)), _mm512_loadu_ps(token.as_ptr().add(at))) };
-            sums[0] = _mm512_fmadd_ps(weights, values, sums[0]);
-            at += 16;
-        }
-        if tail != 0 {
-            // SAFETY: the mask keeps the loads inside both slices.
-            let (weights, values) = unsafe {
-                (
-                    _mm512_maskz_loadu_ps(tail, row.as_ptr().add(whole)),
-                    _mm512_maskz_loadu_ps(tail, token.as_ptr().add(whole)),
-                )
-            };
-            sums[1] = _mm512_fmadd_ps(weights, values, sums[1]);
-        }
-        let sum = _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3]));
-        max = max.max(_mm512_reduce_add_ps(sum));
-    }
-    max
 }

@@ -1,8 +1,6 @@
 //! Inner loops of the SPLADE head, one file per instruction set, chosen once per process.
 //!
-//! All work on one panel of [`PANEL`] vocabulary terms and one document. The integer loops of all implementations are
-//! bit-equal to [`scalar`]; the f32 loop differs from it by the order of additions only:
-//! `|simd − scalar| ≤ dims · 2⁻²³ · Σ|wᵢhᵢ|`.
+//! All work on one panel of [`PANEL`] vocabulary terms and one document, and are bit-equal to [`scalar`].
 #![expect(unsafe_code, reason = "SIMD intrinsics; each file states what its callers owe")]
 
 use std::sync::OnceLock;
@@ -104,7 +102,6 @@ pub struct Kernels {
     #[cfg(test)]
     maxima: fn(&Panel<'_>, &Document<'_>, &mut [i32; PANEL]),
     candidates: fn(&Panel<'_>, &Document<'_>) -> u32,
-    max_dot: fn(&[f32], &[f32]) -> f32,
 }
 
 impl Kernels {
@@ -129,19 +126,6 @@ impl Kernels {
     pub fn candidates(&self, panel: &Panel<'_>, document: &Document<'_>) -> u32 {
         check(panel, document);
         (self.candidates)(panel, document)
-    }
-
-    /// The largest dot product of `row` with a row of `hidden` (`[tokens][row.len()]`); negative infinity without
-    /// tokens.
-    ///
-    /// # Panics
-    /// If `row` is empty or `hidden` is not a whole number of rows.
-    pub fn max_dot(&self, row: &[f32], hidden: &[f32]) -> f32 {
-        assert!(
-            !row.is_empty() && hidden.len().is_multiple_of(row.len()),
-            "hidden states are not whole rows"
-        );
-        (self.max_dot)(row, hidden)
     }
 }
 

@@ -9,7 +9,6 @@ static KERNELS: Kernels = Kernels {
     #[cfg(test)]
     maxima,
     candidates,
-    max_dot,
 };
 
 /// The kernels, if the processor has all instructions that they use.
@@ -28,11 +27,6 @@ fn candidates(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
     // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked that panel
     // and document agree.
     unsafe { candidates_neon(panel, document) }
-}
-
-fn max_dot(row: &[f32], hidden: &[f32]) -> f32 {
-    // SAFETY: `detect` hands this function out only where the processor has NEON; `Kernels` checked the lengths.
-    unsafe { max_dot_neon(row, hidden) }
 }
 
 /// # Safety
@@ -103,31 +97,4 @@ unsafe fn block<const ROWS: usize>(panel: &Panel<'_>, half: usize, values: *cons
             unsafe { vst1q_s32(out.as_mut_ptr(), vmaxq_s32(vld1q_s32(out.as_ptr()), sums)) };
         }
     }
-}
-
-/// # Safety
-/// The processor has NEON.
-#[target_feature(enable = "neon")]
-unsafe fn max_dot_neon(row: &[f32], hidden: &[f32]) -> f32 {
-    let dims = row.len();
-    let whole = dims / 16 * 16;
-    let mut max = f32::NEG_INFINITY;
-    for token in hidden.chunks_exact(dims) {
-        let mut sums = [vdupq_n_f32(0.0); 4];
-        let mut at = 0;
-        while at < whole {
-            for (lane, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: `at + 16 <= whole <= dims`, the length of both slices.
-                let (weights, values) = unsafe {
-                    (vld1q_f32(row.as_ptr().add(at + lane * 4)), vld1q_f32(token.as_ptr().add(at + lane * 4)))
-                };
-                *sum = vfmaq_f32(*sum, weights, values);
-            }
-            at += 16;
-        }
-        let sum = vaddq_f32(vaddq_f32(sums[0], sums[1]), vaddq_f32(sums[2], sums[3]));
-        let tail: f32 = row[whole..].iter().zip(&token[whole..]).map(|(weight, value)| weight * value).sum();
-        max = max.max(vaddvq_f32(sum) + tail);
-    }
-    max
 }

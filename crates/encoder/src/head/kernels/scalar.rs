@@ -7,7 +7,6 @@ pub(super) static KERNELS: Kernels = Kernels {
     #[cfg(test)]
     maxima,
     candidates,
-    max_dot,
 };
 
 fn maxima(panel: &Panel<'_>, document: &Document<'_>, out: &mut [i32; PANEL]) {
@@ -38,13 +37,4 @@ fn candidates(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
     let mut out = [i32::MIN; PANEL];
     maxima(panel, document, &mut out);
     select(&out, panel, &document.limits)
-}
-
-fn max_dot(row: &[f32], hidden: &[f32]) -> f32 {
-    let mut max = f32::NEG_INFINITY;
-    for token in hidden.chunks_exact(row.len()) {
-        let dot: f32 = row.iter().zip(token).map(|(weight, value)| weight * value).sum();
-        max = max.max(dot);
-    }
-    max
 }

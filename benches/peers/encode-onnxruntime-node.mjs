@@ -1,0 +1,101 @@
+// SPLADE in Node without Sparrow: a tokenizer in JavaScript and onnxruntime-node, fp32, one thread.
+//
+//   node encode-onnxruntime-node.mjs MODEL TOKENIZER < job.json > figures.json
+//
+// The job: { passages: [texts], questions: [texts], batches: [sizes], top: tokens of an answer that are told }. MODEL has
+// the inputs input_ids and attention_mask and the output `output`, [texts, vocabulary]: the weights, pooled in the graph.
+// Prints the CPU seconds of each batch size, the time of a question, the answers and the memory.
+import { readFileSync } from 'node:fs';
+import ort from 'onnxruntime-node';
+import { WordPiece } from './word-piece.mjs';
+
+const [, , modelPath, tokenizerPath] = process.argv;
+const job = JSON.parse(readFileSync(0, 'utf8'));
+const tokenizer = new WordPiece(tokenizerPath);
+const session = await ort.InferenceSession.create(modelPath, {
+  intraOpNumThreads: 1,
+  interOpNumThreads: 1,
+  executionMode: 'sequential',
+  graphOptimizationLevel: 'all',
+  extra: { session: { intra_op: { allow_spinning: '0' } } },
+});
+
+/** Tokens of texts to vectors, in one batch: `[term, weight]`, highest weight first. */
+async function run(rows) {
+  const columns = Math.max(...rows.map((ids) => ids.length));
+  const ids = new BigInt64Array(rows.length * columns);
+  const mask = new BigInt64Array(rows.length * columns);
+  rows.forEach((row, at) => {
+    for (let column = 0; column < row.length; column += 1) {
+      ids[at * columns + column] = BigInt(row[column]);
+      mask[at * columns + column] = 1n;
+    }
+  });
+  const shape = [rows.length, columns];
+  const feeds = {
+    input_ids: new ort.Tensor('int64', ids, shape),
+    attention_mask: new ort.Tensor('int64', mask, shape),
+  };
+  const { output } = await session.run(feeds, ['output']);
+  const width = output.dims[1];
+  return rows.map((_, at) => {
+    const pairs = [];
+    for (let term = 0; term < width; term += 1) {
+      const weight = output.data[at * width + term];
+      if (weight > 0) pairs.push([term, weight]);
+    }
+    return pairs.sort((a, b) => b[1] - a[1]);
+  });
+}
+
+const cpu = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+};
+const quantile = (times, share) => times.sort((a, b) => a - b)[Math.floor(times.length * share)];
+
+// Batches join texts of one length, as a careful user would have it.
+async function passages(size) {
+  const start = cpu();
+  const rows = job.passages.map((text, place) => ({ ids: tokenizer.encode(text), place }));
+  rows.sort((a, b) => a.ids.length - b.ids.length);
+  const answers = new Array(rows.length);
+  for (let at = 0; at < rows.length; at += size) {
+    const batch = rows.slice(at, at + size);
+    const found = await run(batch.map((row) => row.ids));
+    batch.forEach((row, index) => (answers[row.place] = found[index]));
+  }
+  const tokens = rows.reduce((sum, row) => sum + row.ids.length, 0);
+  return { size, cpu_s: cpu() - start, tokens: tokens / rows.length, answers };
+}
+
+for (const text of job.passages.slice(0, 5)) await run([tokenizer.encode(text)]);
+const batches = [];
+let answers;
+for (const size of job.batches) {
+  const result = await passages(size);
+  answers = result.answers;
+  batches.push({ size, cpu_s: result.cpu_s, texts: job.passages.length, tokens: result.tokens });
+}
+const times = [];
+const questions = [];
+for (const text of job.questions) {
+  const start = process.hrtime.bigint();
+  const [pairs] = await run([tokenizer.encode(text)]);
+  times.push(Number(process.hrtime.bigint() - start) / 1e6);
+  questions.push(pairs);
+}
+const told = (pairs) => pairs.slice(0, job.top);
+const status = readFileSync('/proc/self/status', 'utf8');
+const kilobytes = (name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0);
+process.stdout.write(
+  JSON.stringify({
+    batches,
+    question_p50_ms: quantile(times, 0.5),
+    question_p95_ms: quantile(times, 0.95),
+    rss_anon_kb: kilobytes('RssAnon'),
+    peak_rss_kb: kilobytes('VmHWM'),
+    passages: answers?.map(told),
+    questions: questions.map(told),
+  }),
+);

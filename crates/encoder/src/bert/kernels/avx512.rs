@@ -1,0 +1,100 @@
+//! AVX-512: 12 rows of 32 sums in 24 registers.
+
+use std::arch::x86_64::*;
+
+use super::generic::Lanes;
+use super::{Kernels, kernels};
+
+/// The kernels, if the processor has all instructions that they use.
+pub(super) fn detect() -> Option<&'static Kernels> {
+    (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq")).then_some(&KERNELS)
+}
+
+// SAFETY: the intrinsics do what the trait says, on 16 numbers.
+unsafe impl Lanes for __m512 {
+    const LANES: usize = 16;
+    const ROWS: usize = 12;
+
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        // SAFETY: the processor has AVX-512 by the caller's promise, here and below.
+        unsafe { _mm512_set1_ps(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: `from` holds 16 numbers.
+        unsafe { _mm512_loadu_ps(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: `to` holds 16 numbers.
+        unsafe { _mm512_storeu_ps(to, self) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_add_ps(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_sub_ps(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_mul_ps(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_div_ps(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(self, by: Self, plus: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_fmadd_ps(self, by, plus) }
+    }
+
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_max_ps(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn min(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_min_ps(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn power_of_two(self) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let biased = _mm512_add_epi32(_mm512_cvtps_epi32(self), _mm512_set1_epi32(127));
+            _mm512_castsi512_ps(_mm512_slli_epi32::<23>(biased))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        // SAFETY: as above.
+        unsafe { _mm512_reduce_add_ps(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn largest(self) -> f32 {
+        // SAFETY: as above.
+        unsafe { _mm512_reduce_max_ps(self) }
+    }
+}
+
+kernels!("avx512", __m512, "avx512f,avx512dq");

@@ -1,0 +1,345 @@
+//! The loops of the forward pass over any vector type; each instruction set compiles its own copy.
+//!
+//! Everything here is `#[inline(always)]`: the bodies end up inside the `#[target_feature]` functions of the instruction
+//! sets, and only there do the vector operations become single instructions.
+
+use super::{Attention, Epilogue, Gemm, Norm};
+
+/// A vector of f32 and what the loops need of it.
+///
+/// # Safety
+/// Of all methods: the processor has the instructions of the implementation, and pointers hold `LANES` numbers.
+pub(super) unsafe trait Lanes: Copy {
+    /// Numbers in a vector.
+    const LANES: usize;
+    /// Rows of one register tile, two vectors wide.
+    const ROWS: usize;
+
+    unsafe fn splat(value: f32) -> Self;
+    unsafe fn load(from: *const f32) -> Self;
+    unsafe fn store(self, to: *mut f32);
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn sub(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
+    unsafe fn div(self, other: Self) -> Self;
+    /// `self · by + plus`.
+    unsafe fn mul_add(self, by: Self, plus: Self) -> Self;
+    unsafe fn max(self, other: Self) -> Self;
+    unsafe fn min(self, other: Self) -> Self;
+    /// 2 to the power of whole numbers in −126..=127.
+    unsafe fn power_of_two(self) -> Self;
+    unsafe fn sum(self) -> f32;
+    unsafe fn largest(self) -> f32;
+}
+
+/// Adding and subtracting this rounds a number below 2²² to a whole one.
+const ROUNDER: f32 = 12_582_912.0;
+
+/// e to the power of numbers up to 0, within 2 units in the last place; below −87 it is e⁻⁸⁷, which no sum of a softmax
+/// notices. Cody and Waite's reduction, Cephes' polynomial.
+#[inline(always)]
+unsafe fn exp<V: Lanes>(x: V) -> V {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let x = x.max(V::splat(-87.0));
+        let whole = x.mul_add(V::splat(std::f32::consts::LOG2_E), V::splat(ROUNDER)).sub(V::splat(ROUNDER));
+        let rest = whole.mul_add(V::splat(-0.693_359_4), x);
+        let rest = whole.mul_add(V::splat(2.121_944_4e-4), rest);
+        let mut p = V::splat(1.987_569_1e-4);
+        for coefficient in [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_65, 0.5] {
+            p = p.mul_add(rest, V::splat(coefficient));
+        }
+        let value = p.mul_add(rest.mul(rest), rest.add(V::splat(1.0)));
+        value.mul(whole.power_of_two())
+    }
+}
+
+/// The error function within 3·10⁻⁷: a rational approximation on −4..4, and ±1 beyond (the one of Eigen and XLA).
+#[inline(always)]
+unsafe fn erf<V: Lanes>(x: V) -> V {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let x = x.max(V::splat(-4.0)).min(V::splat(4.0));
+        let square = x.mul(x);
+        let mut above = V::splat(-2.726_142_3e-10);
+        for coefficient in [
+            2.770_681_3e-8,
+            -2.101_024e-6,
+            -5.692_506_4e-5,
+            -7.349_906_3e-4,
+            -2.954_599_9e-3,
+            -1.609_603_4e-2,
+        ] {
+            above = above.mul_add(square, V::splat(coefficient));
+        }
+        let mut below = V::splat(-1.456_607_2e-5);
+        for coefficient in [-2.133_740_5e-4, -1.682_827e-3, -7.373_329e-3, -1.426_473_9e-2] {
+            below = below.mul_add(square, V::splat(coefficient));
+        }
+        x.mul(above).div(below)
+    }
+}
+
+/// `x/2 · (1 + erf(x/√2))`.
+#[inline(always)]
+unsafe fn gelu<V: Lanes>(x: V) -> V {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let half = x.mul(V::splat(0.5));
+        half.mul_add(erf(x.mul(V::splat(std::f32::consts::FRAC_1_SQRT_2))), half)
+    }
+}
+
+/// Pointers into a matrix product: rows of `a` are `lda` apart and so on.
+#[derive(Clone, Copy)]
+struct Tile {
+    a: *const f32,
+    lda: usize,
+    b: *const f32,
+    ldb: usize,
+    c: *mut f32,
+    ldc: usize,
+    depth: usize,
+    /// Two vectors, or null for zeros.
+    start: *const f32,
+}
+
+/// `c[R][2 · LANES] = start + a[R][depth] · b[depth][2 · LANES]`, the sums in registers.
+#[inline(always)]
+unsafe fn tile<V: Lanes, const R: usize, const GELU: bool>(at: Tile) {
+    // SAFETY: the caller's promise that all rows exist.
+    unsafe {
+        let start = if at.start.is_null() {
+            [V::splat(0.0); 2]
+        } else {
+            [V::load(at.start), V::load(at.start.add(V::LANES))]
+        };
+        let mut sums = [start; R];
+        let (mut a, mut b) = (at.a, at.b);
+        for _ in 0..at.depth {
+            let columns = [V::load(b), V::load(b.add(V::LANES))];
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let value = V::splat(*a.add(row * at.lda));
+                sums[0] = value.mul_add(columns[0], sums[0]);
+                sums[1] = value.mul_add(columns[1], sums[1]);
+            }
+            a = a.add(1);
+            b = b.add(at.ldb);
+        }
+        for (row, sums) in sums.into_iter().enumerate() {
+            let out = at.c.add(row * at.ldc);
+            let sums = if GELU { [gelu(sums[0]), gelu(sums[1])] } else { sums };
+            sums[0].store(out);
+            sums[1].store(out.add(V::LANES));
+        }
+    }
+}
+
+/// [`tile`] for a number of rows that is known when it runs, at most `ROWS`.
+#[inline(always)]
+unsafe fn some_rows<V: Lanes, const GELU: bool>(rows: usize, at: Tile) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match rows {
+            1 => tile::<V, 1, GELU>(at),
+            2 => tile::<V, 2, GELU>(at),
+            3 => tile::<V, 3, GELU>(at),
+            4 => tile::<V, 4, GELU>(at),
+            5 => tile::<V, 5, GELU>(at),
+            6 => tile::<V, 6, GELU>(at),
+            // Instruction sets with few registers never come here: the compiler sees it.
+            _ if V::ROWS <= 6 => {}
+            7 => tile::<V, 7, GELU>(at),
+            8 => tile::<V, 8, GELU>(at),
+            9 => tile::<V, 9, GELU>(at),
+            10 => tile::<V, 10, GELU>(at),
+            11 => tile::<V, 11, GELU>(at),
+            _ => tile::<V, 12, GELU>(at),
+        }
+    }
+}
+
+/// Rows of the next tile: as even as possible, so that no tile is left with one row.
+#[inline(always)]
+fn next_rows(left: usize, most: usize) -> usize {
+    left.div_ceil(left.div_ceil(most))
+}
+
+/// # Safety
+/// The processor has the instructions of `V`; `job` was checked by [`Gemm::check`].
+#[inline(always)]
+pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, out: &mut [f32]) {
+    let width = 2 * V::LANES;
+    let linear = job.linear;
+    // A panel of weights stays in the first-level cache while all rows pass by.
+    for panel in 0..linear.columns / width {
+        let mut row = 0;
+        while row < job.rows {
+            let rows = next_rows(job.rows - row, V::ROWS);
+            // SAFETY: `check` has seen `rows × depth` inputs and `rows × columns` outputs; the panels hold
+            // `depth × width` numbers each, the bias `columns`.
+            unsafe {
+                let at = Tile {
+                    a: job.input.as_ptr().add(row * job.stride),
+                    lda: job.stride,
+                    b: linear.panels().as_ptr().add(panel * width * linear.depth),
+                    ldb: width,
+                    c: out.as_mut_ptr().add(row * linear.columns + panel * width),
+                    ldc: linear.columns,
+                    depth: linear.depth,
+                    start: linear.bias.as_ptr().add(panel * width),
+                };
+                match job.epilogue {
+                    Epilogue::None => some_rows::<V, false>(rows, at),
+                    Epilogue::Gelu => some_rows::<V, true>(rows, at),
+                }
+            }
+            row += rows;
+        }
+    }
+}
+
+/// # Safety
+/// The processor has the instructions of `V`; `job` was checked by [`Norm::check`].
+#[inline(always)]
+pub(super) unsafe fn normalize<V: Lanes>(job: &Norm<'_>, rows: &mut [f32], residual: &[f32]) {
+    let width = job.scale.len();
+    let share = 1.0 / width as f32;
+    for (at, row) in rows.chunks_exact_mut(width).enumerate() {
+        // SAFETY: rows, scale and shift are `width` long, a multiple of LANES; `residual` is empty or as long as `rows`.
+        unsafe {
+            let mut sum = V::splat(0.0);
+            for lane in (0..width).step_by(V::LANES) {
+                let mut value = V::load(row.as_ptr().add(lane));
+                if !residual.is_empty() {
+                    value = value.add(V::load(residual.as_ptr().add(at * width + lane)));
+                    value.store(row.as_mut_ptr().add(lane));
+                }
+                sum = sum.add(value);
+            }
+            let mean = V::splat(sum.sum() * share);
+            let mut squares = V::splat(0.0);
+            for lane in (0..width).step_by(V::LANES) {
+                let value = V::load(row.as_ptr().add(lane)).sub(mean);
+                squares = value.mul_add(value, squares);
+            }
+            let inverse = V::splat(1.0 / (squares.sum() * share + job.epsilon).sqrt());
+            for lane in (0..width).step_by(V::LANES) {
+                let value = V::load(row.as_ptr().add(lane)).sub(mean).mul(inverse);
+                let scale = V::load(job.scale.as_ptr().add(lane));
+                value.mul_add(scale, V::load(job.shift.as_ptr().add(lane))).store(row.as_mut_ptr().add(lane));
+            }
+        }
+    }
+}
+
+/// One text's attention, head by head.
+///
+/// # Safety
+/// The processor has the instructions of `V`; `job` was checked by [`Attention::check`].
+#[inline(always)]
+pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
+    let Attention { qkv, tokens, width, heads } = *job;
+    let step = 2 * V::LANES;
+    let padded = tokens.next_multiple_of(step);
+    let depth = width / heads;
+    // The keys of a head, transposed, `[padded / step][depth][step]`; its values, `[depth / step][tokens][step]`; and the
+    // scores of a tile of queries. The copies keep what a tile reads in neighbouring cache lines: rows of `qkv` would fall
+    // into few sets of the cache.
+    scratch.clear();
+    scratch.resize((2 * depth + V::ROWS) * padded, 0.0);
+    let (keys, rest) = scratch.split_at_mut(depth * padded);
+    let (values, scores) = rest.split_at_mut(depth * padded);
+    for head in 0..heads {
+        let base = head * depth;
+        for (token, row) in qkv.chunks_exact(3 * width).enumerate() {
+            let column = token / step * depth * step + token % step;
+            for (dim, value) in row[width + base..][..depth].iter().enumerate() {
+                keys[column + dim * step] = *value;
+            }
+            for (panel, part) in row[2 * width + base..][..depth].chunks_exact(step).enumerate() {
+                values[(panel * tokens + token) * step..][..step].copy_from_slice(part);
+            }
+        }
+        let mut first = 0;
+        while first < tokens {
+            let rows = next_rows(tokens - first, V::ROWS);
+            // SAFETY: `check` has seen `tokens × 3 · width` inputs and `tokens × width` outputs; `keys` and `values` hold
+            // `depth × padded` numbers and `scores` `ROWS × padded`.
+            unsafe {
+                for column in (0..padded).step_by(step) {
+                    let at = Tile {
+                        a: qkv.as_ptr().add(first * 3 * width + base),
+                        lda: 3 * width,
+                        b: keys.as_ptr().add(column * depth),
+                        ldb: step,
+                        c: scores.as_mut_ptr().add(column),
+                        ldc: padded,
+                        depth,
+                        start: std::ptr::null(),
+                    };
+                    some_rows::<V, false>(rows, at);
+                }
+                for row in scores[..rows * padded].chunks_exact_mut(padded) {
+                    softmax::<V>(row, tokens);
+                }
+                for column in (0..depth).step_by(step) {
+                    let at = Tile {
+                        a: scores.as_ptr(),
+                        lda: padded,
+                        b: values.as_ptr().add(column * tokens),
+                        ldb: step,
+                        c: out.as_mut_ptr().add(first * width + base + column),
+                        ldc: width,
+                        depth: tokens,
+                        start: std::ptr::null(),
+                    };
+                    some_rows::<V, false>(rows, at);
+                }
+            }
+            first += rows;
+        }
+    }
+}
+
+/// Softmax of the first `count` numbers of a row that is padded to whole vectors.
+#[inline(always)]
+unsafe fn softmax<V: Lanes>(row: &mut [f32], count: usize) {
+    row[count..].fill(f32::NEG_INFINITY);
+    // SAFETY: the row is a whole number of vectors.
+    unsafe {
+        let mut largest = V::splat(f32::NEG_INFINITY);
+        for lane in (0..row.len()).step_by(V::LANES) {
+            largest = largest.max(V::load(row.as_ptr().add(lane)));
+        }
+        let largest = V::splat(largest.largest());
+        let mut sums = V::splat(0.0);
+        for lane in (0..row.len()).step_by(V::LANES) {
+            let value = exp(V::load(row.as_ptr().add(lane)).sub(largest));
+            // The padding would add e⁻⁸⁷ a place, far below the rounding of a sum that is at least 1.
+            sums = sums.add(value);
+            value.store(row.as_mut_ptr().add(lane));
+        }
+        let inverse = V::splat(1.0 / sums.sum());
+        for lane in (0..row.len()).step_by(V::LANES) {
+            V::load(row.as_ptr().add(lane)).mul(inverse).store(row.as_mut_ptr().add(lane));
+        }
+    }
+}
+
+/// For the tests: a function of one number.
+#[cfg(test)]
+#[inline(always)]
+pub(super) unsafe fn map<V: Lanes>(function: super::Function, values: &mut [f32]) {
+    for lane in values.chunks_exact_mut(V::LANES) {
+        // SAFETY: a chunk is one vector.
+        unsafe {
+            let value = V::load(lane.as_ptr());
+            let value = match function {
+                super::Function::Exp => exp(value),
+                super::Function::Gelu => gelu(value),
+            };
+            value.store(lane.as_mut_ptr());
+        }
+    }
+}

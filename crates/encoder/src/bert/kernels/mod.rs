@@ -1,0 +1,294 @@
+//! Inner loops of the forward pass, one file per instruction set, chosen once per process.
+//!
+//! All implementations share the loops of `generic.rs` and differ in the vectors only: in how many numbers are added up
+//! side by side, and in whether a multiplication and an addition round once. For a sum of `n` products that is
+//! `|simd − scalar| ≤ n · 2⁻²³ · Σ|aᵢbᵢ|`.
+#![expect(unsafe_code, reason = "SIMD intrinsics; each file states what its callers owe")]
+
+use std::sync::OnceLock;
+
+mod generic;
+mod scalar;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+
+/// All dimensions of a model are multiples of this: the widest panel of any instruction set.
+pub const STEP: usize = 32;
+
+/// A linear map, its weights in the order in which the kernels read them.
+///
+/// `panels` is `[columns / panel][depth][panel]`, where a panel is two vectors wide.
+#[derive(Debug)]
+pub struct Linear {
+    weights: Vec<f32>,
+    /// Numbers before the first panel, so that panels start at cache lines.
+    lead: usize,
+    bias: Vec<f32>,
+    depth: usize,
+    columns: usize,
+    panel: usize,
+}
+
+impl Linear {
+    /// Packs `[depth][columns]` weights, given as `weight(row, column)`, for one implementation.
+    ///
+    /// # Panics
+    /// If `columns`, the length of the bias, is not a multiple of [`STEP`].
+    pub fn new(
+        kernels: &Kernels,
+        depth: usize,
+        bias: Vec<f32>,
+        weight: impl Fn(usize, usize) -> f32,
+    ) -> Self {
+        let columns = bias.len();
+        let panel = 2 * kernels.lanes;
+        assert!(columns.is_multiple_of(STEP) && STEP.is_multiple_of(panel), "columns are not whole panels");
+        let mut weights = vec![0.0; depth * columns + 16];
+        let lead = weights.as_ptr().align_offset(64).min(16);
+        let packed = &mut weights[lead..lead + depth * columns];
+        for (number, out) in packed.chunks_exact_mut(depth * panel).enumerate() {
+            for (row, out) in out.chunks_exact_mut(panel).enumerate() {
+                for (lane, out) in out.iter_mut().enumerate() {
+                    *out = weight(row, number * panel + lane);
+                }
+            }
+        }
+        Self { weights, lead, bias, depth, columns, panel }
+    }
+
+    /// Packs columns of `depth` weights, without a bias; fills up with columns of zeros to a multiple of [`STEP`].
+    ///
+    /// # Panics
+    /// If a column is shorter.
+    pub fn from_columns<'a>(
+        kernels: &Kernels,
+        depth: usize,
+        columns: impl ExactSizeIterator<Item = &'a [f32]>,
+    ) -> Self {
+        let count = columns.len().next_multiple_of(STEP);
+        let panel = 2 * kernels.lanes;
+        let mut weights = vec![0.0; depth * count + 16];
+        let lead = weights.as_ptr().align_offset(64).min(16);
+        for (column, values) in columns.enumerate() {
+            let start = lead + column / panel * depth * panel + column % panel;
+            let out = weights[start..].iter_mut().step_by(panel);
+            out.zip(&values[..depth]).for_each(|(out, value)| *out = *value);
+        }
+        Self { weights, lead, bias: vec![0.0; count], depth, columns: count, panel }
+    }
+
+    /// Width of the result.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn panels(&self) -> &[f32] {
+        &self.weights[self.lead..][..self.depth * self.columns]
+    }
+}
+
+/// What happens to a product before it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Epilogue {
+    /// Nothing.
+    None,
+    /// The Gaussian error linear unit, the exact one with the error function.
+    Gelu,
+}
+
+/// Rows times a linear map.
+#[derive(Debug, Clone, Copy)]
+struct Gemm<'a> {
+    linear: &'a Linear,
+    input: &'a [f32],
+    rows: usize,
+    stride: usize,
+    epilogue: Epilogue,
+}
+
+/// Layer normalisation of rows.
+#[derive(Debug, Clone)]
+pub struct Norm<'a> {
+    /// One factor per column.
+    pub scale: &'a [f32],
+    /// One summand per column.
+    pub shift: &'a [f32],
+    /// Added to the variance.
+    pub epsilon: f32,
+}
+
+/// One text's queries, keys and values.
+#[derive(Debug, Clone, Copy)]
+pub struct Attention<'a> {
+    /// `[tokens][3][width]`: queries (already scaled), keys, values.
+    pub qkv: &'a [f32],
+    /// Rows.
+    pub tokens: usize,
+    /// Width of a query.
+    pub width: usize,
+    /// Parts of a query.
+    pub heads: usize,
+}
+
+/// One implementation of the inner loops.
+#[derive(Debug)]
+pub struct Kernels {
+    /// Name as `SPARROW_SIMD` takes it.
+    pub name: &'static str,
+    lanes: usize,
+    gemm: fn(&Gemm<'_>, &mut [f32]),
+    normalize: fn(&Norm<'_>, &mut [f32], &[f32]),
+    attention: fn(&Attention<'_>, &mut Vec<f32>, &mut [f32]),
+    #[cfg(test)]
+    map: fn(Function, &mut [f32]),
+}
+
+/// What the tests look at alone.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy)]
+enum Function {
+    Exp,
+    Gelu,
+}
+
+impl Kernels {
+    /// `out = epilogue(input · weights + bias)`: `input` is `[rows][depth]`, `out` is `[rows][columns]`.
+    ///
+    /// # Panics
+    /// If the lengths do not agree, or the weights were packed for another implementation.
+    pub fn linear(&self, linear: &Linear, input: &[f32], epilogue: Epilogue, out: &mut [f32]) {
+        assert_eq!(linear.panel, 2 * self.lanes, "weights are packed for another instruction set");
+        let rows = out.len() / linear.columns;
+        assert!(
+            out.len() == rows * linear.columns && input.len() == rows * linear.depth,
+            "{} inputs and {} outputs do not fit {} × {}",
+            input.len(),
+            out.len(),
+            linear.depth,
+            linear.columns
+        );
+        (self.gemm)(&Gemm { linear, input, rows, stride: linear.depth, epilogue }, out);
+    }
+
+    /// Normalises rows in place, after adding `residual` (empty: nothing) to them.
+    ///
+    /// # Panics
+    /// If the lengths do not agree.
+    pub fn normalize(&self, norm: &Norm<'_>, rows: &mut [f32], residual: &[f32]) {
+        let width = norm.scale.len();
+        assert!(
+            width > 0 && width.is_multiple_of(STEP) && norm.shift.len() == width,
+            "rows are not whole vectors"
+        );
+        assert!(
+            rows.len().is_multiple_of(width) && (residual.is_empty() || residual.len() == rows.len()),
+            "rows and residual differ"
+        );
+        (self.normalize)(norm, rows, residual);
+    }
+
+    /// Scaled dot-product attention of one text; `out` is `[tokens][width]`. `scratch` is memory that calls share.
+    ///
+    /// # Panics
+    /// If the lengths do not agree.
+    pub fn attention(&self, job: &Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
+        let Attention { qkv, tokens, width, heads } = *job;
+        assert!(
+            heads > 0 && width.is_multiple_of(heads * STEP) && out.len() == tokens * width,
+            "heads are not whole vectors"
+        );
+        assert_eq!(qkv.len(), 3 * out.len(), "queries, keys and values do not fit the tokens");
+        (self.attention)(job, scratch, out);
+    }
+
+    #[cfg(test)]
+    fn map(&self, function: Function, values: &mut [f32]) {
+        assert!(values.len().is_multiple_of(STEP));
+        (self.map)(function, values);
+    }
+}
+
+/// Makes the functions of one instruction set: the generic loops, compiled with its features.
+macro_rules! kernels {
+    ($name:literal, $vector:ty, $($features:literal)?) => {
+        pub(super) static KERNELS: super::Kernels = super::Kernels {
+            name: $name,
+            lanes: <$vector as super::generic::Lanes>::LANES,
+            // SAFETY: this table is handed out only where the processor has the features, and `Kernels` has checked the
+            // lengths.
+            gemm: |job, out| unsafe { gemm(job, out) },
+            // SAFETY: as above.
+            normalize: |job, rows, residual| unsafe { normalize(job, rows, residual) },
+            // SAFETY: as above.
+            attention: |job, scratch, out| unsafe { attention(job, scratch, out) },
+            #[cfg(test)]
+            // SAFETY: as above.
+            map: |function, values| unsafe { map(function, values) },
+        };
+
+        /// # Safety
+        /// The processor has the features, and the job was checked.
+        $(#[target_feature(enable = $features)])?
+        unsafe fn gemm(job: &super::Gemm<'_>, out: &mut [f32]) {
+            // SAFETY: the caller's promise.
+            unsafe { super::generic::gemm::<$vector>(job, out) }
+        }
+
+        /// # Safety
+        /// As `gemm`.
+        $(#[target_feature(enable = $features)])?
+        unsafe fn normalize(job: &super::Norm<'_>, rows: &mut [f32], residual: &[f32]) {
+            // SAFETY: the caller's promise.
+            unsafe { super::generic::normalize::<$vector>(job, rows, residual) }
+        }
+
+        /// # Safety
+        /// As `gemm`.
+        $(#[target_feature(enable = $features)])?
+        unsafe fn attention(job: &super::Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
+            // SAFETY: the caller's promise.
+            unsafe { super::generic::attention::<$vector>(job, scratch, out) }
+        }
+
+        /// # Safety
+        /// As `gemm`.
+        #[cfg(test)]
+        $(#[target_feature(enable = $features)])?
+        unsafe fn map(function: super::Function, values: &mut [f32]) {
+            // SAFETY: the caller's promise.
+            unsafe { super::generic::map::<$vector>(function, values) }
+        }
+    };
+}
+use kernels;
+
+/// Every implementation that this processor runs, best first; the last is scalar.
+pub fn available() -> &'static [&'static Kernels] {
+    static AVAILABLE: OnceLock<Vec<&'static Kernels>> = OnceLock::new();
+    AVAILABLE.get_or_init(|| {
+        let mut found: Vec<&'static Kernels> = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            found.extend(avx512::detect());
+            found.extend(avx2::detect());
+        }
+        #[cfg(target_arch = "aarch64")]
+        found.extend(neon::detect());
+        found.push(&scalar::KERNELS);
+        found
+    })
+}
+
+/// The implementation that goes with the head's: the one of that name, or the best.
+pub fn named(name: &str) -> &'static Kernels {
+    let best = available()[0];
+    available().iter().copied().find(|kernels| kernels.name == name).unwrap_or(best)
+}
+
+#[cfg(test)]
+mod tests;

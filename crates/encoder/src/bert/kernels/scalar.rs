@@ -1,0 +1,92 @@
+//! Plain arrays: always compiled, and shipped as the fallback.
+
+use super::generic::Lanes;
+use super::kernels;
+
+/// Four numbers, which compilers put into one register where there is one.
+#[derive(Clone, Copy)]
+struct Four([f32; 4]);
+
+impl Four {
+    #[inline(always)]
+    fn zip(self, other: Self, with: impl Fn(f32, f32) -> f32) -> Self {
+        let (a, b) = (self.0, other.0);
+        Self([with(a[0], b[0]), with(a[1], b[1]), with(a[2], b[2]), with(a[3], b[3])])
+    }
+}
+
+// SAFETY: plain arithmetic on 4 numbers.
+unsafe impl Lanes for Four {
+    const LANES: usize = 4;
+    const ROWS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        Self([value; 4])
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: `from` holds 4 numbers.
+        Self(unsafe { from.cast::<[f32; 4]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: `to` holds 4 numbers.
+        unsafe { to.cast::<[f32; 4]>().write_unaligned(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        self.zip(other, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        self.zip(other, |a, b| a - b)
+    }
+
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        self.zip(other, |a, b| a * b)
+    }
+
+    #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        self.zip(other, |a, b| a / b)
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(self, by: Self, plus: Self) -> Self {
+        // Two roundings: a fused multiplication is a library call where there is no instruction for it.
+        self.zip(by, |a, b| a * b).zip(plus, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a > b { a } else { b })
+    }
+
+    #[inline(always)]
+    unsafe fn min(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    unsafe fn power_of_two(self) -> Self {
+        Self(self.0.map(|whole| f32::from_bits(((whole as i32 + 127) << 23) as u32)))
+    }
+
+    #[inline(always)]
+    unsafe fn sum(self) -> f32 {
+        (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
+    }
+
+    #[inline(always)]
+    unsafe fn largest(self) -> f32 {
+        self.0.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    }
+}
+
+kernels!("scalar", Four,);

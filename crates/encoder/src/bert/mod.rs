@@ -1,0 +1,264 @@
+//! The forward pass of BERT in our own code: token ids to hidden states, without padding and without ONNX Runtime.
+//!
+//! For the embedded models this is what ONNX Runtime computes, in the same f32 (another order of additions, another
+//! polynomial for `erf` and `exp`; the hidden states differ by 10⁻⁵ of their size, see the test). Rows of many texts are
+//! stacked for the matrix products; attention looks at one text at a time. The weights are packed once and shared by all
+//! allocations.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use kernels::{Attention, Epilogue, Kernels, Linear, Norm};
+
+pub(crate) mod kernels;
+
+/// Rows that go through the feed-forward part at once: their inner activations stay in the second-level cache.
+const ROWS_AT_ONCE: usize = 120;
+
+/// A layer normalisation's parameters.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct NormWeights {
+    pub(crate) scale: Vec<f32>,
+    pub(crate) shift: Vec<f32>,
+    pub(crate) epsilon: f32,
+}
+
+impl NormWeights {
+    fn view(&self) -> Norm<'_> {
+        Norm { scale: &self.scale, shift: &self.shift, epsilon: self.epsilon }
+    }
+}
+
+/// A linear map as files hold it: `weights` is `[inputs][outputs]`.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct LinearWeights {
+    pub(crate) weights: Vec<f32>,
+    pub(crate) bias: Vec<f32>,
+}
+
+/// One layer's parameters.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct LayerWeights {
+    pub(crate) query: LinearWeights,
+    pub(crate) key: LinearWeights,
+    pub(crate) value: LinearWeights,
+    pub(crate) attended: LinearWeights,
+    pub(crate) attention_norm: NormWeights,
+    pub(crate) inner: LinearWeights,
+    pub(crate) outer: LinearWeights,
+    pub(crate) output_norm: NormWeights,
+}
+
+/// All parameters of an encoder.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Weights {
+    pub(crate) width: usize,
+    pub(crate) heads: usize,
+    /// `[vocabulary][width]`.
+    pub(crate) words: Arc<[f32]>,
+    /// `[positions][width]`.
+    pub(crate) positions: Vec<f32>,
+    pub(crate) embedding_norm: NormWeights,
+    pub(crate) layers: Vec<LayerWeights>,
+    /// The transform of a masked language model, after the last layer.
+    pub(crate) transform: Option<(LinearWeights, NormWeights)>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    /// Queries, keys and values in one product; the queries come scaled.
+    qkv: Linear,
+    attended: Linear,
+    attention_norm: NormWeights,
+    inner: Linear,
+    outer: Linear,
+    output_norm: NormWeights,
+}
+
+/// An encoder, packed for the instruction set of this process.
+pub(crate) struct Bert {
+    kernels: &'static Kernels,
+    width: usize,
+    heads: usize,
+    words: Arc<[f32]>,
+    positions: Vec<f32>,
+    embedding_norm: NormWeights,
+    layers: Vec<Layer>,
+    transform: Option<(Linear, NormWeights)>,
+}
+
+impl std::fmt::Debug for Bert {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bert")
+            .field("width", &self.width)
+            .field("layers", &self.layers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Memory of one worker that batches share.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    rows: Vec<f32>,
+    qkv: Vec<f32>,
+    context: Vec<f32>,
+    inner: Vec<f32>,
+    attention: Vec<f32>,
+}
+
+impl Bert {
+    /// Packs an encoder; `None` if its shape is not one that the kernels take (all widths multiples of 32, a head's too)
+    /// or a weight is not finite.
+    pub(crate) fn new(weights: Weights, kernels: &'static Kernels) -> Option<Self> {
+        let Weights { width, heads, words, positions, embedding_norm, layers, transform } = weights;
+        let aligned = |size: usize| size > 0 && size.is_multiple_of(kernels::STEP);
+        let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
+        let norm_fits = |norm: &NormWeights| {
+            norm.scale.len() == width
+                && norm.shift.len() == width
+                && finite(&norm.scale)
+                && finite(&norm.shift)
+        };
+        let linear_fits = |linear: &LinearWeights, inputs: usize, outputs: usize| {
+            linear.bias.len() == outputs
+                && linear.weights.len() == inputs * outputs
+                && finite(&linear.weights)
+                && finite(&linear.bias)
+        };
+        let layer_fits = |layer: &LayerWeights| {
+            let inner = layer.inner.bias.len();
+            aligned(inner)
+                && [&layer.query, &layer.key, &layer.value, &layer.attended]
+                    .into_iter()
+                    .all(|linear| linear_fits(linear, width, width))
+                && linear_fits(&layer.inner, width, inner)
+                && linear_fits(&layer.outer, inner, width)
+                && norm_fits(&layer.attention_norm)
+                && norm_fits(&layer.output_norm)
+        };
+        let fits = heads > 0
+            && aligned(width)
+            && width.is_multiple_of(heads)
+            && aligned(width / heads)
+            && words.len().is_multiple_of(width)
+            && positions.len().is_multiple_of(width)
+            && !positions.is_empty()
+            && !words.is_empty()
+            && finite(&words)
+            && finite(&positions)
+            && norm_fits(&embedding_norm)
+            && layers.iter().all(layer_fits)
+            && transform
+                .as_ref()
+                .is_none_or(|(linear, norm)| linear_fits(linear, width, width) && norm_fits(norm));
+        if !fits {
+            return None;
+        }
+        let layers = layers.into_iter().map(|layer| pack(layer, width, heads, kernels)).collect();
+        let transform = transform.map(|(linear, norm)| (plain(linear, width, kernels), norm));
+        Some(Self { kernels, width, heads, words, positions, embedding_norm, layers, transform })
+    }
+
+    /// Width of a hidden state.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Hidden states of texts, `[sum of tokens][width]`, and each text's rows; `None` if an id or a length is beyond the
+    /// tables.
+    pub(crate) fn forward<'s>(
+        &self,
+        texts: &[&[u32]],
+        scratch: &'s mut Scratch,
+    ) -> Option<(&'s [f32], Vec<Range<usize>>)> {
+        let width = self.width;
+        let mut ranges = Vec::with_capacity(texts.len());
+        let total: usize = texts.iter().map(|ids| ids.len()).sum();
+        let Scratch { rows, qkv, context, inner, attention } = scratch;
+        rows.clear();
+        rows.reserve(total * width);
+        for ids in texts {
+            let start = rows.len() / width;
+            for (position, &id) in ids.iter().enumerate() {
+                let word = self.words.get(id as usize * width..(id as usize + 1) * width)?;
+                let position = self.positions.get(position * width..(position + 1) * width)?;
+                rows.extend(word.iter().zip(position).map(|(word, position)| word + position));
+            }
+            ranges.push(start..start + ids.len());
+        }
+        self.kernels.normalize(&self.embedding_norm.view(), rows, &[]);
+        qkv.resize(total * 3 * width, 0.0);
+        context.resize(total * width, 0.0);
+        for layer in &self.layers {
+            self.layer(layer, &ranges, rows, qkv, context, (inner, attention));
+        }
+        if let Some((linear, norm)) = &self.transform {
+            self.kernels.linear(linear, rows, Epilogue::Gelu, context);
+            self.kernels.normalize(&norm.view(), context, &[]);
+            std::mem::swap(rows, context);
+        }
+        Some((rows, ranges))
+    }
+
+    fn layer(
+        &self,
+        layer: &Layer,
+        ranges: &[Range<usize>],
+        rows: &mut [f32],
+        qkv: &mut [f32],
+        context: &mut [f32],
+        (inner, attention): (&mut Vec<f32>, &mut Vec<f32>),
+    ) {
+        let (kernels, width) = (self.kernels, self.width);
+        kernels.linear(&layer.qkv, rows, Epilogue::None, qkv);
+        for range in ranges {
+            let job = Attention {
+                qkv: &qkv[range.start * 3 * width..range.end * 3 * width],
+                tokens: range.len(),
+                width,
+                heads: self.heads,
+            };
+            kernels.attention(&job, attention, &mut context[range.start * width..range.end * width]);
+        }
+        let columns = layer.inner.columns();
+        inner.resize((rows.len() / width).min(ROWS_AT_ONCE) * columns, 0.0);
+        for (rows, context) in
+            rows.chunks_mut(ROWS_AT_ONCE * width).zip(context.chunks_mut(ROWS_AT_ONCE * width))
+        {
+            // The queries have been read: their place takes what is made of the context.
+            let attended = &mut qkv[..rows.len()];
+            kernels.linear(&layer.attended, context, Epilogue::None, attended);
+            kernels.normalize(&layer.attention_norm.view(), attended, rows);
+            let inner = &mut inner[..rows.len() / width * columns];
+            kernels.linear(&layer.inner, attended, Epilogue::Gelu, inner);
+            kernels.linear(&layer.outer, inner, Epilogue::None, rows);
+            kernels.normalize(&layer.output_norm.view(), rows, attended);
+        }
+    }
+}
+
+fn pack(layer: LayerWeights, width: usize, heads: usize, kernels: &Kernels) -> Layer {
+    let scale = 1.0 / ((width / heads) as f32).sqrt();
+    let parts = [&layer.query, &layer.key, &layer.value];
+    let factor = |part: usize| if part == 0 { scale } else { 1.0 };
+    let bias = (0..3 * width).map(|at| parts[at / width].bias[at % width] * factor(at / width)).collect();
+    let qkv = Linear::new(kernels, width, bias, |row, column| {
+        parts[column / width].weights[row * width + column % width] * factor(column / width)
+    });
+    Layer {
+        qkv,
+        attended: plain(layer.attended, width, kernels),
+        attention_norm: layer.attention_norm,
+        inner: plain(layer.inner, width, kernels),
+        outer: {
+            let inputs = layer.outer.weights.len() / width;
+            plain(layer.outer, inputs, kernels)
+        },
+        output_norm: layer.output_norm,
+    }
+}
+
+fn plain(linear: LinearWeights, inputs: usize, kernels: &Kernels) -> Linear {
+    let columns = linear.bias.len();
+    Linear::new(kernels, inputs, linear.bias, |row, column| linear.weights[row * columns + column])
+}

@@ -1,0 +1,292 @@
+//! Recognises BERT in an ONNX graph, so that its forward pass can be our own.
+//!
+//! The form is the one that `tools/models/bert_onnx.py` writes, checked node by node from the output to the inputs:
+//! every operator, constant and attribute on the way. Names play no role. Any other graph is left to ONNX Runtime.
+
+use std::path::Path;
+
+use crate::bert::{LayerWeights, LinearWeights, NormWeights, Weights};
+
+use super::graph::{Graph, Node, graph_bytes};
+
+/// Layers of the deepest model that is looked at: a damaged graph may have a loop.
+const MAX_LAYERS: usize = 100;
+
+/// The parameters of the encoder that computes `output`; `None` if the graph is not of the known form.
+pub(super) fn recognise(path: &Path, output: &str) -> Option<Weights> {
+    let bytes = std::fs::read(path).ok()?;
+    let graph = Graph::parse(graph_bytes(&bytes).ok()?).ok()?;
+    let reader = Reader { graph: &graph, dir: path.parent()? };
+    let found = reader.model(output.as_bytes());
+    tracing::debug!(path = %path.display(), recognised = found.is_some(), "forward pass in own code");
+    found
+}
+
+struct Reader<'g, 'a> {
+    graph: &'g Graph<'a>,
+    dir: &'g Path,
+}
+
+/// What a layer's attention was read from.
+struct AttentionParts<'a> {
+    input: &'a [u8],
+    heads: usize,
+    query: LinearWeights,
+    key: LinearWeights,
+    value: LinearWeights,
+}
+
+impl<'a> Reader<'_, 'a> {
+    fn model(&self, output: &[u8]) -> Option<Weights> {
+        let mut weights = Weights::default();
+        let mut at = match self.node(output, b"Identity") {
+            Some(node) => *node.inputs.first()?,
+            None => self.graph.nodes.get(self.graph.producer(output)?)?.outputs.first().copied()?,
+        };
+        let (norm, before) = self.norm(at)?;
+        if let Some(dense) = self.gelu(before) {
+            let (linear, input) = self.linear(dense)?;
+            weights.transform = Some((linear, norm));
+            at = input;
+        }
+        for _ in 0..MAX_LAYERS {
+            let (norm, sum) = self.norm(at)?;
+            let [left, right] = self.node(sum, b"Add")?.inputs[..] else { return None };
+            if self.node(left, b"Gather").is_some() {
+                weights.embedding_norm = norm;
+                self.embeddings(left, right, &mut weights)?;
+                weights.layers.reverse();
+                return Some(weights);
+            }
+            let (layer, heads, input) = self.layer(norm, left, right)?;
+            if weights.heads != 0 && weights.heads != heads {
+                return None;
+            }
+            weights.heads = heads;
+            weights.layers.push(layer);
+            at = input;
+        }
+        None
+    }
+
+    /// Word and position embeddings, which a normalisation takes the sum of.
+    fn embeddings(&self, words: &[u8], positions: &[u8], weights: &mut Weights) -> Option<()> {
+        let gather = self.node(words, b"Gather")?;
+        let [table, b"input_ids"] = gather.inputs[..] else { return None };
+        let (dims, words) = self.values(table)?;
+        // Rows 0 to the length of the ids: Slice(table, [0], Slice(Shape(ids), [1], [2]), [0]).
+        let slice = self.node(positions, b"Slice")?;
+        let [positions, from, to, axis] = slice.inputs[..] else { return None };
+        let length = self.node(to, b"Slice")?;
+        let [shape, first, last] = length.inputs[..] else { return None };
+        let shaped = self.node(shape, b"Shape")?;
+        let whole = shaped.inputs[..] == [b"input_ids"] && shaped.int("start").is_none();
+        let fits = whole
+            && gather.int("axis").unwrap_or(0) == 0
+            && self.integers(from)? == [0]
+            && self.integers(axis)? == [0]
+            && self.integers(first)? == [1]
+            && self.integers(last)? == [2];
+        let (position_dims, positions) = self.values(positions)?;
+        let [_, width] = dims[..] else { return None };
+        if !fits || position_dims.len() != 2 || position_dims[1] != width {
+            return None;
+        }
+        weights.width = width;
+        weights.words = words.into();
+        weights.positions = positions;
+        Some(())
+    }
+
+    /// A layer, given its last normalisation and the two summands before it; also the name of its input.
+    fn layer(
+        &self,
+        output_norm: NormWeights,
+        outer: &[u8],
+        middle: &'a [u8],
+    ) -> Option<(LayerWeights, usize, &'a [u8])> {
+        let (outer, activated) = self.linear(outer)?;
+        let (inner, same) = self.linear(self.gelu(activated)?)?;
+        if same != middle {
+            return None;
+        }
+        let (attention_norm, sum) = self.norm(middle)?;
+        let [attended, residual] = self.node(sum, b"Add")?.inputs[..] else { return None };
+        let (attended, context) = self.linear(attended)?;
+        let AttentionParts { input, heads, query, key, value } = self.attention(context)?;
+        if input != residual {
+            return None;
+        }
+        let layer = LayerWeights { query, key, value, attended, attention_norm, inner, outer, output_norm };
+        Some((layer, heads, input))
+    }
+
+    fn attention(&self, context: &[u8]) -> Option<AttentionParts<'a>> {
+        let joined = self.node(context, b"Reshape")?;
+        let [ordered, joined_shape] = joined.inputs[..] else { return None };
+        let back = self.node(ordered, b"Transpose")?;
+        let [product] = back.inputs[..] else { return None };
+        let [attention, value] = self.node(product, b"MatMul")?.inputs[..] else { return None };
+        let softmax = self.node(attention, b"Softmax")?;
+        let [masked] = softmax.inputs[..] else { return None };
+        let [scaled, bias] = self.node(masked, b"Add")?.inputs[..] else { return None };
+        let [scores, divisor] = self.node(scaled, b"Div")?.inputs[..] else { return None };
+        let [query, key] = self.node(scores, b"MatMul")?.inputs[..] else { return None };
+        let (query, query_input, heads, depth) = self.heads(query, &[0, 2, 1, 3])?;
+        let (key, key_input, key_heads, key_depth) = self.heads(key, &[0, 2, 3, 1])?;
+        let (value, input, value_heads, value_depth) = self.heads(value, &[0, 2, 1, 3])?;
+        let width = i64::try_from(heads * depth).ok()?;
+        let fits = back.ints("perm")? == [0, 2, 1, 3]
+            && softmax.int("axis").unwrap_or(-1) == -1
+            && self.integers(joined_shape)? == [0, 0, width]
+            && self.is_mask(bias)?
+            && self.is_constant(divisor, (depth as f32).sqrt())
+            && [key_input, input] == [query_input; 2]
+            && [(key_heads, key_depth), (value_heads, value_depth)] == [(heads, depth); 2];
+        fits.then_some(AttentionParts { input, heads, query, key, value })
+    }
+
+    /// A projection whose columns are split into heads: its weights, its input, heads and width of a head.
+    fn heads(&self, name: &[u8], order: &[i64]) -> Option<(LinearWeights, &'a [u8], usize, usize)> {
+        let transpose = self.node(name, b"Transpose")?;
+        let [shaped] = transpose.inputs[..] else { return None };
+        let [projected, shape] = self.node(shaped, b"Reshape")?.inputs[..] else { return None };
+        let [0, 0, heads, depth] = self.integers(shape)?[..] else { return None };
+        let (heads, depth) = (usize::try_from(heads).ok()?, usize::try_from(depth).ok()?);
+        let (linear, input) = self.linear(projected)?;
+        let fits = heads.checked_mul(depth)? == linear.bias.len() && transpose.ints("perm")? == order;
+        fits.then_some((linear, input, heads, depth))
+    }
+
+    /// Whether a value is 0 for tokens and a large negative number for padding: `(1 − mask) · large`.
+    fn is_mask(&self, name: &[u8]) -> Option<bool> {
+        let [padding, large] = self.node(name, b"Mul")?.inputs[..] else { return None };
+        let [one, wide] = self.node(padding, b"Sub")?.inputs[..] else { return None };
+        let [mask, axes] = self.node(wide, b"Unsqueeze")?.inputs[..] else { return None };
+        let cast = self.node(mask, b"Cast")?;
+        let (_, large) = self.values(large)?;
+        let fits = cast.inputs[..] == [b"attention_mask"]
+            && self.integers(axes)? == [1, 2]
+            && self.is_constant(one, 1.0)
+            && large.len() == 1
+            && large[0] <= -10_000.0;
+        Some(fits)
+    }
+
+    /// `Add(MatMul(x, weight), bias)`: the weights and the name of x.
+    fn linear(&self, name: &[u8]) -> Option<(LinearWeights, &'a [u8])> {
+        let [product, bias] = self.node(name, b"Add")?.inputs[..] else { return None };
+        let [input, weight] = self.node(product, b"MatMul")?.inputs[..] else { return None };
+        let (dims, weights) = self.values(weight)?;
+        let (_, bias) = self.values(bias)?;
+        (dims.len() == 2 && dims[1] == bias.len()).then_some((LinearWeights { weights, bias }, input))
+    }
+
+    /// A normalisation over the last axis: its weights and the name of its input.
+    fn norm(&self, name: &[u8]) -> Option<(NormWeights, &'a [u8])> {
+        let node = self.node(name, b"LayerNormalization")?;
+        let [input, scale, shift] = node.inputs[..] else { return None };
+        let (_, scale) = self.values(scale)?;
+        let (_, shift) = self.values(shift)?;
+        let epsilon = node.float("epsilon").unwrap_or(1e-5);
+        let fits = node.int("axis").unwrap_or(-1) == -1 && scale.len() == shift.len();
+        fits.then_some((NormWeights { scale, shift, epsilon }, input))
+    }
+
+    /// `x · (erf(x / √2) + 1) · ½`: the name of x.
+    fn gelu(&self, name: &[u8]) -> Option<&'a [u8]> {
+        let [product, half] = self.node(name, b"Mul")?.inputs[..] else { return None };
+        let [x, shifted] = self.node(product, b"Mul")?.inputs[..] else { return None };
+        let [erf, one] = self.node(shifted, b"Add")?.inputs[..] else { return None };
+        let [scaled] = self.node(erf, b"Erf")?.inputs[..] else { return None };
+        let [same, root] = self.node(scaled, b"Div")?.inputs[..] else { return None };
+        let fits = same == x
+            && self.is_constant(half, 0.5)
+            && self.is_constant(one, 1.0)
+            && self.is_constant(root, std::f32::consts::SQRT_2);
+        fits.then_some(x)
+    }
+
+    fn node(&self, name: &[u8], operator: &[u8]) -> Option<&Node<'a>> {
+        let node = &self.graph.nodes[self.graph.producer(name)?];
+        (node.operator == operator && node.outputs.len() == 1).then_some(node)
+    }
+
+    /// The numbers of a weight, which may be stored in half precision and cast.
+    fn values(&self, name: &[u8]) -> Option<(Vec<usize>, Vec<f32>)> {
+        let weight = match self.graph.weight(name) {
+            Some(weight) => weight,
+            None => {
+                let [stored] = self.node(name, b"Cast")?.inputs[..] else { return None };
+                self.graph.weight(stored)?
+            }
+        };
+        let dims = weight.dims.iter().map(|dim| usize::try_from(*dim).ok()).collect::<Option<Vec<_>>>()?;
+        Some((dims, weight.values_in(self.dir)?))
+    }
+
+    fn integers(&self, name: &[u8]) -> Option<Vec<i64>> {
+        self.graph.weight(name)?.integers()
+    }
+
+    fn is_constant(&self, name: &[u8], value: f32) -> bool {
+        let number = self.graph.weight(name).and_then(|weight| weight.values());
+        number.is_some_and(|number| number.len() == 1 && (number[0] - value).abs() <= value.abs() * 1e-6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::recognise;
+
+    fn package(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages").join(name).join("model.onnx")
+    }
+
+    #[test]
+    fn the_embedded_models_are_recognised() {
+        for (name, output, shape) in [
+            ("model-splade-tiny", "hidden", (128, 2, 2, true)),
+            ("model-minilm-l6", "last_hidden_state", (384, 12, 6, false)),
+        ] {
+            let found = recognise(&package(name), output).unwrap();
+            let transform = found.transform.is_some();
+            assert_eq!((found.width, found.heads, found.layers.len(), transform), shape);
+            assert_eq!((found.words.len(), found.positions.len()), (30522 * shape.0, 512 * shape.0));
+        }
+    }
+
+    #[test]
+    fn other_graphs_are_not() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        for (name, output) in [("plain-mlm", "logits"), ("dense-cls", "last_hidden_state")] {
+            assert!(recognise(&fixtures.join(name).join("model.onnx"), output).is_none());
+        }
+        assert!(recognise(&package("model-splade-tiny"), "embedding").is_none());
+        assert!(recognise(Path::new("/nowhere"), "hidden").is_none());
+    }
+
+    /// A changed constant, operator or attribute is another model.
+    #[test]
+    fn a_changed_graph_is_left_to_the_runtime() {
+        let bytes = std::fs::read(package("model-splade-tiny")).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let head = package("model-splade-tiny").with_file_name("head.safetensors");
+        std::fs::copy(head, dir.path().join("head.safetensors")).unwrap();
+        let path = dir.path().join("model.onnx");
+        let changed = |from: &[u8], to: &[u8]| {
+            let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+            let mut bytes = bytes.clone();
+            bytes[at..at + to.len()].copy_from_slice(to);
+            std::fs::write(&path, bytes).unwrap();
+            recognise(&path, "hidden")
+        };
+        assert!(changed(b"Softmax", b"Softmax").is_some());
+        assert!(changed(b"Softmax", b"Softplu").is_none());
+        assert!(changed(b"\x22\x03Erf", b"\x22\x03Tan").is_none());
+        assert!(changed(b"head.safetensors", b"gone.safetensors").is_none());
+        assert!(changed(&0.5f32.to_le_bytes(), &0.25f32.to_le_bytes()).is_none());
+    }
+}

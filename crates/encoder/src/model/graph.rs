@@ -1,0 +1,275 @@
+//! Nodes and weights of an ONNX graph, as far as our own code looks at them.
+//!
+//! Field numbers are those of `onnx.proto3`.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::onnx::{Value, damaged, each};
+use super::safetensors::half_to_f32;
+
+pub(super) const MODEL_GRAPH: u64 = 7;
+pub(super) const GRAPH_NODE: u64 = 1;
+pub(super) const GRAPH_INITIALIZER: u64 = 5;
+pub(super) const GRAPH_OUTPUT: u64 = 12;
+/// `TensorProto.DataType`.
+pub(super) const FLOAT: u64 = 1;
+const INT64: u64 = 7;
+const FLOAT16: u64 = 10;
+
+/// An operation.
+#[derive(Debug, Default)]
+pub(super) struct Node<'a> {
+    pub(super) inputs: Vec<&'a [u8]>,
+    pub(super) outputs: Vec<&'a [u8]>,
+    pub(super) operator: &'a [u8],
+    attributes: Vec<Attribute<'a>>,
+}
+
+#[derive(Debug, Default)]
+struct Attribute<'a> {
+    name: &'a [u8],
+    float: Option<f32>,
+    int: Option<i64>,
+    ints: Vec<i64>,
+}
+
+impl Node<'_> {
+    /// A number, if the node has it.
+    pub(super) fn float(&self, name: &str) -> Option<f32> {
+        self.attribute(name)?.float
+    }
+
+    /// A whole number, if the node has it.
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        self.attribute(name)?.int
+    }
+
+    /// A list of whole numbers, if the node has it.
+    pub(super) fn ints(&self, name: &str) -> Option<&[i64]> {
+        Some(&self.attribute(name)?.ints)
+    }
+
+    fn attribute(&self, name: &str) -> Option<&Attribute<'_>> {
+        self.attributes.iter().find(|attribute| attribute.name == name.as_bytes())
+    }
+}
+
+/// A weight: its numbers are in the graph, or in a file beside it.
+#[derive(Debug, Default)]
+pub(super) struct Weight<'a> {
+    pub(super) name: &'a [u8],
+    pub(super) dims: Vec<u64>,
+    kind: u64,
+    raw: &'a [u8],
+    floats: Vec<f32>,
+    external: Option<External<'a>>,
+}
+
+/// Where the numbers of a weight lie beside the graph.
+#[derive(Debug, Default)]
+struct External<'a> {
+    location: &'a [u8],
+    offset: u64,
+    length: Option<u64>,
+}
+
+/// The nodes and the weights.
+#[derive(Debug, Default)]
+pub(super) struct Graph<'a> {
+    pub(super) nodes: Vec<Node<'a>>,
+    pub(super) weights: Vec<Weight<'a>>,
+}
+
+/// The graph inside a model.
+///
+/// # Errors
+/// `InvalidData` if it is not protobuf.
+pub(super) fn graph_bytes(model: &[u8]) -> std::io::Result<&[u8]> {
+    let mut found: &[u8] = &[];
+    each(model, |field, value| {
+        if let (MODEL_GRAPH, Value::Bytes(graph)) = (field, value) {
+            found = graph;
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+impl<'a> Graph<'a> {
+    /// Reads a graph.
+    ///
+    /// # Errors
+    /// `InvalidData` if it is not protobuf.
+    pub(super) fn parse(bytes: &'a [u8]) -> std::io::Result<Self> {
+        let mut graph = Graph::default();
+        each(bytes, |field, value| {
+            match (field, value) {
+                (GRAPH_NODE, Value::Bytes(bytes)) => graph.nodes.push(parse_node(bytes)?),
+                (GRAPH_INITIALIZER, Value::Bytes(bytes)) => graph.weights.push(parse_weight(bytes)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(graph)
+    }
+
+    /// The node that computes a value.
+    pub(super) fn producer(&self, name: &[u8]) -> Option<usize> {
+        self.nodes.iter().position(|node| node.outputs.contains(&name))
+    }
+
+    /// A weight by its name.
+    pub(super) fn weight(&self, name: &[u8]) -> Option<&Weight<'a>> {
+        self.weights.iter().find(|weight| weight.name == name)
+    }
+}
+
+fn parse_node(bytes: &[u8]) -> std::io::Result<Node<'_>> {
+    let mut node = Node::default();
+    each(bytes, |field, value| {
+        match (field, value) {
+            (1, Value::Bytes(name)) => node.inputs.push(name),
+            (2, Value::Bytes(name)) => node.outputs.push(name),
+            (4, Value::Bytes(name)) => node.operator = name,
+            (5, Value::Bytes(attribute)) => node.attributes.push(parse_attribute(attribute)?),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(node)
+}
+
+fn parse_attribute(bytes: &[u8]) -> std::io::Result<Attribute<'_>> {
+    let mut attribute = Attribute::default();
+    each(bytes, |field, value| {
+        match (field, value) {
+            (1, Value::Bytes(name)) => attribute.name = name,
+            (2, Value::Bytes(bytes)) if bytes.len() == 4 => attribute.float = Some(float(bytes)),
+            (3, Value::Number(number)) => attribute.int = Some(number as i64),
+            (8, Value::Number(number)) => attribute.ints.push(number as i64),
+            (8, Value::Bytes(packed)) => {
+                attribute.ints.extend(unpack(packed)?.into_iter().map(|number| number as i64));
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(attribute)
+}
+
+/// Reads a `TensorProto`.
+///
+/// # Errors
+/// `InvalidData` if it is not protobuf.
+pub(super) fn parse_weight(bytes: &[u8]) -> std::io::Result<Weight<'_>> {
+    let mut weight = Weight::default();
+    let mut external = External::default();
+    let mut outside = false;
+    each(bytes, |field, value| {
+        match (field, value) {
+            (1, Value::Number(dim)) => weight.dims.push(dim),
+            (1, Value::Bytes(packed)) => weight.dims.append(&mut unpack(packed)?),
+            (2, Value::Number(kind)) => weight.kind = kind,
+            (4, Value::Bytes(floats)) => weight.floats.extend(floats.chunks_exact(4).map(float)),
+            (8, Value::Bytes(name)) => weight.name = name,
+            (9, Value::Bytes(raw)) => weight.raw = raw,
+            (13, Value::Bytes(entry)) => parse_external(entry, &mut external)?,
+            (14, Value::Number(location)) => outside = location == 1,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    weight.external = outside.then_some(external);
+    Ok(weight)
+}
+
+fn parse_external<'a>(entry: &'a [u8], external: &mut External<'a>) -> std::io::Result<()> {
+    let (mut key, mut content): (&[u8], &[u8]) = (&[], &[]);
+    each(entry, |field, value| {
+        match (field, value) {
+            (1, Value::Bytes(bytes)) => key = bytes,
+            (2, Value::Bytes(bytes)) => content = bytes,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    let number = || std::str::from_utf8(content).ok().and_then(|text| text.parse().ok()).ok_or_else(damaged);
+    match key {
+        b"location" => external.location = content,
+        b"offset" => external.offset = number()?,
+        b"length" => external.length = Some(number()?),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Repeated numbers as most writers pack them.
+fn unpack(packed: &[u8]) -> std::io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    let (mut number, mut shift) = (0u64, 0);
+    for byte in packed {
+        number |= u64::from(byte & 0x7F).checked_shl(shift).ok_or_else(damaged)?;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            numbers.push(std::mem::take(&mut number));
+            shift = 0;
+        }
+    }
+    Ok(numbers)
+}
+
+impl Weight<'_> {
+    /// The numbers, if they are floats and in the graph.
+    pub(super) fn values(&self) -> Option<Vec<f32>> {
+        let values: Vec<f32> = match self.kind {
+            _ if self.external.is_some() => return None,
+            FLOAT if self.raw.is_empty() => self.floats.clone(),
+            FLOAT => self.raw.chunks_exact(4).map(float).collect(),
+            FLOAT16 => self
+                .raw
+                .chunks_exact(2)
+                .map(|half| half_to_f32(u16::from_le_bytes([half[0], half[1]])))
+                .collect(),
+            _ => return None,
+        };
+        (values.len() as u64 == self.count()?).then_some(values)
+    }
+
+    /// The numbers, wherever they are; `dir` is the graph's.
+    pub(super) fn values_in(&self, dir: &Path) -> Option<Vec<f32>> {
+        let Some(external) = &self.external else { return self.values() };
+        let length = self.count()?.checked_mul(4)?;
+        let location = Path::new(std::str::from_utf8(external.location).ok()?);
+        let inside = location.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if self.kind != FLOAT || external.length.is_some_and(|said| said != length) || !inside {
+            return None;
+        }
+        let mut file = File::open(dir.join(location)).ok()?;
+        if external.offset.checked_add(length)? > file.metadata().ok()?.len() {
+            return None;
+        }
+        file.seek(SeekFrom::Start(external.offset)).ok()?;
+        let mut bytes = vec![0; usize::try_from(length).ok()?];
+        file.read_exact(&mut bytes).ok()?;
+        Some(bytes.chunks_exact(4).map(float).collect())
+    }
+
+    /// The numbers of a list of whole numbers in the graph.
+    pub(super) fn integers(&self) -> Option<Vec<i64>> {
+        (self.kind == INT64 && self.external.is_none()).then(|| {
+            let eight = |b: &[u8]| i64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
+            self.raw.chunks_exact(8).map(eight).collect()
+        })
+    }
+
+    fn count(&self) -> Option<u64> {
+        self.dims.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim))
+    }
+}
+
+/// Four bytes, little-endian.
+fn float(bytes: &[u8]) -> f32 {
+    f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
