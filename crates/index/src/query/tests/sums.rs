@@ -162,6 +162,49 @@ proptest! {
             prop_assert!(same.is_some_and(|(_, score)| close(*score)), "{:?} of {:?}", hit, expected);
         }
     }
+
+    /// `dis_max` of one clause has the scores of the clause, and scores every match.
+    #[test]
+    fn a_text_alone_equals_scoring_every_match(
+        docs in proptest::collection::vec(doc(), 1..80),
+        segments in 1usize..4,
+        words in proptest::collection::vec(0u8..12, 2..6),
+        optional in proptest::collection::vec(0u8..12, 0..3),
+        deleted in proptest::collection::btree_set(0usize..80, 0..6),
+        filtered in any::<bool>(),
+        excluded in any::<bool>(),
+        size in 1usize..8,
+        track in 0usize..3,
+    ) {
+        let deleted: Vec<usize> = deleted.into_iter().filter(|number| *number < docs.len()).collect();
+        let fixture = index(&docs, segments, &deleted);
+        let tree = |text: Query| -> Query {
+            let tree = BoolQuery {
+                must: vec![text],
+                should: if optional.is_empty() { vec![] } else { vec![self::text(&optional)] },
+                filter: if filtered { vec![number_at_most(2)] } else { vec![] },
+                must_not: if excluded { vec![number_at_most(0)] } else { vec![] },
+                ..BoolQuery::default()
+            };
+            QueryKind::Bool(tree).into()
+        };
+        let track_total_hits = [TotalHits::Exact, TotalHits::UpTo(3), TotalHits::Off][track];
+        let options = SearchOptions { size, track_total_hits, ..SearchOptions::default() };
+        let plain = QueryKind::DisMax { queries: vec![text(&words)], tie_breaker: 0.0 };
+        let found = fixture.top(&tree(text(&words)), &options);
+        let expected = fixture.top(&tree(plain.into()), &options);
+        let all = scores(&fixture, &tree(QueryKind::DisMax { queries: vec![text(&words)], tie_breaker: 0.0 }.into()));
+        prop_assert_eq!(found.total.min(3), (all.len() as u64).min(3) * u64::from(track != 2));
+        if track == 0 {
+            prop_assert_eq!(found.total, expected.total);
+        }
+        prop_assert_eq!(found.hits.len(), all.len().min(size));
+        for (hit, other) in found.hits.iter().zip(&expected.hits) {
+            let close = |score: f32| (hit.score - score).abs() <= 2e-6 * score.abs();
+            prop_assert!(close(other.score), "{:?} instead of {:?}", found.hits, expected.hits);
+            prop_assert!(all.get(&hit.seq_no).is_some_and(|score| close(*score)));
+        }
+    }
 }
 
 #[test]
