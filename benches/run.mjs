@@ -81,7 +81,9 @@ function chosen(only) {
 
 /** Runs one suite to its end; what it throws is a wrong answer or a broken benchmark, and does not keep the others from running. */
 async function runSuite(name, context, command) {
-  const { title, run } = await import(pathToFileURL(join(SUITES, `${name}.mjs`)).href);
+  const { title, run, prepares = false } = await import(pathToFileURL(join(SUITES, `${name}.mjs`)).href);
+  // Most suites have nothing that is worth keeping.
+  if (context.prepare && !prepares) return { name, failed: false, rows: [] };
   step(`${name}: ${title}`);
   const [begun, date] = [performance.now(), new Date()];
   const [loadBefore, others] = [os.loadavg()[0], watchOthers()];

@@ -5,6 +5,8 @@ import { figure, targetText } from './rows.mjs';
 const BLOCK = /<!-- bench: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g;
 /** The block that lists what is not better than what it is compared with, over all records that the page shows. */
 const BEHIND = 'not-ahead';
+/** The block that names the machines of these records. */
+const MACHINES = 'machines';
 const LESS_IS_BETTER = new Set(['ms', 's', 'µs', 'ns', 'MB', 'bytes a document', 'exponent', 'filters']);
 
 /**
@@ -13,7 +15,8 @@ const LESS_IS_BETTER = new Set(['ms', 's', 'µs', 'ns', 'MB', 'bytes a document'
 export function fillPage(page, records) {
   const shown = [...page.matchAll(BLOCK)].map(([, name]) => records.get(name)).filter((record) => record !== undefined);
   return page.replace(BLOCK, (_, name) => {
-    const text = name === BEHIND ? behind(shown) : block(records.get(name), name);
+    const special = { [BEHIND]: behind, [MACHINES]: machines };
+    const text = special[name]?.(shown) ?? block(records.get(name), name);
     return `<!-- bench: ${name} -->\n${text}\n<!-- end -->`;
   });
 }
@@ -47,6 +50,15 @@ function markdownTable(rows) {
 
 const withUnit = (value, unit) => (value === null ? '' : `${figure(value)} ${unit}`.trim());
 const notes = (lines) => (lines.length === 0 ? [] : ['', ...lines.map((line) => `- ${line}`)]);
+
+/** One line a machine; several when the records are not all from one. */
+function machines(records) {
+  const lines = records.map(({ machine: { cpu, cores, flags, memoryBytes, kernel, node, rustc } }) => {
+    const memory = `${Math.round(memoryBytes / 2 ** 30)} GiB`;
+    return `- ${cpu}, ${cores} cores (${flags.join(', ')}), ${memory}; ${kernel}; Node ${node}, ${rustc}`;
+  });
+  return lines.length === 0 ? 'No record yet.' : [...new Set(lines)].join('\n');
+}
 
 /** Rows that miss their target, and rows without one in which the other side is better. */
 function behind(records) {

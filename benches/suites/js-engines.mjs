@@ -22,6 +22,8 @@ import { derivedVectors, findPythonPeers } from '../lib/sparse-peers.mjs';
 import { accuracy, summarize } from '../lib/statistics.mjs';
 
 export const title = 'engines in JavaScript: full text, and sparse vectors in typed arrays';
+/** `--prepare` makes what a later run finds in the work folder. */
+export const prepares = true;
 
 /** Pinned: figures are only comparable over the same versions. */
 const ENGINES = { minisearch: '7.2.0', flexsearch: '0.8.212', '@orama/orama': '3.1.18' };

@@ -12,6 +12,8 @@ import { fingerprint } from '../../scripts/lib/stamp.mjs';
 import { captureJson, folder } from '../lib/programs.mjs';
 
 export const title = 'sparse search inside an index: filters, segments, deletes, a cold start';
+/** `--prepare` makes what a later run finds in the work folder. */
+export const prepares = true;
 
 const PROGRAM = 'bench_search';
 const SIZES = {

@@ -43,8 +43,7 @@ const KINDS = {
 
 export const title = 'the demo, questions over HTTP, and a restart, as a user sees them';
 
-export async function run({ size, work, log, prepare }) {
-  if (prepare) return { rows: [] };
+export async function run({ size, work, log }) {
   const { limit, questions, restarts } = SIZES[size];
   const synsets = readSynsets(limit);
   const data = mkdtempSync(join(work, 'spine-'));

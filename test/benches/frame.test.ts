@@ -115,7 +115,8 @@ describe('the performance page', () => {
       { what: 'rate', against: 'peer', unit: '1/s', sparrow: 2, peer: 1 },
       { what: 'gone', skipped: 'no peer' },
     ].map(completeRow);
-    const machine = { cores: 2, load: { otherCores: 0.1 } };
+    const hardware = { cpu: 'A CPU', cores: 2, flags: ['avx2', 'fma'], memoryBytes: 25e9 };
+    const machine = { ...hardware, kernel: 'Linux', node: 'v20', rustc: 'rustc 1', load: { otherCores: 0.1 } };
     const head = {
       suite: 'one',
       command: 'npm run bench -- --full',
@@ -124,7 +125,9 @@ describe('the performance page', () => {
       seconds: 5,
     };
     const records = new Map([['one', { ...head, dirty: false, machine, rows, notes: ['a note'] }]]);
-    const blocks = ['one', 'two', 'not-ahead'].map((name) => `<!-- bench: ${name} -->\nold\n<!-- end -->`).join('\n\n');
+    const blocks = ['one', 'two', 'machines', 'not-ahead']
+      .map((name) => `<!-- bench: ${name} -->\nold\n<!-- end -->`)
+      .join('\n\n');
     const filled = fillPage(blocks, records);
     expect(filled).toContain(
       'commit abcdef0123, 5 s; other processes used 0.1 of 2 cores ([record](../benches/results/one-full.json))',
@@ -133,6 +136,7 @@ describe('the performance page', () => {
     expect(filled).toContain('| slow | a\\|b | 2.00 ms | 1.00 ms | 2.00 |  |  |');
     expect(filled).toContain('skipped: no peer');
     expect(filled).toContain('--only two');
+    expect(filled).toContain('- A CPU, 2 cores (avx2, fma), 23 GiB; Linux; Node v20, rustc 1\n');
     expect(filled).toContain('- one: slow against a|b: 2.00 and 1.00 ms, 2.00 times');
     expect(filled.match(/^- one/gm)).toHaveLength(1);
     expect(filled).not.toContain('old');
