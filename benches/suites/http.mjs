@@ -13,7 +13,7 @@ export const title = 'A question over HTTP, against OpenSearch 2.19';
 
 const SIZES = {
   smoke: { documents: 300, questions: 60, one: 30, many: 90, checked: 10, rounds: 1 },
-  quick: { documents: 20_000, questions: 4000, one: 600, many: 3000, checked: 50, rounds: 3 },
+  quick: { documents: 20_000, questions: 12_000, one: 600, many: 2000, checked: 50, rounds: 3 },
   full: { documents: 200_000, questions: 20_000, one: 1000, many: 3000, checked: 200, rounds: 3 },
 };
 const CLIENTS = 32;
@@ -59,11 +59,14 @@ async function measure(context, size, servers, requests, checked) {
   };
   const best = {};
   // In turns, so that a disturbance of the machine meets both; the best of each counts, for both.
+  let asked = 0;
   for (let round = 0; round < size.rounds; round += 1) {
-    for (const server of servers) {
-      for (const [name, plan] of Object.entries(plans)) {
-        const from = (round * (plan.count + plan.warm)) % requests.length;
-        const questions = [...requests.slice(from), ...requests.slice(0, from)];
+    for (const [name, plan] of Object.entries(plans)) {
+      // Never asked before, while there are some.
+      const from = asked % requests.length;
+      const questions = [...requests.slice(from), ...requests.slice(0, from)];
+      asked += plan.count + plan.warm;
+      for (const server of servers) {
         const result = await ask(context, server, questions, plan);
         const slot = `${server.name} ${name}`;
         context.log(`${slot}: p50 ${result.ms.p50} ms, ${Math.round(result.perSecond)} requests/s`);

@@ -11,7 +11,7 @@ export const title = 'Reindex through the model, against the bare encoder';
 const SIZES = {
   smoke: { documents: 40, rounds: 1 },
   quick: { documents: 3000, rounds: 4 },
-  full: { documents: 12_000, rounds: 6 },
+  full: { documents: 6000, rounds: 6 },
 };
 
 /** @returns {Promise<{rows: object[], notes?: string[]}>} */
