@@ -56,9 +56,9 @@ function stagePlatform(staging, platform) {
   return target;
 }
 
-/** Debug lines are of use in the checkout, not in a package; without `strip` the package is only larger. */
+/** Debug lines and inner names are of use in the checkout, not in a package; without `strip` the package is only larger. */
 function strip(addon) {
-  output('strip', ['--strip-debug', addon]);
+  output('strip', ['--strip-unneeded', addon]);
 }
 
 function stagePackage(staging, name, platforms) {

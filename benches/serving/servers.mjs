@@ -66,8 +66,9 @@ export async function startSparrow(data) {
 /** OpenSearch 2 with a heap of 2 GB. */
 export async function startOpenSearch(peers, data, port = 9270) {
   const script = join(peers, 'opensearch', 'opensearch.sh');
-  const { stdout } = await run(script, [
-    ...['start', '--version', '2', '--heap', '2g', '--port', String(port), '--data', data],
+  // A session of its own, as Sparrow has one: a scheduler that shares time between sessions treats them alike.
+  const { stdout } = await run('setsid', [
+    ...['--wait', script, 'start', '--version', '2', '--heap', '2g', '--port', String(port), '--data', data],
   ]);
   const pid = Number(/pid (\d+)/.exec(stdout)[1]);
   const url = `http://127.0.0.1:${port}`;
@@ -94,8 +95,7 @@ export async function startOpenSearch(peers, data, port = 9270) {
 
 /** Loads documents unless they are there already. */
 export async function load(server, texts, vectors, log) {
-  const there = await server.request('GET', `/${INDEX}/_count`).catch(() => ({ count: 0 }));
-  if (there.count === texts.length) return;
+  if ((await countOf(server)) === texts.length) return;
   await server.request('DELETE', `/${INDEX}`).catch(() => undefined);
   await server.request('PUT', `/${INDEX}`, server.create);
   const vector = server.name === 'Sparrow' ? (tokens) => tokens : features;
@@ -123,8 +123,7 @@ export async function fill(context, sparrow, texts) {
     await load(sparrow, texts, await vectorsOf(context, texts), context.log);
     return;
   }
-  const there = await sparrow.request('GET', `/${INDEX}/_count`).catch(() => ({ count: 0 }));
-  if (there.count === texts.length) return;
+  if ((await countOf(sparrow)) === texts.length) return;
   await sparrow.request('PUT', `/${INDEX}`, sparrow.create);
   const processors = [{ inference: { model_id: MODEL, input_output: [{ input_field: 'text', output_field: FIELD }] } }];
   await sparrow.request('PUT', `/_ingest/pipeline/${INDEX}`, { processors });
@@ -144,6 +143,20 @@ export async function fill(context, sparrow, texts) {
   if (failures.length > 0) throw new Error(JSON.stringify(failures[0]));
   await sparrow.request('DELETE', '/texts');
   await sparrow.request('POST', `/${INDEX}/_flush`);
+}
+
+/** Documents in the index, once it is open; none if there is no such index. */
+async function countOf(server) {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return (await server.request('GET', `/${INDEX}/_count`)).count;
+    } catch (error) {
+      if (error.status === 404) return 0;
+      // OpenSearch answers before its shards are there.
+      if (attempt > 100) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
 }
 
 /** CPU nanoseconds of a process by thread name, with the numbers at the end of names taken off. */

@@ -14,7 +14,7 @@ export const title = 'A question over HTTP, against OpenSearch 2.19';
 const SIZES = {
   smoke: { documents: 300, questions: 60, one: 30, many: 90, checked: 10, rounds: 1 },
   quick: { documents: 20_000, questions: 4000, one: 600, many: 3000, checked: 50, rounds: 3 },
-  full: { documents: 200_000, questions: 20_000, one: 1000, many: 4000, checked: 100, rounds: 2 },
+  full: { documents: 200_000, questions: 20_000, one: 1000, many: 3000, checked: 200, rounds: 3 },
 };
 const CLIENTS = 32;
 /** OpenSearch keeps 9 significant bits of a weight. */
@@ -27,20 +27,24 @@ export async function run(context) {
   const questions = [...new Set(await context.questions(size.questions))];
   mkdirSync(context.work, { recursive: true });
   const data = keptFolder(context, 'sparrow', texts.length);
-  const sparrow = await startSparrow(data);
+  let sparrow = await startSparrow(data);
   let peer;
   try {
     await fill(context, sparrow, texts);
+    const asked = await tokensOf(sparrow, context.peers === undefined ? [] : questions);
+    // A new process knows no encoding of any of them.
+    await sparrow.stop();
+    sparrow = await startSparrow(data);
     const servers = [sparrow];
     if (context.peers !== undefined && context.size !== 'smoke') {
       peer = await startOpenSearch(context.peers, keptFolder(context, 'opensearch', texts.length));
       await load(peer, texts, await vectorsOf(context, texts), context.log);
       servers.push(peer);
     }
-    const asked = await tokensOf(sparrow, peer === undefined ? [] : questions);
     const requests = questions.map((text) => ({ text, tokens: asked.get(text) }));
-    const checked = await check(servers, requests.slice(0, size.checked));
-    return await measure(context, size, servers, requests, checked);
+    // The questions that are checked are not among those that are timed.
+    const checked = await check(servers, requests.slice(-size.checked));
+    return await measure(context, size, servers, requests.slice(0, -size.checked), checked);
   } finally {
     await sparrow.stop();
     await peer?.stop();
@@ -92,7 +96,7 @@ async function measure(context, size, servers, requests, checked) {
     };
   };
   const rows = [
-    row('one client, p50', 'one', 'ms', ({ ms }) => ms.p50, { at_most: 1 / 3 }),
+    row('one client, p50', 'one', 'ms', ({ ms }) => ms.p50, { at_most: 0.333 }),
     row('32 clients, requests per second', 'many', '1/s', ({ perSecond }) => perSecond, { at_least: 4 }),
     {
       ...row('one client, questions asked before, p50', 'one', 'ms', ({ ms }) => ms.p50, {}),

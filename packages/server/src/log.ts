@@ -23,5 +23,11 @@ export function createLogger(
       write(`${JSON.stringify({ ts: new Date().toISOString(), level, msg, ...fields })}\n`);
     };
   };
-  return { debugging: threshold === 'debug', debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return {
+    debugging: threshold === 'debug',
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  };
 }

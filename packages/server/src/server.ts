@@ -1,11 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { getRequestListener } from '@hono/node-server';
 import { NativeSearchEngine, type SearchEngine } from '@sparrow-search/engine';
 
-import { createApp } from './app.js';
-import { Application, type Services } from './application.js';
+import { type AppOptions, Application, type Services } from './application.js';
 import { type Config, withoutSecrets } from './config.js';
 import { direct } from './http/direct.js';
 import { readIdentity } from './identity.js';
@@ -50,8 +48,7 @@ export async function startServer(
   let services: Services | undefined;
   const options = { services: () => services, config, log };
   const application = new Application(options);
-  const hono = getRequestListener(createApp(options, application).fetch);
-  const others: RequestListener = (incoming, outgoing) => void hono(incoming, outgoing);
+  const others = throughHono(options, application, log);
   const server = createServer({ noDelay: true }, direct(application, config.maxBodyBytes, others));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
@@ -79,6 +76,31 @@ export async function startServer(
     log.info('closed');
   };
   return { url, ready, close };
+}
+
+/** Hono is loaded with the first request that needs it: a start without it is faster, and most servers never do. */
+function throughHono(options: AppOptions, application: Application, log: Logger): RequestListener {
+  let listener: Promise<RequestListener> | undefined;
+  const load = async (): Promise<RequestListener> => {
+    const [{ createApp }, { getRequestListener }] = await Promise.all([
+      import('./app.js'),
+      import('@hono/node-server'),
+    ]);
+    const hono = getRequestListener(createApp(options, application).fetch);
+    return (incoming, outgoing) => void hono(incoming, outgoing);
+  };
+  return (incoming, outgoing) => {
+    listener ??= load();
+    listener.then(
+      (answer) => {
+        answer(incoming, outgoing);
+      },
+      (error: unknown) => {
+        log.error('the router could not be loaded', { error: String(error) });
+        outgoing.destroy();
+      },
+    );
+  };
 }
 
 function openNative(config: Config): Promise<SearchEngine> {

@@ -40,7 +40,10 @@ pub(crate) struct Source {
 impl Source {
     /// A document that exists as a value only.
     pub(crate) fn from_value(value: Value) -> Self {
-        Self { raw: value.to_string().into_bytes(), value: Some(value) }
+        let mut raw = Vec::with_capacity(1024);
+        // A value always serialises, and a vector takes all bytes. (Printing it would go through text formatting.)
+        let _ = serde_json::to_writer(&mut raw, &value);
+        Self { raw, value: Some(value) }
     }
 }
 

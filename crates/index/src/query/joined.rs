@@ -4,6 +4,7 @@
 //! the last of these is then the most that any other document has from the sparse clause, and only
 //! documents whose other clauses can make up the rest are looked at.
 
+use sparrow_postings::{SharedThreshold, TopKRequest};
 use tantivy::{DocAddress, DocId};
 
 use super::ast::TotalHits;
@@ -22,6 +23,8 @@ use crate::plugins::SparseReader;
 const DEPTH: usize = if cfg!(test) { 2 } else { 100 };
 /// Documents between two looks at the cancel flag.
 const CANCEL_INTERVAL: u32 = 1024;
+/// Documents counted at a time, whole words: as many as the postings work on at a time.
+const STRETCH: u32 = 1 << 14;
 
 impl Pass<'_> {
     /// The best documents and the number of all, as far as it is wanted.
@@ -31,20 +34,41 @@ impl Pass<'_> {
         sum: &Sum,
         join: Join,
     ) -> Result<(TopCollector, u64), QueryError> {
+        let depth = DEPTH.max(self.options.size);
+        if join == Join::Both && sum.is_broad(self.snapshot.num_docs()) {
+            let (best, _) = self.sparse(compiler, depth, false)?;
+            if let Some(top) = self.add_up(compiler, sum, join, best, depth)? {
+                return Ok((top, self.count_both(compiler, sum)?));
+            }
+        }
         if sum.has_required() {
             for (ord, allowed) in self.allowed.iter_mut().enumerate() {
                 compiler.check_cancelled()?;
                 allowed.intersect(sum.required_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
             }
         }
-        let depth = DEPTH.max(self.options.size);
-        let (best, sparse_matches) = self.sparse(compiler, depth)?;
+        let (best, sparse_matches) = self.sparse(compiler, depth, true)?;
         let matched = match join {
             Join::Sparse | Join::Both => sparse_matches,
             Join::Others if self.options.track_total_hits == TotalHits::Off => 0,
             Join::Others => self.count_allowed(),
             Join::Either => self.count_either(compiler, sum, sparse_matches)?,
         };
+        let top = self.add_up(compiler, sum, join, best, depth)?;
+        // All that is required was taken care of: there is nothing to give up for.
+        Ok((top.unwrap_or_else(|| TopCollector::new(0)), matched))
+    }
+
+    /// Adds the sum to the best of the sparse clause, then finds what of the rest comes near. `None` when
+    /// the sparse clause's best lack what is required, so that they say nothing about the rest.
+    fn add_up(
+        &self,
+        compiler: &Compiler<'_>,
+        sum: &Sum,
+        join: Join,
+        best: TopCollector,
+        depth: usize,
+    ) -> Result<Option<TopCollector>, QueryError> {
         let found_all = best.len() < depth;
         let bound = if found_all { 0.0 } else { best.threshold().max(0.0) };
         let mut first: Vec<Vec<(DocId, f32)>> = vec![Vec::new(); self.allowed.len()];
@@ -60,19 +84,27 @@ impl Pass<'_> {
             let segment = self.snapshot.segment(ord);
             let mut walk = sum.walk(self.snapshot.searcher().segment_reader(ord))?;
             for (doc, own) in first {
-                let score = *own + walk.score(*doc).unwrap_or(0.0);
-                top.offer(DocAddress::new(ord, *doc), score, || segment.seq_no(*doc));
+                let score = match walk.score(*doc) {
+                    Some(score) => score,
+                    None if sum.has_required() => continue,
+                    None => 0.0,
+                };
+                top.offer(DocAddress::new(ord, *doc), *own + score, || segment.seq_no(*doc));
             }
         }
-        if !(found_all && matches!(join, Join::Sparse | Join::Both)) {
-            for (ord, first) in (0..).zip(&first) {
-                compiler.check_cancelled()?;
-                let sparse_required = matches!(join, Join::Sparse | Join::Both);
-                let rest = Rest { ord, first, bound, found_all, sparse_required };
-                self.rest(compiler, sum, &rest, &mut top)?;
-            }
+        let sparse_required = matches!(join, Join::Sparse | Join::Both);
+        if found_all && sparse_required {
+            return Ok(Some(top));
         }
-        Ok((top, matched))
+        if join == Join::Both && top.len() < self.options.size {
+            return Ok(None);
+        }
+        for (ord, first) in (0..).zip(&first) {
+            compiler.check_cancelled()?;
+            let rest = Rest { ord, first, bound, found_all, sparse_required };
+            self.rest(compiler, sum, &rest, &mut top)?;
+        }
+        Ok(Some(top))
     }
 
     /// Offers the documents of one segment that are not among the first.
@@ -139,12 +171,55 @@ impl Pass<'_> {
         }
         let others = Pass { allowed: others, clause: self.clause.clone(), ..*self };
         let matched = others.count_allowed();
-        let (_, both) = others.sparse(compiler, 0)?;
+        let (_, both) = others.sparse(compiler, 0, true)?;
         // Each of the three is exact, or over the limit; then so is the sum.
         Ok(match self.options.track_total_hits {
             TotalHits::UpTo(limit) if matched > limit => matched,
             _ => sparse_matches + matched - both,
         })
+    }
+
+    /// Documents that match both the sparse clause and all that is required of the sum: counted stretch
+    /// by stretch, as far as it is wanted.
+    fn count_both(&self, compiler: &Compiler<'_>, sum: &Sum) -> Result<u64, QueryError> {
+        let limit = match self.options.track_total_hits {
+            TotalHits::Off => return Ok(0),
+            TotalHits::UpTo(limit) => limit.saturating_add(1),
+            TotalHits::Exact => u64::MAX,
+        };
+        let mut matched = 0;
+        for (ord, allowed) in self.allowed.iter().enumerate() {
+            let reader = self.snapshot.searcher().segment_reader(ord as u32);
+            let segment = self.snapshot.segment(ord as u32);
+            let Some((postings, query)) = self.clause.bind(segment.plugins(), self.boost) else { continue };
+            let mut marks = sum.required_marks(reader)?;
+            let mut filter: Vec<u64> = Vec::new();
+            for start in (0..reader.max_doc()).step_by(STRETCH as usize) {
+                compiler.check_cancelled()?;
+                let first = filter.len();
+                filter.fill(0);
+                let words = marks.stretch(start..reader.max_doc().min(start + STRETCH));
+                filter.extend(
+                    words.zip(self.snapshot.live_words_from(ord, allowed, first)).map(|(a, b)| a & b),
+                );
+                let found = postings.top_k(&TopKRequest {
+                    query: &query,
+                    k: 0,
+                    min_score: None,
+                    threshold: &SharedThreshold::new(),
+                    live: None,
+                    filter: Some(&filter),
+                    count_limit: limit - matched,
+                    tie: &|_| 0,
+                    cancel: self.options.cancel.as_deref(),
+                });
+                matched += found.matched;
+                if matched >= limit {
+                    return Ok(matched);
+                }
+            }
+        }
+        Ok(matched)
     }
 }
 

@@ -25,6 +25,7 @@ mod sparse;
 mod sparse_search;
 mod sum;
 mod text;
+mod text_search;
 mod top_docs;
 mod weights;
 

@@ -32,6 +32,9 @@ impl Snapshot {
                 return Ok(top);
             }
         }
+        if let Some(top) = self.search_text(query, &mut compiler, options)? {
+            return Ok(top);
+        }
         if options.size == 0 && options.min_score.is_none() {
             let docs = compiler.filter_docs([query].into_iter().chain(&options.post_filter), [])?;
             let matched = docs.iter().enumerate().map(|(ord, docs)| self.count_live(ord, docs)).sum();
@@ -80,10 +83,20 @@ impl Snapshot {
 
     /// Words of the live ones among some documents of a segment.
     fn live_words<'a>(&'a self, ord: usize, docs: &'a SegmentDocs) -> impl Iterator<Item = u64> + 'a {
+        self.live_words_from(ord, docs, 0)
+    }
+
+    /// The same from a word on.
+    pub(super) fn live_words_from<'a>(
+        &'a self,
+        ord: usize,
+        docs: &'a SegmentDocs,
+        first: usize,
+    ) -> impl Iterator<Item = u64> + 'a {
         let max_doc = self.searcher().segment_reader(ord as u32).max_doc();
         let live = self.segment(ord as u32).live();
         let docs = docs.words();
-        (0..max_doc.div_ceil(64) as usize).map(move |word| {
+        (first..max_doc.div_ceil(64) as usize).map(move |word| {
             let of = |words: Option<&[u64]>| match words {
                 None => u64::MAX,
                 Some(words) => words.get(word).copied().unwrap_or(0),

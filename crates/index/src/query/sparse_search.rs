@@ -150,7 +150,7 @@ impl<'q> SparsePlan<'q> {
         let allowed = compiler.filter_docs(wanted, self.excluded.iter().copied())?;
         let pass = Pass { snapshot, clause, boost: self.boost, allowed, options };
         let Some((others, join)) = &self.others else {
-            let (best, matched) = pass.sparse(compiler, options.size)?;
+            let (best, matched) = pass.sparse(compiler, options.size, true)?;
             return Ok(Some(best.finish(matched, options.track_total_hits)));
         };
         if let Some(sum) = compiler.sum(others)? {
@@ -160,7 +160,7 @@ impl<'q> SparsePlan<'q> {
         if *join == Join::Both {
             return Ok(None);
         }
-        let (best, matched) = pass.sparse(compiler, UNION_DEPTH.max(options.size))?;
+        let (best, matched) = pass.sparse(compiler, UNION_DEPTH.max(options.size), true)?;
         // The total of a union is known here only if the sparse matches alone exceed the limit.
         let counted = match options.track_total_hits {
             TotalHits::Exact => *join != Join::Either,
@@ -193,11 +193,13 @@ pub(super) struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// The `depth` best documents of the sparse clause and the number of its matches.
+    /// The `depth` best documents of the sparse clause and, if `counting`, the number of its matches as far
+    /// as the options want it.
     pub(super) fn sparse(
         &self,
         compiler: &Compiler<'_>,
         depth: usize,
+        counting: bool,
     ) -> Result<(TopCollector, u64), QueryError> {
         let options = self.options;
         let mut top = TopCollector::new(depth);
@@ -208,6 +210,7 @@ impl Pass<'_> {
             TotalHits::UpTo(limit) => limit.saturating_add(1),
             TotalHits::Off => 0,
         };
+        let limit = if counting { limit } else { 0 };
         let mut matched = 0u64;
         for ord in self.segments_by_size() {
             compiler.check_cancelled()?;

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use tantivy::postings::BlockSegmentPostings;
 use tantivy::query::{Scorer, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, SegmentReader, TERMINATED, Term};
@@ -33,8 +34,8 @@ struct Part {
     boost: f32,
     /// No score is above, boost included.
     bound: f32,
-    /// What the clause looks for, if it is one term.
-    term: Option<Term>,
+    /// What the clause looks for, if it is one term, and how many documents hold it.
+    term: Option<(Term, u64)>,
 }
 
 /// Clauses whose scores add up.
@@ -142,11 +143,11 @@ impl Compiler<'_> {
         let term = terms.term(text);
         let doc_freq = self.searcher().doc_freq(&term)?;
         let Some(statistics) = statistics.filter(|_| doc_freq > 0) else {
-            return Ok(Part { weight: weights::none(), boost, bound: 0.0, term: Some(term) });
+            return Ok(Part { weight: weights::none(), boost, bound: 0.0, term: Some((term, 0)) });
         };
         let weight = term_weight(self.searcher(), Some(statistics), terms, text, Some(doc_freq))?;
         let bound = bm25_bound(statistics, doc_freq) * boost * (1.0 + ROUNDING);
-        Ok(Part { weight, boost, bound, term: Some(term) })
+        Ok(Part { weight, boost, bound, term: Some((term, doc_freq)) })
     }
 }
 
@@ -156,37 +157,54 @@ impl Sum {
         !self.required.is_empty()
     }
 
+    /// Whether two or more terms are in it: one alone is never passed over.
+    pub(super) fn has_several_terms(&self) -> bool {
+        self.parts.iter().filter(|part| part.term.is_some()).count() > 1
+    }
+
+    /// Whether each required clause matches a good part of all documents, so that marking all of its
+    /// documents costs more than looking at those that other clauses lead to.
+    pub(super) fn is_broad(&self, num_docs: u64) -> bool {
+        let frequent = |part: &Part| part.term.as_ref().is_some_and(|(_, docs)| *docs >= num_docs / 4);
+        self.required.iter().all(|range| self.parts[range.clone()].iter().any(frequent))
+    }
+
     /// Documents of a segment that match every required clause.
     pub(super) fn required_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
         let mut docs = SegmentDocs::All;
         for range in &self.required {
-            docs.intersect(self.docs_of(range.clone(), reader)?);
+            let marked = self.marks(range.clone(), reader)?.all();
+            docs.intersect(SegmentDocs::of(marked.into(), reader.max_doc()));
         }
         Ok(docs)
     }
 
     /// Documents of a segment that match any clause.
     pub(super) fn any_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
-        self.docs_of(0..self.parts.len(), reader)
+        let marked = self.marks(0..self.parts.len(), reader)?.all();
+        Ok(SegmentDocs::of(marked.into(), reader.max_doc()))
     }
 
-    fn docs_of(&self, range: Range<usize>, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
-        let mut docs = DocBits::empty(reader.max_doc());
+    /// Starts to mark the documents that match every required clause.
+    pub(super) fn required_marks(&self, reader: &SegmentReader) -> Result<RequiredMarks, QueryError> {
+        let groups: Result<_, _> =
+            self.required.iter().map(|range| self.marks(range.clone(), reader)).collect();
+        Ok(RequiredMarks { groups: groups? })
+    }
+
+    fn marks(&self, range: Range<usize>, reader: &SegmentReader) -> Result<Marks, QueryError> {
+        let mut marks = Marks { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
         for part in &self.parts[range] {
             match &part.term {
-                Some(term) => {
+                Some((term, _)) => {
                     let inverted = reader.inverted_index(term.field())?;
-                    let postings = inverted
-                        .read_block_postings(term, IndexRecordOption::Basic)
-                        .map_err(tantivy::TantivyError::from)?;
-                    if let Some(mut postings) = postings {
-                        docs.insert_postings(&mut postings);
-                    }
+                    let postings = inverted.read_block_postings(term, IndexRecordOption::Basic);
+                    marks.postings.extend(postings.map_err(tantivy::TantivyError::from)?);
                 }
-                None => docs.insert_all(&mut part.weight.scorer(reader, 1.0)?),
+                None => marks.docs.insert_all(&mut part.weight.scorer(reader, 1.0)?),
             }
         }
-        Ok(SegmentDocs::of(docs.into(), reader.max_doc()))
+        Ok(marks)
     }
 
     /// Starts over a segment.
@@ -206,7 +224,49 @@ impl Sum {
                 below
             })
             .collect();
-        Ok(Walk { scores: vec![0.0; self.parts.len()], scorers, heads, order, below, essential: 0 })
+        let required = self.required.clone();
+        Ok(Walk { scores: vec![0.0; self.parts.len()], scorers, heads, required, order, below, essential: 0 })
+    }
+}
+
+/// The documents that any of some clauses match, read from posting lists as far as they are wanted.
+struct Marks {
+    docs: DocBits,
+    postings: Vec<BlockSegmentPostings>,
+}
+
+impl Marks {
+    fn mark_below(&mut self, end: DocId) {
+        for postings in &mut self.postings {
+            while postings.docs().first().is_some_and(|first| *first < end) {
+                self.docs.insert_sorted(postings.docs());
+                postings.advance();
+            }
+        }
+    }
+
+    fn all(mut self) -> DocBits {
+        self.mark_below(DocId::MAX);
+        self.docs
+    }
+}
+
+/// The documents that match every required clause, a stretch after the other.
+pub(super) struct RequiredMarks {
+    groups: Vec<Marks>,
+}
+
+impl RequiredMarks {
+    /// Bits of a stretch that starts with a word. Stretches must ascend.
+    pub(super) fn stretch(&mut self, docs: Range<DocId>) -> impl Iterator<Item = u64> + '_ {
+        for marks in &mut self.groups {
+            marks.mark_below(docs.end);
+        }
+        let groups = &self.groups;
+        ((docs.start / 64) as usize..docs.end.div_ceil(64) as usize).map(move |word| {
+            let of = |marks: &Marks| marks.docs.words().get(word).copied().unwrap_or(0);
+            groups.iter().fold(u64::MAX, |bits, marks| bits & of(marks))
+        })
     }
 }
 
@@ -217,6 +277,7 @@ pub(super) struct Walk {
     heads: Vec<DocId>,
     /// Of the current document; meaningless where the head is another one.
     scores: Vec<f32>,
+    required: Vec<Range<usize>>,
     /// Parts by bound, lowest first.
     order: Vec<usize>,
     /// Sum of the bounds up to a place of `order`.
@@ -231,7 +292,8 @@ pub(super) fn least_score(threshold: f32, bound: f32) -> f32 {
 }
 
 impl Walk {
-    /// Score of a document, `None` if no part matches. Documents must ascend over all calls.
+    /// Score of a document, `None` if no part matches, or a required clause does not. Documents must
+    /// ascend over all calls.
     pub(super) fn score(&mut self, doc: DocId) -> Option<f32> {
         let mut score = None;
         for (scorer, head) in self.scorers.iter_mut().zip(&mut self.heads) {
@@ -242,7 +304,12 @@ impl Walk {
                 *score.get_or_insert(0.0) += scorer.score();
             }
         }
-        score
+        score.filter(|_| self.has_required(doc))
+    }
+
+    /// Whether the document, at which all parts stand that match it, matches all that is required.
+    fn has_required(&self, doc: DocId) -> bool {
+        self.required.iter().all(|range| self.heads[range.clone()].contains(&doc))
     }
 
     /// The next document that is `wanted` and has a score, which may be left out if it is less than
@@ -291,7 +358,7 @@ impl Walk {
                 sum += self.scores[part];
             }
         }
-        if sum < least {
+        if sum < least || !self.has_required(doc) {
             return None;
         }
         let matching = self.heads.iter().zip(&self.scores).filter(|(head, _)| **head == doc);

@@ -3,7 +3,7 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::blocks::{PLACES, coarse};
+use super::blocks::{LANES, PLACES, coarse};
 use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation};
 
 /// This implementation, when the machine has the instructions.
@@ -19,6 +19,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         at_least,
         rank,
         scatter,
+        mask,
         mark,
         bounds,
         start,
@@ -182,6 +183,17 @@ fn scatter_all(ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [u16; 1 
         _mm_prefetch::<_MM_HINT_T0>(ids.cast::<i8>().wrapping_add(line * 64));
         if line % 2 == 0 {
             _mm_prefetch::<_MM_HINT_T0>(impacts.cast::<i8>().wrapping_add(line * 32));
+        }
+    }
+}
+
+pub(super) fn mask(wanted: &[u8], sums: &mut [u16]) {
+    for (bits, sums) in wanted.iter().zip(sums.as_chunks_mut::<8>().0) {
+        // SAFETY: every x86-64 has these instructions; 16 bytes each, unaligned.
+        unsafe {
+            let lanes = _mm_loadu_si128(LANES[usize::from(*bits)].as_ptr().cast());
+            let sums: *mut __m128i = sums.as_mut_ptr().cast();
+            _mm_storeu_si128(sums, _mm_and_si128(_mm_loadu_si128(sums), lanes));
         }
     }
 }
@@ -400,9 +412,10 @@ unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, ne
     let factor = _mm_set1_epi16(term.factor as i16);
     let len = blocks.ids.len();
     let (ids, rests, sums) = (blocks.ids.as_mut_ptr(), blocks.rest.as_mut_ptr(), blocks.sums.as_mut_ptr());
+    let wanted = blocks.wanted.as_mut_ptr();
     let mut kept = 0;
     for (i, place) in blocks.places[..len].iter().enumerate() {
-        // SAFETY: `i` and `kept` are below the length of all three; the caller promises that the
+        // SAFETY: `i` and `kept` are below the length of all four; the caller promises that the
         // term's slices cover block `id` and 8 bytes at its place.
         unsafe {
             let id = *ids.add(i);
@@ -410,12 +423,15 @@ unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, ne
             let bits = *term.bitmap.as_ptr().add(id as usize);
             let places = _mm_loadu_si128(PLACES[usize::from(bits)].as_ptr().cast());
             let added = multiply_high_half(_mm_shuffle_epi8(impacts, places), factor);
+            let lanes = _mm_loadu_si128(LANES[usize::from(*wanted.add(i))].as_ptr().cast());
+            let added = _mm_and_si128(added, lanes);
             let sum = _mm_add_epi16(_mm_loadu_si128(sums.add(i).cast()), added);
             let (byte, shift) = BlockTerm::level_at(id as usize);
             let level = *term.levels.as_ptr().add(byte) >> shift & 15;
             let rest = (*rests.add(i)).wrapping_sub(u16::from(term.bounds[usize::from(level)]));
             let lowest = _mm_minpos_epu16(_mm_xor_si128(sum, _mm_set1_epi8(-1)));
             let highest = 65_535 - (_mm_cvtsi128_si32(lowest) as u32 & 65_535);
+            *wanted.add(kept) = *wanted.add(i);
             *ids.add(kept) = id;
             *rests.add(kept) = rest;
             _mm_storeu_si128(sums.add(kept).cast(), sum);

@@ -22,6 +22,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         at_least,
         rank: avx2::rank,
         scatter: avx2::scatter,
+        mask,
         mark: avx2::mark,
         bounds,
         start: avx2::start,
@@ -130,6 +131,22 @@ fn at_least_groups(sums: &[u16], floor: u16, bits: &mut [u64]) {
         } else {
             _pdep_u64(even, 0x5555_5555_5555_5555) | _pdep_u64(odd, 0xAAAA_AAAA_AAAA_AAAA)
         };
+    }
+}
+
+fn mask(wanted: &[u8], sums: &mut [u16]) {
+    // SAFETY: implementation() found the instructions.
+    unsafe { mask_groups(wanted, sums) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn mask_groups(wanted: &[u8], sums: &mut [u16]) {
+    for (bits, sums) in wanted.as_chunks::<4>().0.iter().zip(sums.as_chunks_mut::<32>().0) {
+        // SAFETY: 32 sums are a vector; unaligned.
+        unsafe {
+            let masked = _mm512_maskz_loadu_epi16(u32::from_le_bytes(*bits), sums.as_ptr().cast());
+            _mm512_storeu_si512(sums.as_mut_ptr().cast(), masked);
+        }
     }
 }
 

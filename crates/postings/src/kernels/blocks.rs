@@ -82,6 +82,8 @@ pub(crate) struct Blocks {
     /// Coarse bound of what the dense terms that were not added yet can add.
     pub(super) rest: Vec<u16>,
     pub(super) sums: Vec<[u16; BLOCK]>,
+    /// Bit per document of a block that is wanted: the others' sums stay as they are.
+    pub(super) wanted: Vec<u8>,
     /// Room for where a term's impacts of a block start.
     pub(super) places: Vec<u32>,
 }
@@ -91,7 +93,7 @@ impl Blocks {
     ///
     /// # Panics
     /// When a block is not below `limit`.
-    fn start(&mut self, ids: &[u32], limit: usize) {
+    fn start(&mut self, ids: &[u32], wanted: &[u8], limit: usize) {
         assert!(ids.iter().all(|id| (*id as usize) < limit));
         self.limit = limit as u32;
         self.ids.clear();
@@ -99,6 +101,8 @@ impl Blocks {
         self.rest.resize(ids.len(), 0);
         self.sums.resize(ids.len(), [0; BLOCK]);
         self.places.resize(ids.len(), 0);
+        self.wanted.clear();
+        self.wanted.extend(ids.iter().map(|id| wanted[*id as usize]));
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -118,6 +122,7 @@ impl Blocks {
         self.ids.truncate(len);
         self.rest.truncate(len);
         self.sums.truncate(len);
+        self.wanted.truncate(len);
     }
 }
 
@@ -125,6 +130,11 @@ impl Implementation {
     /// Adds `impact * factor / 256`, rounded up, to the sums of documents `ids`.
     pub(crate) fn scatter(&self, ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [u16; 1 << 16]) {
         (self.scatter)(ids, impacts, factor, sums);
+    }
+
+    /// Makes the sums of documents without a bit in `wanted` 0.
+    pub(crate) fn mask(&self, wanted: &[u8], sums: &mut [u16]) {
+        (self.mask)(wanted, sums);
     }
 
     /// Sets a bit per document whose sum is not 0, in words of 64.
@@ -155,22 +165,24 @@ impl Implementation {
     }
 
     /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
-    /// document), and as what the dense terms can add what that leaves of the bounds `totals`. `first`
-    /// is the term that will be added first.
+    /// document), and as what the dense terms can add what that leaves of the bounds `totals`. Nothing
+    /// will be added to documents without a bit in `wanted`. `first` is the term that will be added
+    /// first.
     ///
     /// # Panics
-    /// When a block is not among `totals` and `sums`.
+    /// When a block is not among `totals`, `sums` and `wanted`.
     pub(crate) fn start(
         &self,
         first: Option<&BlockTerm<'_>>,
         ids: &[u32],
         totals: &[u16],
         sums: &[u16],
+        wanted: &[u8],
         inverse: u16,
         blocks: &mut Blocks,
     ) {
         let sums = sums.as_chunks::<BLOCK>().0;
-        blocks.start(ids, totals.len().min(sums.len()));
+        blocks.start(ids, wanted, totals.len().min(sums.len()));
         if let Some(term) = first {
             ids.iter().for_each(|id| fetch(term.bitmap, *id as usize));
         }
@@ -226,4 +238,17 @@ pub(super) static PLACES: [[u8; 16]; 256] = {
         mask += 1;
     }
     places
+};
+
+/// For every byte, all ones in the 16-bit lanes whose bits are set.
+pub(super) static LANES: [[u8; 16]; 256] = {
+    let mut lanes = [[0; 16]; 256];
+    let mut at = 0;
+    while at < 256 * 8 {
+        let (byte, bit) = (at / 8, at % 8);
+        let lane = if byte >> bit & 1 == 1 { 255 } else { 0 };
+        (lanes[byte][bit * 2], lanes[byte][bit * 2 + 1]) = (lane, lane);
+        at += 1;
+    }
+    lanes
 };

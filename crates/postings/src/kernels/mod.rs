@@ -62,6 +62,7 @@ pub(crate) struct Implementation {
     at_least: fn(&[u16], u16, &mut [u64]),
     rank: fn(&[u8; 16], u32) -> u32,
     scatter: fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]),
+    mask: fn(&[u8], &mut [u16]),
     mark: fn(&[u16], &mut [u64]),
     bounds: fn(&[BoundTerm<'_>], &[u16], u16, &[u8], &mut [u16], &mut [u16]),
     start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),

@@ -15,6 +15,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         at_least,
         rank: scalar.rank,
         scatter: scalar.scatter,
+        mask: scalar.mask,
         mark: scalar.mark,
         bounds: scalar.bounds,
         start: scalar.start,

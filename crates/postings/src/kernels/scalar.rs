@@ -3,9 +3,23 @@
 use super::blocks::{BLOCK, coarse};
 use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, lane};
 use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::term::level_place;
 
 pub(super) fn implementation() -> Implementation {
-    Implementation { name: "scalar", add_dense, nonzero, at_least, rank, scatter, mark, bounds, start, select, add_blocks }
+    Implementation {
+        name: "scalar",
+        add_dense,
+        nonzero,
+        at_least,
+        rank,
+        scatter,
+        mask,
+        mark,
+        bounds,
+        start,
+        select,
+        add_blocks,
+    }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -48,6 +62,12 @@ pub(super) fn scatter(ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [
     }
 }
 
+fn mask(wanted: &[u8], sums: &mut [u16]) {
+    for (bits, sums) in wanted.iter().zip(sums.as_chunks_mut::<BLOCK>().0) {
+        sums.iter_mut().enumerate().filter(|(lane, _)| bits >> lane & 1 == 0).for_each(|(_, sum)| *sum = 0);
+    }
+}
+
 fn mark(sums: &[u16], bits: &mut [u64]) {
     for (sums, word) in sums.as_chunks::<GROUP>().0.iter().zip(bits) {
         *word |= sums.iter().enumerate().map(|(i, sum)| u64::from(*sum != 0) << i).sum::<u64>();
@@ -62,21 +82,24 @@ fn bounds(
     totals: &mut [u16],
     highest: &mut [u16],
 ) {
-    for (total, sums) in totals.iter_mut().zip(sums.as_chunks::<BLOCK>().0) {
-        *total = coarse(sums.iter().copied().fold(0, u16::max), inverse);
-    }
-    for term in terms {
-        for (totals, levels) in
-            totals.as_chunks_mut::<128>().0.iter_mut().zip(term.levels.as_chunks::<64>().0)
-        {
-            for (pair, levels) in levels.as_chunks::<2>().0.iter().enumerate() {
-                for (half, levels) in levels.iter().enumerate() {
-                    let (low, high) = (usize::from(levels & 15), usize::from(levels >> 4));
-                    let block = pair + half * 32;
-                    totals[block] = totals[block].wrapping_add(u16::from(term.bounds[low]));
-                    totals[block + 64] = totals[block + 64].wrapping_add(u16::from(term.bounds[high]));
-                }
+    // Both blocks of a byte at once: the first in the low half of 32 bits, the second in the high one.
+    let tables: Vec<[u32; 256]> = terms
+        .iter()
+        .map(|term| term.bounds.map(u32::from))
+        .map(|bounds| std::array::from_fn(|byte| bounds[byte & 15] | bounds[byte >> 4] << 16))
+        .collect();
+    let chunks = totals.as_chunks_mut::<128>().0.iter_mut().zip(sums.as_chunks::<1024>().0);
+    for (chunk, (totals, sums)) in chunks.enumerate() {
+        let mut pairs = [0_u32; 64];
+        for (term, table) in terms.iter().zip(&tables) {
+            for (pair, byte) in pairs.iter_mut().zip(&term.levels[chunk * 64..][..64]) {
+                *pair = pair.wrapping_add(table[usize::from(*byte)]);
             }
+        }
+        for (block, (total, sums)) in totals.iter_mut().zip(sums.as_chunks::<BLOCK>().0).enumerate() {
+            let (byte, shift) = level_place(block);
+            let levels = (pairs[byte] >> (shift * 4)) as u16;
+            *total = levels.wrapping_add(coarse(sums.iter().copied().fold(0, u16::max), inverse));
         }
     }
     totals.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted == 0).for_each(|(total, _)| *total = 0);
@@ -117,13 +140,16 @@ fn add_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Bloc
         let mut position = ((base.wrapping_add(bits.count_ones())) as usize).min(term.impacts.len() - 8);
         let mut bits = term.bitmap[id as usize];
         while bits != 0 {
-            let sum = &mut sums[bits.trailing_zeros() as usize];
-            let impact = u32::from(term.impacts[position]);
-            *sum = sum.wrapping_add(((impact * u32::from(term.factor)) >> 8) as u16);
+            let lane = bits.trailing_zeros() as usize;
+            if blocks.wanted[i] >> lane & 1 == 1 {
+                let impact = u32::from(term.impacts[position]);
+                sums[lane] = sums[lane].wrapping_add(((impact * u32::from(term.factor)) >> 8) as u16);
+            }
             position += 1;
             bits &= bits - 1;
         }
         (blocks.ids[kept], blocks.rest[kept], blocks.sums[kept]) = (id, rest, sums);
+        blocks.wanted[kept] = blocks.wanted[i];
         let highest = u32::from(sums.into_iter().fold(0, u16::max));
         kept += usize::from(highest + u32::from(rest) * unit >= need);
     }

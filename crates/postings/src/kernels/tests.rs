@@ -135,7 +135,7 @@ proptest! {
             (state >> 40) as u16
         };
         let sums: Vec<u16> = (0..chunks * 1024).map(|_| random() >> (random() % 16)).collect();
-        let wanted: Vec<u8> = (0..chunks * 128).map(|_| (random() % 3) as u8).collect();
+        let wanted: Vec<u8> = (0..chunks * 128).map(|_| (random() % 3 * 85) as u8).collect();
         let ids: Vec<[u8; 2]> = (0..random() % 100).map(|_| random().to_le_bytes()).collect();
         let impacts: Vec<u8> = ids.iter().map(|_| random() as u8).collect();
         let bounds: Vec<_> = terms.iter().map(OwnedBlocks::bound).collect();
@@ -146,15 +146,19 @@ proptest! {
             one.select(&totals, &highest, floor, 7, &mut selected);
             let mut scattered = Box::new([0_u16; 1 << 16]);
             one.scatter(&ids, &impacts, terms[0].factor, &mut scattered);
-            let ids: Vec<u32> = (0..chunks as u32 * 128).filter(|id| wanted[*id as usize] == 1).collect();
+            let ids: Vec<u32> = (0..chunks as u32 * 128).filter(|id| wanted[*id as usize] == 85).collect();
             let mut blocks = Blocks::default();
-            one.start(terms.first().map(OwnedBlocks::term).as_ref(), &ids, &totals, &sums, inverse, &mut blocks);
+            let first = terms[0].term();
+            one.start(Some(&first), &ids, &totals, &sums, &wanted, inverse, &mut blocks);
             for (i, term) in terms.iter().enumerate() {
                 let next = terms.get(i + 1).map(OwnedBlocks::term);
                 one.add_blocks(&term.term(), next.as_ref(), &mut blocks, unit, need);
             }
             let mut marked = vec![1; chunks * 16];
             one.mark(&sums, &mut marked);
+            let mut masked = sums.clone();
+            one.mask(&wanted, &mut masked);
+            let marked = (marked, masked);
             let totals = (totals, marked);
             (totals, highest, selected, scattered, blocks.ids().to_vec(), blocks.sums().to_vec())
         };
@@ -179,7 +183,7 @@ fn block_terms_with_short_slices_are_left_out() {
     };
     for one in available() {
         let mut blocks = Blocks::default();
-        one.start(None, &[5], &[0; 128], &[0; 1024], 1, &mut blocks);
+        one.start(None, &[5], &[0; 128], &[0; 1024], &[255; 128], 1, &mut blocks);
         one.add_blocks(&short, None, &mut blocks, 1, 0);
         assert_eq!(blocks.sums(), [[0; 8]], "{}", one.name());
         one.add_blocks(&BlockTerm { bitmap: &[255; 128], ..short }, None, &mut blocks, 1, 0);

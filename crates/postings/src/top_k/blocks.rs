@@ -18,6 +18,8 @@ use crate::term::Kind;
 
 /// Blocks scored first.
 const SEEDS: usize = 64;
+/// Blocks scored first when there is a threshold.
+const FEW_SEEDS: usize = 16;
 /// With more hits wanted than this, the blocks that hold them are no small part of all.
 const MAX_K: usize = 1000;
 /// With more terms the coarse sums could overflow.
@@ -52,6 +54,13 @@ pub(super) struct BlockScratch {
 }
 
 impl BlockScratch {
+    /// Starts scoring the selected blocks.
+    fn start(&mut self, plan: &Plan<'_>) {
+        let Self { sums, totals, wanted, selected, blocks, .. } = self;
+        let (first, wanted) = (plan.dense.first(), wanted.as_flattened());
+        kernels::chosen().start(first, selected, totals, sums, wanted, plan.inverse, blocks);
+    }
+
     /// Sums of the documents of some words.
     pub(super) fn sums_of_words(&self, words: std::ops::Range<usize>) -> &[u16] {
         self.sums.get(words.start * 64..words.end * 64).unwrap_or(&[])
@@ -104,6 +113,10 @@ where
             own.sums.resize(docs + OVERRUN, 0);
         }
         self.scatter_sparse(&mut own.sums);
+        if self.request.filter.is_some() {
+            // Bounds of documents that are not wanted would keep many blocks.
+            kernels::chosen().mask(own.wanted.as_flattened(), &mut own.sums[..docs]);
+        }
         own.totals.resize(chunks * CHUNK_BLOCKS, 0);
         own.highest.resize(chunks * CHUNK_BLOCKS / MAXIMUM_BLOCKS, 0);
         kernels::chosen().bounds(
@@ -188,7 +201,16 @@ where
         if self.request.live.is_none() && self.request.filter.is_none() {
             wanted.resize(docs.div_ceil(64), [u8::MAX; 8]);
         } else {
-            wanted.extend((0..docs.div_ceil(64)).map(|word| self.request.allowed_word(word).to_le_bytes()));
+            let words = docs.div_ceil(64);
+            let mut given = [self.request.filter, self.request.live].into_iter().flatten();
+            wanted.extend(given.next().unwrap_or(&[]).iter().take(words).map(|word| word.to_le_bytes()));
+            if let Some(more) = given.next() {
+                wanted.truncate(more.len());
+                for (word, more) in wanted.iter_mut().zip(more) {
+                    *word = (u64::from_le_bytes(*word) & more).to_le_bytes();
+                }
+            }
+            wanted.resize(words, [0; 8]);
         }
         if !docs.is_multiple_of(64)
             && let Some(last) = wanted.last_mut()
@@ -228,7 +250,8 @@ where
 
     /// Scores the best block of each of the best groups, and takes what it finds as candidates.
     fn score_seeds(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
-        let seeds = SEEDS.max(self.request.k * 2);
+        // What other segments found is a threshold already.
+        let seeds = if self.need > 0 { FEW_SEEDS } else { SEEDS.max(self.request.k * 2) };
         let needed = self.need.max(1) as u64;
         let mut groups: Vec<u64> = (0_u64..)
             .zip(&own.highest)
@@ -247,8 +270,7 @@ where
                 .extend(totals.iter().position(|total| *total == highest).map(|at| (first + at) as u32));
         }
         own.selected.sort_unstable();
-        let BlockScratch { sums, totals, selected, blocks, .. } = own;
-        kernels::chosen().start(plan.dense.first(), selected, totals, sums, plan.inverse, blocks);
+        own.start(plan);
         for (i, term) in plan.dense.iter().enumerate() {
             if i % 3 == 2 {
                 self.raise_need_by_sums(own);
@@ -281,12 +303,11 @@ where
 
     /// Scores the selected blocks.
     fn score_part(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
-        let BlockScratch { sums, totals, selected, blocks, .. } = own;
-        kernels::chosen().start(plan.dense.first(), selected, totals, sums, plan.inverse, blocks);
+        own.start(plan);
         let need = self.need.clamp(0, i64::from(u32::MAX)) as u32;
         for (i, term) in plan.dense.iter().enumerate() {
-            kernels::chosen().add_blocks(term, plan.dense.get(i + 1), blocks, plan.unit, need);
-            if blocks.len() == 0 {
+            kernels::chosen().add_blocks(term, plan.dense.get(i + 1), &mut own.blocks, plan.unit, need);
+            if own.blocks.len() == 0 {
                 return;
             }
         }

@@ -29,6 +29,7 @@ use sparrow_types::DocId;
 use super::blocks::BlockScratch;
 use super::collect::Collector;
 use super::{TopK, TopKRequest, exhaustive, listed};
+use crate::bytes::u64_at;
 use crate::kernels::{self, DenseTerm, GROUP, lane};
 use crate::reader::PostingsReader;
 use crate::term::{Kind, Postings};
@@ -36,6 +37,8 @@ use crate::term::{Kind, Postings};
 /// Highest sum of the bounds of deferred terms, as a share of the estimate needed. Between 0.15
 /// and 0.25 was best; above 0.35 look-ups cost more than they save.
 const DEFERRED_SHARE: f64 = 0.2;
+/// So many of the most frequent dense terms are marked before asking whether many documents are left.
+const FREQUENT: usize = 4;
 /// More query terms than this make the errors as large as the estimates.
 const MAX_TERMS: usize = 4096;
 
@@ -224,6 +227,8 @@ where
     /// to the sums of all documents, rounded up.
     fn count(&mut self, scratch: &mut Scratch) {
         let Scratch { allowed, matches, blocks, .. } = scratch;
+        let mut frequent = self.dense.clone();
+        frequent.sort_unstable_by_key(|i| Reverse(self.clauses[*i].postings.df));
         let window = self.reader.window();
         let words = (self.reader.num_docs() as usize).div_ceil(64);
         for start in (0..words).step_by(window as usize / 64) {
@@ -236,8 +241,20 @@ where
             }
             matches.clear();
             matches.resize(groups, 0);
-            self.mark_dense(start, matches);
             kernels::chosen().mark(blocks.sums_of_words(start..start + groups), matches);
+            for (place, i) in frequent.iter().enumerate() {
+                if place == FREQUENT {
+                    let open = matches
+                        .iter()
+                        .zip(&*allowed)
+                        .filter(|(matches, allowed)| **allowed & !**matches != 0);
+                    if open.count() * 4 < groups {
+                        self.mark_open(start, allowed, &frequent[FREQUENT..], matches);
+                        break;
+                    }
+                }
+                self.mark_dense(start, *i, matches);
+            }
             self.matched += matches
                 .iter()
                 .zip(&*allowed)
@@ -381,14 +398,24 @@ where
     /// Bit per document that shares a term: scattered sums, then the bitmaps.
     fn mark_matches(&self, start: usize, sums: &[u16], matches: &mut [u64]) {
         kernels::chosen().nonzero(sums, matches);
-        self.mark_dense(start, matches);
+        self.dense.iter().for_each(|i| self.mark_dense(start, *i, matches));
     }
 
-    fn mark_dense(&self, start: usize, matches: &mut [u64]) {
-        for i in &self.dense {
-            let bitmap = self.clauses[*i].postings.docs.get(start * 8..).unwrap_or(&[]);
-            for (word, bytes) in matches.iter_mut().zip(bitmap.as_chunks::<8>().0) {
-                *word |= u64::from_le_bytes(*bytes);
+    fn mark_dense(&self, start: usize, clause: usize, matches: &mut [u64]) {
+        let bitmap = self.clauses[clause].postings.docs.get(start * 8..).unwrap_or(&[]);
+        for (word, bytes) in matches.iter_mut().zip(bitmap.as_chunks::<8>().0) {
+            *word |= u64::from_le_bytes(*bytes);
+        }
+    }
+
+    /// Marks the allowed documents that have one of the dense clauses; others may be left out.
+    fn mark_open(&self, start: usize, allowed: &[u64], clauses: &[usize], matches: &mut [u64]) {
+        for (word, (matches, allowed)) in matches.iter_mut().zip(allowed).enumerate() {
+            for i in clauses {
+                if allowed & !*matches == 0 {
+                    break;
+                }
+                *matches |= u64_at(self.clauses[*i].postings.docs, (start + word) * 8);
             }
         }
     }

@@ -1,0 +1,140 @@
+//! Searches whose scores are a [`Sum`]: the terms of a text, with clauses that restrict.
+//!
+//! Hits are counted in posting lists, a stretch of documents after the other until the limit is reached,
+//! and found by a walk that passes over what cannot be among the best: no score is worked out just to
+//! count a hit.
+
+use tantivy::DocAddress;
+
+use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, TopDocs, TotalHits};
+use super::compile::{Compiler, required_should};
+use super::error::QueryError;
+use super::filters::Docs;
+use super::sum::{Sum, least_score};
+use super::top_docs::TopCollector;
+use crate::filter_cache::SegmentDocs;
+use crate::snapshot::Snapshot;
+
+/// Documents between two looks at the cancel flag.
+const CANCEL_INTERVAL: u32 = 1024;
+/// Documents counted at a time; whole words.
+const STRETCH: u32 = 1 << 13;
+
+/// A text and what restricts it.
+struct TextPlan<'q> {
+    scoring: Query,
+    filters: &'q [Query],
+    excluded: &'q [Query],
+}
+
+impl<'q> TextPlan<'q> {
+    fn find(query: &'q Query) -> Result<Option<Self>, QueryError> {
+        let scoring =
+            |must, should| Query::new(QueryKind::Bool(BoolQuery { must, should, ..BoolQuery::default() }));
+        match &query.kind {
+            QueryKind::Match(_) => Ok(Some(Self {
+                scoring: scoring(vec![query.clone()], Vec::new()),
+                filters: &[],
+                excluded: &[],
+            })),
+            QueryKind::Bool(tree) => {
+                let (mut must, mut should) = (tree.must.clone(), tree.should.clone());
+                match required_should(tree)? {
+                    0 => {}
+                    1 => must.push(scoring(Vec::new(), std::mem::take(&mut should))),
+                    _ => return Ok(None),
+                }
+                if must.len() != 1 {
+                    // Intersections of several clauses skip by themselves; without any all are hits.
+                    return Ok(None);
+                }
+                let scoring = scoring(must, should).with_boost(query.boost);
+                Ok(Some(Self { scoring, filters: &tree.filter, excluded: &tree.must_not }))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Searches for a text; `None` for other queries.
+    pub(super) fn search_text(
+        &self,
+        query: &Query,
+        compiler: &mut Compiler<'_>,
+        options: &SearchOptions,
+    ) -> Result<Option<TopDocs>, QueryError> {
+        // Counting hits above a least score takes every score.
+        if options.size == 0 || options.min_score.is_some() {
+            return Ok(None);
+        }
+        let Some(plan) = TextPlan::find(query)? else { return Ok(None) };
+        let before = compiler.clauses();
+        let Some(sum) = compiler.sum(&plan.scoring)? else { return Ok(None) };
+        if !sum.has_several_terms() {
+            compiler.restore_clauses(before);
+            return Ok(None);
+        }
+        let wanted = plan.filters.iter().chain(&options.post_filter);
+        let allowed = compiler.filter_docs(wanted, plan.excluded)?;
+        let matched = match options.track_total_hits {
+            TotalHits::Off => 0,
+            TotalHits::UpTo(limit) => self.count_sum(compiler, &sum, &allowed, limit)?,
+            TotalHits::Exact => self.count_sum(compiler, &sum, &allowed, u64::MAX)?,
+        };
+        let mut top = TopCollector::new(options.size);
+        let mut order: Vec<u32> = (0..self.segments().len() as u32).collect();
+        // What the largest finds spares the others work.
+        order.sort_by_key(|ord| std::cmp::Reverse(self.searcher().segment_reader(*ord).max_doc()));
+        for ord in order {
+            compiler.check_cancelled()?;
+            let allowed = &allowed[ord as usize];
+            if matches!(allowed, SegmentDocs::None) {
+                continue;
+            }
+            let segment = self.segment(ord);
+            let mut walk = sum.walk(self.searcher().segment_reader(ord))?;
+            let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);
+            let mut until_poll = CANCEL_INTERVAL;
+            while let Some((doc, score)) = walk.next(least_score(top.threshold(), 0.0), wanted) {
+                top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
+                until_poll -= 1;
+                if until_poll == 0 {
+                    compiler.check_cancelled()?;
+                    until_poll = CANCEL_INTERVAL;
+                }
+            }
+        }
+        Ok(Some(top.finish(matched, options.track_total_hits)))
+    }
+
+    /// Number of live, allowed documents that match all required clauses: exact up to `limit`, from
+    /// there on at least one more.
+    fn count_sum(
+        &self,
+        compiler: &Compiler<'_>,
+        sum: &Sum,
+        allowed: &Docs,
+        limit: u64,
+    ) -> Result<u64, QueryError> {
+        let mut matched = 0;
+        for (ord, allowed) in allowed.iter().enumerate() {
+            let reader = self.searcher().segment_reader(ord as u32);
+            if matches!(allowed, SegmentDocs::None) {
+                continue;
+            }
+            let mut marks = sum.required_marks(reader)?;
+            for start in (0..reader.max_doc()).step_by(STRETCH as usize) {
+                compiler.check_cancelled()?;
+                let words = marks.stretch(start..reader.max_doc().min(start + STRETCH));
+                let first = (start / 64) as usize;
+                let live = self.live_words_from(ord, allowed, first);
+                matched += words.zip(live).map(|(a, b)| u64::from((a & b).count_ones())).sum::<u64>();
+                if matched > limit {
+                    return Ok(matched);
+                }
+            }
+        }
+        Ok(matched)
+    }
+}
