@@ -15,7 +15,7 @@ import { folder, python, rustBench, rustEnvironment, rustExample } from './progr
  * @property {boolean} prepare only fill the work folder (indexes of peers, vectors), measure nothing
  * @property {(text: string) => void} log progress
  * @property {(name: string) => Promise<string>} rustExample builds an example of a crate; its path
- * @property {(name: string) => Promise<string>} rustBench builds a criterion benchmark; its path
+ * @property {(crate: string, name: string) => Promise<string>} rustBench builds a criterion benchmark; its path
  * @property {Record<string, string>} rustEnv what Rust programs that load models need in their environment
  * @property {() => Promise<{ path: string } | { skipped: string }>} python an interpreter with the peers' packages
  * @property {(count: number) => Promise<{ id: string, title: string, text: string }[]>} texts

@@ -29,17 +29,20 @@ export async function rustExample(name) {
   return join(targetDir(), triple, 'release', 'examples', `${name}${EXECUTABLE}`);
 }
 
-/** Builds the criterion benchmark `name` of a crate. @returns {Promise<string>} the program's path */
-export async function rustBench(name) {
+/** Builds the criterion benchmark `name` of a crate (a folder of crates/). @returns {Promise<string>} the program's path */
+export async function rustBench(crate, name) {
+  const manifest = at('crates', crate, 'Cargo.toml');
   const args = ['bench', '--locked', '--target', hostTriple(), '--workspace', '--bench', name, '--no-run'];
   const artifacts = [];
   await mustBuild([...args, '--message-format=json'], (line) => {
     const message = line.startsWith('{') ? JSON.parse(line) : {};
-    if (message.reason === 'compiler-artifact' && message.target.name === name && message.executable) {
+    const ours = message.reason === 'compiler-artifact' && message.manifest_path === manifest;
+    if (ours && message.target.name === name && message.executable) {
       artifacts.push(message.executable);
     }
   });
-  if (artifacts.length !== 1) throw new StepFailed(`cargo built ${artifacts.length} benchmarks named ${name}`);
+  if (artifacts.length !== 1)
+    throw new StepFailed(`cargo built ${artifacts.length} benchmarks named ${name} of ${crate}`);
   return artifacts[0];
 }
 

@@ -11,6 +11,7 @@ import { capture, folder } from '../lib/programs.mjs';
 export const title = 'kernels by criterion';
 
 const SCALAR = 'scalar';
+const NANOSECONDS = { ps: 1e-3, ns: 1, µs: 1e3, us: 1e3, ms: 1e6, s: 1e9 };
 const INSTRUCTIONS = /^(avx\w*|amx\w*|vnni|neon|sse\w*|f16c)$/;
 
 /** @param {import('../lib/context.mjs').Context} context */
@@ -20,7 +21,7 @@ export async function run(context) {
     return { rows: [{ what: 'kernels', skipped: 'there are no benchmarks in crates/*/benches' }] };
   const rows = [];
   for (const { crate, name } of names) {
-    const program = await context.rustBench(name);
+    const program = await context.rustBench(crate, name);
     const env = { ...context.rustEnv, CRITERION_HOME: folder(context.work, 'criterion') };
     if (context.size === 'smoke') {
       await capture(program, ['--test'], { env, cwd: at('crates', crate) });
@@ -28,7 +29,7 @@ export async function run(context) {
       continue;
     }
     context.log(`${crate}: ${name}`);
-    const args = ['--bench', '--quick', '--noplot', '--output-format', 'bencher'];
+    const args = ['--bench', '--quick', '--noplot'];
     const text = await capture(program, args, { env, cwd: at('crates', crate) });
     const means = readMeans(text);
     if (means.size === 0) throw new StepFailed(`${crate}: ${name} measured nothing:\n${text}`);
@@ -49,16 +50,24 @@ function benchmarks() {
   });
 }
 
-/** From lines as `test dot/avx512 ... bench: 1,234 ns/iter (+/- 5)`. @returns {Map<string, { mean: number, spread: number }>} */
+/**
+ * From lines as `dot/avx512   time:   [1.20 ns 1.23 ns 1.30 ns]`; a long name has a line of its own.
+ *
+ * @returns {Map<string, { mean: number, low: number, high: number }>} nanoseconds
+ */
 export function readMeans(text) {
-  const number = (digits) => Number(digits.replaceAll(',', ''));
-  const lines = text.matchAll(/^test (.+?) \.\.\. bench:\s+([\d,.]+) ns\/iter \(\+\/- ([\d,.]+)\)/gm);
-  return new Map([...lines].map(([, name, mean, spread]) => [name, { mean: number(mean), spread: number(spread) }]));
+  const found = text.matchAll(/^(\S.*?)\s+time:\s+\[([\d.]+) (\S+) ([\d.]+) (\S+) ([\d.]+) (\S+)\]/gm);
+  const entries = [...found].map(([, name, low, lowUnit, mean, unit, high, highUnit]) => {
+    const nanoseconds = (value, scale) => Number(value) * NANOSECONDS[scale];
+    const range = { low: nanoseconds(low, lowUnit), high: nanoseconds(high, highUnit) };
+    return [name, { mean: nanoseconds(mean, unit), ...range }];
+  });
+  return new Map(entries);
 }
 
 /** Rows of one benchmark: `group/avx2/64` is compared with `group/scalar/64`. */
 export function describe(crate, means) {
-  return [...means].map(([name, { mean, spread }]) => {
+  return [...means].map(([name, { mean, ...range }]) => {
     const parts = name.split('/');
     const place = parts.findIndex((part) => INSTRUCTIONS.test(part));
     const twin = place < 0 ? undefined : means.get(parts.with(place, SCALAR).join('/'));
@@ -69,7 +78,7 @@ export function describe(crate, means) {
       sparrow: mean,
       peer: twin?.mean ?? null,
       checked: "the kernels' property tests",
-      detail: { spread },
+      detail: range,
     };
   });
 }

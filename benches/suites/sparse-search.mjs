@@ -126,7 +126,10 @@ async function measure(context, program, peers, corpus, engines) {
     };
   }
   if (there(engines.seismic)) {
-    turns.seismic = () => searchSeismic(python, engines.seismic, queries, truth.prefix, fewer);
+    const { index, settings } = engines.seismic;
+    for (const [at, setting] of settings.entries()) {
+      turns[`seismic ${at}`] = () => searchSeismic(python, { index, setting }, queries, truth.prefix, fewer);
+    }
   }
   if (corpus.kernels) {
     for (const kernel of ['avx2', 'scalar']) {
@@ -213,9 +216,12 @@ function describe(corpus, figures, engines) {
   if (there(engines.bmp)) compare('BMP, blocks of 8', figures.bmp, target.bmp, figures.bmp);
   else if (engines.bmp !== null) skip('BMP', engines.bmp);
   if (there(engines.seismic)) {
-    const { seismic } = figures;
-    const detail = { ...seismic, setting: engines.seismic.setting };
-    compare(`Seismic at recall ${seismic.recall.toFixed(3)}`, seismic, target.seismic, detail);
+    // What is promised is about the higher recall.
+    for (const [at, setting] of engines.seismic.settings.entries()) {
+      const found = figures[`seismic ${at}`];
+      const promise = at === engines.seismic.settings.length - 1 ? target.seismic : null;
+      compare(`Seismic at recall ${found.recall.toFixed(3)}`, found, promise, { ...found, setting });
+    }
   } else if (engines.seismic !== null) skip('Seismic', engines.seismic);
   return [
     ...rows,
