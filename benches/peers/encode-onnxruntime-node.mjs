@@ -32,7 +32,10 @@ async function run(rows) {
     }
   });
   const shape = [rows.length, columns];
-  const feeds = { input_ids: new ort.Tensor('int64', ids, shape), attention_mask: new ort.Tensor('int64', mask, shape) };
+  const feeds = {
+    input_ids: new ort.Tensor('int64', ids, shape),
+    attention_mask: new ort.Tensor('int64', mask, shape),
+  };
   const { output } = await session.run(feeds, ['output']);
   const width = output.dims[1];
   return rows.map((_, at) => {

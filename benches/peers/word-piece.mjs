@@ -3,7 +3,8 @@
 import { readFileSync } from 'node:fs';
 
 const PUNCTUATION = /[\p{P}$+<=>^`|~]/u;
-const CJK = /[\u4E00-\u9FFF\u3400-\u4DBF\uF900-\uFAFF\u{20000}-\u{2A6DF}\u{2A700}-\u{2B81F}\u{2B820}-\u{2CEAF}\u{2F800}-\u{2FA1F}]/u;
+const CJK =
+  /[\u4E00-\u9FFF\u3400-\u4DBF\uF900-\uFAFF\u{20000}-\u{2A6DF}\u{2A700}-\u{2B81F}\u{2B820}-\u{2CEAF}\u{2F800}-\u{2FA1F}]/u;
 const PLAIN = /^[\x20-\x7E]*$/;
 
 export class WordPiece {
@@ -41,7 +42,7 @@ export class WordPiece {
   longestFirst(characters) {
     if (characters.length > 100) return [this.unknown];
     const ids = [];
-    for (let start = 0; start < characters.length; ) {
+    for (let start = 0; start < characters.length;) {
       let end = characters.length;
       let id;
       for (; end > start; end -= 1) {
@@ -65,7 +66,10 @@ function clean(text) {
     else if (CJK.test(character)) out += ` ${character} `;
     else out += character;
   }
-  return out.normalize('NFD').replace(/\p{Mn}/gu, '').toLowerCase();
+  return out
+    .normalize('NFD')
+    .replace(/\p{Mn}/gu, '')
+    .toLowerCase();
 }
 
 function split(text) {
