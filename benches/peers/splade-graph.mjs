@@ -45,10 +45,7 @@ export function withLogits(model, bias, table = 'bert.embeddings.word_embeddings
   const graph = Buffer.concat([
     integers('peer_zero', [0]),
     integers('peer_one', [1]),
-    integers(
-      'peer_last',
-      [-1].map((value) => value),
-    ),
+    integers('peer_last', [-1]),
     floats('peer_bias', [terms], bias),
     floats('peer_unit', [1], Buffer.from(new Float32Array([1]).buffer)),
     node('Cast', ['attention_mask'], 'peer_bool', { to: 9 }),

@@ -62,14 +62,9 @@ unsafe fn erf<V: Lanes>(x: V) -> V {
         let x = x.max(V::splat(-4.0)).min(V::splat(4.0));
         let square = x.mul(x);
         let mut above = V::splat(-2.726_142_3e-10);
-        for coefficient in [
-            2.770_681_3e-8,
-            -2.101_024e-6,
-            -5.692_506_4e-5,
-            -7.349_906_3e-4,
-            -2.954_599_9e-3,
-            -1.609_603_4e-2,
-        ] {
+        for coefficient in
+            [2.770_681_3e-8, -2.101_024e-6, -5.692_506_4e-5, -7.349_906_3e-4, -2.954_6e-3, -1.609_603_4e-2]
+        {
             above = above.mul_add(square, V::splat(coefficient));
         }
         let mut below = V::splat(-1.456_607_2e-5);
