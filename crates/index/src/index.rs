@@ -42,7 +42,7 @@ impl Default for IndexOptions {
         Self {
             memory_budget: 48_000_000,
             indexing_threads: 1,
-            sparse_format: Format::V2,
+            sparse_format: Format::V3,
             max_docs_before_merge: 250_000,
             filter_cache: Arc::default(),
         }
@@ -141,7 +141,7 @@ impl SparrowIndex {
         let payload = read_payload(dir, index.load_metas()?.payload.as_deref())?;
         let format = payload.format().ok_or_else(|| IndexError::Corrupt {
             path: dir.join(META),
-            reason: format!("unknown sparse format {}", payload.sparse_format),
+            reason: format!("sparse format {} is not one that this version reads (1 and 3)", payload.sparse_format),
         })?;
         let schema = IndexSchema::from_schema(index.schema()).ok_or_else(|| IndexError::Corrupt {
             path: dir.join(META),
@@ -176,7 +176,7 @@ impl SparrowIndex {
         let payload = read_payload(dir, meta["payload"].as_str())?;
         payload.format().ok_or_else(|| IndexError::Corrupt {
             path,
-            reason: format!("unknown sparse format {}", payload.sparse_format),
+            reason: format!("sparse format {} is not one that this version reads (1 and 3)", payload.sparse_format),
         })
     }
 

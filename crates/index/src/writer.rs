@@ -35,7 +35,7 @@ const MERGE_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 pub(crate) struct Payload {
     /// Every write up to this sequence number is in the commit.
     pub seq_no: Option<u64>,
-    /// Layout of the sparse postings: 1 or 2.
+    /// Layout of the sparse postings: 1 or 3.
     pub sparse_format: u8,
 }
 
@@ -44,7 +44,7 @@ impl Payload {
     pub fn format(self) -> Option<Format> {
         match self.sparse_format {
             1 => Some(Format::V1),
-            2 => Some(Format::V2),
+            3 => Some(Format::V3),
             _ => None,
         }
     }
@@ -54,7 +54,7 @@ impl Payload {
 pub(crate) fn format_number(format: Format) -> u8 {
     match format {
         Format::V1 => 1,
-        Format::V2 => 2,
+        Format::V3 => 3,
     }
 }
 
@@ -169,7 +169,7 @@ impl Writer {
     }
 
     fn format(&self) -> Format {
-        self.payload.format().unwrap_or(Format::V2)
+        self.payload.format().unwrap_or(Format::V3)
     }
 
     /// Drops tantivy's writer, lets `change` work on the directory, and opens everything again over a

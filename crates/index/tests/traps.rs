@@ -147,7 +147,7 @@ fn the_payload_survives_refreshes_merges_and_wider_schemas() {
     let (index, covered) = SparrowIndex::open(dir.path(), &wider, &options(1)).unwrap();
     assert_eq!(covered, Some(4));
     check(&index, &model);
-    assert_eq!(SparrowIndex::detect_format(dir.path()).unwrap(), Format::V2);
+    assert_eq!(SparrowIndex::detect_format(dir.path()).unwrap(), Format::V3);
 }
 
 #[test]
@@ -337,14 +337,14 @@ fn an_old_format_is_rewritten_while_it_is_used() {
     assert_eq!(SparrowIndex::detect_format(&old_dir).unwrap(), Format::V1);
 
     let cancel = AtomicBool::new(true);
-    let cancelled = index.rewrite(&new_dir, Format::V2, &mut |_| {}, &cancel);
+    let cancelled = index.rewrite(&new_dir, Format::V3, &mut |_| {}, &cancel);
     assert!(matches!(cancelled, Err(IndexError::Cancelled)));
 
     let mut seen = Vec::new();
     let stats = index
         .rewrite(
             &new_dir,
-            Format::V2,
+            Format::V3,
             &mut |progress| {
                 // Used meanwhile: writes, a refresh, a merge and a flush that removes merged files.
                 put(&index, "later", 1000 + progress.done, &json!({"n": 1}));
@@ -362,14 +362,14 @@ fn an_old_format_is_rewritten_while_it_is_used() {
     assert_eq!((stats.docs, stats.covered_seq_no), (299, Some(300)));
     assert_eq!((seen.first(), seen.last()), (Some(&(0, 299)), Some(&(299, 299))));
 
-    assert_eq!(SparrowIndex::detect_format(&new_dir).unwrap(), Format::V2);
+    assert_eq!(SparrowIndex::detect_format(&new_dir).unwrap(), Format::V3);
     let (new, covered) = SparrowIndex::open(&new_dir, &excluding, &options(1)).unwrap();
     assert_eq!(covered, Some(300));
-    assert_eq!(new.format(), Format::V2);
+    assert_eq!(new.format(), Format::V3);
     let (before, after) = (index.searcher(), new.searcher());
     assert_eq!(after.num_docs(), 299);
     assert!(
-        after.segments().iter().all(|segment| segment.plugins().formats().all(|format| format == Format::V2))
+        after.segments().iter().all(|segment| segment.plugins().formats().all(|format| format == Format::V3))
     );
     for n in 0..300u64 {
         let id = n.to_string();

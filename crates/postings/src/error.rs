@@ -14,8 +14,8 @@ pub enum PostingsError {
     /// The bytes do not start or end as sparse postings do.
     #[error("not sparse postings: wrong magic number")]
     BadMagic,
-    /// Written by a newer release.
-    #[error("sparse postings have format version {version}, versions 1 and 2 are known")]
+    /// Written by a newer release, or by a build between releases.
+    #[error("sparse postings have format version {version}, versions 1 and 3 are known")]
     UnknownVersion {
         /// The version found.
         version: u32,

@@ -3,10 +3,10 @@
 //! ```text
 //! header     magic "SPRWSPRS", version u32, 0 u32                                   16 bytes
 //! postings   one blob per term, in term order (see `term`)
-//! padding    so that kernels may read past the last impact (V2 only)
+//! padding    so that kernels may read past the last impact (V3 only)
 //! presence   bitmap of documents that have the field, u64 words
 //! tokens     offsets u32[terms + 1], then the tokens' UTF-8 bytes, sorted bytewise
-//! records    one per term: V1 16 bytes, V2 24 bytes (see `term`)
+//! records    one per term: V1 16 bytes, V3 24 bytes (see `term`)
 //! footer     as `Footer::encode` writes it                                         112 bytes
 //! ```
 //!
@@ -23,19 +23,20 @@ use crate::error::PostingsError;
 pub enum Format {
     /// Plain: per term a list of (document u32, weight f32).
     V1,
-    /// Bitmaps or window-local ids, 8-bit impacts and residuals.
-    V2,
+    /// Bitmaps with bounds of blocks, or window-local ids; 8-bit impacts and residuals. (2 had no bounds, and was in no
+    /// release.)
+    V3,
 }
 
 impl Format {
     /// The format new segments are written in.
-    pub const CURRENT: Self = Self::V2;
+    pub const CURRENT: Self = Self::V3;
 
     /// The number in the header.
     pub fn version(self) -> u32 {
         match self {
             Self::V1 => 1,
-            Self::V2 => 2,
+            Self::V3 => 3,
         }
     }
 
@@ -46,7 +47,7 @@ impl Format {
     pub fn from_version(version: u32) -> Result<Self, PostingsError> {
         match version {
             1 => Ok(Self::V1),
-            2 => Ok(Self::V2),
+            3 => Ok(Self::V3),
             version => Err(PostingsError::UnknownVersion { version }),
         }
     }
@@ -54,7 +55,7 @@ impl Format {
     pub(crate) fn record_bytes(self) -> usize {
         match self {
             Self::V1 => 16,
-            Self::V2 => 24,
+            Self::V3 => 24,
         }
     }
 }
@@ -64,7 +65,7 @@ pub(crate) const HEADER_BYTES: usize = 16;
 pub(crate) const FOOTER_BYTES: usize = 112;
 const FOOTER_MAGIC: u32 = u32::from_le_bytes(*b"SPRF");
 
-/// Documents per window of the V2 layout: accumulators of one window stay in the L1 cache, and
+/// Documents per window of the V3 layout: accumulators of one window stay in the L1 cache, and
 /// the ids inside one fit 16 bits. 8,192 was fastest at 100,000 documents, 16,384 at a million.
 pub(crate) fn window_for(num_docs: u32) -> u32 {
     match num_docs {

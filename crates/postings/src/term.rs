@@ -1,15 +1,15 @@
 //! The postings of one term, in every layout.
 //!
-//! Record of a term: `blob u64` (position in the file), `df u32`, and in V2 `escapes u32`,
+//! Record of a term: `blob u64` (position in the file), `df u32`, and in V3 `escapes u32`,
 //! `max u16` (highest weight, half bits), `kind u8`, 5 zero bytes. V1 ends with 4 zero bytes.
 //!
 //! Blob of a term with `n = df` postings and `e` escapes:
 //!
 //! ```text
 //! V1 plain    (document u32, weight f32)[n]
-//! V2 rare     documents u32[n], weights u16[n] (half bits)
-//! V2 sparse   windows u32[windows + 1], ids u16[n], impacts u8[n], residuals u8[n], escapes
-//! V2 dense    levels u8[chunks * 64], bitmap u64[chunks * 16], ranks u16[chunks * 8],
+//! V3 rare     documents u32[n], weights u16[n] (half bits)
+//! V3 sparse   windows u32[windows + 1], ids u16[n], impacts u8[n], residuals u8[n], escapes
+//! V3 dense    levels u8[chunks * 64], bitmap u64[chunks * 16], ranks u16[chunks * 8],
 //!             regions u32[regions], codes u8[16], impacts u8[n], residuals u8[n], escapes
 //! escapes     positions u32[e], weights u16[e] (half bits)
 //! ```
@@ -61,7 +61,7 @@ pub(crate) fn level_place(block: usize) -> (usize, u32) {
     ((block % 32) * 2 + block / 32 % 2, (block / 64) as u32 * 4)
 }
 
-/// Which layout V2 gives a term with `df` postings.
+/// Which layout V3 gives a term with `df` postings.
 pub(crate) fn kind_for(df: u32, num_docs: u32, window: u32) -> Kind {
     if df <= num_docs.div_ceil(window) {
         Kind::Rare
@@ -87,7 +87,7 @@ impl Record {
         out.extend_from_slice(&self.blob.to_le_bytes());
         out.extend_from_slice(&self.df.to_le_bytes());
         out.extend_from_slice(&self.escapes.to_le_bytes());
-        if format == Format::V2 {
+        if format == Format::V3 {
             out.extend_from_slice(&self.max.to_le_bytes());
             out.push(self.kind as u8);
             out.extend_from_slice(&[0; 5]);

@@ -87,7 +87,7 @@ proptest! {
     #[test]
     fn fields_are_read_back(seed in any::<u64>(), num_docs in sizes(), vocabulary in 1_usize..40) {
         let model = Model::random(seed, num_docs, vocabulary);
-        for format in [Format::V1, Format::V2] {
+        for format in [Format::V1, Format::V3] {
             let reader = model.reader(format);
             prop_assert_eq!(reader.format(), format);
             check_contents(&model, &reader);
@@ -115,7 +115,7 @@ proptest! {
                 }).collect()
             })
             .collect();
-        let formats = [Format::V1, Format::V2];
+        let formats = [Format::V1, Format::V3];
         let readers: Vec<_> = models.iter().zip(formats.iter().cycle()).map(|(model, format)| model.reader(*format)).collect();
         let sources: Vec<_> =
             readers.iter().zip(&maps).map(|(reader, doc_map)| MergeSource { reader, doc_map }).collect();
@@ -129,7 +129,7 @@ proptest! {
     #[test]
     fn damaged_bytes_never_panic(
         seed in any::<u64>(), num_docs in sizes(), at in any::<usize>(), flip in 1_u8..=255, cut in any::<usize>(),
-        truncate in any::<bool>(), mend in any::<bool>(), format in prop_oneof![Just(Format::V1), Just(Format::V2)],
+        truncate in any::<bool>(), mend in any::<bool>(), format in prop_oneof![Just(Format::V1), Just(Format::V3)],
     ) {
         let model = Model::random(seed, num_docs, 12);
         let mut bytes = model.bytes(format);
@@ -158,7 +158,7 @@ proptest! {
     #[test]
     fn damaged_postings_never_panic(seed in any::<u64>(), num_docs in sizes(), flips in 1_usize..300) {
         let model = Model::random(seed, num_docs, 12);
-        let mut bytes = model.bytes(Format::V2);
+        let mut bytes = model.bytes(Format::V3);
         let footer = Footer::decode(&bytes).unwrap();
         let mut state = seed;
         for _ in 0..flips {
@@ -220,12 +220,12 @@ fn exercise(reader: &Reader, seed: u64) {
     let doc_map: Vec<u32> = (0..reader.num_docs()).collect();
     let source = MergeSource { reader, doc_map: &doc_map };
     // Damaged lists may not ascend, which is an error.
-    let _ = merge_postings(&[source], reader.num_docs(), Format::V2, &mut Vec::new());
+    let _ = merge_postings(&[source], reader.num_docs(), Format::V3, &mut Vec::new());
 }
 
 #[test]
 fn every_damaged_byte_is_noticed() {
-    for format in [Format::V1, Format::V2] {
+    for format in [Format::V1, Format::V3] {
         let bytes = Model::random(3, 130, 8).bytes(format);
         let presence = Footer::decode(&bytes).unwrap().presence as usize;
         for at in 0..bytes.len() {
@@ -243,7 +243,7 @@ fn every_damaged_byte_is_noticed() {
 #[test]
 fn any_range_of_documents_is_read_back() {
     let model = Model::random(9, 9_000, 15);
-    for format in [Format::V1, Format::V2] {
+    for format in [Format::V1, Format::V3] {
         let reader = model.reader(format);
         for range in [0..1, 1..2, 63..65, 100..777, 8_190..8_195, 8_193..9_000, 8_999..20_000, 5..5] {
             let mut found = Vec::new();
@@ -261,12 +261,14 @@ fn any_range_of_documents_is_read_back() {
 
 #[test]
 fn other_versions_and_files_are_refused() {
-    let bytes = Model::random(1, 10, 5).bytes(Format::V2);
+    let bytes = Model::random(1, 10, 5).bytes(Format::V3);
     let open = |bytes: Vec<u8>| PostingsReader::<std::sync::Arc<[u8]>>::open(bytes.into()).err();
     assert_eq!(open(bytes.clone()), None);
-    let mut newer = bytes.clone();
-    newer[8] = 3;
-    assert_eq!(open(newer), Some(PostingsError::UnknownVersion { version: 3 }));
+    for version in [2, 4] {
+        let mut foreign = bytes.clone();
+        foreign[8] = version;
+        assert_eq!(open(foreign), Some(PostingsError::UnknownVersion { version: version.into() }));
+    }
     let mut other = bytes.clone();
     other[0] = b'X';
     assert_eq!(open(other), Some(PostingsError::BadMagic));
@@ -277,7 +279,7 @@ fn other_versions_and_files_are_refused() {
 
 #[test]
 fn fields_without_documents_and_repeated_tokens() {
-    for format in [Format::V1, Format::V2] {
+    for format in [Format::V1, Format::V3] {
         for num_docs in [0, 3] {
             let bytes = PostingsBuilder::new().finish(num_docs, format);
             let reader = PostingsReader::open(&bytes[..]).unwrap();

@@ -56,7 +56,7 @@ impl<'w> FieldWriter<'w> {
         let df = docs.len() as u32;
         let kind = match self.format {
             Format::V1 => Kind::Plain,
-            Format::V2 => kind_for(df, self.num_docs, self.window),
+            Format::V3 => kind_for(df, self.num_docs, self.window),
         };
         let mut blob = std::mem::take(&mut self.blob);
         blob.clear();
@@ -148,7 +148,7 @@ impl<'w> FieldWriter<'w> {
     /// Writes what follows the postings. `presence` has a bit per document that has the field.
     pub(crate) fn finish(mut self, presence: &[u64]) -> io::Result<()> {
         let postings_end = self.position;
-        if self.format == Format::V2 {
+        if self.format == Format::V3 {
             // A kernel reads up to a window of impacts, and a vector more, behind any impact.
             self.write(&vec![0; self.window as usize + 128])?;
         }

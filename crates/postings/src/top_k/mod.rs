@@ -120,7 +120,7 @@ where
     pub fn top_k(&self, request: &TopKRequest<'_>) -> TopK {
         match self.format() {
             Format::V1 => exhaustive::top_k(self, request),
-            Format::V2 => pruned::top_k(self, request),
+            Format::V3 => pruned::top_k(self, request),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The rank-safe search of format 2.
+//! The rank-safe search of format 3.
 //!
 //! Works window by window with 16-bit estimates. A query weight `x` of a term with the highest
 //! weight `m` becomes a factor, so that a posting with impact `i` adds `i * factor >> 8` units to its

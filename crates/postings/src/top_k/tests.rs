@@ -70,7 +70,7 @@ proptest! {
     #[test]
     fn pruned_equals_exhaustive(case in cases()) {
         let model = Model::random(case.seed, case.num_docs, case.vocabulary);
-        let reader = model.reader(Format::V2);
+        let reader = model.reader(Format::V3);
         let plain = model.reader(Format::V1);
         let live = case.live.map(|density| random_bits(case.seed ^ 1, case.num_docs, density));
         let filter = case.filter.map(|density| random_bits(case.seed ^ 2, case.num_docs, density));
@@ -127,14 +127,14 @@ proptest! {
         seed in any::<u64>(), cuts in proptest::collection::vec(1_usize..6000, 1..5), k in 1_usize..30,
     ) {
         let whole = Model::random(seed, cuts.iter().sum(), 30);
-        let reader = whole.reader(Format::V2);
+        let reader = whole.reader(Format::V3);
         let query = random_query(seed, &reader);
         let expected = reader.top_k_exhaustive(&plain_request(&query, k, &SharedThreshold::new())).hits;
         let threshold = SharedThreshold::new();
         let mut found = Vec::new();
         let mut base = 0;
         for size in cuts {
-            let part = Model { docs: whole.docs[base..base + size].to_vec() }.reader(Format::V2);
+            let part = Model { docs: whole.docs[base..base + size].to_vec() }.reader(Format::V3);
             let terms: Vec<_> =
                 query.iter().filter_map(|(term, weight)| Some((part.term(reader.token(*term))?, *weight))).collect();
             let hits = part.top_k(&plain_request(&terms, k, &threshold)).hits;
@@ -150,7 +150,7 @@ proptest! {
 #[test]
 fn weights_beyond_bounds_are_still_exact() {
     let model = Model::random(5, 500, 20);
-    let reader = model.reader(Format::V2);
+    let reader = model.reader(Format::V3);
     for query in [vec![(0, -1.0), (1, 2.0)], vec![(0, 0.0), (1, 1e-45)], vec![(0, 3e38), (1, 3e38)]] {
         let expected = reader.top_k_exhaustive(&plain_request(&query, 20, &SharedThreshold::new()));
         assert_eq!(reader.top_k(&plain_request(&query, 20, &SharedThreshold::new())), expected);
@@ -160,7 +160,7 @@ fn weights_beyond_bounds_are_still_exact() {
 
 #[test]
 fn a_cancelled_search_stops() {
-    let reader = Model::random(6, 500, 20).reader(Format::V2);
+    let reader = Model::random(6, 500, 20).reader(Format::V3);
     let cancel = AtomicBool::new(true);
     let threshold = SharedThreshold::new();
     let found =
