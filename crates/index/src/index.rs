@@ -141,7 +141,10 @@ impl SparrowIndex {
         let payload = read_payload(dir, index.load_metas()?.payload.as_deref())?;
         let format = payload.format().ok_or_else(|| IndexError::Corrupt {
             path: dir.join(META),
-            reason: format!("sparse format {} is not one that this version reads (1 and 3)", payload.sparse_format),
+            reason: format!(
+                "sparse format {} is not one that this version reads (1 and 3)",
+                payload.sparse_format
+            ),
         })?;
         let schema = IndexSchema::from_schema(index.schema()).ok_or_else(|| IndexError::Corrupt {
             path: dir.join(META),
@@ -176,7 +179,10 @@ impl SparrowIndex {
         let payload = read_payload(dir, meta["payload"].as_str())?;
         payload.format().ok_or_else(|| IndexError::Corrupt {
             path,
-            reason: format!("sparse format {} is not one that this version reads (1 and 3)", payload.sparse_format),
+            reason: format!(
+                "sparse format {} is not one that this version reads (1 and 3)",
+                payload.sparse_format
+            ),
         })
     }
 
