@@ -133,8 +133,7 @@ function graph({ layers }) {
   const add = (...args) => (out.push(node(...args)), args[2]);
   const linear = (x, name, to) =>
     add('Add', [`${name}.bias`, add('MatMul', [x, `${name}.weight`], `${to}_product`)], to);
-  const norm = (x, name, to) =>
-    add('LayerNormalization', [x, `${name}.weight`, `${name}.bias`], to, { axis: -1 });
+  const norm = (x, name, to) => add('LayerNormalization', [x, `${name}.weight`, `${name}.bias`], to, { axis: -1 });
   const gelu = (x, to) => {
     const erf = add('Erf', [add('Div', [x, 'root_two'], `${to}_divided`)], `${to}_erf`);
     const product = add('Mul', [x, add('Add', [erf, 'one'], `${to}_shifted`)], `${to}_double`);
@@ -167,11 +166,7 @@ function graph({ layers }) {
         name(`${part}_heads`),
         { perm },
       );
-    const scores = add(
-      'MatMul',
-      [heads('query', [0, 2, 1, 3]), heads('key', [0, 2, 3, 1])],
-      name('scores'),
-    );
+    const scores = add('MatMul', [heads('query', [0, 2, 1, 3]), heads('key', [0, 2, 3, 1])], name('scores'));
     const masked = add('Add', [add('Div', [scores, 'root_depth'], name('scaled')), 'mask_bias'], name('masked'));
     const shares = add('Softmax', [masked], name('shares'), { axis: -1 });
     const context = add('MatMul', [shares, heads('value', [0, 2, 1, 3])], name('context'));
@@ -186,12 +181,10 @@ function graph({ layers }) {
   return [...out, node('Transpose', [WORDS], 'decoder', { perm: [1, 0] })];
 }
 
-const axes = (count) => field(2, Buffer.concat(Array.from({ length: count }, (_, at) => field(1, text(2, `axis_${at}`)))));
+const axes = (count) =>
+  field(2, Buffer.concat(Array.from({ length: count }, (_, at) => field(1, text(2, `axis_${at}`)))));
 
-const logits = () => [
-  node('MatMul', ['hidden', 'decoder'], 'product'),
-  node('Add', ['product', BIAS], 'logits'),
-];
+const logits = () => [node('MatMul', ['hidden', 'decoder'], 'product'), node('Add', ['product', BIAS], 'logits')];
 
 /** The same order of operations as in splade-graph.mjs; padding takes the first token's place. */
 const pooled = () => [

@@ -54,10 +54,15 @@ export async function run(context) {
   const cosine = leastCosine(small);
   return {
     rows: [
-      ...rows('SPLADE of BERT-base size, random weights', large, `top ${TOP} tokens the same and weights within ${SLACK}`, {
-        rate: { at_least: 1.2 },
-        memory: { at_most: 1 / 3 },
-      }),
+      ...rows(
+        'SPLADE of BERT-base size, random weights',
+        large,
+        `top ${TOP} tokens the same and weights within ${SLACK}`,
+        {
+          rate: { at_least: 1.2 },
+          memory: { at_most: 1 / 3 },
+        },
+      ),
       ...rows('MiniLM-L6, dense', small, `cosine of every pair at least ${cosine.toFixed(7)}`),
     ],
     notes: ['among the last of the 50 tokens, those whose weights are within 0.001 of the 51st may differ'],

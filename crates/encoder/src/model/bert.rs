@@ -338,14 +338,14 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let changed_path = dir.path().join("model.onnx");
-        // Another buffer of positions, another input for the types, another mask: another model.
+        // Another buffer of positions, other inputs of the nodes (which come after the declarations): another model.
         let position = [14i64.to_le_bytes(), 15i64.to_le_bytes()].concat();
         for (from, to) in [
             (&position[..], &[14i64.to_le_bytes(), 14i64.to_le_bytes()].concat()[..]),
             (b"token_type_ids", b"token_kind_ids"),
             (b"attention_mask", b"attention_task"),
         ] {
-            let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+            let at = bytes.windows(from.len()).rposition(|window| window == from).unwrap();
             let mut bytes = bytes.clone();
             bytes[at..at + to.len()].copy_from_slice(to);
             std::fs::write(&changed_path, bytes).unwrap();
