@@ -4,6 +4,7 @@
 //
 // The job: { passages: [texts], questions: [texts], batches: [sizes], top: tokens of an answer that are told }. MODEL has
 // the inputs input_ids and attention_mask and the output `output`, [texts, vocabulary]: the weights, pooled in the graph.
+// With `dense`, the name of an output of hidden states, the vectors are the means over tokens, of unit length.
 // Prints the CPU seconds of each batch size, the time of a question, the answers and the memory.
 import { readFileSync } from 'node:fs';
 import ort from 'onnxruntime-node';
@@ -36,6 +37,10 @@ async function run(rows) {
     input_ids: new ort.Tensor('int64', ids, shape),
     attention_mask: new ort.Tensor('int64', mask, shape),
   };
+  if (session.inputNames.includes('token_type_ids')) {
+    feeds.token_type_ids = new ort.Tensor('int64', new BigInt64Array(ids.length), shape);
+  }
+  if (job.dense) return means((await session.run(feeds, [job.dense]))[job.dense], rows);
   const { output } = await session.run(feeds, ['output']);
   const width = output.dims[1];
   return rows.map((_, at) => {
@@ -48,11 +53,24 @@ async function run(rows) {
   });
 }
 
+/** Means over the tokens of each text, padding left out, of unit length. */
+function means({ data, dims: [, columns, width] }, rows) {
+  return rows.map((ids, at) => {
+    const sum = new Float64Array(width);
+    for (let token = 0; token < ids.length; token += 1) {
+      const start = (at * columns + token) * width;
+      for (let dim = 0; dim < width; dim += 1) sum[dim] += data[start + dim];
+    }
+    const length = Math.hypot(...sum);
+    return Array.from(sum, (value) => value / length);
+  });
+}
+
 const cpu = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
 };
-const quantile = (times, share) => times.sort((a, b) => a - b)[Math.floor(times.length * share)];
+const quantile = (times, share) => times.sort((a, b) => a - b)[Math.floor(times.length * share)] ?? null;
 
 // Batches join texts of one length, as a careful user would have it.
 async function passages(size) {
@@ -85,7 +103,7 @@ for (const text of job.questions) {
   times.push(Number(process.hrtime.bigint() - start) / 1e6);
   questions.push(pairs);
 }
-const told = (pairs) => pairs.slice(0, job.top);
+const told = (answer) => (job.dense ? answer : answer.slice(0, job.top));
 const status = readFileSync('/proc/self/status', 'utf8');
 const kilobytes = (name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0);
 process.stdout.write(

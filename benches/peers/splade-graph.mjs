@@ -9,15 +9,17 @@ const varint = (value) => {
   for (; value >= 0x80; value = Math.floor(value / 128)) bytes.push((value % 128) | 0x80);
   return Buffer.from([...bytes, value]);
 };
-const field = (number, bytes) => Buffer.concat([varint(number * 8 + 2), varint(bytes.length), bytes]);
-const text = (number, value) => field(number, Buffer.from(value));
-const number = (key, value) => Buffer.concat([varint(key * 8), varint(value)]);
+export const field = (number, bytes) => Buffer.concat([varint(number * 8 + 2), varint(bytes.length), bytes]);
+export const text = (number, value) => field(number, Buffer.from(value));
+export const number = (key, value) => Buffer.concat([varint(key * 8), varint(value)]);
+const minusOne = Buffer.from([0x18, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
 const attribute = (name, value) => {
   const kind = Array.isArray(value) ? 7 : 2;
-  const content = Array.isArray(value) ? value.map((one) => number(8, one)) : [number(3, value)];
+  // -1 is written in ten bytes, as protobuf has it.
+  const content = Array.isArray(value) ? value.map((one) => number(8, one)) : [value < 0 ? minusOne : number(3, value)];
   return field(5, Buffer.concat([text(1, name), ...content, number(20, kind)]));
 };
-const node = (operator, inputs, output, attributes = {}) =>
+export const node = (operator, inputs, output, attributes = {}) =>
   field(
     1,
     Buffer.concat([
@@ -27,12 +29,12 @@ const node = (operator, inputs, output, attributes = {}) =>
       ...Object.entries(attributes).map(([name, value]) => attribute(name, value)),
     ]),
   );
-const integers = (name, values) => {
+export const integers = (name, values) => {
   const raw = Buffer.alloc(values.length * 8);
   values.forEach((value, at) => raw.writeBigInt64LE(BigInt(value), at * 8));
   return field(5, Buffer.concat([number(1, values.length), number(2, 7), text(8, name), field(9, raw)]));
 };
-const floats = (name, dims, raw) =>
+export const floats = (name, dims, raw) =>
   field(5, Buffer.concat([...dims.map((dim) => number(1, dim)), number(2, 1), text(8, name), field(9, raw)]));
 
 /**

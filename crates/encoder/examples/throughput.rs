@@ -24,6 +24,9 @@ struct Job {
     passages: Vec<String>,
     questions: Vec<String>,
     top: usize,
+    /// One allocation and its passages only: what is measured of large models.
+    #[serde(default)]
+    alone: bool,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -40,6 +43,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let one = start(&model, 1, 0)?;
     let load_ms = milliseconds(before.elapsed());
+    if job.alone {
+        println!("{}", alone(&model, &one, &passages, rounds, &job)?);
+        return Ok(());
+    }
     let two = start(&model, 2, 0)?;
     let answers = one.encode_paced(&passages, None)?;
     two.encode_paced(&passages, None)?;
@@ -80,6 +87,34 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     println!("{report}");
     Ok(())
+}
+
+/// Passages per CPU-second of one allocation, and the memory of a process that has nothing else.
+fn alone(
+    model: &Model,
+    one: &Deployment,
+    passages: &[&str],
+    rounds: usize,
+    job: &Job,
+) -> Result<Value, EncoderError> {
+    let mut answers = one.encode_paced(passages, None)?;
+    let mut per_cpu_s = 0f64;
+    for _ in 0..rounds {
+        let cpu = cpu_seconds();
+        answers = one.encode_paced(passages, None)?;
+        per_cpu_s = per_cpu_s.max(passages.len() as f64 / (cpu_seconds() - cpu));
+    }
+    let tokens: f64 = answers.iter().map(|text| f64::from(text.token_count)).sum();
+    Ok(json!({
+        "kernels": simd_name(),
+        "native": model.is_native(),
+        "texts": passages.len(),
+        "tokens_per_text": tokens / passages.len() as f64,
+        "texts_per_cpu_s": per_cpu_s,
+        "rss_anon_kb": status("RssAnon:"),
+        "peak_rss_kb": status("VmHWM:"),
+        "passages": top(&answers, job.top),
+    }))
 }
 
 fn start(model: &Arc<Model>, allocations: usize, cache_bytes: usize) -> Result<Deployment, EncoderError> {

@@ -1,7 +1,9 @@
 //! Recognises BERT in an ONNX graph, so that its forward pass can be our own.
 //!
-//! The form is the one that `tools/models/bert_onnx.py` writes, checked node by node from the output to the inputs:
-//! every operator, constant and attribute on the way. Names play no role. Any other graph is left to ONNX Runtime.
+//! The form is the one that `tools/models/bert_onnx.py` writes, or the same with token types, looked up positions and the
+//! mask widened axis by axis, as exporters of PyTorch models write them. It is checked node by node from the output to the
+//! inputs: every operator, constant and attribute on the way. Names of weights play no role. Any other graph is left to
+//! ONNX Runtime.
 
 use std::path::Path;
 
@@ -52,9 +54,17 @@ impl<'a> Reader<'_, 'a> {
         for _ in 0..MAX_LAYERS {
             let (norm, sum) = self.norm(at)?;
             let [left, right] = self.node(sum, b"Add")?.inputs[..] else { return None };
-            if self.node(left, b"Gather").is_some() {
+            // Word, type and position; without types, word and position.
+            let (words, types) = match self.node(left, b"Add").map(|sum| &sum.inputs[..]) {
+                Some(&[words, types]) if self.node(types, b"Gather").is_some() => (words, Some(types)),
+                _ => (left, None),
+            };
+            if self.node(words, b"Gather").is_some() {
                 weights.embedding_norm = norm;
-                self.embeddings(left, right, &mut weights)?;
+                self.embeddings(words, right, &mut weights)?;
+                if let Some(types) = types {
+                    self.add_first_type(types, &mut weights)?;
+                }
                 weights.layers.reverse();
                 return Some(weights);
             }
@@ -74,27 +84,59 @@ impl<'a> Reader<'_, 'a> {
         let gather = self.node(words, b"Gather")?;
         let [table, b"input_ids"] = gather.inputs[..] else { return None };
         let (dims, words) = self.values(table)?;
-        // Rows 0 to the length of the ids: Slice(table, [0], Slice(Shape(ids), [1], [2]), [0]).
-        let slice = self.node(positions, b"Slice")?;
-        let [positions, from, to, axis] = slice.inputs[..] else { return None };
-        let length = self.node(to, b"Slice")?;
-        let [shape, first, last] = length.inputs[..] else { return None };
-        let shaped = self.node(shape, b"Shape")?;
-        let whole = shaped.inputs[..] == [b"input_ids"] && shaped.int("start").is_none();
-        let fits = whole
-            && gather.int("axis").unwrap_or(0) == 0
-            && self.integers(from)? == [0]
-            && self.integers(axis)? == [0]
-            && self.integers(first)? == [1]
-            && self.integers(last)? == [2];
+        let positions = self.positions(positions)?;
+        if gather.int("axis").unwrap_or(0) != 0 {
+            return None;
+        }
         let (position_dims, positions) = self.values(positions)?;
         let [_, width] = dims[..] else { return None };
-        if !fits || position_dims.len() != 2 || position_dims[1] != width {
+        if position_dims.len() != 2 || position_dims[1] != width {
             return None;
         }
         weights.width = width;
         weights.words = words.into();
         weights.positions = positions;
+        Some(())
+    }
+
+    /// The table of which a text's positions are the first rows: a slice of the table, or the rows of a slice of 0, 1, 2, ...
+    fn positions(&self, name: &[u8]) -> Option<&'a [u8]> {
+        let Some(gather) = self.node(name, b"Gather") else { return self.beginning(name, 0) };
+        let [table, places] = gather.inputs[..] else { return None };
+        let places = self.integers(self.beginning(places, 1)?)?;
+        let counted = places.iter().zip(0..).all(|(place, number)| *place == number);
+        // The runtime would fail on a text that is longer than this list: all of the table must be in it.
+        let (dims, _) = self.values(table)?;
+        let fits = counted && gather.int("axis").unwrap_or(0) == 0 && dims.first() == Some(&places.len());
+        fits.then_some(table)
+    }
+
+    /// What the first elements of are taken, as many as a text has tokens:
+    /// `Slice(this, [0], Slice(Shape(ids), [1], [2]), [axis])`.
+    fn beginning(&self, name: &[u8], on: i64) -> Option<&'a [u8]> {
+        let [whole, from, to, axis] = self.node(name, b"Slice")?.inputs[..] else { return None };
+        let [shape, first, last] = self.node(to, b"Slice")?.inputs[..] else { return None };
+        let shaped = self.node(shape, b"Shape")?;
+        let fits = shaped.inputs[..] == [b"input_ids"]
+            && shaped.int("start").is_none()
+            && self.integers(from)? == [0]
+            && self.integers(axis)? == [on]
+            && self.integers(first)? == [1]
+            && self.integers(last)? == [2];
+        fits.then_some(whole)
+    }
+
+    /// Token types are always 0 here: the first row of their table goes into the positions.
+    fn add_first_type(&self, types: &[u8], weights: &mut Weights) -> Option<()> {
+        let gather = self.node(types, b"Gather")?;
+        let [table, b"token_type_ids"] = gather.inputs[..] else { return None };
+        let (dims, table) = self.values(table)?;
+        if gather.int("axis").unwrap_or(0) != 0 || dims.len() != 2 || dims[1] != weights.width {
+            return None;
+        }
+        for row in weights.positions.chunks_exact_mut(weights.width) {
+            row.iter_mut().zip(&table).for_each(|(position, kind)| *position += kind);
+        }
         Some(())
     }
 
@@ -162,20 +204,38 @@ impl<'a> Reader<'_, 'a> {
     fn is_mask(&self, name: &[u8]) -> Option<bool> {
         let [padding, large] = self.node(name, b"Mul")?.inputs[..] else { return None };
         let [one, wide] = self.node(padding, b"Sub")?.inputs[..] else { return None };
-        let [mask, axes] = self.node(wide, b"Unsqueeze")?.inputs[..] else { return None };
-        let cast = self.node(mask, b"Cast")?;
         let (_, large) = self.values(large)?;
-        let fits = cast.inputs[..] == [b"attention_mask"]
-            && self.integers(axes)? == [1, 2]
+        let fits = self.is_wide_mask(wide)?
             && self.is_constant(one, 1.0)
             && large.len() == 1
             && large[0] <= -10_000.0;
         Some(fits)
     }
 
-    /// `Add(MatMul(x, weight), bias)`: the weights and the name of x.
+    /// Whether a value is the mask as floats, `[texts, 1, 1, tokens]`: cast, then both axes, or one axis, the other, then cast.
+    fn is_wide_mask(&self, name: &[u8]) -> Option<bool> {
+        let one_input = |name: &[u8], operator: &[u8]| match self.node(name, operator)?.inputs[..] {
+            [input] => Some(input),
+            _ => None,
+        };
+        let widened = |name: &[u8]| match self.node(name, b"Unsqueeze")?.inputs[..] {
+            [inner, axes] => Some((inner, self.integers(axes)?)),
+            _ => None,
+        };
+        let mask = if let Some((cast, axes)) = widened(name) {
+            (axes == [1, 2]).then_some(one_input(cast, b"Cast")?)?
+        } else {
+            let (inner, outer_axis) = widened(one_input(name, b"Cast")?)?;
+            let (mask, inner_axis) = widened(inner)?;
+            (outer_axis == [2] && inner_axis == [1]).then_some(mask)?
+        };
+        Some(mask == b"attention_mask")
+    }
+
+    /// `MatMul(x, weight) + bias`, in either order: the weights and the name of x.
     fn linear(&self, name: &[u8]) -> Option<(LinearWeights, &'a [u8])> {
-        let [product, bias] = self.node(name, b"Add")?.inputs[..] else { return None };
+        let [left, right] = self.node(name, b"Add")?.inputs[..] else { return None };
+        let (product, bias) = if self.graph.weight(left).is_some() { (right, left) } else { (left, right) };
         let [input, weight] = self.node(product, b"MatMul")?.inputs[..] else { return None };
         let (dims, weights) = self.values(weight)?;
         let (_, bias) = self.values(bias)?;
@@ -266,6 +326,31 @@ mod tests {
         }
         assert!(recognise(&package("model-splade-tiny"), "embedding").is_none());
         assert!(recognise(Path::new("/nowhere"), "hidden").is_none());
+    }
+
+    /// Written by benches/peers/random-splade.mjs: `{ layers: 1, width: 32, heads: 1, inner: 32, terms: 13, positions: 16 }`.
+    #[test]
+    fn the_form_of_exporters_is_recognised() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/exported-mlm/model.onnx");
+        let found = recognise(&path, "hidden").unwrap();
+        assert_eq!((found.width, found.heads, found.layers.len()), (32, 1, 1));
+        assert_eq!((found.words.len(), found.positions.len()), (13 * 32, 16 * 32));
+        let bytes = std::fs::read(&path).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let changed_path = dir.path().join("model.onnx");
+        // Another buffer of positions, other inputs of the nodes (which come after the declarations): another model.
+        let position = [14i64.to_le_bytes(), 15i64.to_le_bytes()].concat();
+        for (from, to) in [
+            (&position[..], &[14i64.to_le_bytes(), 14i64.to_le_bytes()].concat()[..]),
+            (b"token_type_ids", b"token_kind_ids"),
+            (b"attention_mask", b"attention_task"),
+        ] {
+            let at = bytes.windows(from.len()).rposition(|window| window == from).unwrap();
+            let mut bytes = bytes.clone();
+            bytes[at..at + to.len()].copy_from_slice(to);
+            std::fs::write(&changed_path, bytes).unwrap();
+            assert!(recognise(&changed_path, "hidden").is_none());
+        }
     }
 
     /// A changed constant, operator or attribute is another model.

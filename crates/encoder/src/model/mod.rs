@@ -116,7 +116,6 @@ impl Model {
                 let head = match &layout.head {
                     Some(files) => Some(files.load()?),
                     None => split::decoder(&layout.onnx, &output).map(|split| {
-                        graph = Graph::Bytes(split.graph);
                         output = split.hidden;
                         split.head
                     }),
@@ -133,10 +132,15 @@ impl Model {
         };
         let per_token =
             matches!(plan, Plan::FusedSparse { .. } | Plan::DenseMean { .. } | Plan::DenseCls { .. });
-        let bert = match &graph {
-            Graph::File(path) if per_token => native(path, &output, &plan),
-            _ => None,
-        };
+        let bert = if per_token { native(&layout.onnx, &output, &plan) } else { None };
+        // Only the runtime needs a graph without the decoder; it would hold all other weights once more.
+        if bert.is_none() && output != layout.output {
+            let graph_changed = || EncoderError::ModelNotReadable {
+                path: layout.onnx.clone(),
+                reason: "the file was changed while it was read".into(),
+            };
+            graph = Graph::Bytes(split::shorter(&layout.onnx, &layout.output).ok_or_else(graph_changed)?);
+        }
         if let Plan::FusedSparse { head, .. } = &plan {
             info.vocabulary_size = head.terms();
         }

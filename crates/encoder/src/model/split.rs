@@ -14,30 +14,42 @@ use super::graph::{
 };
 use super::onnx::{Value, damaged, each};
 
-/// A graph cut before its last projection.
+/// What was cut from a graph.
 #[derive(Debug)]
-pub(super) struct Split {
-    /// The shorter model.
-    pub(super) graph: Arc<[u8]>,
-    /// Its output, `[texts, tokens, dims]`.
+pub(super) struct Decoder {
+    /// Where the graph was cut: its output `[texts, tokens, dims]`.
     pub(super) hidden: String,
-    /// What was cut off.
     pub(super) head: Head,
 }
 
-/// Splits the projection from a graph; `None` if the graph is not of a known form.
-pub(super) fn decoder(path: &Path, logits: &str) -> Option<Split> {
+/// The last projection of a graph; `None` if the graph is not of a known form.
+pub(super) fn decoder(path: &Path, logits: &str) -> Option<Decoder> {
     let bytes = std::fs::read(path).ok()?;
-    let split = split(&bytes, logits).ok().flatten();
-    tracing::debug!(path = %path.display(), split = split.is_some(), "decoder of a plain export");
-    split
+    let found = head(&bytes, logits).ok().flatten();
+    tracing::debug!(path = %path.display(), split = found.is_some(), "decoder of a plain export");
+    found
 }
 
-fn split(bytes: &[u8], logits: &str) -> std::io::Result<Option<Split>> {
+/// The graph without its last projection, for the runtime; `None` if it is not of a known form.
+pub(super) fn shorter(path: &Path, logits: &str) -> Option<Arc<[u8]>> {
+    let bytes = std::fs::read(path).ok()?;
+    cut_off(&bytes, logits).ok().flatten()
+}
+
+fn head(bytes: &[u8], logits: &str) -> std::io::Result<Option<Decoder>> {
+    let graph = Graph::parse(graph_bytes(bytes)?)?;
+    let Some(cut) = find(&graph, logits.as_bytes()) else { return Ok(None) };
+    let Ok(hidden) = String::from_utf8(cut.hidden) else { return Ok(None) };
+    let (dims, terms) = (cut.dims, cut.bias.len());
+    let head = Head::new(head_kernels::chosen(), cut.rows, cut.bias, dims).map_err(|_| damaged())?;
+    tracing::debug!(dims, terms, "decoder split from the graph");
+    Ok(Some(Decoder { hidden, head }))
+}
+
+fn cut_off(bytes: &[u8], logits: &str) -> std::io::Result<Option<Arc<[u8]>>> {
     let graph_bytes = graph_bytes(bytes)?;
     let graph = Graph::parse(graph_bytes)?;
     let Some(cut) = find(&graph, logits.as_bytes()) else { return Ok(None) };
-    let Ok(hidden) = String::from_utf8(cut.hidden.to_vec()) else { return Ok(None) };
 
     // Weights and nodes that others use as well stay; an unused one would only cost memory.
     let kept: Vec<&Node<'_>> = graph
@@ -80,10 +92,7 @@ fn split(bytes: &[u8], logits: &str) -> std::io::Result<Option<Split>> {
         emit(&mut model, field, if field == MODEL_GRAPH { Value::Bytes(&shorter) } else { value });
         Ok(())
     })?;
-    let (dims, terms) = (cut.dims, cut.bias.len());
-    let head = Head::new(head_kernels::chosen(), cut.rows, cut.bias, dims).map_err(|_| damaged())?;
-    tracing::debug!(dims, terms, "decoder split from the graph");
-    Ok(Some(Split { graph: model.into(), hidden, head }))
+    Ok(Some(model.into()))
 }
 
 /// What is cut off.
@@ -181,7 +190,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{decoder, split};
+    use super::{cut_off, decoder, head, shorter};
     use crate::model::onnx::outputs;
 
     fn plain_model() -> std::path::PathBuf {
@@ -190,9 +199,10 @@ mod tests {
 
     #[test]
     fn what_is_not_a_known_graph_stays_whole() {
-        assert!(split(b"", "logits").unwrap().is_none());
-        assert!(split(&[0x3A, 0], "logits").unwrap().is_none());
-        assert!(split(&[0x3A, 5, 1], "logits").is_err());
+        assert!(head(b"", "logits").unwrap().is_none());
+        assert!(cut_off(&[0x3A, 0], "logits").unwrap().is_none());
+        assert!(head(&[0x3A, 5, 1], "logits").is_err());
+        assert!(cut_off(&[0x3A, 5, 1], "logits").is_err());
         assert!(decoder(Path::new("/nowhere"), "logits").is_none());
         assert!(decoder(&plain_model(), "another output").is_none());
     }
@@ -202,12 +212,13 @@ mod tests {
         let split = decoder(&plain_model(), "logits").unwrap();
         assert_eq!((split.head.terms(), split.head.dims()), (13, 6));
         let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), &*split.graph).unwrap();
+        let graph = shorter(&plain_model(), "logits").unwrap();
+        std::fs::write(file.path(), &*graph).unwrap();
         let found = outputs(file.path()).unwrap();
         assert_eq!(found.iter().map(|output| output.name.as_str()).collect::<Vec<_>>(), [split.hidden]);
         let whole = std::fs::read(plain_model()).unwrap();
         // 13 · 6 weights and 13 biases are gone.
-        assert!(whole.len() - split.graph.len() > 13 * 7 * 4);
+        assert!(whole.len() - graph.len() > 13 * 7 * 4);
     }
 
     proptest! {
@@ -219,9 +230,9 @@ mod tests {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
             }
-            let _ = split(&bytes, "logits");
+            let _ = (head(&bytes, "logits"), cut_off(&bytes, "logits"));
             bytes.truncate(keep.index(bytes.len()));
-            let _ = split(&bytes, "logits");
+            let _ = (head(&bytes, "logits"), cut_off(&bytes, "logits"));
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), &bytes).unwrap();
             let _ = outputs(file.path());

@@ -1,0 +1,129 @@
+// Other models than the embedded sparse one, against onnxruntime-node, fp32, one thread: a SPLADE model of BERT-base's size with
+// random weights, as an exporter leaves it, and the embedded dense model.
+//
+// Sparrow's program and the peer's run one after the other, each with one allocation or session and nothing else in the process.
+// Passages are counted per CPU-second; the better of the peer's batch sizes counts. RssAnon is read at the end; the peak (VmHWM)
+// includes loading.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+
+import { at } from '../../scripts/lib/paths.mjs';
+import { captureJson, folder } from '../lib/programs.mjs';
+import { randomSplade } from '../peers/random-splade.mjs';
+
+export const title = 'other models against onnxruntime-node';
+
+const PEER = 'onnxruntime-node, fp32, 1 thread';
+const TOP = 50;
+const SLACK = 1e-3;
+const COSINE = 0.9999;
+const SCRIPT = at('benches', 'peers', 'encode-onnxruntime-node.mjs');
+
+/** @param {import('../lib/context.mjs').Context} context */
+export async function run(context) {
+  if (context.size !== 'full') {
+    const skipped = 'takes minutes: `npm run bench -- --full`';
+    return { rows: [{ what: 'SPLADE of BERT-base size', against: PEER, unit: 'texts/CPU-s', skipped }] };
+  }
+  const program = await context.rustExample('throughput');
+  if (context.prepare) return { rows: [] };
+  const pool = await context.texts(24 * 25);
+  const job = {
+    passages: pool.filter((_, place) => place % 25 === 0).map((passage) => passage.text),
+    questions: [],
+    batches: [1, 4],
+    top: TOP + 10,
+    alone: true,
+  };
+  const measure = async (model, graph, extra) => {
+    const input = JSON.stringify({ ...job, ...extra });
+    context.log(`${model}: onnxruntime-node`);
+    const [peer] = await captureJson(process.execPath, [SCRIPT, graph, join(model, 'tokenizer.json')], { input });
+    context.log(`${model}: sparrow`);
+    const [sparrow] = await captureJson(program, [model, '2'], { input, env: context.rustEnv });
+    return { sparrow, peer };
+  };
+
+  const like = at('packages', 'model-splade-tiny');
+  const { model, peer } = await randomSplade(folder(context.work, 'random-splade'), like);
+  const large = await measure(model, peer, {});
+  sameTokens(large, join(model, 'tokenizer.json'));
+  const dense = at('packages', 'model-minilm-l6');
+  const small = await measure(dense, join(dense, 'model.onnx'), { dense: 'last_hidden_state' });
+  const cosine = leastCosine(small);
+  return {
+    rows: [
+      ...rows(
+        'SPLADE of BERT-base size, random weights',
+        large,
+        `top ${TOP} tokens the same and weights within ${SLACK}`,
+        {
+          rate: { at_least: 1.2 },
+          memory: { at_most: 1 / 3 },
+        },
+      ),
+      ...rows('MiniLM-L6, dense', small, `cosine of every pair at least ${cosine.toFixed(7)}`),
+    ],
+    notes: ['among the last of the 50 tokens, those whose weights are within 0.001 of the 51st may differ'],
+  };
+}
+
+function rows(what, { sparrow, peer }, checked, targets = {}) {
+  const rate = (batch) => batch.texts / batch.cpu_s;
+  const best = peer.batches.reduce((a, b) => (rate(a) > rate(b) ? a : b));
+  const row = (name, unit, ours, theirs, target = null, detail = {}) => ({
+    what: `${what}: ${name}`,
+    against: PEER,
+    unit,
+    sparrow: ours,
+    peer: theirs,
+    target,
+    checked,
+    detail,
+  });
+  const { kernels, native, texts, tokens_per_text } = sparrow;
+  return [
+    row('passages', 'texts/CPU-s', sparrow.texts_per_cpu_s, rate(best), targets.rate, {
+      ...{ kernels, native, texts, tokens_per_text, peer_batch: best.size },
+      peer_batches: peer.batches,
+    }),
+    row('memory at work', 'MB RssAnon', sparrow.rss_anon_kb / 1024, peer.rss_anon_kb / 1024, targets.memory),
+    row('memory at its peak', 'MB RSS', sparrow.peak_rss_kb / 1024, peer.peak_rss_kb / 1024),
+  ];
+}
+
+/** Throws unless the tokens of the highest weights are the same, but for ties at the border. */
+function sameTokens({ sparrow, peer }, tokenizer) {
+  const { vocab } = JSON.parse(readFileSync(tokenizer, 'utf8')).model;
+  const ids = new Map(Object.entries(vocab).map(([token, id]) => [token.replaceAll('.', '__'), id]));
+  sparrow.passages.forEach((pairs, place) => {
+    const ours = new Map(pairs.map(([token, weight]) => [ids.get(token), weight]));
+    const theirs = new Map(peer.passages[place]);
+    if (ours.size <= TOP || theirs.size <= TOP) throw new Error(`passage ${place} has only ${ours.size} tokens`);
+    const border = [...theirs.values()][TOP];
+    for (const [mine, other] of [
+      [ours, theirs],
+      [theirs, ours],
+    ]) {
+      for (const [id, weight] of [...mine].slice(0, TOP)) {
+        const found = other.get(id);
+        if (found === undefined && weight <= border + SLACK) continue;
+        if (found === undefined || Math.abs(found - weight) > SLACK)
+          throw new Error(`passage ${place}: token ${id} weighs ${weight} and ${found}`);
+      }
+    }
+  });
+}
+
+/** The least cosine of two vectors of one text; throws if it is too small. */
+function leastCosine({ sparrow, peer }) {
+  const cosines = sparrow.passages.map((ours, place) => {
+    const theirs = peer.passages[place];
+    const dot = (a, b) => a.reduce((sum, value, at) => sum + value * b[at], 0);
+    return dot(ours, theirs) / Math.sqrt(dot(ours, ours) * dot(theirs, theirs));
+  });
+  const least = Math.min(...cosines);
+  if (!(least >= COSINE)) throw new Error(`a vector's cosine to the peer's is ${least}`);
+  return least;
+}
