@@ -1,12 +1,13 @@
 // The programs that benchmarks run: built from this repository, and a Python for the peers that need one.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 
 import { ROOT, at, onnxRuntimeLibrary, targetDir } from '../../scripts/lib/paths.mjs';
 import { StepFailed, output, run } from '../../scripts/lib/process.mjs';
 import { cargoEnvironment, hostTriple } from '../../scripts/lib/setup.mjs';
+import { fingerprint } from '../../scripts/lib/stamp.mjs';
 
 const REQUIREMENTS = at('benches', 'peers', 'requirements.txt');
 const EXECUTABLE = process.platform === 'win32' ? '.exe' : '';
@@ -113,4 +114,20 @@ export function folder(...parts) {
   const path = join(...parts);
   mkdirSync(path, { recursive: true });
   return path;
+}
+
+/**
+ * A folder for what these crates write, kept for the next run as long as their sources are the same; older ones go.
+ *
+ * @param {string} work
+ * @param {string} name
+ * @param {string[]} crates folders of crates/
+ */
+export function keptFolder(work, name, crates) {
+  const sources = crates.map((crate) => join('crates', crate));
+  const kept = `${name}-${fingerprint([...sources, 'Cargo.lock']).slice(0, 16)}`;
+  for (const old of readdirSync(work)) {
+    if (old.startsWith(`${name}-`) && old !== kept) rmSync(join(work, old), { recursive: true });
+  }
+  return folder(work, kept);
 }

@@ -1,10 +1,7 @@
 // Documents with the vectors that Sparrow's encoder made of them, as both servers are loaded with them.
 import { openSync, readFileSync, readSync } from 'node:fs';
-import { join } from 'node:path';
 
-import { at } from '../../scripts/lib/paths.mjs';
-
-const MODEL = at('packages', 'model-splade-tiny');
+import { readVocabulary } from '../lib/vocabulary.mjs';
 
 /** Rows of a sparse matrix in three files: `.ptr` (u32, rows + 1), `.idx` (u32, numbers of the vocabulary), `.val` (f32). */
 export class Vectors {
@@ -17,7 +14,7 @@ export class Vectors {
     this.#ptr = new Uint32Array(whole(`${prefix}.ptr`));
     this.#idx = openSync(`${prefix}.idx`);
     this.#val = openSync(`${prefix}.val`);
-    this.#tokens = vocabulary();
+    this.#tokens = readVocabulary();
   }
 
   get rows() {
@@ -42,14 +39,6 @@ export class Vectors {
 export async function vectorsOf(context, texts) {
   const { prefix } = await context.vectors('texts', texts.length);
   return new Vectors(prefix);
-}
-
-/** Tokens by their number in the model's vocabulary. */
-function vocabulary() {
-  const { model } = JSON.parse(readFileSync(join(MODEL, 'tokenizer.json'), 'utf8'));
-  const tokens = [];
-  for (const [token, number] of Object.entries(model.vocab)) tokens[number] = token;
-  return tokens;
 }
 
 /** The shortest decimal that is the same f32. */

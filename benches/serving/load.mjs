@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 
+import { summarize } from '../lib/statistics.mjs';
 import { Connection } from './wire.mjs';
 
 /** A trivial request is sent this often beside the load. */
@@ -57,7 +58,7 @@ const result = {
   requests: plan.count,
   seconds,
   perSecond: plan.count / seconds,
-  ms: spread([...latencies]),
+  ms: spread(latencies),
   ...(probes.length === 0 ? {} : { probeMs: spread(probes) }),
   bytesPerAnswer: bytes / plan.count,
   clientCpuMicros: (user + system) / plan.count,
@@ -77,11 +78,10 @@ async function probe() {
   connection.close();
 }
 
+/** What `summarize` says of milliseconds, to the microsecond. */
 function spread(values) {
-  values.sort((a, b) => a - b);
-  const at = (share) => round(values[Math.min(values.length - 1, Math.floor(values.length * share))]);
-  const mean = round(values.reduce((sum, value) => sum + value, 0) / values.length);
-  return { mean, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
+  const { mean, p50, p95, p99, max } = summarize(values);
+  return { mean: round(mean), p50: round(p50), p95: round(p95), p99: round(p99), max: round(max) };
 }
 
 function round(value) {

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { createClient, findApiKey } from '../../scripts/lib/api-client.mjs';
 import { CLI } from '../../scripts/lib/paths.mjs';
 import { startServer } from '../../scripts/lib/server-process.mjs';
+import { keptFolder } from '../lib/programs.mjs';
 import { vectorsOf } from './corpus.mjs';
 
 export const INDEX = 'bench';
@@ -25,12 +26,14 @@ const mappings = (vector) => ({
   properties: { title: { type: 'text' }, text: { type: 'text' }, [FIELD]: vector },
 });
 
+/** Sparrow's data directory of so many documents, which suites share and the next run finds again. */
+export function sparrowFolder(work, documents) {
+  return keptFolder(work, `sparrow-${documents}`, ['engine', 'storage', 'index', 'postings', 'vectors', 'types']);
+}
+
 /** Starts Sparrow's process; `node` are options for Node itself. */
 export function startProcess(data, node = []) {
-  // The server refuses variables that it does not know, and the benchmarks have some.
-  const ours = Object.keys(process.env).filter((name) => name.startsWith('SPARROW_BENCH_'));
-  const without = ours.flatMap((name) => ['-u', name]);
-  return startServer('env', [...without, process.execPath, ...node, CLI], data);
+  return startServer(process.execPath, [...node, CLI], data);
 }
 
 /** A Sparrow of its own on a data directory. */

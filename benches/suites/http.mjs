@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { ask } from '../serving/ask.mjs';
 import { vectorsOf } from '../serving/corpus.mjs';
-import { FIELD, MODEL, fill, load, startOpenSearch, startSparrow } from '../serving/servers.mjs';
+import { FIELD, MODEL, fill, load, sparrowFolder, startOpenSearch, startSparrow } from '../serving/servers.mjs';
 
 export const title = 'A question over HTTP, against OpenSearch 2.19';
 
@@ -26,7 +26,7 @@ export async function run(context) {
   const texts = await context.texts(size.documents);
   const questions = [...new Set(await context.questions(size.questions))];
   mkdirSync(context.work, { recursive: true });
-  const data = keptFolder(context, 'sparrow', texts.length);
+  const data = dataFolder(context, 'sparrow', texts.length);
   let sparrow = await startSparrow(data);
   let peer;
   try {
@@ -37,7 +37,7 @@ export async function run(context) {
     sparrow = await startSparrow(data);
     const servers = [sparrow];
     if (context.peers !== undefined && context.size !== 'smoke') {
-      peer = await startOpenSearch(context.peers, keptFolder(context, 'opensearch', texts.length));
+      peer = await startOpenSearch(context.peers, dataFolder(context, 'opensearch', texts.length));
       await load(peer, texts, await vectorsOf(context, texts), context.log);
       servers.push(peer);
     }
@@ -174,8 +174,9 @@ async function hits(server, body) {
   return answer.hits.hits.map(({ _id: id, _score: score }) => [id, score]);
 }
 
-function keptFolder(context, name, documents) {
+function dataFolder(context, name, documents) {
   if (context.size === 'smoke') return mkdtempSync(join(context.work, `${name}-`));
+  if (name === 'sparrow') return sparrowFolder(context.work, documents);
   const folder = join(context.work, `${name}-${documents}`);
   mkdirSync(folder, { recursive: true });
   return folder;

@@ -3,13 +3,12 @@
 // (crates/index/examples/bench_search) compares answers with scoring all documents and makes the figures; each kind of search takes
 // turns with the others, and the fastest of the passes counts for each question. The cold start drops the files' pages from the
 // page cache first.
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { at } from '../../scripts/lib/paths.mjs';
 import { StepFailed } from '../../scripts/lib/process.mjs';
-import { fingerprint } from '../../scripts/lib/stamp.mjs';
-import { captureJson, folder } from '../lib/programs.mjs';
+import { captureJson, keptFolder } from '../lib/programs.mjs';
 
 export const title = 'sparse search inside an index: filters, segments, deletes, a cold start';
 /** `--prepare` makes what a later run finds in the work folder. */
@@ -36,7 +35,7 @@ export async function run(context) {
   const docs = (await context.vectors('texts', documents)).prefix;
   const queries = (await context.vectors('questions', questions)).prefix;
   const program = await context.rustExample(PROGRAM);
-  const work = keptFolder(context);
+  const work = keptFolder(context.work, `segments-${context.size}`, ['index', 'postings', 'vectors', 'types']);
   const texts = writeLines(work, 'texts', await context.texts(documents));
   const asked = writeLines(
     work,
@@ -49,17 +48,6 @@ export async function run(context) {
     ...['--segments', `${SEGMENTS}`, '--deleted', `${DELETED}`, '--only', 'warm,cold'],
   ]);
   return { rows: describe(lines, documents, context.size === 'full') };
-}
-
-/** The indexes are kept for the next run, as long as what writes them is the same. */
-function keptFolder(context) {
-  const name = `segments-${context.size}-`;
-  const crates = ['index', 'postings', 'vectors', 'types'].map((crate) => join('crates', crate));
-  const kept = `${name}${fingerprint([...crates, 'Cargo.lock']).slice(0, 16)}`;
-  for (const old of readdirSync(context.work)) {
-    if (old.startsWith(name) && old !== kept) rmSync(join(context.work, old), { recursive: true });
-  }
-  return folder(context.work, kept);
 }
 
 function writeLines(work, name, rows) {

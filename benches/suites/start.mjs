@@ -1,10 +1,10 @@
 // From the start of the process to the first answer with all documents on disk, and how memory grows with what is touched.
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { createClient, findApiKey } from '../../scripts/lib/api-client.mjs';
 import { usage } from '../../scripts/lib/server-process.mjs';
-import { FIELD, INDEX, MODEL, fill, startProcess, startSparrow } from '../serving/servers.mjs';
+import { FIELD, INDEX, MODEL, fill, sparrowFolder, startProcess, startSparrow } from '../serving/servers.mjs';
 
 export const title = 'Start with documents on disk';
 
@@ -17,8 +17,7 @@ const SIZES = {
 /** @returns {Promise<{rows: object[], notes?: string[]}>} */
 export async function run(context) {
   const size = SIZES[context.size];
-  const data = join(context.work, `sparrow-${size.documents}`);
-  mkdirSync(data, { recursive: true });
+  const data = sparrowFolder(context.work, size.documents);
   const questions = await context.questions(size.questions);
   const expected = await prepare(context, data, size.documents, questions[0]);
 

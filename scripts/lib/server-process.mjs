@@ -9,6 +9,11 @@ import { ROOT } from './paths.mjs';
 /** The kernel counts processor time in these (sysconf(_SC_CLK_TCK) is 100 on every Linux that Node runs on). */
 const TICKS_PER_SECOND = 100;
 
+/** The environment without the benchmarks' own settings: the server refuses variables that it does not know. */
+function serverEnvironment() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SPARROW_BENCH_')));
+}
+
 /**
  * Starts a server and waits until it says that it is ready.
  *
@@ -21,6 +26,7 @@ export async function startServer(command, args, data) {
   // A group of its own: `npm start` has children, and all of them are to end.
   const child = spawn(command, [...args, '--port', '0', '--data', data], {
     cwd: ROOT,
+    env: serverEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

@@ -2,10 +2,9 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::Node;
+use common::{Node, workspace};
 use serde_json::{Value, json};
 use sparrow_engine::EngineOptions;
 
@@ -13,37 +12,9 @@ const SPARSE: &str = ".sparse_encoder_model_2";
 const UNDEPLOYED: &str = "Model [.sparse_encoder_model_2] must be deployed to use. Please deploy with the start trained \
                           model deployment API.";
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace").to_path_buf()
-}
-
-fn runtime() -> PathBuf {
-    if let Some(path) = std::env::var_os("SPARROW_ONNXRUNTIME") {
-        return path.into();
-    }
-    let os = match std::env::consts::OS {
-        "macos" => "darwin",
-        "windows" => "win32",
-        os => os,
-    };
-    let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
-    let folder = root().join(format!("node_modules/onnxruntime-node/bin/napi-v6/{os}/{arch}"));
-    std::fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .find(|path| {
-            let name = path.to_string_lossy();
-            name.contains("onnxruntime.") && !name.contains("providers")
-        })
-        .unwrap_or_else(|| panic!("no ONNX Runtime library in {}: run `npm ci`", folder.display()))
-}
-
 fn models(options: &mut EngineOptions) {
-    options.models =
-        ["model-splade-tiny", "model-minilm-l6"].map(|name| root().join("packages").join(name)).to_vec();
-    options.onnx_runtime = runtime();
+    options.models = workspace::models();
+    options.onnx_runtime = workspace::runtime();
     options.deploy_at_start = true;
 }
 

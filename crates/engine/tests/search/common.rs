@@ -1,7 +1,9 @@
 //! An engine in a temporary directory, spoken to by operation names as the HTTP layer does.
 
+#[path = "../common/workspace.rs"]
+mod workspace;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -27,8 +29,8 @@ impl Node {
     /// With the models of the workspace; `deploy` starts the sparse one.
     pub fn with_models(deploy: bool) -> Self {
         let data = TempDir::new().expect("a temporary directory");
-        let models = ["model-splade-tiny", "model-minilm-l6"].map(|name| root().join("packages").join(name));
-        let mut options = EngineOptions::new(data.path().join("data"), runtime(), models.to_vec());
+        let mut options =
+            EngineOptions::new(data.path().join("data"), workspace::runtime(), workspace::models());
         options.deploy_at_start = deploy;
         Self::open(data, options)
     }
@@ -129,29 +131,4 @@ pub fn assert_scores(found: &[(String, f64)], expected: &[(&str, f64)]) {
             .zip(expected)
             .all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() <= 1e-5 * b.1.abs().max(1.0));
     assert!(close, "{found:?} is not {expected:?}");
-}
-
-/// Root of the workspace.
-fn root() -> PathBuf {
-    let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    crate_root.ancestors().nth(2).expect("crates/engine").to_owned()
-}
-
-/// The ONNX Runtime library: from the environment, or of the npm package.
-fn runtime() -> PathBuf {
-    if let Some(path) = std::env::var_os("SPARROW_ONNXRUNTIME") {
-        return path.into();
-    }
-    let os = match std::env::consts::OS {
-        "macos" => "darwin",
-        "windows" => "win32",
-        os => os,
-    };
-    let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
-    let folder = root().join(format!("node_modules/onnxruntime-node/bin/napi-v6/{os}/{arch}"));
-    let library =
-        std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).find(|path| {
-            path.to_string_lossy().contains("onnxruntime.") && !path.to_string_lossy().contains("providers")
-        });
-    library.unwrap_or_else(|| panic!("no ONNX Runtime library in {}: run `npm ci`", folder.display()))
 }

@@ -1,0 +1,37 @@
+//! Where the workspace keeps what tests with models need.
+
+use std::path::{Path, PathBuf};
+
+/// Root of the workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace").to_path_buf()
+}
+
+/// The embedded models: sparse, dense.
+pub fn models() -> Vec<PathBuf> {
+    ["model-splade-tiny", "model-minilm-l6"].map(|name| root().join("packages").join(name)).to_vec()
+}
+
+/// The ONNX Runtime library: from the environment, or of the npm package.
+pub fn runtime() -> PathBuf {
+    if let Some(path) = std::env::var_os("SPARROW_ONNXRUNTIME") {
+        return path.into();
+    }
+    let os = match std::env::consts::OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        os => os,
+    };
+    let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let folder = root().join(format!("node_modules/onnxruntime-node/bin/napi-v6/{os}/{arch}"));
+    std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| {
+            let name = path.to_string_lossy();
+            name.contains("onnxruntime.") && !name.contains("providers")
+        })
+        .unwrap_or_else(|| panic!("no ONNX Runtime library in {}: run `npm ci`", folder.display()))
+}
