@@ -1,0 +1,187 @@
+//! Running a search over the indices it names: union of query and kNN, fusion, merging.
+
+mod fused;
+mod plain;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
+use sparrow_index::{DocAddress, Snapshot};
+
+use super::body::SearchBody;
+use super::error::{SearchError, Shard};
+use super::resolve::set_default_fields;
+
+/// An index that a search looks at, as of one moment.
+pub struct Target {
+    /// Name, uuid and node, for errors and hits.
+    pub shard: Box<Shard>,
+    /// Its documents.
+    pub snapshot: Arc<Snapshot>,
+    /// Hits that a search of it can reach (`index.max_result_window`).
+    pub max_result_window: usize,
+    /// Fields for query strings that name none (`index.query.default_field`); empty for all.
+    pub default_fields: Vec<String>,
+}
+
+/// A hit before its document is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Position of its index in the list of targets.
+    pub target: usize,
+    /// Where the document is.
+    pub addr: DocAddress,
+    /// Sequence number of its last write.
+    pub seq_no: u64,
+    /// Its score.
+    pub score: f32,
+    /// Its place in a fused list, from 1.
+    pub rank: Option<u32>,
+}
+
+/// What a search found.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The hits of the page asked for.
+    pub hits: Vec<Hit>,
+    /// Number of hits, unless they are not counted.
+    pub total: Option<(u64, bool)>,
+    /// Highest score.
+    pub max_score: Option<f32>,
+    /// Indices that could not be searched.
+    pub failures: Vec<SearchError>,
+    /// The time ran out before all was searched.
+    pub timed_out: bool,
+}
+
+/// Runs a search whose texts are encoded already.
+///
+/// # Errors
+/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]).
+pub fn execute(
+    targets: &[Target],
+    body: &SearchBody,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Outcome, SearchError> {
+    let asked = body.from.saturating_add(body.size);
+    if let Some(target) = targets.iter().find(|target| asked > target.max_result_window) {
+        return Err(SearchError::WindowTooLarge {
+            limit: target.max_result_window,
+            asked,
+            shard: target.shard.clone(),
+        });
+    }
+    let mut run = Run { targets, failures: targets.iter().map(|_| None).collect(), cancel, body };
+    let mut outcome = match &body.rank {
+        Some(rank) => run.fused(rank)?,
+        None => run.plain()?,
+    };
+    let cancelled =
+        |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
+    let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();
+    if let Some(place) = failures.iter().position(cancelled) {
+        return Err(failures.swap_remove(place));
+    }
+    if !failures.is_empty() && failures.len() == targets.len() {
+        return Err(failures.swap_remove(0));
+    }
+    outcome.failures = failures;
+    Ok(outcome)
+}
+
+/// One search in progress. An index that fails is left out from then on.
+struct Run<'a> {
+    targets: &'a [Target],
+    failures: Vec<Option<SearchError>>,
+    cancel: &'a Arc<AtomicBool>,
+    body: &'a SearchBody,
+}
+
+/// Hits of one list over all indices, best first.
+struct List {
+    hits: Vec<Hit>,
+    total: u64,
+    exact: bool,
+    max_score: Option<f32>,
+}
+
+impl Run<'_> {
+    fn options(&self, size: usize, tracked: TotalHits, min_score: Option<f32>) -> SearchOptions {
+        SearchOptions {
+            size,
+            min_score,
+            track_total_hits: tracked,
+            cancel: Some(Arc::clone(self.cancel)),
+            post_filter: self.body.post_filter.clone(),
+        }
+    }
+
+    /// Runs a query on every index and merges: best score first, then by index, then as written.
+    fn list(&mut self, options: &SearchOptions, query: impl Fn(usize) -> Option<Query>) -> List {
+        let mut list = List { hits: Vec::new(), total: 0, exact: true, max_score: None };
+        for (number, target) in self.targets.iter().enumerate() {
+            if self.failures[number].is_some() {
+                continue;
+            }
+            let Some(mut query) = query(number) else { continue };
+            if !target.default_fields.is_empty() {
+                set_default_fields(&mut query, &target.default_fields);
+            }
+            match target.snapshot.search(&query, options) {
+                Ok(top) => list.extend(number, &top),
+                Err(source) => {
+                    let shard = target.shard.clone();
+                    self.failures[number] = Some(SearchError::Query { shard, source });
+                }
+            }
+        }
+        if self.targets.len() > 1 {
+            list.hits.sort_by(|a, b| {
+                b.score.total_cmp(&a.score).then(a.target.cmp(&b.target)).then(a.seq_no.cmp(&b.seq_no))
+            });
+            list.hits.truncate(options.size);
+        }
+        list
+    }
+}
+
+impl List {
+    fn extend(&mut self, target: usize, top: &TopDocs) {
+        self.hits.extend(top.hits.iter().map(|hit| Hit {
+            target,
+            addr: hit.addr,
+            seq_no: hit.seq_no,
+            score: hit.score,
+            rank: None,
+        }));
+        self.total += top.total;
+        self.exact &= top.relation == TotalRelation::Eq;
+        self.max_score = match (self.max_score, top.max_score) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+/// A kNN clause for another number of neighbours; `None` for none.
+fn with_k(query: &Query, k: usize) -> Option<Query> {
+    let mut query = query.clone();
+    if let QueryKind::Knn(clause) = &mut query.kind {
+        if k == 0 {
+            return None;
+        }
+        clause.k = k;
+        clause.num_candidates = clause.num_candidates.max(k);
+    }
+    Some(query)
+}
+
+/// The count as it is shown: cut at the limit that the request set.
+fn total(counted: u64, exact: bool, tracked: TotalHits) -> Option<(u64, bool)> {
+    match tracked {
+        TotalHits::Off => None,
+        TotalHits::UpTo(limit) if counted > limit => Some((limit, false)),
+        TotalHits::Exact | TotalHits::UpTo(_) => Some((counted, exact)),
+    }
+}
