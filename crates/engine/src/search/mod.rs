@@ -15,6 +15,7 @@ pub(crate) mod json;
 mod rank;
 mod resolve;
 mod response;
+mod retriever;
 mod sort;
 mod source_filter;
 mod suggest;
@@ -57,13 +58,11 @@ pub(crate) fn search(
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
+    body.fuse();
     let deadline = Deadline::start(body.timeout, cancel);
     let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
 
-    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    queries.extend(&mut body.post_filter);
-    queries.extend(&mut body.sub_searches);
-    queries.extend(body.knn.iter_mut().map(|knn| &mut knn.query));
+    let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     let encoded = encode(engine, &handles, &mut queries, deadline.flag());
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let found =
@@ -219,8 +218,7 @@ fn read_hits<'a>(
         });
     }
     let mut named = Vec::new();
-    let queries = body.query.iter().chain(&body.sub_searches).chain(&body.post_filter);
-    for query in queries.chain(body.knn.iter().map(|knn| &knn.query)) {
+    for query in body.queries() {
         resolve::visit(query, &mut |clause| {
             named.extend(clause.name.as_deref().map(|name| (name, clause)));
         });

@@ -73,8 +73,8 @@ pub fn execute(
         });
     }
     let mut run = Run { targets, failures: targets.iter().map(|_| None).collect(), cancel, body };
-    let mut outcome = match &body.rank {
-        Some(rank) => run.fused(rank)?,
+    let mut outcome = match &body.fusion {
+        Some(fusion) => run.fused(fusion)?,
         None => run.plain()?,
     };
     let cancelled =
