@@ -46,6 +46,8 @@ pub struct SearchBody {
     pub track_total_hits: Option<TotalHits>,
     /// Time after which the search ends with what it has.
     pub timeout: Option<Duration>,
+    /// The response says where the time went.
+    pub profile: bool,
     /// Order of the hits.
     pub sort: Sort,
     /// Scores are shown although hits are sorted by something else.
@@ -71,6 +73,7 @@ impl Default for SearchBody {
             source: SourceSelection::Whole,
             track_total_hits: None,
             timeout: None,
+            profile: false,
             sort: Sort::Score,
             track_scores: false,
             version: false,
@@ -160,7 +163,8 @@ impl SearchBody {
             ("stats", Json::Array(_)) => {
                 value::texts(node)?;
             }
-            ("explain" | "profile", Json::Bool(false)) => {}
+            ("profile", Json::Bool(_) | Json::String(_)) => self.profile = value::boolean(node)?,
+            ("explain", Json::Bool(false)) => {}
             ("terminate_after", Json::Number(text)) if &**text == "0" => {}
             (name, _) if LATER.contains(&name) => {
                 return Err(SearchError::parsing(
@@ -340,7 +344,6 @@ const LATER: &[&str] = &[
     "highlight",
     "indices_boost",
     "pit",
-    "profile",
     "rescore",
     "runtime_mappings",
     "script_fields",

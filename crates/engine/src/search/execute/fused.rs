@@ -9,6 +9,7 @@ use sparrow_index::query::{Query, QueryError, TotalHits};
 use super::{Hit, List, Outcome, Run, total, with_k};
 use crate::search::error::SearchError;
 use crate::search::fusion::{Fused, Ranked, Ties, fuse};
+use crate::search::profile::timed;
 use crate::search::retriever::{Form, Fusion, Knn, MAX_WINDOW, Retriever, Standard, Window};
 
 /// A list of the tree, best first.
@@ -108,10 +109,12 @@ impl Run<'_> {
             return Err(SearchError::Retrievers { kind: fusion.kind(), failures });
         }
         let mut hits: Vec<(Key, f32)> = Vec::new();
-        for window in windows {
-            let fused = fuse_inputs(fusion, &inputs, window);
-            extend(&mut hits, &fused, window);
-        }
+        timed(self.profile.as_mut().map(|profile| &mut profile.fuse), || {
+            for window in windows {
+                let fused = fuse_inputs(fusion, &inputs, window);
+                extend(&mut hits, &fused, window);
+            }
+        });
         if let Some(least) = fusion.min_score {
             hits.retain(|hit| hit.1 >= least);
         }
