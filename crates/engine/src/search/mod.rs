@@ -73,16 +73,18 @@ pub(crate) fn search(
     let found =
         encoded.and_then(|()| execute::execute(&targets, &body, deadline.flag()).map_err(EngineError::from));
     let mut outcome = match found {
+        // Only the clock leaves a part behind that is of use.
+        Ok(outcome) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
         Ok(outcome) => outcome,
-        Err(error) if timed_out(&error) && shown.all_or_nothing => {
-            return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
-        }
         Err(error) if timed_out(&error) => {
-            Outcome { total: Some((0, true)), timed_out: true, ..Outcome::default() }
+            Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }
         }
         Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
         Err(error) => return Err(error),
     };
+    if shown.all_or_nothing && outcome.timed_out {
+        return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
+    }
     if shown.all_or_nothing && !outcome.failures.is_empty() {
         return Err(outcome.failures.swap_remove(0).into());
     }
