@@ -48,9 +48,21 @@ pub enum SearchError {
     /// More hits are asked for than an index gives.
     #[error("from + size is {asked}, over the limit of {limit}")]
     WindowTooLarge { limit: usize, asked: usize, shard: Box<Shard> },
+    /// A page of a scroll is larger than an index gives.
+    #[error("size is {asked}, over the limit of {limit}")]
+    BatchTooLarge { limit: usize, asked: usize, shard: Box<Shard> },
     /// The query does not fit the index.
     #[error("index {}: {source}", shard.index)]
     Query { shard: Box<Shard>, source: QueryError },
+    /// An index refuses a part of the request that is no query; `kind` is the exception's type.
+    #[error("index {}: {reason}", shard.index)]
+    OfShard { shard: Box<Shard>, kind: &'static str, reason: String },
+    /// A value of `search_after` is none of its field's.
+    #[error("value of search_after for {field}: {cause}")]
+    AfterValue { field: String, cause: Box<SearchError> },
+    /// A scroll or a point in time is not open.
+    #[error("no search context {id}")]
+    ContextMissing { id: u64 },
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
     ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
@@ -102,6 +114,7 @@ impl SearchError {
     pub fn status(&self) -> u16 {
         match self {
             SearchError::Query { source, .. } => source.status(),
+            SearchError::ContextMissing { .. } => 404,
             _ => 400,
         }
     }
@@ -180,6 +193,14 @@ impl SearchError {
                      [index.max_result_window] index level setting."
                 ),
             ),
+            SearchError::BatchTooLarge { limit, asked, .. } => Exception::new(
+                "illegal_argument_exception",
+                format!(
+                    "Batch size is too large, size must be less than or equal to: [{limit}] but was [{asked}]. \
+                     Scroll batch sizes cost as much memory as result windows so they are controlled by the \
+                     [index.max_result_window] index level setting."
+                ),
+            ),
             SearchError::Query { shard, source } => {
                 let exception = Exception::new(source.es_type(), source.reason());
                 let exception = match source.es_type() {
@@ -191,6 +212,19 @@ impl SearchError {
                     None => exception,
                 }
             }
+            SearchError::OfShard { shard, kind, reason } => {
+                let exception = Exception::new(kind, reason);
+                if *kind == "query_shard_exception" { of(exception, shard) } else { exception }
+            }
+            SearchError::AfterValue { field, cause } => Exception::new(
+                "illegal_argument_exception",
+                format!("Failed to parse search_after value for field [{field}]."),
+            )
+            .because(cause.exception()),
+            SearchError::ContextMissing { id } => Exception::new(
+                "search_context_missing_exception",
+                format!("No search context found for id [{id}]"),
+            ),
             SearchError::ModelMismatch { shard, field, model, stored } => of(
                 Exception::new(
                     "query_shard_exception",
@@ -208,7 +242,9 @@ impl SearchError {
     fn shard(&self) -> Option<&Shard> {
         match self {
             SearchError::WindowTooLarge { shard, .. }
+            | SearchError::BatchTooLarge { shard, .. }
             | SearchError::Query { shard, .. }
+            | SearchError::OfShard { shard, .. }
             | SearchError::ModelMismatch { shard, .. } => Some(shard),
             _ => None,
         }
@@ -217,6 +253,10 @@ impl SearchError {
     /// The failure as an entry of `failed_shards` or of `_shards.failures`; `None` if it is not one of a
     /// single index.
     pub fn failed_shard(&self) -> Option<serde_json::Value> {
+        if let SearchError::ContextMissing { .. } = self {
+            // Nobody knows which index the context was for.
+            return Some(json!({"shard": -1, "index": null, "reason": self.exception().to_json()}));
+        }
         let shard = self.shard()?;
         Some(json!({
             "shard": 0,
@@ -278,6 +318,7 @@ fn is_own(exception: &Exception) -> bool {
             | "parse_exception"
             | "status_exception"
             | "task_cancelled_exception"
+            | "search_context_missing_exception"
     )
 }
 
