@@ -2,11 +2,13 @@
 
 mod fused;
 mod plain;
+mod sorted;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
+use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_index::{DocAddress, Snapshot};
 
@@ -14,8 +16,10 @@ use super::body::SearchBody;
 use super::error::{SearchError, Shard};
 use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
+use super::sort::plan::Position;
 
 /// An index that a search looks at, as of one moment.
+#[derive(Clone)]
 pub struct Target {
     /// Name, uuid and node, for errors and hits.
     pub shard: Box<Shard>,
@@ -51,6 +55,14 @@ pub struct Outcome {
     pub total: Option<(u64, bool)>,
     /// Highest score.
     pub max_score: Option<f32>,
+    /// The `sort` member of each hit; empty where hits show none.
+    pub sort: Vec<Box<str>>,
+    /// The value of each hit in the field that hits are collapsed by.
+    pub groups: Vec<SortValue>,
+    /// Where the last hit of the page stands.
+    pub last: Option<Position>,
+    /// Whether the search ended at `terminate_after`, if it had one.
+    pub terminated_early: Option<bool>,
     /// Indices that could not be searched.
     pub failures: Vec<SearchError>,
     /// The time ran out before all was searched.
@@ -83,6 +95,7 @@ pub fn execute(
     let mut run = Run { targets, failures, cancel, body, profile, partial };
     let mut outcome = match &body.fusion {
         Some(fusion) => run.fused(fusion)?,
+        None if body.is_sorted() => run.sorted()?,
         None => run.plain()?,
     };
     let cancelled =
