@@ -9,7 +9,6 @@ use super::collapse::{self, Collapse};
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
 use super::fields::{self, FieldRequest, StoredFields};
-use super::fusion::Normalizer;
 use super::json::{self, Json, Member, Node};
 use super::paging::{self, PointInTime, SliceOf};
 use super::rank::{self, RankFusion};
@@ -282,21 +281,12 @@ impl SearchBody {
     pub fn fuse(&mut self) {
         let Some(rank) = self.rank else { return };
         let queries = self.query.take().into_iter().chain(std::mem::take(&mut self.sub_searches));
-        let standard = |query| {
-            Retriever::Standard(retriever::Standard {
-                query,
-                min_score: None,
-                name: None,
-                sections: Vec::new(),
-            })
-        };
+        let standard = |query| Retriever::Standard(retriever::Standard::new(query));
         let knn = |search| Retriever::Knn(retriever::Knn { search, min_score: None, name: None });
         let retrievers = queries.map(standard).chain(std::mem::take(&mut self.knn).into_iter().map(knn));
         self.fusion = Some(Fusion {
             method: rank.method(),
-            inputs: retrievers
-                .map(|retriever| Input { retriever, weight: 1.0, normalizer: Normalizer::None })
-                .collect(),
+            inputs: retrievers.map(Input::new).collect(),
             window: rank.window(),
             min_score: None,
             name: None,
@@ -373,8 +363,14 @@ impl SearchBody {
             let mut beside = Vec::new();
             beside.extend(self.query.is_some().then_some("query"));
             beside.extend((self.sort != Sort::Score).then_some("sort"));
+            beside.extend((self.terminate_after > 0).then_some("terminate_after"));
             if !beside.is_empty() {
                 messages.push(format!("cannot specify [retriever] and [{}]", beside.join(", ")));
+            }
+            for (name, used) in [("scroll", self.scroll.is_some()), ("slice", self.slice.is_some())] {
+                if used {
+                    messages.push(format!("cannot specify a compound retriever and [{name}]"));
+                }
             }
             fusion.validate(self.size, &mut messages);
         }

@@ -13,6 +13,7 @@ use super::fields::FieldSource;
 use super::profile::{self, Profile};
 use super::resolve;
 use super::response::{self, ShownHit};
+use super::retriever::Fusion;
 use super::uri::Presentation;
 use crate::error::EngineError;
 
@@ -83,7 +84,8 @@ fn inner(
             out.push(b',');
         }
         let mut search = (*inner.body).clone();
-        search.query = Some(collapse.group_query(body.query.as_ref(), group));
+        let any = body.fusion.as_ref().map(Fusion::any);
+        search.query = Some(collapse.group_query(any.as_ref().or(body.query.as_ref()), group));
         search.post_filter.clone_from(&body.post_filter);
         search.min_score = body.min_score;
         search.track_total_hits = Some(sparrow_index::query::TotalHits::Exact);
