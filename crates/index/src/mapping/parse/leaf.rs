@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use sparrow_vectors::Similarity;
 
 use super::super::error::MappingError;
+use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::{Analyzer, FieldType};
 use super::super::values::java_string;
 use super::super::{LeafNode, LeafOptions, date};
@@ -131,7 +132,10 @@ pub(super) fn leaf(
         }
         FieldType::SparseVector => {
             params.flag("store", false)?;
-            params.keep("index_options");
+            if let Some(value) = params.take("index_options").cloned() {
+                let options = SparseIndexOptions::parse(&value)?;
+                params.kept.insert("index_options".to_owned(), options.to_json());
+            }
         }
         FieldType::RankFeatures => {
             params.only("positive_score_impact", &[Value::Bool(true)])?;
