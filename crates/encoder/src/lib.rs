@@ -16,6 +16,7 @@ mod pooling;
 mod queue;
 mod session;
 mod stats;
+mod timings;
 mod tokenizer;
 mod vocabulary;
 mod word_piece;
@@ -26,6 +27,7 @@ pub use error::EncoderError;
 pub use model::{Model, ModelInfo, ModelKind};
 pub use session::{RuntimeOptions, init_runtime};
 pub use stats::DeploymentStats;
+pub use timings::Timings;
 
 /// Name of the instruction set that the SPLADE head uses in this process.
 pub fn simd_name() -> &'static str {

@@ -105,10 +105,10 @@ fn errors_of_queries_are_as_recorded() {
             "reason": "query malformed, empty clause found at [1:12]"})),
     );
     check_error(
-        r#"{"retriever": {"rrf": {"retrievers": []}}}"#,
+        r#"{"retriever": {"rfr": {"retrievers": []}}}"#,
         &plain(
-            json!({"type": "parsing_exception", "reason": "unknown retriever [rrf]", "line": 1, "col": 23,
-            "caused_by": {"type": "named_object_not_found_exception", "reason": "[1:23] unknown field [rrf]"}}),
+            json!({"type": "parsing_exception", "reason": "unknown retriever [rfr]", "line": 1, "col": 23,
+            "caused_by": {"type": "named_object_not_found_exception", "reason": "[1:23] unknown field [rfr]"}}),
         ),
     );
     // The recorded server suggests a query here that this one does not have.
