@@ -23,7 +23,9 @@ use serde_json::{Map, Value};
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use source::SourceFilter;
 pub use sparse_options::SparseIndexOptions;
-pub use types::{Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument};
+pub use types::{
+    Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument, feature_value,
+};
 pub use values::normalize_float;
 
 /// The `_source` part of a mapping.
