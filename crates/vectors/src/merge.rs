@@ -35,6 +35,7 @@ impl<B: Deref<Target = [u8]>> MergeSource<'_, B> {
 /// Writes the union of `sources`, whose new document numbers ascend from source to source, for a segment of
 /// `num_docs` documents; with 8-bit codes beside floats if `int8` is given. Codes that a source has are taken over.
 /// The header has the checksum of what follows, so the sources are read twice.
+/// Returns the number of vectors.
 ///
 /// # Errors
 /// `InvalidInput` without sources, when they differ in their metric, or when document numbers do not ascend below
@@ -44,7 +45,7 @@ pub fn merge_vectors<B>(
     num_docs: u32,
     int8: Option<Int8>,
     out: &mut dyn Write,
-) -> io::Result<()>
+) -> io::Result<usize>
 where
     B: Deref<Target = [u8]>,
 {
@@ -70,7 +71,8 @@ where
     write_body(sources, header, int8, &mut checksum)?;
     header.body_checksum = checksum.0.finalize();
     out.write_all(&header.to_bytes())?;
-    write_body(sources, header, int8, out)
+    write_body(sources, header, int8, out)?;
+    Ok(count as usize)
 }
 
 fn write_body<B>(

@@ -1,6 +1,6 @@
 //! Field types of a mapping and the parameters that change how a value is read.
 
-use sparrow_vectors::Similarity;
+use super::dense::DenseVector;
 
 /// Analysis of a `text` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -86,13 +86,8 @@ pub enum FieldType {
     SparseVector,
     /// Token weights whose keys may not contain a dot, custom field `s:<path>`.
     RankFeatures,
-    /// A dense vector, custom field `d:<path>`. `dims` is unknown until the first document if the
-    /// mapping does not say it; `index: false` keeps it out of the index.
-    DenseVector {
-        dims: Option<usize>,
-        similarity: Similarity,
-        index: bool,
-    },
+    /// A dense vector, custom field `d:<path>`.
+    DenseVector(DenseVector),
     /// A JSON object; `enabled: false` keeps its content in `_source` only.
     Object {
         dynamic: Option<Dynamic>,
@@ -119,7 +114,7 @@ impl FieldType {
             FieldType::Date { .. } => "date",
             FieldType::SparseVector => "sparse_vector",
             FieldType::RankFeatures => "rank_features",
-            FieldType::DenseVector { .. } => "dense_vector",
+            FieldType::DenseVector(_) => "dense_vector",
             FieldType::Object { .. } => "object",
         }
     }

@@ -408,7 +408,7 @@ impl<'a> Compiler<'a> {
                     field_type,
                     FieldType::SparseVector
                         | FieldType::RankFeatures
-                        | FieldType::DenseVector { .. }
+                        | FieldType::DenseVector(_)
                         | FieldType::Object { .. }
                 );
                 if searchable && pattern.matches(path, false) {
