@@ -428,8 +428,11 @@ pub struct KnnQuery {
     pub vector: Vec<f32>,
     /// Neighbours over all segments.
     pub k: usize,
-    /// Candidates looked at; an exact scan has no use for it.
+    /// Candidates looked at in each segment where not all are: more find more of the true neighbours.
     pub num_candidates: usize,
+    /// `rescore_vector.oversample`: candidates found by 8-bit codes and compared exactly, as a multiple of `k`, if
+    /// that is more. Scores are exact in any case.
+    pub oversample: Option<f32>,
     /// Only documents that match all of these are candidates.
     pub filter: Vec<Query>,
     /// Lowest raw similarity of a neighbour.

@@ -2,6 +2,7 @@
 
 mod clauses;
 mod explain;
+mod knn;
 mod pruning;
 mod random;
 mod scores;
@@ -23,9 +24,13 @@ struct Fixture {
 
 impl Fixture {
     fn new(properties: Value) -> Self {
+        Self::with_options(properties, IndexOptions::default())
+    }
+
+    fn with_options(properties: Value, options: IndexOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
-        let options = IndexOptions { memory_budget: 15_000_000, ..IndexOptions::default() };
+        let options = IndexOptions { memory_budget: 15_000_000, ..options };
         let index = SparrowIndex::create(&dir.path().join("index"), &mapping, &options).unwrap();
         Self { _dir: dir, index, next_seq_no: 0 }
     }
