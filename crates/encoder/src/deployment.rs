@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sparrow_types::TokenWeights;
 
+use crate::attribution::{Attribution, attribute};
 use crate::cache::{Cache, Encoding, Key, Vector};
 use crate::error::EncoderError;
 use crate::forward::Forward;
@@ -200,6 +201,26 @@ impl Deployment {
     ) -> Result<Vec<Encoded>, EncoderError> {
         let wishes = Wishes { priority: Priority::Ingest, paced: true, cancel, timeout: None, timed: false };
         self.run(texts, wishes).map(|done| done.0)
+    }
+
+    /// Encodes a text as a document and says which words each of its tokens comes from. On the calling thread, beside
+    /// the queue: for the few texts of an explanation. `None` for models that cannot say it.
+    ///
+    /// # Errors
+    /// [`EncoderError::Stopped`], or [`EncoderError::Runtime`] if the text cannot be encoded.
+    pub fn attribute(&self, text: &str) -> Result<Option<Vec<Attribution>>, EncoderError> {
+        let shared = &*self.shared;
+        if self.allocations.load(Ordering::Relaxed) == 0 {
+            return Err(EncoderError::Stopped);
+        }
+        let spare = shared.spare.lock().pop();
+        let mut forward = match spare {
+            Some(forward) => forward,
+            None => Forward::new(&shared.model, 1)?,
+        };
+        let found = attribute(&shared.model, &mut forward, text);
+        shared.spare.lock().push(forward);
+        found
     }
 
     /// Changes the number of worker threads; returns when new ones are ready and surplus ones have left.

@@ -4,6 +4,7 @@
 //! and worker threads (allocations) that take batches from it. Nothing outside `session.rs` knows ONNX Runtime, and
 //! `unsafe` lives in `head/kernels/` alone. Absent: networking, and any knowledge of indices or documents.
 
+mod attribution;
 mod bert;
 mod cache;
 mod deployment;
@@ -20,6 +21,7 @@ mod tokenizer;
 mod vocabulary;
 mod word_piece;
 
+pub use attribution::Attribution;
 pub use deployment::{Deployment, DeploymentOptions, Encoded, Output, Priority};
 pub use error::EncoderError;
 pub use model::{Model, ModelInfo, ModelKind};
