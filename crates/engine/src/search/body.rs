@@ -6,8 +6,10 @@ use sparrow_index::query::{Query, TotalHits};
 
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
+use super::fusion::Normalizer;
 use super::json::{self, Json, Member, Node};
 use super::rank::{self, RankFusion};
+use super::retriever::{self, Form, Fusion, Input, Retriever, Window};
 use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
 use crate::params::parse_duration;
@@ -28,6 +30,8 @@ pub struct SearchBody {
     pub sub_searches: Vec<Query>,
     /// `rank`.
     pub rank: Option<RankFusion>,
+    /// Several lists to fuse: a compound `retriever`, or what [`SearchBody::fuse`] makes of `rank`.
+    pub fusion: Option<Fusion>,
     /// `post_filter`.
     pub post_filter: Option<Query>,
     /// Hits passed over.
@@ -42,6 +46,8 @@ pub struct SearchBody {
     pub track_total_hits: Option<TotalHits>,
     /// Time after which the search ends with what it has.
     pub timeout: Option<Duration>,
+    /// The response says where the time went.
+    pub profile: bool,
     /// Order of the hits.
     pub sort: Sort,
     /// Scores are shown although hits are sorted by something else.
@@ -59,6 +65,7 @@ impl Default for SearchBody {
             knn: Vec::new(),
             sub_searches: Vec::new(),
             rank: None,
+            fusion: None,
             post_filter: None,
             from: 0,
             size: DEFAULT_SIZE,
@@ -66,6 +73,7 @@ impl Default for SearchBody {
             source: SourceSelection::Whole,
             track_total_hits: None,
             timeout: None,
+            profile: false,
             sort: Sort::Score,
             track_scores: false,
             version: false,
@@ -96,6 +104,9 @@ impl SearchBody {
         let context = Context::new(body.size);
         for member in members {
             body.section(member, context)?;
+        }
+        if members.iter().any(|member| &*member.name == "retriever") {
+            beside_retriever(members)?;
         }
         Ok(body)
     }
@@ -152,7 +163,8 @@ impl SearchBody {
             ("stats", Json::Array(_)) => {
                 value::texts(node)?;
             }
-            ("explain" | "profile", Json::Bool(false)) => {}
+            ("profile", Json::Bool(_) | Json::String(_)) => self.profile = value::boolean(node)?,
+            ("explain", Json::Bool(false)) => {}
             ("terminate_after", Json::Number(text)) if &**text == "0" => {}
             (name, _) if LATER.contains(&name) => {
                 return Err(SearchError::parsing(
@@ -170,49 +182,63 @@ impl SearchBody {
         Ok(())
     }
 
-    /// `retriever`: a standard or kNN one stands for the section of the same meaning.
+    /// `retriever`: a standard or kNN one stands for the sections of the same meaning.
     fn retriever(&mut self, node: &Node, context: Context) -> Result<(), SearchError> {
-        let Some([method]) = node.as_object() else {
-            return Err(SearchError::parsing(node.at, "[retriever] takes exactly one retriever"));
-        };
-        match &*method.name {
-            "standard" => {
-                let members = method.value.as_object().unwrap_or_default();
-                for member in members {
-                    match &*member.name {
-                        "query" => self.query = Some(dsl::parse_query(&member.value, context)?),
-                        "filter" => {
-                            return Err(SearchError::parsing(
-                                member.value.at,
-                                "[filter] of a [standard] retriever is not supported by this server",
-                            ));
-                        }
-                        "min_score" => self.min_score = Some(value::float(&member.value)?),
-                        _ => {
-                            return Err(SearchError::UnknownField {
-                                parser: "standard",
-                                field: member.name.to_string(),
-                                suggestions: super::suggest::suggestions(
-                                    &member.name,
-                                    &["query", "min_score"],
-                                ),
-                                at: member.at,
-                            });
-                        }
-                    }
+        match retriever::parse(node, context)? {
+            Retriever::Standard(standard) => {
+                self.query = Some(standard.query);
+                self.min_score = standard.min_score;
+                for member in &standard.sections {
+                    self.section(member, context)?;
                 }
             }
-            "knn" => self.knn.push(dsl::parse_knn_search(&method.value, context)?),
-            name => {
-                return Err(SearchError::UnknownName {
-                    what: "retriever",
-                    name: name.to_owned(),
-                    suggestions: super::suggest::suggestions(name, &["standard", "knn"]),
-                    at: method.value.at,
-                });
+            Retriever::Knn(knn) => {
+                self.knn.push(knn.search);
+                self.min_score = knn.min_score;
             }
+            Retriever::Fused(fusion) => self.fusion = Some(fusion),
         }
         Ok(())
+    }
+
+    /// Makes the lists that `rank` fuses a [`Fusion`]. The sections that they come from are empty afterwards.
+    pub fn fuse(&mut self) {
+        let Some(rank) = self.rank else { return };
+        let queries = self.query.take().into_iter().chain(std::mem::take(&mut self.sub_searches));
+        let standard = |query| {
+            Retriever::Standard(retriever::Standard {
+                query,
+                min_score: None,
+                name: None,
+                sections: Vec::new(),
+            })
+        };
+        let knn = |search| Retriever::Knn(retriever::Knn { search, min_score: None, name: None });
+        let retrievers = queries.map(standard).chain(std::mem::take(&mut self.knn).into_iter().map(knn));
+        self.fusion = Some(Fusion {
+            method: rank.method(),
+            inputs: retrievers
+                .map(|retriever| Input { retriever, weight: 1.0, normalizer: Normalizer::None })
+                .collect(),
+            window: rank.window(),
+            min_score: None,
+            name: None,
+            form: Form::Rank,
+        });
+    }
+
+    /// All queries, wherever the request states them.
+    pub fn queries(&self) -> impl Iterator<Item = &Query> {
+        let fused = self.fusion.iter().flat_map(Fusion::queries);
+        let own = self.query.iter().chain(&self.sub_searches).chain(&self.post_filter);
+        own.chain(self.knn.iter().map(|knn| &knn.query)).chain(fused)
+    }
+
+    /// The same, to be changed.
+    pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
+        let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
+        let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
+        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query)).chain(fused)
     }
 
     /// Checks what needs the whole request.
@@ -239,8 +265,9 @@ impl SearchBody {
             if self.size == 0 {
                 messages.push("[rank] requires [size] greater than [0]".to_owned());
             }
-            let window = rank.window_for(self.from + self.size);
-            if window < self.size {
+            if let Window::Given(window) = rank.window()
+                && window < self.size
+            {
                 messages.push(format!(
                     "[rank] requires [rank_window_size: {window}] be greater than or equal to \
                      [size: {}]",
@@ -258,6 +285,16 @@ impl SearchBody {
                 messages.push("[rank] cannot be used with [sort]".to_owned());
             }
         }
+        if let Some(fusion) = &self.fusion {
+            // Sections of the body are checked where it is read; these come from the address.
+            let mut beside = Vec::new();
+            beside.extend(self.query.is_some().then_some("query"));
+            beside.extend((self.sort != Sort::Score).then_some("sort"));
+            if !beside.is_empty() {
+                messages.push(format!("cannot specify [retriever] and [{}]", beside.join(", ")));
+            }
+            fusion.validate(self.size, &mut messages);
+        }
         match messages.is_empty() {
             true => Ok(()),
             false => Err(SearchError::Validation { messages }),
@@ -267,6 +304,31 @@ impl SearchBody {
     /// How far hits are counted.
     pub fn tracked_hits(&self) -> TotalHits {
         self.track_total_hits.unwrap_or(TotalHits::UpTo(DEFAULT_TRACKED_HITS))
+    }
+}
+
+/// Refuses sections that a retriever stands for.
+fn beside_retriever(members: &[Member]) -> Result<(), SearchError> {
+    const SECTIONS: [(&str, &str); 9] = [
+        ("query", "query"),
+        ("sub_searches", "query"),
+        ("knn", "knn"),
+        ("search_after", "search_after"),
+        ("terminate_after", "terminate_after"),
+        ("sort", "sort"),
+        ("rescore", "rescore"),
+        ("min_score", "min_score"),
+        ("rank", "rank"),
+    ];
+    let given = |name| members.iter().any(|member| &*member.name == name);
+    let found: Vec<&str> =
+        SECTIONS.iter().filter(|(name, _)| given(*name)).map(|(_, shown)| *shown).collect();
+    match found.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("cannot specify [retriever] and [{}]", found.join(", "));
+            Err(SearchError::Validation { messages: vec![message] })
+        }
     }
 }
 
@@ -282,7 +344,6 @@ const LATER: &[&str] = &[
     "highlight",
     "indices_boost",
     "pit",
-    "profile",
     "rescore",
     "runtime_mappings",
     "script_fields",

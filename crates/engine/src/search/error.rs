@@ -51,6 +51,9 @@ pub enum SearchError {
     /// The query does not fit the index.
     #[error("index {}: {source}", shard.index)]
     Query { shard: Box<Shard>, source: QueryError },
+    /// Lists that a retriever needs could not be had: the kinds of their retrievers, and why.
+    #[error("[{kind}] {} of its retrievers failed", failures.len())]
+    Retrievers { kind: &'static str, failures: Vec<(&'static str, SearchError)> },
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
     ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
@@ -102,6 +105,9 @@ impl SearchError {
     pub fn status(&self) -> u16 {
         match self {
             SearchError::Query { source, .. } => source.status(),
+            SearchError::Retrievers { failures, .. } => {
+                failures.iter().map(|failure| failure.1.status()).max().unwrap_or(400)
+            }
             _ => 400,
         }
     }
@@ -191,6 +197,20 @@ impl SearchError {
                     None => exception,
                 }
             }
+            SearchError::Retrievers { kind, failures } => {
+                let kinds: Vec<&str> = failures.iter().map(|failure| failure.0).collect();
+                let suppressed: Vec<_> =
+                    failures.iter().map(|failure| failure.1.phase_exception().to_json()).collect();
+                Exception::new(
+                    "status_exception",
+                    format!(
+                        "[{kind}] search failed - retrievers '[{}]' returned errors. All failures are attached \
+                         as suppressed exceptions.",
+                        kinds.join(", ")
+                    ),
+                )
+                .with("suppressed", suppressed)
+            }
             SearchError::ModelMismatch { shard, field, model, stored } => of(
                 Exception::new(
                     "query_shard_exception",
@@ -227,6 +247,23 @@ impl SearchError {
     }
 }
 
+impl SearchError {
+    /// The exception as the outermost one of a response: a failure of a shard is wrapped in the list of them.
+    fn phase_exception(&self) -> Exception {
+        let exception = self.exception();
+        let Some(failed) = self.failed_shard() else { return exception };
+        let wrapper = Exception::new("search_phase_execution_exception", "all shards failed")
+            .with("phase", "query")
+            .with("grouped", true)
+            .with("failed_shards", json!([failed]));
+        if is_own(&exception) {
+            return wrapper;
+        }
+        // Elasticsearch says a foreign exception twice: as cause and as the cause's cause.
+        wrapper.because(exception.clone().because(exception))
+    }
+}
+
 impl From<SearchError> for EngineError {
     fn from(error: SearchError) -> Self {
         let exception = error.exception();
@@ -235,22 +272,7 @@ impl From<SearchError> for EngineError {
             SearchError::Query { source: QueryError::Syntax { .. }, .. } => exception.clone(),
             _ => root(&exception).clone(),
         }];
-        let status = error.status();
-        let exception = match error.failed_shard() {
-            None => exception,
-            Some(failed) => {
-                let wrapper = Exception::new("search_phase_execution_exception", "all shards failed")
-                    .with("phase", "query")
-                    .with("grouped", true)
-                    .with("failed_shards", json!([failed]));
-                if is_own(&exception) {
-                    wrapper
-                } else {
-                    // Elasticsearch says a foreign exception twice: as cause and as the cause's cause.
-                    wrapper.because(exception.clone().because(exception))
-                }
-            }
-        };
+        let (status, exception) = (error.status(), error.phase_exception());
         EngineError::Api(Box::new(ApiError { status, exception, root_causes }))
     }
 }

@@ -12,9 +12,11 @@ mod execute;
 mod fusion;
 mod java_float;
 pub(crate) mod json;
+mod profile;
 mod rank;
 mod resolve;
 mod response;
+mod retriever;
 mod sort;
 mod source_filter;
 mod suggest;
@@ -28,6 +30,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use serde_json::Value;
+use sparrow_encoder::Timings;
 use sparrow_index::query::{Query, QueryError};
 
 use self::body::SearchBody;
@@ -35,6 +38,7 @@ use self::deadline::Deadline;
 use self::dsl::Context;
 pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
+use self::profile::Profile;
 use self::response::ShownHit;
 pub(crate) use self::source_filter::SourceSelection;
 pub(crate) use self::uri::source as source_of_params;
@@ -57,14 +61,14 @@ pub(crate) fn search(
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
+    body.fuse();
     let deadline = Deadline::start(body.timeout, cancel);
     let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
 
-    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    queries.extend(&mut body.post_filter);
-    queries.extend(&mut body.sub_searches);
-    queries.extend(body.knn.iter_mut().map(|knn| &mut knn.query));
-    let encoded = encode(engine, &handles, &mut queries, deadline.flag());
+    let profiled = body.profile;
+    let mut queries: Vec<&mut Query> = body.queries_mut().collect();
+    let mut timings = profiled.then(Vec::new);
+    let encoded = encode(engine, &handles, &mut queries, deadline.flag(), timings.as_mut());
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let found =
         encoded.and_then(|()| execute::execute(&targets, &body, deadline.flag()).map_err(EngineError::from));
@@ -82,7 +86,12 @@ pub(crate) fn search(
     if shown.all_or_nothing && !outcome.failures.is_empty() {
         return Err(outcome.failures.swap_remove(0).into());
     }
-    let hits = read_hits(&targets, &body, &outcome)?;
+    let mut profile = outcome.profile.take();
+    let hits = read_hits(&targets, &body, &outcome, profile.as_deref_mut())?;
+    if let (Some(profile), Some(timings)) = (&mut profile, timings) {
+        profile.models = timings;
+    }
+    outcome.profile = profile;
     let bytes = response::write(&body, shown, targets.len(), &outcome, &hits, start.elapsed());
     Ok(Reply::bytes(200, bytes))
 }
@@ -109,7 +118,7 @@ pub(crate) fn count(
         ..SearchBody::default()
     };
     let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    encode(engine, &handles, &mut queries, cancel.flag())?;
+    encode(engine, &handles, &mut queries, cancel.flag(), None)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let outcome = execute::execute(&targets, &body, cancel.flag())
         .map_err(EngineError::from)
@@ -129,7 +138,7 @@ pub(crate) fn prepare_query(
     cancel: &CancelFlag,
 ) -> Result<Query, EngineError> {
     let mut query = parse_query(query)?;
-    encode(engine, handles, &mut [&mut query], cancel.flag())?;
+    encode(engine, handles, &mut [&mut query], cancel.flag(), None)?;
     Ok(query)
 }
 
@@ -181,6 +190,7 @@ fn encode(
     handles: &[Arc<IndexHandle>],
     queries: &mut [&mut Query],
     cancel: &AtomicBool,
+    timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
@@ -199,7 +209,7 @@ fn encode(
             }
         }
     }
-    resolve::resolve(&engine.models, queries, cancel)
+    resolve::resolve(&engine.models, queries, cancel, timed)
 }
 
 /// Reads the documents of the hits and finds out which named clauses match them.
@@ -207,20 +217,25 @@ fn read_hits<'a>(
     targets: &'a [Target],
     body: &SearchBody,
     outcome: &Outcome,
+    mut profile: Option<&mut Profile>,
 ) -> Result<Vec<ShownHit<'a>>, EngineError> {
     let mut shown = Vec::with_capacity(outcome.hits.len());
     for hit in &outcome.hits {
         let target = &targets[hit.target];
+        let clock = profile.as_mut().map(|profile| {
+            let shard = &mut profile.shards[hit.target];
+            shard.fetched += 1;
+            &mut shard.fetch
+        });
         shown.push(ShownHit {
             hit: *hit,
             index: &target.shard.index,
-            stored: target.snapshot.fetch(hit.addr)?,
+            stored: profile::timed(clock, || target.snapshot.fetch(hit.addr))?,
             matched: Vec::new(),
         });
     }
     let mut named = Vec::new();
-    let queries = body.query.iter().chain(&body.sub_searches).chain(&body.post_filter);
-    for query in queries.chain(body.knn.iter().map(|knn| &knn.query)) {
+    for query in body.queries() {
         resolve::visit(query, &mut |clause| {
             named.extend(clause.name.as_deref().map(|name| (name, clause)));
         });

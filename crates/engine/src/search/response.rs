@@ -65,7 +65,11 @@ pub fn write(
         }
         write_hit(&mut out, body, hit);
     }
-    out.extend_from_slice(b"]}}");
+    out.extend_from_slice(b"]}");
+    if let Some(profile) = &outcome.profile {
+        push(&mut out, format_args!(",\"profile\":{}", profile.to_json()));
+    }
+    out.push(b'}');
     out
 }
 

@@ -240,7 +240,9 @@ fn long_float_arrays_become_dense_vectors() {
     let raw = json!({ "vec": vec![0.5; 128] }).to_string();
     let (parsed, wider) = parse(&Mapping::empty(), &raw).unwrap();
     assert_eq!(parsed.dense[0].1.len(), 128);
-    assert!(matches!(wider.unwrap().field("vec"), Some(FieldType::DenseVector(field)) if field.dims == Some(128)));
+    assert!(
+        matches!(wider.unwrap().field("vec"), Some(FieldType::DenseVector(field)) if field.dims == Some(128))
+    );
 }
 
 #[test]
@@ -307,6 +309,33 @@ fn sparse_fields_are_strict() {
     fails(r#"{"v": {"a": {}}}"#, "strictly positive float, but got unexpected token START_OBJECT");
     fails(r#"{"v": {"a": "NaN"}}"#, "featureValue must be finite, got: NaN for feature a on field v");
     fails(r#"{"r": [{"a": 1}, {"a": 2}]}"#, "multiple values for the same rank feature [r.a]");
+}
+
+#[test]
+fn rank_feature_stores_what_lucene_does() {
+    let definition = json!({
+        "rank": {"type": "rank_feature"},
+        "length": {"type": "rank_feature", "positive_score_impact": false, "null_value": 4}
+    });
+    let mapping = mapping(definition.clone());
+    assert_eq!(mapping.to_json()["properties"], definition);
+    assert_eq!(mapping.field("length"), Some(&FieldType::RankFeature { positive_score_impact: false }));
+    let stored = |raw: &str| parse(&mapping, raw).unwrap().0.numbers;
+    // Nine significant bits: 1.1 is cut, powers of two are exact.
+    assert_eq!(
+        stored(r#"{"rank": "1.1", "length": null}"#),
+        [("rank".to_owned(), NumberValue::F64(1.097_656_25)), ("length".to_owned(), NumberValue::F64(0.25))]
+    );
+    assert_eq!(stored(r#"{"rank": [null, 8]}"#), [("rank".to_owned(), NumberValue::F64(8.0))]);
+    let fails = |raw: &str, part: &str| {
+        let error = parse(&mapping, raw).unwrap_err();
+        assert!(error.causes()[0].1.contains(part), "{raw}: {error}");
+    };
+    fails(r#"{"rank": -1}"#, "must be a positive normal float, got: -1.0 for feature rank on field _feature");
+    fails(r#"{"length": 0}"#, "featureValue must be finite, got: Infinity for feature length");
+    fails(r#"{"rank": [1, 2]}"#, "multiple values for the same field [rank] in the same document");
+    fails(r#"{"rank": "x"}"#, "For input string: \"x\"");
+    fails(r#"{"rank": true}"#, "Current token (VALUE_TRUE) not numeric");
 }
 
 #[test]

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::super::dense::{self, DenseVector};
 use super::super::error::MappingError;
+use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::{Analyzer, FieldType};
 use super::super::values::java_string;
-use super::super::dense::{self, DenseVector};
 use super::super::{LeafNode, LeafOptions, date};
 use super::{bad, boolean};
 
@@ -128,10 +129,17 @@ pub(super) fn leaf(
         }
         FieldType::SparseVector => {
             params.flag("store", false)?;
-            params.keep("index_options");
+            if let Some(value) = params.take("index_options").cloned() {
+                let options = SparseIndexOptions::parse(&value)?;
+                params.kept.insert("index_options".to_owned(), options.to_json());
+            }
         }
         FieldType::RankFeatures => {
             params.only("positive_score_impact", &[Value::Bool(true)])?;
+        }
+        FieldType::RankFeature { positive_score_impact } => {
+            *positive_score_impact = params.flag("positive_score_impact", true)?;
+            null_value(&mut params, &mut options);
         }
         FieldType::DenseVector(field) => {
             *field = dense::parse(name, map)?;
@@ -210,6 +218,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "date" => FieldType::Date { formats: Vec::new() },
         "sparse_vector" => FieldType::SparseVector,
         "rank_features" => FieldType::RankFeatures,
+        "rank_feature" => FieldType::RankFeature { positive_score_impact: true },
         "dense_vector" => FieldType::DenseVector(DenseVector::default()),
         _ => return None,
     })

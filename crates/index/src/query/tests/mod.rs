@@ -1,7 +1,9 @@
 //! Queries against small indexes, compared with hand computed or naively evaluated results.
 
 mod clauses;
+mod explain;
 mod knn;
+mod pruning;
 mod random;
 mod scores;
 mod sparse;
