@@ -118,12 +118,8 @@ mod tests {
 
     #[test]
     fn a_restricted_key_reads_what_it_may() {
-        let caller = Caller {
-            owner: Some("id"),
-            allowed: Some("a*,b"),
-            sentence: "no, not on [{}]",
-            narrowed: false,
-        };
+        let caller =
+            Caller { owner: Some("id"), allowed: Some("a*,b"), sentence: "no, not on [{}]", narrowed: false };
         let narrowed = |expression: &str| caller.narrow(expression).map_err(|error| error.reason());
         assert_eq!(narrowed("a1,b").expect("allowed"), ("a1,b".to_owned(), false));
         for all in ["", "_all", "*", "a1,*"] {

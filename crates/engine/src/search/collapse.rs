@@ -73,7 +73,10 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, SearchError> {
     }
     for (number, one) in inner_hits.iter().enumerate() {
         if inner_hits[..number].iter().any(|other| other.name == one.name) {
-            return Err(SearchError::illegal(format!("[inner_hits] already contains an entry for key [{}]", one.name)));
+            return Err(SearchError::illegal(format!(
+                "[inner_hits] already contains an entry for key [{}]",
+                one.name
+            )));
         }
     }
     let field = field.ok_or(SearchError::Required { field: "field" })?;

@@ -151,8 +151,7 @@ impl Contexts {
     pub fn close_scrolls(&self, owner: Option<&str>) -> usize {
         let mut open = self.open.lock();
         let before = open.contexts.len();
-        open.contexts
-            .retain(|_, context| kind_of(&context.content) != SCROLL || !context.is_open_to(owner));
+        open.contexts.retain(|_, context| kind_of(&context.content) != SCROLL || !context.is_open_to(owner));
         before - open.contexts.len()
     }
 }
@@ -228,7 +227,8 @@ mod tests {
         assert!(contexts.get(&mine, None, None).is_ok());
         for (id, owner) in [(&mine, "you"), (&all, "me")] {
             let error = contexts.get(id, Some(owner), None).err().expect("foreign");
-            assert_eq!((error.status(), error.es_type()), (404, "search_context_missing_exception"));
+            assert_eq!(error.status(), 404);
+            assert!(error.body().to_string().contains("search_context_missing_exception"));
             assert!(!contexts.close(id, Some(owner)).expect("an id"));
         }
         assert!(contexts.close(&mine, Some("me")).expect("an id"));

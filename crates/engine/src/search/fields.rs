@@ -64,8 +64,7 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
         };
         let mut request = FieldRequest::new("");
         for member in members {
-            let within =
-                |error: SearchError| error.within("field_and_format", &member.name, member.value.at);
+            let within = |error: SearchError| error.within("field_and_format", &member.name, member.value.at);
             match &*member.name {
                 "field" => request.pattern = value::text(&member.value).map_err(within)?,
                 "format" => request.format = value::optional_text(&member.value).map_err(within)?,
@@ -99,10 +98,7 @@ pub fn docvalues_from_text(text: &str) -> Result<Vec<FieldRequest>, SearchError>
     check_docvalues("docvalue_fields", names.map(FieldRequest::new).collect())
 }
 
-fn check_docvalues(
-    section: &str,
-    requests: Vec<FieldRequest>,
-) -> Result<Vec<FieldRequest>, SearchError> {
+fn check_docvalues(section: &str, requests: Vec<FieldRequest>) -> Result<Vec<FieldRequest>, SearchError> {
     if section == "docvalue_fields" && requests.len() > MAX_DOCVALUE_FIELDS {
         return Err(SearchError::illegal(format!(
             "Trying to retrieve too many docvalue_fields. Must be less than or equal to: [{MAX_DOCVALUE_FIELDS}] \
@@ -225,10 +221,8 @@ impl FieldSource<'_> {
             }
             (_, None) => None,
             (other, Some(_)) => {
-                return Err(self.refused(format!(
-                    "Field [{path}] of type [{}] doesn't support formats.",
-                    other.name()
-                )));
+                return Err(self
+                    .refused(format!("Field [{path}] of type [{}] doesn't support formats.", other.name())));
             }
         };
         let mapping = self.snapshot.mapping();
@@ -278,12 +272,11 @@ impl FieldSource<'_> {
             float if float.is_float() => ColumnKind::Double,
             _ => ColumnKind::Long,
         };
-        let key =
-            ColumnKey { path: path.to_owned(), kind, mode: SortMode::Min, missing: Missing::Last };
-        let values = self.snapshot.column_values(self.addr, &key).map_err(|source| SearchError::Query {
-            shard: Box::new(self.shard.clone()),
-            source,
-        })?;
+        let key = ColumnKey { path: path.to_owned(), kind, mode: SortMode::Min, missing: Missing::Last };
+        let values = self
+            .snapshot
+            .column_values(self.addr, &key)
+            .map_err(|source| SearchError::Query { shard: Box::new(self.shard.clone()), source })?;
         Ok(values
             .into_iter()
             .map(|value| match (value, field_type) {
@@ -332,7 +325,9 @@ fn collect<'a>(value: &'a Value, path: &str, out: &mut Vec<&'a Value>) {
             for (key, inner) in map {
                 if key == path {
                     flatten(inner, out);
-                } else if let Some(rest) = path.strip_prefix(key.as_str()).and_then(|rest| rest.strip_prefix('.')) {
+                } else if let Some(rest) =
+                    path.strip_prefix(key.as_str()).and_then(|rest| rest.strip_prefix('.'))
+                {
                     collect(inner, rest, out);
                 }
             }

@@ -10,9 +10,9 @@ use super::collapse::Collapse;
 use super::error::SearchError;
 use super::execute::{self, Outcome, Target};
 use super::fields::FieldSource;
+use super::resolve;
 use super::response::{self, ShownHit};
 use super::uri::Presentation;
-use super::resolve;
 use crate::error::EngineError;
 
 /// Reads everything that the hits show.

@@ -12,6 +12,7 @@ mod deadline;
 mod dsl;
 mod error;
 mod execute;
+pub(crate) mod field_caps;
 mod fields;
 mod fusion;
 mod hits;
@@ -29,6 +30,7 @@ mod sort;
 mod source_filter;
 mod suggest;
 mod uri;
+pub(crate) mod validate;
 
 #[cfg(test)]
 mod body_tests;
@@ -92,7 +94,8 @@ pub(crate) fn search(
     }
     let deadline = Deadline::start(body.timeout, cancel);
     let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
-    let answered = answer_within(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
+    let answered =
+        answer_within(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
     Ok(Reply::bytes(200, answered.bytes))
 }
 
@@ -119,11 +122,8 @@ fn open_scroll(
     body.track_total_hits = Some(TotalHits::Exact);
     let scroll = Arc::new(Mutex::new(Scroll { targets, body, shown }));
     let mut open = scroll.lock();
-    let id = engine.contexts.open(
-        Content::Scroll(Arc::clone(&scroll)),
-        Caller::of(request).owner,
-        keep_alive,
-    )?;
+    let id =
+        engine.contexts.open(Content::Scroll(Arc::clone(&scroll)), Caller::of(request).owner, keep_alive)?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
     match answer(engine, &open.targets, &open.body, shown, cancel, start, ids) {
         Ok(answered) => {
@@ -250,7 +250,15 @@ pub(crate) fn count(
         .map_err(EngineError::from)
         .map_err(|error| if is_cancelled(&error) { EngineError::Cancelled } else { error })?;
     let counted = outcome.total.map_or(0, |(count, _)| count);
-    Ok(Reply::bytes(200, response::write_count(counted, outcome.terminated_early.filter(|_| terminate_after > 0), targets.len(), &outcome.failures)))
+    Ok(Reply::bytes(
+        200,
+        response::write_count(
+            counted,
+            outcome.terminated_early.filter(|_| terminate_after > 0),
+            targets.len(),
+            &outcome.failures,
+        ),
+    ))
 }
 
 /// Reads a query in its JSON form and encodes its texts: for jobs that select documents by query.

@@ -63,7 +63,8 @@ pub(crate) fn msearch(
             let answer = if cancel.is_cancelled() {
                 failure(&EngineError::Cancelled)
             } else if written.load(Ordering::Relaxed) > MAX_ANSWER {
-                let reason = format!("the answers to the searches before are larger than [{MAX_ANSWER}] bytes");
+                let reason =
+                    format!("the answers to the searches before are larger than [{MAX_ANSWER}] bytes");
                 failure(&EngineError::api(429, Exception::new("circuit_breaking_exception", reason)))
             } else {
                 match run(engine, request, &caller, item, cancel) {
@@ -151,11 +152,7 @@ fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, Engine
         if blank && items.is_empty() && body.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let mut item = Item {
-            index: request.part("index").to_owned(),
-            params: inherited(request),
-            body,
-        };
+        let mut item = Item { index: request.part("index").to_owned(), params: inherited(request), body };
         if !blank {
             read_header(header, &mut item)?;
         }
@@ -211,8 +208,15 @@ fn read_header(header: &[u8], item: &mut Item<'_>) -> Result<(), EngineError> {
             "ccsMinimizeRoundtrips" | "ccs_minimize_roundtrips" => {
                 value::boolean(node)?;
             }
-            name @ ("search_type" | "preference" | "routing" | "request_cache" | "allow_partial_search_results"
-            | "expand_wildcards" | "ignore_unavailable" | "allow_no_indices" | "ignore_throttled") => {
+            name @ ("search_type"
+            | "preference"
+            | "routing"
+            | "request_cache"
+            | "allow_partial_search_results"
+            | "expand_wildcards"
+            | "ignore_unavailable"
+            | "allow_no_indices"
+            | "ignore_throttled") => {
                 let text = match node.to_value() {
                     Value::Array(_) => value::texts(node)?.join(","),
                     _ => value::text(node)?,

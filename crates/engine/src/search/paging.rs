@@ -70,9 +70,10 @@ pub fn parse_slice(node: &Node) -> Result<SliceOf, SearchError> {
         match &*member.name {
             "id" => {
                 let number = value::int(&member.value).map_err(within)?;
-                id = Some(u32::try_from(number).map_err(|_| {
-                    within(SearchError::illegal("id must be greater than or equal to 0"))
-                })?);
+                id =
+                    Some(u32::try_from(number).map_err(|_| {
+                        within(SearchError::illegal("id must be greater than or equal to 0"))
+                    })?);
             }
             "max" => {
                 let number = value::int(&member.value).map_err(within)?;

@@ -56,8 +56,11 @@ pub(crate) fn open(
         targets = keep_matching(targets, query)?;
     }
     let count = targets.len();
-    let id =
-        engine.contexts.open(Content::PointInTime(Arc::new(targets)), Caller::of(request).owner, keep_alive)?;
+    let id = engine.contexts.open(
+        Content::PointInTime(Arc::new(targets)),
+        Caller::of(request).owner,
+        keep_alive,
+    )?;
     let shards = json!({"total": count, "successful": count, "skipped": 0, "failed": 0});
     Ok(Reply::ok(&json!({"id": id, "_shards": shards})))
 }

@@ -90,10 +90,7 @@ fn one(node: &Node, context: Context) -> Result<Rescore, SearchError> {
                 });
             }
             (name, _) => {
-                return Err(SearchError::parsing(
-                    member.at,
-                    format!("rescore doesn't support [{name}]"),
-                ));
+                return Err(SearchError::parsing(member.at, format!("rescore doesn't support [{name}]")));
             }
         }
     }

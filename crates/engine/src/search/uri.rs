@@ -230,7 +230,11 @@ mod tests {
             ("size", "abc", "Failed to parse int parameter [size] with value [abc]"),
             ("size", "-1", "[size] parameter cannot be negative, found [-1]"),
             ("from", "-1", "[from] parameter cannot be negative but was [-1]"),
-            ("scroll", "2d", "Keep alive for request (2d) is too large. It must be less than (1d). This limit can be set by changing the [search.max_keep_alive] cluster level setting."),
+            (
+                "scroll",
+                "2d",
+                "Keep alive for request (2d) is too large. It must be less than (1d). This limit can be set by changing the [search.max_keep_alive] cluster level setting.",
+            ),
             ("terminate_after", "-1", "terminateAfter must be > 0"),
             ("explain", "true", "parameter [explain] is not supported by this server"),
             ("sort", "n:up", "No enum constant org.elasticsearch.search.sort.SortOrder.UP"),

@@ -4,6 +4,8 @@ mod common;
 mod errors;
 mod hybrid;
 mod indices;
+mod paging;
 mod queries;
 mod response;
 mod semantic;
+mod sorting;

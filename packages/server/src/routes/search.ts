@@ -49,6 +49,23 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     indices: 'opened',
   }),
+  ...engine('field_caps', 'indices:data/read/field_caps', ['GET|POST /{index}/_field_caps', 'GET|POST /_field_caps'], {
+    body: true,
+    cancellable: true,
+    params: [...WHICH, 'fields', 'include_unmapped', 'include_empty_fields', 'filters', 'types'],
+  }),
+  ...engine(
+    'validate_query',
+    'indices:admin/validate/query',
+    ['GET|POST /{index}/_validate/query', 'GET|POST /_validate/query'],
+    { body: true, cancellable: true, params: [...WHICH, ...URI_QUERY, 'explain', 'rewrite', 'all_shards'] },
+  ),
+  ...engine(
+    'search_shards',
+    'indices:admin/shards/search_shards',
+    ['GET|POST /{index}/_search_shards', 'GET|POST /_search_shards'],
+    { params: [...WHICH, 'local', 'preference', 'routing', 'master_timeout'] },
+  ),
   ...engine('count', 'indices:data/read/search', ['GET|POST /{index}/_count', 'GET|POST /_count'], {
     body: true,
     cancellable: true,

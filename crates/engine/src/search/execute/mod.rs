@@ -7,8 +7,8 @@ mod sorted;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_index::query::sorted::SortValue;
+use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_index::{DocAddress, Snapshot};
 
 use super::body::SearchBody;

@@ -76,9 +76,10 @@ impl Run<'_> {
             let mut hits: Vec<&mut Hit> = list.hits.iter_mut().filter(|hit| hit.target == number).collect();
             let window = rescore.window.min(hits.len());
             let docs: Vec<_> = hits[..window].iter().map(|hit| hit.addr).collect();
-            let scores = target.snapshot.score_docs(&rescore.query, &docs).map_err(|source| {
-                SearchError::Query { shard: target.shard.clone(), source }
-            })?;
+            let scores = target
+                .snapshot
+                .score_docs(&rescore.query, &docs)
+                .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
             for (place, hit) in hits.iter_mut().enumerate() {
                 hit.score = match scores.get(place) {
                     Some(second) => rescore.combine(hit.score, *second),

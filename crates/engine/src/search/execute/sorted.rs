@@ -124,10 +124,7 @@ impl Run<'_> {
 ///
 /// # Errors
 /// When a field is text in one index and a number in another.
-fn comparable<'a>(
-    fields: &[SortField],
-    plans: &'a [Option<Plan>],
-) -> Result<&'a [SortKey], SearchError> {
+fn comparable<'a>(fields: &[SortField], plans: &'a [Option<Plan>]) -> Result<&'a [SortKey], SearchError> {
     let mut plans = plans.iter().flatten();
     let Some(first) = plans.next() else { return Ok(&[]) };
     for other in plans {

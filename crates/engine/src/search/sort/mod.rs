@@ -147,7 +147,9 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), SearchEr
         let node = &option.value;
         let within = |error: SearchError| error.within(parser, &option.name, node.at);
         match &*option.name {
-            "order" => key.descending = value::text(node).and_then(|text| descending(&text)).map_err(within)?,
+            "order" => {
+                key.descending = value::text(node).and_then(|text| descending(&text)).map_err(within)?
+            }
             "missing" if !scored => match &node.json {
                 Json::Array(_) | Json::Object(_) => {
                     return Err(SearchError::ValueType {
@@ -160,7 +162,9 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), SearchEr
                 Json::Null => key.missing = None,
                 _ => key.missing = Some(node.to_value()),
             },
-            "mode" if !scored => key.mode = Some(value::text(node).and_then(|text| mode(&text)).map_err(within)?),
+            "mode" if !scored => {
+                key.mode = Some(value::text(node).and_then(|text| mode(&text)).map_err(within)?)
+            }
             "unmapped_type" if !scored => key.unmapped_type = value::optional_text(node).map_err(within)?,
             "numeric_type" if !scored => {
                 let text = value::text(node).map_err(within)?;
@@ -193,10 +197,9 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), SearchEr
 
 fn checked(key: SortField) -> Result<SortField, SearchError> {
     match &*key.name {
-        "_script" | "_geo_distance" | "_geoDistance" => Err(SearchError::illegal(format!(
-            "[sort] by [{}] is not supported by this server",
-            key.name
-        ))),
+        "_script" | "_geo_distance" | "_geoDistance" => {
+            Err(SearchError::illegal(format!("[sort] by [{}] is not supported by this server", key.name)))
+        }
         "_shard_doc" if key.descending => Err(SearchError::illegal(
             "[sort] by [_shard_doc] in descending order is not supported by this server",
         )),

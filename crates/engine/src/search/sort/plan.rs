@@ -83,9 +83,7 @@ impl Plan {
     /// When values do not fit their keys.
     pub fn start(&self, start: &Start, sort: &[SortField], target: usize) -> Result<After, SearchError> {
         let (values, last) = match start {
-            Start::Position(position) => {
-                (position.values.clone(), Some((position.target, position.seq_no)))
-            }
+            Start::Position(position) => (position.values.clone(), Some((position.target, position.seq_no))),
             Start::Values(given) => {
                 if given.len() != self.shown.len() {
                     return Err(SearchError::illegal(format!(
@@ -143,11 +141,7 @@ impl Plan {
 }
 
 /// The column of a field, with everything that depends on its type.
-fn column(
-    key: &SortField,
-    mapping: &Mapping,
-    shard: &Shard,
-) -> Result<(SortSource, Shown), SearchError> {
+fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSource, Shown), SearchError> {
     let refused = |kind: &'static str, reason: String| SearchError::OfShard {
         shard: Box::new(shard.clone()),
         kind,
@@ -175,8 +169,9 @@ fn column(
     let field_type = match mapping.field(&key.name) {
         Some(FieldType::Object { .. }) | None => match &key.unmapped_type {
             None => return Err(query(format!("No mapping found for [{}] in order to sort on", key.name))),
-            Some(name) => unmapped(name)
-                .ok_or_else(|| refused("illegal_argument_exception", format!("No mapper found for type [{name}]")))?,
+            Some(name) => unmapped(name).ok_or_else(|| {
+                refused("illegal_argument_exception", format!("No mapper found for type [{name}]"))
+            })?,
         },
         Some(field_type) => {
             let no_columns = mapping.parameter(&key.name, "doc_values") == Some(&Value::Bool(false));
@@ -209,7 +204,8 @@ fn column(
             ),
         ));
     }
-    let (kind, shown) = kinds(key, &field_type).map_err(|reason| refused("illegal_argument_exception", reason))?;
+    let (kind, shown) =
+        kinds(key, &field_type).map_err(|reason| refused("illegal_argument_exception", reason))?;
     let mode = key.mode.unwrap_or(if key.descending { SortMode::Max } else { SortMode::Min });
     let missing = missing(key, kind, &shown)?;
     let column = ColumnKey { path: key.name.clone(), kind, mode, missing };
@@ -226,10 +222,9 @@ pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &st
              order to load field data by uninverting the inverted index. Note that this can use significant \
              memory."
         )),
-        FieldType::SparseVector | FieldType::RankFeatures => Some(format!(
-            "[{}] fields do not support sorting, scripting or aggregating",
-            field_type.name()
-        )),
+        FieldType::SparseVector | FieldType::RankFeatures => {
+            Some(format!("[{}] fields do not support sorting, scripting or aggregating", field_type.name()))
+        }
         FieldType::DenseVector { .. } => {
             Some(format!("Field [{path}] of type [{}] doesn't support sort", field_type.name()))
         }

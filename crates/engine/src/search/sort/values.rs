@@ -28,7 +28,11 @@ pub enum Shown {
     /// As 0 and 1.
     Boolean,
     /// In milliseconds (or nanoseconds), or as text where the request asks for a format.
-    Date { formats: Vec<DateFormat>, formatted: bool, nanos: bool },
+    Date {
+        formats: Vec<DateFormat>,
+        formatted: bool,
+        nanos: bool,
+    },
 }
 
 impl Shown {
@@ -56,10 +60,16 @@ impl Shown {
             }),
             Shown::Unsigned => SortValue::Unsigned(match text.trim().parse::<u64>() {
                 Ok(value) => value,
-                Err(_) => whole(&text).and_then(|value| u64::try_from(value).ok()).ok_or_else(number_format)?,
+                Err(_) => {
+                    whole(&text).and_then(|value| u64::try_from(value).ok()).ok_or_else(number_format)?
+                }
             }),
-            Shown::Boolean if matches!(&*text, "true" | "false") => SortValue::Long(i64::from(text == "true")),
-            Shown::Long | Shown::Int | Shown::Boolean => SortValue::Long(whole(&text).ok_or_else(number_format)?),
+            Shown::Boolean if matches!(&*text, "true" | "false") => {
+                SortValue::Long(i64::from(text == "true"))
+            }
+            Shown::Long | Shown::Int | Shown::Boolean => {
+                SortValue::Long(whole(&text).ok_or_else(number_format)?)
+            }
             Shown::Date { formats, formatted, nanos } => {
                 let by_format = || {
                     date_from_text(formats, &text)

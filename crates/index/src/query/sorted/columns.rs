@@ -123,11 +123,7 @@ pub(super) struct NumberReader {
 }
 
 impl NumberReader {
-    pub(super) fn open(
-        reader: &SegmentReader,
-        key: &ColumnKey,
-        descending: bool,
-    ) -> tantivy::Result<Self> {
+    pub(super) fn open(reader: &SegmentReader, key: &ColumnKey, descending: bool) -> tantivy::Result<Self> {
         let mut columns = Vec::new();
         for handle in reader.fast_fields().dynamic_column_handles(&number_column(&key.path))? {
             columns.push(handle.open().map_err(TantivyError::from)?);
@@ -164,9 +160,7 @@ impl NumberReader {
                 DynamicColumn::I64(column) => column.first(doc).map(|value| long_as(kind, value)),
                 DynamicColumn::F64(column) => column.first(doc).map(|value| double_as(kind, value)),
                 DynamicColumn::U64(column) => column.first(doc).map(|value| unsigned_as(kind, value)),
-                DynamicColumn::Bool(column) => {
-                    column.first(doc).map(|value| long_as(kind, i64::from(value)))
-                }
+                DynamicColumn::Bool(column) => column.first(doc).map(|value| long_as(kind, i64::from(value))),
                 _ => None,
             };
         }
@@ -313,7 +307,7 @@ impl KeywordReader {
             let position = match &column {
                 None => 1 + number,
                 Some(column) => {
-                    use tantivy_ord::{insertion, Place};
+                    use tantivy_ord::{Place, insertion};
                     match insertion(column, text.as_bytes())? {
                         Place::At(ord) => 4 * ord + 4,
                         Place::Before(ord) => 4 * ord + 1 + number,

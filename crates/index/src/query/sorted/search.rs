@@ -256,8 +256,7 @@ impl<'a, const N: usize> Segment<'a, N> {
         match &mut self.groups {
             None => self.top.offer(entry),
             Some((reader, groups)) => {
-                let group =
-                    reader.group(doc).map_err(|SeveralValues| QueryError::CollapseSeveral { doc })?;
+                let group = reader.group(doc).map_err(|SeveralValues| QueryError::CollapseSeveral { doc })?;
                 groups.offer(group, entry);
             }
         }
@@ -315,8 +314,9 @@ fn part(key: u64, max: u32) -> u32 {
 
 /// Puts the hits of all segments in order, the best of each group once.
 fn merge(sorted: &SortedSearch, size: usize, found: &mut SortedDocs) {
-    let order =
-        |a: &SortedHit, b: &SortedHit| compare(&sorted.keys, &a.values, &b.values).then(a.seq_no.cmp(&b.seq_no));
+    let order = |a: &SortedHit, b: &SortedHit| {
+        compare(&sorted.keys, &a.values, &b.values).then(a.seq_no.cmp(&b.seq_no))
+    };
     found.hits.sort_by(order);
     if sorted.collapse.is_some() {
         let mut seen = HashSet::new();

@@ -45,9 +45,9 @@ fn source() -> impl Strategy<Value = Value> {
         several(unsigned.prop_map(|u| json!(u))),
         proptest::option::of(any::<bool>()),
     )
-        .prop_map(|(kw, one, n, d, u, b)| {
-            json!({"kw": kw, "one": one, "n": n, "d": d, "u": u, "b": b, "t": "x y"})
-        })
+        .prop_map(
+            |(kw, one, n, d, u, b)| json!({"kw": kw, "one": one, "n": n, "d": d, "u": u, "b": b, "t": "x y"}),
+        )
 }
 
 fn column() -> impl Strategy<Value = ColumnKey> {
@@ -62,24 +62,25 @@ fn column() -> impl Strategy<Value = ColumnKey> {
         SortMode::Median,
     ]);
     let words = prop::sample::select(vec![SortMode::Min, SortMode::Max]);
-    let key = |path: &'static str, kind, (mode, missing)| ColumnKey {
-        path: path.to_owned(),
-        kind,
-        mode,
-        missing,
-    };
+    let key =
+        |path: &'static str, kind, (mode, missing)| ColumnKey { path: path.to_owned(), kind, mode, missing };
     prop_oneof![
         (words, missing(SortValue::Text("bc".into()))).prop_map(move |rest| key(
             "kw",
             ColumnKind::Keyword,
             rest
         )),
-        (numbers.clone(), missing(SortValue::Long(2)))
-            .prop_map(move |rest| key("n", ColumnKind::Long, rest)),
-        (numbers.clone(), missing(SortValue::Double(0.7)))
-            .prop_map(move |rest| key("d", ColumnKind::Double, rest)),
-        (numbers.clone(), missing(SortValue::Unsigned(7)))
-            .prop_map(move |rest| key("u", ColumnKind::Unsigned, rest)),
+        (numbers.clone(), missing(SortValue::Long(2))).prop_map(move |rest| key("n", ColumnKind::Long, rest)),
+        (numbers.clone(), missing(SortValue::Double(0.7))).prop_map(move |rest| key(
+            "d",
+            ColumnKind::Double,
+            rest
+        )),
+        (numbers.clone(), missing(SortValue::Unsigned(7))).prop_map(move |rest| key(
+            "u",
+            ColumnKind::Unsigned,
+            rest
+        )),
         (numbers, missing(SortValue::Long(0))).prop_map(move |rest| key("b", ColumnKind::Long, rest)),
     ]
 }
@@ -193,9 +194,7 @@ fn naive(doc: &Doc, key: &SortKey) -> SortValue {
                 SortMode::Median => numbers[middle],
             };
             match kind {
-                ColumnKind::Unsigned => {
-                    SortValue::Unsigned(number.clamp(0, i128::from(u64::MAX)) as u64)
-                }
+                ColumnKind::Unsigned => SortValue::Unsigned(number.clamp(0, i128::from(u64::MAX)) as u64),
                 _ => SortValue::Long(number.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64),
             }
         }
@@ -235,10 +234,8 @@ fn expected(live: &[Doc], keys: &[SortKey]) -> Vec<u64> {
 fn found(fixture: &Fixture, sorted: &SortedSearch, size: usize) -> (Vec<u64>, Option<After>, u64) {
     let options = SearchOptions { size, ..SearchOptions::default() };
     let docs = fixture.snapshot().search_sorted(&Query::match_all(), sorted, &options).unwrap();
-    let after = docs
-        .hits
-        .last()
-        .map(|hit| After { values: hit.values.to_vec(), ties: Ties::After(hit.seq_no) });
+    let after =
+        docs.hits.last().map(|hit| After { values: hit.values.to_vec(), ties: Ties::After(hit.seq_no) });
     (docs.hits.iter().map(|hit| hit.seq_no).collect(), after, docs.total)
 }
 
@@ -377,8 +374,7 @@ fn how_long_a_sort_takes() {
     fixture.batch(&borrowed);
     for (path, kind) in [("n", ColumnKind::Long), ("d", ColumnKind::Double), ("one", ColumnKind::Keyword)] {
         for descending in [false, true] {
-            let column =
-                ColumnKey { path: path.into(), kind, mode: SortMode::Min, missing: Missing::Last };
+            let column = ColumnKey { path: path.into(), kind, mode: SortMode::Min, missing: Missing::Last };
             let keys = vec![SortKey { source: SortSource::Column(column), descending }];
             let sorted = SortedSearch { keys, ..SortedSearch::default() };
             let start = std::time::Instant::now();
