@@ -6,6 +6,7 @@
 
 mod body;
 mod caller;
+mod checks;
 mod collapse;
 mod contexts;
 mod deadline;

@@ -40,7 +40,7 @@ pub(crate) fn next(
     // Pages of one scroll come one after the other.
     let mut scroll = scroll.lock();
     let mut shown = scroll.shown;
-    shown.total_as_int = request.params().bool("rest_total_hits_as_int", shown.total_as_int)?;
+    shown.total_as_int = request.params().bool("rest_total_hits_as_int", false)?;
     let ids = OpenIds { scroll: Some(id), pit: None };
     let answered = answer(engine, &scroll.targets, &scroll.body, shown, cancel, start, ids)?;
     if let Some(last) = answered.last {

@@ -13,7 +13,7 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
       ...['search_type', 'timeout', 'terminate_after', 'allow_partial_search_results', 'batched_reduce_size'],
       ...['max_concurrent_shard_requests', 'pre_filter_shard_size', 'request_cache', 'ccs_minimize_roundtrips'],
       ...['version', 'seq_no_primary_term', 'sort', 'explain', 'stored_fields', 'docvalue_fields', 'scroll', 'stats'],
-      ...['include_named_queries_score', 'force_synthetic_source'],
+      'include_named_queries_score',
     ],
   }),
   ...engine('msearch', 'indices:data/read/msearch', ['GET|POST /_msearch', 'GET|POST /{index}/_msearch'], {
