@@ -8,10 +8,12 @@ use super::collapse::{self, Collapse};
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
 use super::fields::{self, FieldRequest, StoredFields};
+use super::fusion::Normalizer;
 use super::json::{self, Json, Member, Node};
 use super::paging::{self, PointInTime, SliceOf};
 use super::rank::{self, RankFusion};
 use super::rescore::{self, Rescore};
+use super::retriever::{self, Form, Fusion, Input, Retriever};
 use super::sort::plan::Position;
 use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
@@ -33,6 +35,8 @@ pub struct SearchBody {
     pub sub_searches: Vec<Query>,
     /// `rank`.
     pub rank: Option<RankFusion>,
+    /// Several lists to fuse: a compound `retriever`, or what [`SearchBody::fuse`] makes of `rank`.
+    pub fusion: Option<Fusion>,
     /// `post_filter`.
     pub post_filter: Option<Query>,
     /// Hits passed over.
@@ -47,6 +51,8 @@ pub struct SearchBody {
     pub track_total_hits: Option<TotalHits>,
     /// Time after which the search ends with what it has.
     pub timeout: Option<Duration>,
+    /// The response says where the time went.
+    pub profile: bool,
     /// Order of the hits.
     pub sort: Sort,
     /// The request names an order, be it the usual one.
@@ -94,6 +100,7 @@ impl Default for SearchBody {
             knn: Vec::new(),
             sub_searches: Vec::new(),
             rank: None,
+            fusion: None,
             post_filter: None,
             from: 0,
             size: DEFAULT_SIZE,
@@ -101,6 +108,7 @@ impl Default for SearchBody {
             source: SourceSelection::Whole,
             track_total_hits: None,
             timeout: None,
+            profile: false,
             sort: Sort::Score,
             sort_given: false,
             search_after: None,
@@ -146,6 +154,9 @@ impl SearchBody {
         let context = Context::new(body.size);
         for member in members {
             body.section(member, context)?;
+        }
+        if members.iter().any(|member| &*member.name == "retriever") {
+            beside_retriever(members)?;
         }
         Ok(body)
     }
@@ -226,7 +237,8 @@ impl SearchBody {
             ("stats", Json::Array(_)) => {
                 value::texts(node)?;
             }
-            ("explain" | "profile", Json::Bool(false)) => {}
+            ("profile", Json::Bool(_) | Json::String(_)) => self.profile = value::boolean(node)?,
+            ("explain", Json::Bool(false)) => {}
             (name, _) if LATER.contains(&name) => {
                 return Err(SearchError::parsing(
                     node.at,
@@ -243,49 +255,65 @@ impl SearchBody {
         Ok(())
     }
 
-    /// `retriever`: a standard or kNN one stands for the section of the same meaning.
+    /// `retriever`: a standard or kNN one stands for the sections of the same meaning.
     fn retriever(&mut self, node: &Node, context: Context) -> Result<(), SearchError> {
-        let Some([method]) = node.as_object() else {
-            return Err(SearchError::parsing(node.at, "[retriever] takes exactly one retriever"));
-        };
-        match &*method.name {
-            "standard" => {
-                let members = method.value.as_object().unwrap_or_default();
-                for member in members {
-                    match &*member.name {
-                        "query" => self.query = Some(dsl::parse_query(&member.value, context)?),
-                        "filter" => {
-                            return Err(SearchError::parsing(
-                                member.value.at,
-                                "[filter] of a [standard] retriever is not supported by this server",
-                            ));
-                        }
-                        "min_score" => self.min_score = Some(value::float(&member.value)?),
-                        _ => {
-                            return Err(SearchError::UnknownField {
-                                parser: "standard",
-                                field: member.name.to_string(),
-                                suggestions: super::suggest::suggestions(
-                                    &member.name,
-                                    &["query", "min_score"],
-                                ),
-                                at: member.at,
-                            });
-                        }
-                    }
+        match retriever::parse(node, context)? {
+            Retriever::Standard(standard) => {
+                self.query = Some(standard.query);
+                self.min_score = standard.min_score;
+                for member in &standard.sections {
+                    self.section(member, context)?;
                 }
             }
-            "knn" => self.knn.push(dsl::parse_knn_search(&method.value, context)?),
-            name => {
-                return Err(SearchError::UnknownName {
-                    what: "retriever",
-                    name: name.to_owned(),
-                    suggestions: super::suggest::suggestions(name, &["standard", "knn"]),
-                    at: method.value.at,
-                });
+            Retriever::Knn(knn) => {
+                self.knn.push(knn.search);
+                self.min_score = knn.min_score;
             }
+            Retriever::Fused(fusion) => self.fusion = Some(fusion),
         }
         Ok(())
+    }
+
+    /// Makes the lists that `rank` fuses a [`Fusion`]. The sections that they come from are empty afterwards.
+    pub fn fuse(&mut self) {
+        let Some(rank) = self.rank else { return };
+        let queries = self.query.take().into_iter().chain(std::mem::take(&mut self.sub_searches));
+        let standard = |query| {
+            Retriever::Standard(retriever::Standard {
+                query,
+                min_score: None,
+                name: None,
+                sections: Vec::new(),
+            })
+        };
+        let knn = |search| Retriever::Knn(retriever::Knn { search, min_score: None, name: None });
+        let retrievers = queries.map(standard).chain(std::mem::take(&mut self.knn).into_iter().map(knn));
+        self.fusion = Some(Fusion {
+            method: rank.method(),
+            inputs: retrievers
+                .map(|retriever| Input { retriever, weight: 1.0, normalizer: Normalizer::None })
+                .collect(),
+            window: rank.window(),
+            min_score: None,
+            name: None,
+            form: Form::Rank,
+        });
+    }
+
+    /// All queries, wherever the request states them.
+    pub fn queries(&self) -> impl Iterator<Item = &Query> {
+        let fused = self.fusion.iter().flat_map(Fusion::queries);
+        let own = self.query.iter().chain(&self.sub_searches).chain(&self.post_filter);
+        let rescored = self.rescore.iter().map(|rescore| &rescore.query);
+        own.chain(self.knn.iter().map(|knn| &knn.query)).chain(fused).chain(rescored)
+    }
+
+    /// The same, to be changed.
+    pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
+        let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
+        let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
+        let rescored = self.rescore.iter_mut().map(|rescore| &mut rescore.query);
+        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query)).chain(fused).chain(rescored)
     }
 
     /// How far hits are counted.
@@ -294,18 +322,34 @@ impl SearchBody {
     }
 }
 
+/// Refuses sections that a retriever stands for.
+fn beside_retriever(members: &[Member]) -> Result<(), SearchError> {
+    const SECTIONS: [(&str, &str); 9] = [
+        ("query", "query"),
+        ("sub_searches", "query"),
+        ("knn", "knn"),
+        ("search_after", "search_after"),
+        ("terminate_after", "terminate_after"),
+        ("sort", "sort"),
+        ("rescore", "rescore"),
+        ("min_score", "min_score"),
+        ("rank", "rank"),
+    ];
+    let given = |name| members.iter().any(|member| &*member.name == name);
+    let found: Vec<&str> =
+        SECTIONS.iter().filter(|(name, _)| given(*name)).map(|(_, shown)| *shown).collect();
+    match found.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("cannot specify [retriever] and [{}]", found.join(", "));
+            Err(SearchError::Validation { messages: vec![message] })
+        }
+    }
+}
+
 /// Sections of a search that Elasticsearch has and this server does not have yet.
-const LATER: &[&str] = &[
-    "aggregations",
-    "aggs",
-    "explain",
-    "ext",
-    "highlight",
-    "profile",
-    "runtime_mappings",
-    "script_fields",
-    "suggest",
-];
+const LATER: &[&str] =
+    &["aggregations", "aggs", "explain", "ext", "highlight", "runtime_mappings", "script_fields", "suggest"];
 
 /// Reads the body of a count, which takes a `query` only.
 ///

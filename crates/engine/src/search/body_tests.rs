@@ -1,7 +1,7 @@
 //! Requests and the errors that a real server answered them with, and what is read out of good ones.
 
 use serde_json::{Value, json};
-use sparrow_index::query::{Operator, Query, QueryKind, SparseOrigin, TotalHits};
+use sparrow_index::query::{Operator, Pruning, Query, QueryKind, SparseOrigin, TotalHits};
 
 use super::body::{SearchBody, parse_count};
 use super::error::{SearchError, Shard};
@@ -105,10 +105,10 @@ fn errors_of_queries_are_as_recorded() {
             "reason": "query malformed, empty clause found at [1:12]"})),
     );
     check_error(
-        r#"{"retriever": {"rrf": {"retrievers": []}}}"#,
+        r#"{"retriever": {"rfr": {"retrievers": []}}}"#,
         &plain(
-            json!({"type": "parsing_exception", "reason": "unknown retriever [rrf]", "line": 1, "col": 23,
-            "caused_by": {"type": "named_object_not_found_exception", "reason": "[1:23] unknown field [rrf]"}}),
+            json!({"type": "parsing_exception", "reason": "unknown retriever [rfr]", "line": 1, "col": 23,
+            "caused_by": {"type": "named_object_not_found_exception", "reason": "[1:23] unknown field [rfr]"}}),
         ),
     );
     // The recorded server suggests a query here that this one does not have.
@@ -543,7 +543,7 @@ fn the_documented_search_forms_are_read() {
         (text.field.as_str(), text.model_id.as_str(), text.origin),
         ("ml.tokens", ".sparse_encoder_model_2", SparseOrigin::TextExpansion)
     );
-    assert_eq!(text.pruning, None);
+    assert_eq!(text.pruning, Pruning::Off);
     assert_eq!(clause.should[1].boost, 4.0);
 
     let body = parse(
@@ -594,7 +594,7 @@ fn options_of_clauses_are_read() {
         panic!("sparse")
     };
     assert_eq!(sparse.tokens, [("a.b".into(), 1.0), ("c".into(), 2.5)]);
-    let pruning = sparse.pruning.expect("pruning");
+    let Pruning::On(Some(pruning)) = sparse.pruning else { panic!("pruning") };
     assert_eq!((pruning.tokens_freq_ratio_threshold, pruning.tokens_weight_threshold), (2.0, 0.4));
     assert!(pruning.only_score_pruned_tokens);
 }
@@ -602,12 +602,19 @@ fn options_of_clauses_are_read() {
 #[test]
 fn pruning_is_switched_on_as_each_query_does_it() {
     let pruned = |text: &str| match query(text).kind {
-        QueryKind::Sparse(clause) => clause.pruning.is_some(),
-        QueryKind::TextExpansion(clause) => clause.pruning.is_some(),
+        QueryKind::Sparse(clause) => matches!(clause.pruning, Pruning::On(_)),
+        QueryKind::TextExpansion(clause) => matches!(clause.pruning, Pruning::On(_)),
         other => panic!("{other:?}"),
     };
     assert!(!pruned(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "pruning_config": {}}}"#));
     assert!(pruned(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "prune": true}}"#));
+    let by_field =
+        query(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "pruning_config": {}}}"#);
+    assert!(
+        matches!(by_field.kind, QueryKind::Sparse(clause) if matches!(clause.pruning, Pruning::ByField(Some(_))))
+    );
+    let off = query(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "prune": false}}"#);
+    assert!(matches!(off.kind, QueryKind::Sparse(clause) if clause.pruning == Pruning::Off));
     assert!(pruned(
         r#"{"text_expansion": {"v": {"model_id": "m", "model_text": "t", "pruning_config": {}}}}"#
     ));

@@ -5,6 +5,7 @@ use sparrow_index::query::TotalHits;
 use super::body::SearchBody;
 use super::error::SearchError;
 use super::fields::StoredFields;
+use super::retriever::Window;
 use super::sort::{Sort, SortField};
 use super::source_filter::SourceSelection;
 
@@ -27,8 +28,9 @@ impl SearchBody {
             if self.size == 0 {
                 messages.push("[rank] requires [size] greater than [0]".to_owned());
             }
-            let window = rank.window_for(self.from + self.size);
-            if window < self.size {
+            if let Window::Given(window) = rank.window()
+                && window < self.size
+            {
                 messages.push(format!(
                     "[rank] requires [rank_window_size: {window}] be greater than or equal to \
                      [size: {}]",
@@ -42,24 +44,39 @@ impl SearchBody {
                         .to_owned(),
                 );
             }
-            for (name, used) in [
-                ("sort", self.sort != Sort::Score),
-                ("search_after", self.search_after.is_some()),
-                ("slice", self.slice.is_some()),
-                ("collapse", self.collapse.is_some()),
-                ("rescore", !self.rescore.is_empty()),
-                ("scroll", self.scroll.is_some()),
-                ("terminate_after", self.terminate_after > 0),
-            ] {
-                if used {
-                    messages.push(format!("[rank] cannot be used with [{name}]"));
-                }
+            for name in self.unfusable() {
+                messages.push(format!("[rank] cannot be used with [{name}]"));
             }
+        }
+        if let Some(fusion) = &self.fusion {
+            // Sections of the body are checked where it is read; these come from the address.
+            let mut beside = Vec::new();
+            beside.extend(self.query.is_some().then_some("query"));
+            beside.extend(self.unfusable());
+            if !beside.is_empty() {
+                messages.push(format!("cannot specify [retriever] and [{}]", beside.join(", ")));
+            }
+            fusion.validate(self.size, &mut messages);
         }
         match messages.is_empty() {
             true => Ok(()),
             false => Err(SearchError::Validation { messages }),
         }
+    }
+
+    /// What the request asks for that fused lists do not have.
+    fn unfusable(&self) -> Vec<&'static str> {
+        let asked = [
+            ("sort", self.sort != Sort::Score),
+            ("search_after", self.search_after.is_some()),
+            ("slice", self.slice.is_some()),
+            ("collapse", self.collapse.is_some()),
+            ("rescore", !self.rescore.is_empty()),
+            ("scroll", self.scroll.is_some()),
+            ("terminate_after", self.terminate_after > 0),
+            ("indices_boost", !self.indices_boost.is_empty()),
+        ];
+        asked.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
     }
 
     fn check_combinations(&self) -> Result<(), SearchError> {
@@ -70,9 +87,6 @@ impl SearchBody {
             return Err(SearchError::illegal("Cannot use [sort] option in conjunction with [rescore]."));
         }
         if let Some(collapse) = &self.collapse {
-            if !self.rescore.is_empty() {
-                return Err(SearchError::illegal("cannot use `collapse` in conjunction with `rescore`"));
-            }
             let by_group = match &self.sort {
                 Sort::By(keys) => keys.len() == 1 && keys[0].name == collapse.field,
                 Sort::Score => false,
@@ -84,9 +98,13 @@ impl SearchBody {
                 ));
             }
         }
-        if !self.rescore.is_empty() && (self.terminate_after > 0 || self.slice.is_some()) {
+        let by_place = |sort: &Sort| match sort {
+            Sort::By(keys) => keys.iter().any(|key| key.name == "_shard_doc"),
+            Sort::Score => false,
+        };
+        if self.pit.is_none() && by_place(&self.sort) {
             return Err(SearchError::illegal(
-                "[rescore] cannot be combined with [terminate_after] or [slice] on this server",
+                "[_shard_doc] sort field cannot be used without [point in time]",
             ));
         }
         Ok(())

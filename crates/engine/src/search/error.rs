@@ -63,6 +63,9 @@ pub enum SearchError {
     /// A scroll or a point in time is not open.
     #[error("no search context {id}")]
     ContextMissing { id: u64 },
+    /// Lists that a retriever needs could not be had: the kinds of their retrievers, and why.
+    #[error("[{kind}] {} of its retrievers failed", failures.len())]
+    Retrievers { kind: &'static str, failures: Vec<(&'static str, SearchError)> },
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
     ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
@@ -115,6 +118,9 @@ impl SearchError {
         match self {
             SearchError::Query { source, .. } => source.status(),
             SearchError::ContextMissing { .. } => 404,
+            SearchError::Retrievers { failures, .. } => {
+                failures.iter().map(|failure| failure.1.status()).max().unwrap_or(400)
+            }
             _ => 400,
         }
     }
@@ -225,6 +231,20 @@ impl SearchError {
                 "search_context_missing_exception",
                 format!("No search context found for id [{id}]"),
             ),
+            SearchError::Retrievers { kind, failures } => {
+                let kinds: Vec<&str> = failures.iter().map(|failure| failure.0).collect();
+                let suppressed: Vec<_> =
+                    failures.iter().map(|failure| failure.1.phase_exception().to_json()).collect();
+                Exception::new(
+                    "status_exception",
+                    format!(
+                        "[{kind}] search failed - retrievers '[{}]' returned errors. All failures are attached \
+                         as suppressed exceptions.",
+                        kinds.join(", ")
+                    ),
+                )
+                .with("suppressed", suppressed)
+            }
             SearchError::ModelMismatch { shard, field, model, stored } => of(
                 Exception::new(
                     "query_shard_exception",
@@ -267,6 +287,23 @@ impl SearchError {
     }
 }
 
+impl SearchError {
+    /// The exception as the outermost one of a response: a failure of a shard is wrapped in the list of them.
+    fn phase_exception(&self) -> Exception {
+        let exception = self.exception();
+        let Some(failed) = self.failed_shard() else { return exception };
+        let wrapper = Exception::new("search_phase_execution_exception", "all shards failed")
+            .with("phase", "query")
+            .with("grouped", true)
+            .with("failed_shards", json!([failed]));
+        if is_own(&exception) {
+            return wrapper;
+        }
+        // Elasticsearch says a foreign exception twice: as cause and as the cause's cause.
+        wrapper.because(exception.clone().because(exception))
+    }
+}
+
 impl From<SearchError> for EngineError {
     fn from(error: SearchError) -> Self {
         let exception = error.exception();
@@ -275,22 +312,7 @@ impl From<SearchError> for EngineError {
             SearchError::Query { source: QueryError::Syntax { .. }, .. } => exception.clone(),
             _ => root(&exception).clone(),
         }];
-        let status = error.status();
-        let exception = match error.failed_shard() {
-            None => exception,
-            Some(failed) => {
-                let wrapper = Exception::new("search_phase_execution_exception", "all shards failed")
-                    .with("phase", "query")
-                    .with("grouped", true)
-                    .with("failed_shards", json!([failed]));
-                if is_own(&exception) {
-                    wrapper
-                } else {
-                    // Elasticsearch says a foreign exception twice: as cause and as the cause's cause.
-                    wrapper.because(exception.clone().because(exception))
-                }
-            }
-        };
+        let (status, exception) = (error.status(), error.phase_exception());
         EngineError::Api(Box::new(ApiError { status, exception, root_causes }))
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn field_caps(
         return Err(EngineError::invalid("no fields specified"));
     }
     if let Some(query) = &mut asked.index_filter {
-        encode(engine, &handles, &mut [&mut *query], cancel.flag())?;
+        encode(engine, &handles, &mut [&mut *query], cancel.flag(), None)?;
         let kept = keep_matching(handles.iter().map(|handle| target(engine, handle)).collect(), query)?;
         let names: BTreeSet<&str> = kept.iter().map(|target| target.shard.index.as_str()).collect();
         handles.retain(|handle| names.contains(handle.name.as_str()));

@@ -10,6 +10,7 @@ use super::collapse::Collapse;
 use super::error::SearchError;
 use super::execute::{self, Outcome, Target};
 use super::fields::FieldSource;
+use super::profile::{self, Profile};
 use super::resolve;
 use super::response::{self, ShownHit};
 use super::uri::Presentation;
@@ -24,6 +25,7 @@ pub fn read<'a>(
     body: &SearchBody,
     shown: Presentation,
     outcome: &Outcome,
+    mut profile: Option<&mut Profile>,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Vec<ShownHit<'a>>, EngineError> {
     let wants_fields =
@@ -31,7 +33,12 @@ pub fn read<'a>(
     let mut hits = Vec::with_capacity(outcome.hits.len());
     for (number, hit) in outcome.hits.iter().enumerate() {
         let target = &targets[hit.target];
-        let stored = target.snapshot.fetch(hit.addr)?;
+        let clock = profile.as_mut().map(|profile| {
+            let shard = &mut profile.shards[hit.target];
+            shard.fetched += 1;
+            &mut shard.fetch
+        });
+        let stored = profile::timed(clock, || target.snapshot.fetch(hit.addr))?;
         let mut fields = serde_json::Map::new();
         if wants_fields {
             let source = FieldSource {
@@ -85,7 +92,7 @@ fn inner(
         search.min_score = body.min_score;
         search.track_total_hits = Some(sparrow_index::query::TotalHits::Exact);
         let outcome = execute::execute(targets, &search, cancel).map_err(EngineError::from)?;
-        let hits = read(targets, &search, shown, &outcome, cancel)?;
+        let hits = read(targets, &search, shown, &outcome, None, cancel)?;
         out.extend_from_slice(serde_json::Value::from(inner.name.as_str()).to_string().as_bytes());
         out.extend_from_slice(b":{\"hits\":");
         response::write_hits(&mut out, &search, shown, targets.len(), &outcome, &hits);
@@ -109,9 +116,7 @@ fn json_of(value: &sparrow_index::query::sorted::SortValue) -> Option<serde_json
 /// Finds out which named clauses match the hits, and with which scores where they are shown.
 fn name(targets: &[Target], body: &SearchBody, hits: &mut [ShownHit<'_>]) -> Result<(), EngineError> {
     let mut named: Vec<(&str, &Query)> = Vec::new();
-    let queries = body.query.iter().chain(&body.sub_searches).chain(&body.post_filter);
-    let queries = queries.chain(body.knn.iter().map(|knn| &knn.query));
-    for query in queries.chain(body.rescore.iter().map(|rescore| &rescore.query)) {
+    for query in body.queries() {
         resolve::visit(query, &mut |clause| {
             named.extend(clause.name.as_deref().map(|name| (name, clause)));
         });

@@ -22,10 +22,12 @@ pub(crate) mod json;
 pub(crate) mod msearch;
 mod paging;
 pub(crate) mod point_in_time;
+mod profile;
 mod rank;
 mod rescore;
 mod resolve;
 mod response;
+mod retriever;
 pub(crate) mod scroll;
 mod sort;
 mod source_filter;
@@ -42,6 +44,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use sparrow_encoder::Timings;
 use sparrow_index::query::{Query, QueryError, TotalHits};
 
 use self::body::SearchBody;
@@ -76,27 +79,28 @@ pub(crate) fn search(
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
+    body.fuse();
     if let Some(pit) = &body.pit {
         let targets = point_in_time::targets(engine, request, pit)?;
         let id = pit.id.clone();
         // The models of fields are those of the indices as they are now.
         let handles: Vec<_> =
             targets.iter().filter_map(|target| engine.indices.get(&target.shard.index).ok()).collect();
-        encode_body(engine, &handles, &mut body, cancel.flag())?;
+        let deadline = Deadline::start(body.timeout, cancel);
+        let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
         let ids = OpenIds { pit: Some(&id), scroll: None };
-        let answered = answer(engine, &targets, &body, shown, cancel, start, ids)?;
+        let answered = answer(&targets, &body, shown, &deadline, encoded, start, ids)?;
         return Ok(Reply::bytes(200, answered.bytes));
     }
     check_boosted(engine, &body, request)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
-    if let Some(keep_alive) = body.scroll {
-        encode_body(engine, &handles, &mut body, cancel.flag())?;
-        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
-    }
     let deadline = Deadline::start(body.timeout, cancel);
     let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
-    let answered =
-        answer_within(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
+    if let Some(keep_alive) = body.scroll {
+        encoded?;
+        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
+    }
+    let answered = answer(&targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
     Ok(Reply::bytes(200, answered.bytes))
 }
 
@@ -126,7 +130,8 @@ fn open_scroll(
     let id =
         engine.contexts.open(Content::Scroll(Arc::clone(&scroll)), Caller::of(request).owner, keep_alive)?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
-    match answer(engine, &open.targets, &open.body, shown, cancel, start, ids) {
+    let deadline = Deadline::start(open.body.timeout, cancel);
+    match answer(&open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids) {
         Ok(answered) => {
             open.body.position = answered.last;
             Ok(Reply::bytes(200, answered.bytes))
@@ -159,41 +164,29 @@ pub(crate) struct Answered {
     last: Option<Position>,
 }
 
-/// Runs a search whose texts are encoded, and writes its answer.
+/// Runs a search whose texts are encoded, and writes its answer. `encoded` says how long that took, for
+/// searches that are profiled.
 fn answer(
-    engine: &Engine,
-    targets: &[Target],
-    body: &SearchBody,
-    shown: Presentation,
-    cancel: &CancelFlag,
-    start: Instant,
-    ids: OpenIds<'_>,
-) -> Result<Answered, EngineError> {
-    let deadline = Deadline::start(body.timeout, cancel);
-    answer_within(engine, targets, body, shown, &deadline, Ok(()), start, ids)
-}
-
-#[allow(clippy::too_many_arguments)]
-fn answer_within(
-    _engine: &Engine,
     targets: &[Target],
     body: &SearchBody,
     shown: Presentation,
     deadline: &Deadline,
-    encoded: Result<(), EngineError>,
+    encoded: Result<ModelTimings, EngineError>,
     start: Instant,
     ids: OpenIds<'_>,
 ) -> Result<Answered, EngineError> {
     let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
-    let found =
-        encoded.and_then(|()| execute::execute(targets, body, deadline.flag()).map_err(EngineError::from));
-    let mut outcome = match found {
-        Ok(outcome) => outcome,
+    let found = encoded.and_then(|timings| {
+        let outcome = execute::execute(targets, body, deadline.flag()).map_err(EngineError::from)?;
+        Ok((outcome, timings))
+    });
+    let (mut outcome, timings) = match found {
+        Ok(found) => found,
         Err(error) if timed_out(&error) && shown.all_or_nothing => {
             return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
         }
         Err(error) if timed_out(&error) => {
-            Outcome { total: Some((0, true)), timed_out: true, ..Outcome::default() }
+            (Outcome { total: Some((0, true)), timed_out: true, ..Outcome::default() }, Vec::new())
         }
         Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
         Err(error) => return Err(error),
@@ -201,24 +194,30 @@ fn answer_within(
     if shown.all_or_nothing && !outcome.failures.is_empty() {
         return Err(outcome.failures.swap_remove(0).into());
     }
-    let hits = hits::read(targets, body, shown, &outcome, deadline.flag())?;
+    let mut profile = outcome.profile.take();
+    let hits = hits::read(targets, body, shown, &outcome, profile.as_deref_mut(), deadline.flag())?;
+    if let Some(profile) = &mut profile {
+        profile.models = timings;
+    }
+    outcome.profile = profile;
     let bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
     Ok(Answered { bytes, last: outcome.last.take() })
 }
 
-/// Encodes the texts of all queries of a search.
+/// How long the models took, by id.
+type ModelTimings = Vec<(String, Timings)>;
+
+/// Encodes the texts of all queries of a search; timed if it is profiled.
 fn encode_body(
     engine: &Engine,
     handles: &[Arc<IndexHandle>],
     body: &mut SearchBody,
     cancel: &AtomicBool,
-) -> Result<(), EngineError> {
-    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    queries.extend(&mut body.post_filter);
-    queries.extend(&mut body.sub_searches);
-    queries.extend(body.knn.iter_mut().map(|knn| &mut knn.query));
-    queries.extend(body.rescore.iter_mut().map(|rescore| &mut rescore.query));
-    encode(engine, handles, &mut queries, cancel)
+) -> Result<ModelTimings, EngineError> {
+    let mut timings = body.profile.then(Vec::new);
+    let mut queries: Vec<&mut Query> = body.queries_mut().collect();
+    encode(engine, handles, &mut queries, cancel, timings.as_mut())?;
+    Ok(timings.unwrap_or_default())
 }
 
 /// `_count`.
@@ -245,7 +244,7 @@ pub(crate) fn count(
         ..SearchBody::default()
     };
     let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    encode(engine, &handles, &mut queries, cancel.flag())?;
+    encode(engine, &handles, &mut queries, cancel.flag(), None)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let outcome = execute::execute(&targets, &body, cancel.flag())
         .map_err(EngineError::from)
@@ -273,7 +272,7 @@ pub(crate) fn prepare_query(
     cancel: &CancelFlag,
 ) -> Result<Query, EngineError> {
     let mut query = parse_query(query)?;
-    encode(engine, handles, &mut [&mut query], cancel.flag())?;
+    encode(engine, handles, &mut [&mut query], cancel.flag(), None)?;
     Ok(query)
 }
 
@@ -325,6 +324,7 @@ fn encode(
     handles: &[Arc<IndexHandle>],
     queries: &mut [&mut Query],
     cancel: &AtomicBool,
+    timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
@@ -343,7 +343,7 @@ fn encode(
             }
         }
     }
-    resolve::resolve(&engine.models, queries, cancel)
+    resolve::resolve(&engine.models, queries, cancel, timed)
 }
 
 /// The indices that a search reads.

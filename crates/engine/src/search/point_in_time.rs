@@ -52,7 +52,7 @@ pub(crate) fn open(
     }
     let mut targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     if let Some(query) = &mut filter {
-        encode(engine, &handles, &mut [&mut *query], cancel.flag())?;
+        encode(engine, &handles, &mut [&mut *query], cancel.flag(), None)?;
         targets = keep_matching(targets, query)?;
     }
     let count = targets.len();

@@ -66,6 +66,9 @@ pub fn write(
     write_shards(&mut out, targets, &outcome.failures);
     out.extend_from_slice(b",\"hits\":");
     write_hits(&mut out, body, shown, targets, outcome, hits);
+    if let Some(profile) = &outcome.profile {
+        push(&mut out, format_args!(",\"profile\":{}", profile.to_json()));
+    }
     out.push(b'}');
     out
 }

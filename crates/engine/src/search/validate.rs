@@ -7,7 +7,7 @@ use super::body::{self, read_object};
 use super::dsl::{self, Context};
 use super::error::SearchError;
 use super::resolve::set_default_fields;
-use super::{encode, resolve_indices, target, uri};
+use super::{encode, profile, resolve_indices, target, uri};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
@@ -35,13 +35,11 @@ pub(crate) fn validate_query(
             return Ok(Reply::ok(&answer));
         }
     };
-    let mut shown = query.as_ref().map_or(Value::Null, |(_, json)| json.clone());
     if let Some(text) = uri::query_string(params)? {
-        shown = json!({"query_string": {"query": params.get("q")}});
-        query = Some((text, shown.clone()));
+        query = Some(text);
     }
-    let mut query = query.map_or_else(Query::match_all, |(query, _)| query);
-    let encoded = encode(engine, &handles, &mut [&mut query], cancel.flag());
+    let mut query = query.unwrap_or_else(Query::match_all);
+    let encoded = encode(engine, &handles, &mut [&mut query], cancel.flag(), None);
     let mut valid = true;
     let mut explanations = Vec::new();
     let options = SearchOptions { size: 0, track_total_hits: TotalHits::Off, ..SearchOptions::default() };
@@ -65,7 +63,7 @@ pub(crate) fn validate_query(
                 valid = false;
                 explanation["error"] = error.into();
             }
-            None => explanation["explanation"] = describe(&shown).into(),
+            None => explanation["explanation"] = profile::describe(&query).1.into(),
         }
         explanations.push(explanation);
     }
@@ -77,8 +75,8 @@ pub(crate) fn validate_query(
     Ok(Reply::ok(&answer))
 }
 
-/// The query of a body, also as it was written.
-fn read(bytes: &[u8]) -> Result<Option<(Query, Value)>, SearchError> {
+/// The query of a body.
+fn read(bytes: &[u8]) -> Result<Option<Query>, SearchError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
@@ -91,61 +89,32 @@ fn read(bytes: &[u8]) -> Result<Option<(Query, Value)>, SearchError> {
                 format!("request does not support [{}]", member.name),
             ));
         }
-        let parsed = dsl::parse_query(&member.value, Context::new(body::DEFAULT_SIZE))?;
-        query = Some((parsed, member.value.to_value()));
+        query = Some(dsl::parse_query(&member.value, Context::new(body::DEFAULT_SIZE))?);
     }
     Ok(query)
 }
 
-/// An error as the original writes exceptions into texts: type and sentence, then the causes.
+/// An error as Elasticsearch writes exceptions into texts: class and sentence, then the causes.
 fn sentence(error: &SearchError) -> String {
     let mut exception = error.exception();
-    let mut text = format!("org.elasticsearch.{}: {}", exception.kind, exception.reason);
+    let mut text = format!("{}: {}", class(exception.kind), exception.reason);
     while let Some(cause) = exception.caused_by.take() {
-        text.push_str(&format!("; {}: {}", cause.kind, cause.reason));
+        text.push_str(&format!("; {}: {}", class(cause.kind), cause.reason));
         exception = *cause;
     }
     text
 }
 
-/// A query in short, as far as it has a short form.
-fn describe(query: &Value) -> String {
-    let Some((name, inner)) = query.as_object().and_then(|query| query.iter().next()) else {
-        return "*:*".to_owned();
-    };
-    let scalar = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let field =
-        || inner.as_object().and_then(|map| map.iter().find(|(key, _)| *key != "boost" && *key != "_name"));
-    match name.as_str() {
-        "match_all" => "*:*".to_owned(),
-        "match_none" => "MatchNoDocsQuery(\"User requested \"match_none\" query.\")".to_owned(),
-        "query_string" => inner["query"].as_str().unwrap_or_default().to_owned(),
-        "term" | "match" | "prefix" | "wildcard" => match field() {
-            Some((field, Value::Object(options))) => {
-                let value = options.get("value").or_else(|| options.get("query")).unwrap_or(&Value::Null);
-                format!("{field}:{}", scalar(value))
-            }
-            Some((field, value)) => format!("{field}:{}", scalar(value)),
-            None => query.to_string(),
-        },
-        "constant_score" => format!("ConstantScore({})", describe(&inner["filter"])),
-        "bool" => {
-            let mut parts = Vec::new();
-            for (section, sign) in [("must", "+"), ("filter", "#"), ("should", ""), ("must_not", "-")] {
-                match &inner[section] {
-                    Value::Array(clauses) => {
-                        parts.extend(clauses.iter().map(|clause| format!("{sign}{}", describe(clause))));
-                    }
-                    Value::Null => {}
-                    clause => parts.push(format!("{sign}{}", describe(clause))),
-                }
-            }
-            parts.join(" ")
-        }
-        _ => query.to_string(),
+/// The name of an exception's class.
+fn class(kind: &str) -> &str {
+    match kind {
+        "parsing_exception" => "org.elasticsearch.common.ParsingException",
+        "x_content_parse_exception" => "org.elasticsearch.xcontent.XContentParseException",
+        "named_object_not_found_exception" => "org.elasticsearch.xcontent.NamedObjectNotFoundException",
+        "query_shard_exception" => "org.elasticsearch.index.query.QueryShardException",
+        "illegal_argument_exception" => "java.lang.IllegalArgumentException",
+        "number_format_exception" => "java.lang.NumberFormatException",
+        other => other,
     }
 }
 

@@ -7,5 +7,6 @@ mod indices;
 mod paging;
 mod queries;
 mod response;
+mod retrievers;
 mod semantic;
 mod sorting;

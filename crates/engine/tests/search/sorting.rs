@@ -142,6 +142,11 @@ fn sorts_that_cannot_be_are_refused() {
     for (body, reason) in [
         (json!({"sort": ["n", "tag"], "search_after": [1]}), "search_after has 1 value(s) but sort has 2."),
         (json!({"sort": "n", "search_after": ["x"]}), "Failed to parse search_after value for field [n]."),
+        (json!({"sort": "_shard_doc"}), "[_shard_doc] sort field cannot be used without [point in time]"),
+        (
+            json!({"sort": [{"d": {"format": "epoch_millis"}}], "search_after": ["2021-02-11"]}),
+            "failed to parse date field",
+        ),
         (json!({"collapse": {"field": "x"}}), "no mapping found for `x` in order to collapse on"),
         (
             json!({"collapse": {"field": "title"}}),
@@ -230,6 +235,10 @@ fn hits_are_rescored() {
     for (mode, score) in [("multiply", 30.0), ("avg", 8.5), ("max", 15.0), ("min", 2.0)] {
         assert_eq!(node.search("books", &rescore(mode, 10))["hits"]["max_score"], score, "{mode}");
     }
+    let mut collapsed = rescore("total", 10);
+    collapsed["collapse"] = json!({"field": "title.raw"});
+    let answer = node.search("books", &collapsed);
+    assert_eq!((ids(&answer).len(), &answer["hits"]["max_score"]), (4, &json!(17.0)));
     // Only the first hit is in the window, and it does not match.
     assert_eq!(ids(&node.search("books", &rescore("total", 1))), ["1", "2", "3", "4"]);
 }
@@ -385,6 +394,12 @@ fn queries_are_validated() {
     assert_eq!(validate(json!({"query": {"nope": {}}}), &[]), json!({"valid": false}));
     let answer = validate(json!({"query": {"nope": {}}}), &explain);
     assert!(answer["error"].as_str().expect("a reason").contains("unknown query [nope]"), "{answer}");
+    let answer = validate(json!({"match_all": {}}), &explain);
+    assert_eq!(
+        answer["error"],
+        "org.elasticsearch.common.ParsingException: request does not support [match_all]"
+    );
+    assert_eq!(validate(Value::Null, &explain)["explanations"][0]["explanation"], "*:*");
     let answer = validate(json!({"query": {"range": {"n": {"gte": "x"}}}}), &explain);
     assert_eq!(answer["valid"], false);
     assert!(

@@ -352,8 +352,8 @@ pub struct SparseQuery {
     pub field: String,
     /// Tokens and weights as the request or the encoder gives them. A repeated token adds up.
     pub tokens: Vec<(Box<str>, f32)>,
-    /// Leaves out frequent tokens of low weight; `None` scores every token.
-    pub pruning: Option<PruningConfig>,
+    /// Whether frequent tokens of low weight are left out.
+    pub pruning: Pruning,
     /// The name under which the request asked, for the wording of errors.
     pub origin: SparseOrigin,
 }
@@ -368,6 +368,19 @@ pub enum SparseOrigin {
     WeightedTokens,
     /// `text_expansion`.
     TextExpansion,
+}
+
+/// Whether a sparse clause leaves tokens out, as far as the request says it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Pruning {
+    /// Every token is scored.
+    #[default]
+    Off,
+    /// Tokens are left out; without a configuration by the field's, else by the default.
+    On(Option<PruningConfig>),
+    /// As the field's `index_options` say, which by default leave out nothing; a configuration takes the
+    /// place of the field's.
+    ByField(Option<PruningConfig>),
 }
 
 /// `pruning_config`: a token is left out when it is both frequent and of low weight.
@@ -401,7 +414,7 @@ pub struct TextExpansionQuery {
     /// The text.
     pub model_text: String,
     /// As in [`SparseQuery`].
-    pub pruning: Option<PruningConfig>,
+    pub pruning: Pruning,
     /// As in [`SparseQuery`].
     pub origin: SparseOrigin,
 }

@@ -223,6 +223,9 @@ impl QueryError {
             QueryError::NotAValue { field } => {
                 format!("field [{field}] takes a single value, not an object or an array")
             }
+            QueryError::Unsupported { actual: "rank_feature", .. } => {
+                "Queries on [rank_feature] fields are not supported".to_owned()
+            }
             QueryError::Unsupported { field, actual, clause } => {
                 format!("Field [{field}] of type [{actual}] does not support {clause} queries")
             }

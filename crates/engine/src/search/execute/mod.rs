@@ -6,6 +6,7 @@ mod sorted;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
@@ -13,6 +14,7 @@ use sparrow_index::{DocAddress, Snapshot};
 
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
+use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
 use super::sort::plan::Position;
 
@@ -65,6 +67,8 @@ pub struct Outcome {
     pub failures: Vec<SearchError>,
     /// The time ran out before all was searched.
     pub timed_out: bool,
+    /// Where the time went, if the request asks for it.
+    pub profile: Option<Box<Profile>>,
 }
 
 /// Runs a search whose texts are encoded already.
@@ -84,9 +88,10 @@ pub fn execute(
             shard: target.shard.clone(),
         });
     }
-    let mut run = Run { targets, failures: targets.iter().map(|_| None).collect(), cancel, body };
-    let mut outcome = match &body.rank {
-        Some(rank) => run.fused(rank)?,
+    let profile = body.profile.then(|| Box::new(Profile::new(targets.iter().map(|target| &*target.shard))));
+    let mut run = Run { targets, failures: targets.iter().map(|_| None).collect(), cancel, body, profile };
+    let mut outcome = match &body.fusion {
+        Some(fusion) => run.fused(fusion)?,
         None if body.is_sorted() => run.sorted()?,
         None => run.plain()?,
     };
@@ -100,6 +105,7 @@ pub fn execute(
         return Err(failures.swap_remove(0));
     }
     outcome.failures = failures;
+    outcome.profile = run.profile;
     Ok(outcome)
 }
 
@@ -109,6 +115,7 @@ struct Run<'a> {
     failures: Vec<Option<SearchError>>,
     cancel: &'a Arc<AtomicBool>,
     body: &'a SearchBody,
+    profile: Option<Box<Profile>>,
 }
 
 /// Hits of one list over all indices, best first.
@@ -141,7 +148,12 @@ impl Run<'_> {
             if !target.default_fields.is_empty() {
                 set_default_fields(&mut query, &target.default_fields);
             }
-            match target.snapshot.search(&query, options) {
+            let started = self.profile.as_ref().map(|_| Instant::now());
+            let found = target.snapshot.search(&query, options);
+            if let (Some(profile), Some(started)) = (&mut self.profile, started) {
+                profile.shards[number].queries.push(QueryProfile::new(&query, started.elapsed()));
+            }
+            match found {
                 Ok(top) => list.extend(number, &top),
                 Err(source) => {
                     let shard = target.shard.clone();

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use sparrow_vectors::Similarity;
 
 use super::super::error::MappingError;
+use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::{Analyzer, FieldType};
 use super::super::values::java_string;
 use super::super::{LeafNode, LeafOptions, date};
@@ -131,10 +132,17 @@ pub(super) fn leaf(
         }
         FieldType::SparseVector => {
             params.flag("store", false)?;
-            params.keep("index_options");
+            if let Some(value) = params.take("index_options").cloned() {
+                let options = SparseIndexOptions::parse(&value)?;
+                params.kept.insert("index_options".to_owned(), options.to_json());
+            }
         }
         FieldType::RankFeatures => {
             params.only("positive_score_impact", &[Value::Bool(true)])?;
+        }
+        FieldType::RankFeature { positive_score_impact } => {
+            *positive_score_impact = params.flag("positive_score_impact", true)?;
+            null_value(&mut params, &mut options);
         }
         FieldType::DenseVector { dims, similarity, index } => {
             dense_params(&mut params, dims, similarity, index)?;
@@ -212,6 +220,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "date" => FieldType::Date { formats: Vec::new() },
         "sparse_vector" => FieldType::SparseVector,
         "rank_features" => FieldType::RankFeatures,
+        "rank_feature" => FieldType::RankFeature { positive_score_impact: true },
         "dense_vector" => FieldType::DenseVector { dims: None, similarity: Similarity::Cosine, index: true },
         _ => return None,
     })

@@ -1,6 +1,8 @@
 //! Queries against small indexes, compared with hand computed or naively evaluated results.
 
 mod clauses;
+mod explain;
+mod pruning;
 mod random;
 mod scores;
 mod sparse;
