@@ -26,8 +26,8 @@ pub fn read<'a>(
     body: &SearchBody,
     shown: Presentation,
     outcome: &Outcome,
-    cancel: &Arc<AtomicBool>,
     mut profile: Option<&mut Profile>,
+    cancel: &Arc<AtomicBool>,
 ) -> Result<Vec<ShownHit<'a>>, EngineError> {
     let wants_fields =
         !body.fields.is_empty() || !body.docvalue_fields.is_empty() || body.stored_fields.is_some();
@@ -90,7 +90,7 @@ fn inner(
         search.min_score = body.min_score;
         search.track_total_hits = Some(sparrow_index::query::TotalHits::Exact);
         let outcome = execute::execute(targets, &search, cancel).map_err(EngineError::from)?;
-        let hits = read(targets, &search, shown, &outcome, cancel, None)?;
+        let hits = read(targets, &search, shown, &outcome, None, cancel)?;
         out.extend_from_slice(serde_json::Value::from(inner.name.as_str()).to_string().as_bytes());
         out.extend_from_slice(b":{\"hits\":");
         response::write_hits(&mut out, &search, shown, targets.len(), &outcome, &hits);

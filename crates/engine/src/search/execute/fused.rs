@@ -8,7 +8,7 @@ use sparrow_index::DocAddress;
 use sparrow_index::query::sorted::{GroupId, SortValue};
 use sparrow_index::query::{Query, QueryError, TotalHits};
 
-use super::plain::boosted;
+use super::plain::{boosted, by_score};
 use super::{Hit, List, Outcome, Run, total, with_k};
 use crate::search::body::SearchBody;
 use crate::search::collapse::Collapse;
@@ -132,13 +132,13 @@ impl Run<'_> {
     }
 
     /// Scores the first hits of a list again.
-    fn rescored(&mut self, passes: &[Rescore], branch: &mut Branch) -> Result<(), SearchError> {
-        let hits = branch.hits.iter().map(|(key, score)| key.hit(*score, None)).collect();
-        let mut list = List { hits, total: 0, exact: false, max_score: None };
+    fn rescored(&self, passes: &[Rescore], branch: &mut Branch) -> Result<(), SearchError> {
+        let mut hits: Vec<Hit> = branch.hits.iter().map(|(key, score)| key.hit(*score, None)).collect();
         for pass in passes {
-            self.rescore(pass, &mut list)?;
+            self.rescore(pass, &mut hits.iter_mut().collect::<Vec<_>>())?;
+            hits.sort_by(by_score);
         }
-        branch.hits = list.hits.iter().map(|hit| (Key::of(hit), hit.score)).collect();
+        branch.hits = hits.iter().map(|hit| (Key::of(hit), hit.score)).collect();
         Ok(())
     }
 

@@ -21,7 +21,10 @@ impl Run<'_> {
         let options = self.options(wanted, body.tracked_hits(), body.min_score);
         let mut list = self.list(&options, |target| queries[target].clone());
         for rescore in &body.rescore {
-            self.rescore(rescore, &mut list)?;
+            let mut hits: Vec<&mut Hit> = list.hits.iter_mut().collect();
+            self.rescore(rescore, &mut hits)?;
+            list.hits.sort_by(by_score);
+            list.max_score = list.hits.first().map(|hit| hit.score);
         }
         Ok(Outcome {
             max_score: list.max_score.filter(|_| body.size > 0),
@@ -62,11 +65,11 @@ impl Run<'_> {
             .collect()
     }
 
-    /// Scores the first hits of each index again, and puts all hits in their new order.
-    pub(super) fn rescore(&mut self, rescore: &Rescore, list: &mut List) -> Result<(), SearchError> {
+    /// Scores the first hits of each index again. The hits come best first.
+    pub(super) fn rescore(&self, rescore: &Rescore, hits: &mut [&mut Hit]) -> Result<(), SearchError> {
         for (number, target) in self.targets.iter().enumerate() {
             // Hits of one index keep their order within the list.
-            let mut hits: Vec<&mut Hit> = list.hits.iter_mut().filter(|hit| hit.target == number).collect();
+            let mut hits: Vec<&mut &mut Hit> = hits.iter_mut().filter(|hit| hit.target == number).collect();
             let window = rescore.window.min(hits.len());
             let docs: Vec<_> = hits[..window].iter().map(|hit| hit.addr).collect();
             let scores = target
@@ -80,8 +83,6 @@ impl Run<'_> {
                 };
             }
         }
-        list.hits.sort_by(by_score);
-        list.max_score = list.hits.first().map(|hit| hit.score);
         Ok(())
     }
 
