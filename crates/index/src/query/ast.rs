@@ -472,6 +472,8 @@ pub struct SearchOptions {
     pub track_total_hits: TotalHits,
     /// Set from another thread to end the search with [`super::QueryError::Cancelled`].
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Once `cancel` is set, the hits found so far are returned instead of the error, where they are known one by one.
+    pub partial: bool,
     /// Restricts the hits without taking part in the score.
     pub post_filter: Option<Query>,
 }
@@ -483,6 +485,7 @@ impl Default for SearchOptions {
             min_score: None,
             track_total_hits: TotalHits::UpTo(10_000),
             cancel: None,
+            partial: false,
             post_filter: None,
         }
     }

@@ -84,6 +84,12 @@ pub enum QueryError {
     /// More values than a `terms` clause may have.
     #[error("{count} terms are more than {limit}")]
     TooManyTerms { count: usize, limit: usize },
+    /// More sort keys than a search may have.
+    #[error("more than {limit} sort keys")]
+    TooManySortKeys { limit: usize },
+    /// A document has several values in the column that hits are collapsed by.
+    #[error("document {doc} has several values in the field that hits are collapsed by")]
+    CollapseSeveral { doc: u32 },
     /// A clause with a text that the engine has not turned into a vector.
     #[error("a text reached the index where a vector was expected (model {model_id})")]
     NotEncoded { model_id: String },
@@ -98,6 +104,9 @@ impl QueryError {
             QueryError::Io(_) => "i_o_exception",
             QueryError::DateFormat { in_range: true, .. } | QueryError::DateMath { .. } => "parse_exception",
             QueryError::TooManyClauses { .. } => "too_many_nested_clauses",
+            QueryError::TooManySortKeys { .. } | QueryError::CollapseSeveral { .. } => {
+                "illegal_argument_exception"
+            }
             QueryError::NotEncoded { .. } => "illegal_state_exception",
             QueryError::NumberFormat { .. }
             | QueryError::BooleanFormat { .. }
@@ -159,6 +168,8 @@ impl QueryError {
             }
             QueryError::DateMath { .. }
             | QueryError::TooManyClauses { .. }
+            | QueryError::TooManySortKeys { .. }
+            | QueryError::CollapseSeveral { .. }
             | QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)
@@ -181,6 +192,8 @@ impl QueryError {
             | QueryError::Vectors(_)
             | QueryError::DateMath { .. }
             | QueryError::TooManyClauses { .. }
+            | QueryError::TooManySortKeys { .. }
+            | QueryError::CollapseSeveral { .. }
             | QueryError::NotEncoded { .. }
             | QueryError::UnknownAnalyzer { .. } => return None,
             _ => "illegal_argument_exception",
@@ -239,6 +252,12 @@ impl QueryError {
             }
             QueryError::TooManyClauses { limit } => {
                 format!("Query contains too many nested clauses; maxClauseCount is set to {limit}")
+            }
+            QueryError::TooManySortKeys { limit } => {
+                format!("a search on this server can be sorted by [{limit}] keys at most")
+            }
+            QueryError::CollapseSeveral { doc } => {
+                format!("failed to extract doc:{doc}, the grouping field must be single valued")
             }
             QueryError::TooManyTerms { count, limit } => format!(
                 "The number of terms [{count}] used in the Terms Query request has exceeded the \
