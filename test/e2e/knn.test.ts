@@ -49,15 +49,24 @@ const near = { field: 'float', query_vector: [0, 0, 0] };
 
 describe('a kNN clause', () => {
   it('is a section, alone or in a list, whose parts add up', async () => {
-    expect(await hits({ knn: { ...near, k: 2 } })).toEqual([['0', 1], ['1', 0.5]]);
+    expect(await hits({ knn: { ...near, k: 2 } })).toEqual([
+      ['0', 1],
+      ['1', 0.5],
+    ]);
     const other = { field: 'other', query_vector: [0, 1], k: 1, boost: 2 };
-    expect(await hits({ knn: [{ ...near, k: 2 }, other] })).toEqual([['1', 6.5], ['0', 1]]);
+    expect(await hits({ knn: [{ ...near, k: 2 }, other] })).toEqual([
+      ['1', 6.5],
+      ['0', 1],
+    ]);
     const both = await hits({ knn: { ...near, k: 1 }, query: { constant_score: { filter: { term: { name: 'b' } } } } });
     expect(both.map(([id]) => id).sort()).toEqual(['0', '1']);
   });
 
   it('is a query, also inside others, and a retriever', async () => {
-    expect(await hits({ query: { knn: near }, size: 2 })).toEqual([['0', 1], ['1', 0.5]]);
+    expect(await hits({ query: { knn: near }, size: 2 })).toEqual([
+      ['0', 1],
+      ['1', 0.5],
+    ]);
     expect(await hits({ query: { knn: { ...near, num_candidates: 1 } } })).toEqual([['0', 1]]);
     const bool = { bool: { must: [{ knn: { ...near, k: 3 } }], must_not: [{ term: { name: 'b' } }] } };
     expect((await hits({ query: bool })).map(([id]) => id)).toEqual(['0', '2']);
@@ -86,7 +95,11 @@ describe('a kNN clause', () => {
     const cosine = await hits({ knn: { field: 'cosine', query_vector: [2, 0] } });
     expect(cosine.map(([id]) => id)).toEqual(['0', '1', '2']);
     expect(cosine[1]?.[1]).toBeCloseTo((1 + Math.SQRT1_2) / 2, 5);
-    expect(await hits({ knn: { field: 'unit', query_vector: [1, 0] } })).toEqual([['0', 1], ['1', 0.5], ['2', 0]]);
+    expect(await hits({ knn: { field: 'unit', query_vector: [1, 0] } })).toEqual([
+      ['0', 1],
+      ['1', 0.5],
+      ['2', 0],
+    ]);
   });
 
   it('takes bytes and bits, as numbers or hexadecimal', async () => {
@@ -163,7 +176,10 @@ describe('what is refused in a clause', () => {
     [{ query_vector: { a: 1 } }, 'query_vector'],
     [{ field: 'name' }, '[knn] queries are only supported on [dense_vector] fields'],
     [{ field: 'off', query_vector: [1, 2] }, 'to perform knn search on field [off], its mapping must have [index] set'],
-    [{ field: 'byte', query_vector: [0.5, 0, 0] }, 'non-decimal values but found decimal value [0.5] at dim [0]; Preview'],
+    [
+      { field: 'byte', query_vector: [0.5, 0, 0] },
+      'non-decimal values but found decimal value [0.5] at dim [0]; Preview',
+    ],
     [{ field: 'byte', query_vector: [500, 0, 0] }, 'integers between [-128, 127] but found [500] at dim [0];'],
     [{ field: 'cosine', query_vector: [0, 0] }, 'does not support vectors with zero magnitude'],
     [{ field: 'unit', query_vector: [1, 1] }, 'can only be used with unit-length vectors'],
