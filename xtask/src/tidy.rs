@@ -24,6 +24,7 @@ const OWNERS: &[(&str, &str)] = &[
     ("ort", "sparrow-encoder"),
     ("tokenizers", "sparrow-encoder"),
     ("tantivy", "sparrow-index"),
+    ("usearch", "sparrow-vectors"),
     ("napi", "sparrow-node"),
 ];
 

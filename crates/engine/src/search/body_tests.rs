@@ -626,7 +626,7 @@ fn pruning_is_switched_on_as_each_query_does_it() {
 fn knn_takes_its_defaults_from_the_request() {
     let body = parse(r#"{"knn": [{"field": "d", "query_vector": [1, "2"]}], "size": 25}"#).expect("valid");
     let QueryKind::Knn(knn) = &body.knn[0].query.kind else { panic!("knn") };
-    assert_eq!((knn.k, knn.num_candidates, &knn.vector[..]), (25, 38, &[1.0, 2.0][..]));
+    assert_eq!((knn.k, knn.num_candidates, &knn.vector[..]), (25, 100, &[1.0, 2.0][..]));
     let text = r#"{"knn": {"field": "d", "k": 3, "num_candidates": 9, "similarity": 0.5, "boost": 2,
         "filter": {"term": {"tag": "a"}}, "rescore_vector": {"oversample": 2},
         "query_vector_builder": {"text_embedding": {"model_id": "m", "model_text": "t"}}}}"#;

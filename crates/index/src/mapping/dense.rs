@@ -384,22 +384,24 @@ pub(super) fn print(field: &DenseVector, out: &mut Map<String, Value>) {
 pub(super) type Refused = (&'static str, Value, Value);
 
 /// Takes over what `update` leaves open and checks what it changes.
-pub(super) fn update(old: &DenseVector, update: &mut DenseVector) -> Result<(), Refused> {
+pub(super) fn update(old: &DenseVector, update: &mut DenseVector) -> Result<(), Box<Refused>> {
+    let refused = |parameter, from: Value, to: Value| Err(Box::new((parameter, from, to)));
     match (old.dims, update.dims) {
-        (Some(from), Some(to)) if from != to => return Err(("dims", from.into(), to.into())),
+        (Some(from), Some(to)) if from != to => return refused("dims", from.into(), to.into()),
         // A definition without dimensions keeps those the first document gave.
         (Some(known), None) => update.dims = Some(known),
         _ => {}
     }
     if old.element != update.element {
-        return Err(("element_type", element_name(old.element).into(), element_name(update.element).into()));
+        let (from, to) = (element_name(old.element), element_name(update.element));
+        return refused("element_type", from.into(), to.into());
     }
     if old.index != update.index {
-        return Err(("index", old.index.into(), update.index.into()));
+        return refused("index", old.index.into(), update.index.into());
     }
     if old.similarity != update.similarity {
-        let name = similarity_name;
-        return Err(("similarity", name(old.similarity).into(), name(update.similarity).into()));
+        let (from, to) = (similarity_name(old.similarity), similarity_name(update.similarity));
+        return refused("similarity", from.into(), to.into());
     }
     if !update.options.given {
         update.options = old.options;
@@ -407,7 +409,7 @@ pub(super) fn update(old: &DenseVector, update: &mut DenseVector) -> Result<(), 
     if old.options.may_become(&update.options) {
         Ok(())
     } else {
-        Err(("index_options", old.options.to_json(), update.options.to_json()))
+        refused("index_options", old.options.to_json(), update.options.to_json())
     }
 }
 

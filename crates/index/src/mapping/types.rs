@@ -93,7 +93,7 @@ pub enum FieldType {
         positive_score_impact: bool,
     },
     /// A dense vector, custom field `d:<path>`.
-    DenseVector(DenseVector),
+    DenseVector(Box<DenseVector>),
     /// A JSON object; `enabled: false` keeps its content in `_source` only.
     Object {
         dynamic: Option<Dynamic>,

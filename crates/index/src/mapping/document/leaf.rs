@@ -185,7 +185,10 @@ pub(super) fn looks_dense(values: &[Value]) -> bool {
 
 pub(super) fn dense_leaf(dims: usize) -> LeafNode {
     LeafNode {
-        field_type: FieldType::DenseVector(DenseVector { dims: Some(dims), ..DenseVector::default() }),
+        field_type: FieldType::DenseVector(Box::new(DenseVector {
+            dims: Some(dims),
+            ..DenseVector::default()
+        })),
         options: LeafOptions::default(),
         params: Map::new(),
         fields: BTreeMap::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::super::dense::{self, DenseVector};
+use super::super::dense;
 use super::super::error::MappingError;
 use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::{Analyzer, FieldType};
@@ -142,7 +142,7 @@ pub(super) fn leaf(
             null_value(&mut params, &mut options);
         }
         FieldType::DenseVector(field) => {
-            *field = dense::parse(name, map)?;
+            **field = dense::parse(name, map)?;
             params.known.extend(dense::PARAMETERS);
             options.indexed = field.index;
         }
@@ -219,7 +219,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "sparse_vector" => FieldType::SparseVector,
         "rank_features" => FieldType::RankFeatures,
         "rank_feature" => FieldType::RankFeature { positive_score_impact: true },
-        "dense_vector" => FieldType::DenseVector(DenseVector::default()),
+        "dense_vector" => FieldType::DenseVector(Box::default()),
         _ => return None,
     })
 }

@@ -1,0 +1,207 @@
+// Nearest neighbours over REST: every place a kNN clause may stand, every element type, and what is refused.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+
+let server: RunningServer;
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
+  const dense = (rest: object) => ({ type: 'dense_vector', ...rest });
+  const created = await server.request('PUT', '/v', {
+    mappings: {
+      properties: {
+        name: { type: 'keyword' },
+        float: dense({ dims: 3, similarity: 'l2_norm', index_options: { type: 'hnsw', m: 8 } }),
+        other: dense({ dims: 2, similarity: 'max_inner_product', index_options: { type: 'int8_flat' } }),
+        cosine: dense({ dims: 2 }),
+        unit: dense({ dims: 2, similarity: 'dot_product', index_options: { type: 'flat' } }),
+        byte: dense({ element_type: 'byte', similarity: 'dot_product' }),
+        bit: dense({ element_type: 'bit', dims: 16 }),
+        off: dense({ dims: 2, index: false }),
+      },
+    },
+  });
+  expect(created.status, created.text).toBe(200);
+  const documents = [
+    { name: 'a', float: [0, 0, 0], other: [1, 0], cosine: [1, 0], unit: [1, 0], byte: [127, -128, 10], bit: [0, -1] },
+    { name: 'b', float: [1, 0, 0], other: [0, 2], cosine: [1, 1], unit: [0, 1], byte: '400ae2', bit: '00ff' },
+    { name: 'a', float: [2, 0, 0], other: [-1, 0], cosine: [-1, 0], unit: [-1, 0], byte: [0, 1.0, 0], bit: [1, 0] },
+    { name: 'none' },
+  ];
+  for (const [id, body] of documents.entries()) {
+    const written = await server.request('PUT', `/v/_doc/${id.toString()}?refresh=true`, body);
+    expect(written.status, written.text).toBe(201);
+  }
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+async function hits(body: object): Promise<[string, number][]> {
+  const found = await server.request('POST', '/v/_search', body);
+  expect(found.status, found.text).toBe(200);
+  return found.body.hits.hits.map((hit: { _id: string; _score: number }) => [hit._id, hit._score]);
+}
+
+const near = { field: 'float', query_vector: [0, 0, 0] };
+
+describe('a kNN clause', () => {
+  it('is a section, alone or in a list, whose parts add up', async () => {
+    expect(await hits({ knn: { ...near, k: 2 } })).toEqual([
+      ['0', 1],
+      ['1', 0.5],
+    ]);
+    const other = { field: 'other', query_vector: [0, 1], k: 1, boost: 2 };
+    expect(await hits({ knn: [{ ...near, k: 2 }, other] })).toEqual([
+      ['1', 6.5],
+      ['0', 1],
+    ]);
+    const both = await hits({ knn: { ...near, k: 1 }, query: { constant_score: { filter: { term: { name: 'b' } } } } });
+    expect(both.map(([id]) => id).sort()).toEqual(['0', '1']);
+  });
+
+  it('is a query, also inside others, and a retriever', async () => {
+    expect(await hits({ query: { knn: near }, size: 2 })).toEqual([
+      ['0', 1],
+      ['1', 0.5],
+    ]);
+    expect(await hits({ query: { knn: { ...near, num_candidates: 1 } } })).toEqual([['0', 1]]);
+    const bool = { bool: { must: [{ knn: { ...near, k: 3 } }], must_not: [{ term: { name: 'b' } }] } };
+    expect((await hits({ query: bool })).map(([id]) => id)).toEqual(['0', '2']);
+    expect(await hits({ retriever: { knn: { ...near, k: 1, num_candidates: 5 } } })).toEqual([['0', 1]]);
+  });
+
+  it('filters before it cuts', async () => {
+    const filter = { term: { name: 'b' } };
+    expect(await hits({ knn: { ...near, k: 1, filter } })).toEqual([['1', 0.5]]);
+    expect(await hits({ knn: { ...near, k: 1, filter: [filter, { term: { name: 'a' } }] } })).toEqual([]);
+  });
+
+  it('knows a threshold of similarity', async () => {
+    expect((await hits({ knn: { ...near, k: 3, similarity: 1.5 } })).map(([id]) => id)).toEqual(['0', '1']);
+    const byBits = { field: 'bit', query_vector: '00ff', k: 3, similarity: 4 };
+    expect((await hits({ knn: byBits })).map(([id]) => id)).toEqual(['0', '1']);
+  });
+
+  it('shows exact scores whatever the type of index', async () => {
+    for (const rescore_vector of [undefined, { oversample: 0 }, { oversample: 3 }])
+      expect(await hits({ knn: { field: 'other', query_vector: [0, 1], k: 3, rescore_vector } })).toEqual([
+        ['1', 3],
+        ['0', 1],
+        ['2', 1],
+      ]);
+    const cosine = await hits({ knn: { field: 'cosine', query_vector: [2, 0] } });
+    expect(cosine.map(([id]) => id)).toEqual(['0', '1', '2']);
+    expect(cosine[1]?.[1]).toBeCloseTo((1 + Math.SQRT1_2) / 2, 5);
+    expect(await hits({ knn: { field: 'unit', query_vector: [1, 0] } })).toEqual([
+      ['0', 1],
+      ['1', 0.5],
+      ['2', 0],
+    ]);
+  });
+
+  it('takes bytes and bits, as numbers or hexadecimal', async () => {
+    const dot = (a: number[], b: number[]) => a.reduce((sum, x, at) => sum + x * (b[at] ?? 0), 0);
+    const expected = [
+      [127, -128, 10],
+      [64, 10, -30],
+      [0, 1, 0],
+    ].map((vector) => 0.5 + dot(vector, [64, 10, -30]) / (32768 * 3));
+    for (const query_vector of [[64, 10, -30], '400ae2']) {
+      const found = await hits({ knn: { field: 'byte', query_vector, k: 3 } });
+      expect(found.map(([id]) => id)).toEqual(['0', '1', '2']);
+      found.forEach(([, score], at) => {
+        expect(score).toBeCloseTo(expected[at] ?? 0, 5);
+      });
+    }
+    expect(await hits({ knn: { field: 'bit', query_vector: [0, -1], k: 3 } })).toEqual([
+      ['0', 1],
+      ['1', 1],
+      ['2', (16 - 9) / 16],
+    ]);
+  });
+
+  it('finds nothing in a field that is not mapped', async () => {
+    expect(await hits({ knn: { field: 'nowhere', query_vector: [1], k: 1 } })).toEqual([]);
+  });
+});
+
+describe('a dense_vector field', () => {
+  it('is shown with its defaults, and with the dimensions of its first document', async () => {
+    const { properties } = (await server.request('GET', '/v/_mapping')).body.v.mappings;
+    expect(properties.byte).toEqual({
+      type: 'dense_vector',
+      element_type: 'byte',
+      dims: 3,
+      index: true,
+      similarity: 'dot_product',
+    });
+    expect(properties.float.index_options).toEqual({ type: 'hnsw', m: 8, ef_construction: 100 });
+    expect(properties.cosine.index_options).toEqual({ type: 'int8_hnsw', m: 16, ef_construction: 100 });
+    expect(properties.off).toEqual({ type: 'dense_vector', dims: 2, index: false });
+  });
+
+  it.each([
+    ['float', [1, 2], 'has a different number of dimensions [2] than defined in the mapping [3]'],
+    ['float', [1, 2, 3, 4], 'has more dimensions than defined in the mapping [3]'],
+    ['float', [1e40, 0, 0], 'do not support NaN or infinite values'],
+    ['float', '000102', 'expecting token of type [START_ARRAY] but found [VALUE_STRING]'],
+    ['cosine', [0, 0], 'The [cosine] similarity does not support vectors with zero magnitude'],
+    ['cosine', [1e30, 0], 'NaN or Infinite magnitude detected'],
+    ['unit', [1, 1], 'The [dot_product] similarity can only be used with unit-length vectors'],
+    ['byte', [128, 0, 0], 'only support integers between [-128, 127] but found [128] at dim [0];'],
+    ['byte', [0, 0.5, 0], 'only support non-decimal values but found decimal value [0.5] at dim [1];'],
+    ['byte', '0102', 'has a different number of dimensions [2]'],
+    ['byte', 'xy0102', 'not a hexadecimal digit'],
+    ['bit', [0], 'has a different number of dimensions [8] than defined in the mapping [16]'],
+  ])('%s refuses %j', async (field, value, reason) => {
+    const refused = await server.request('PUT', '/v/_doc/bad', { [field]: value });
+    expect(refused.status, refused.text).toBe(400);
+    expect(refused.body.error.type).toBe('document_parsing_exception');
+    expect(refused.text).toContain(reason);
+  });
+});
+
+describe('what is refused in a clause', () => {
+  it.each([
+    [{ k: 0 }, '[k] must be greater than 0'],
+    [{ k: 5, num_candidates: 4 }, '[num_candidates] cannot be less than [k]'],
+    [{ num_candidates: 4 }, '[num_candidates] cannot be less than [k]'],
+    [{ k: 1, num_candidates: 10001 }, '[num_candidates] cannot exceed [10000]'],
+    [{ query_vector: undefined }, 'either [query_vector_builder] or [query_vector] must be provided'],
+    [{ query_vector: [1] }, 'the query vector has a different number of dimensions [1] than the document vectors [3]'],
+    [{ query_vector: '0102030' }, 'failed to parse field [query_vector]'],
+    [{ query_vector: { a: 1 } }, 'query_vector'],
+    [{ field: 'name' }, '[knn] queries are only supported on [dense_vector] fields'],
+    [{ field: 'off', query_vector: [1, 2] }, 'to perform knn search on field [off], its mapping must have [index] set'],
+    [
+      { field: 'byte', query_vector: [0.5, 0, 0] },
+      'non-decimal values but found decimal value [0.5] at dim [0]; Preview',
+    ],
+    [{ field: 'byte', query_vector: [500, 0, 0] }, 'integers between [-128, 127] but found [500] at dim [0];'],
+    [{ field: 'cosine', query_vector: [0, 0] }, 'does not support vectors with zero magnitude'],
+    [{ field: 'unit', query_vector: [1, 1] }, 'can only be used with unit-length vectors'],
+    [{ inner_hits: {} }, '[inner_hits] is not supported'],
+    [{ rescore_vector: { oversample: 0.5 } }, '[oversample] must be >= 1.0'],
+    [{ visit_percentage: 5 }, 'visit_percentage'],
+  ])('%j', async (part, reason) => {
+    const refused = await server.request('POST', '/v/_search', { knn: { ...near, ...part } });
+    expect(refused.status, refused.text).toBe(400);
+    expect(refused.text).toContain(reason);
+  });
+
+  it.each([
+    [{ element_type: 'bfloat16' }, 'invalid element_type [bfloat16]'],
+    [{ index_options: { type: 'bbq_hnsw' } }, '[bbq_hnsw] for field [v] is not supported'],
+    [{ element_type: 'byte', index_options: { type: 'int8_hnsw' } }, '[element_type] cannot be [byte]'],
+    [{ dims: 5000 }, 'in the range [1, 4096] but was [5000]'],
+  ])('the mapping %j', async (part, reason) => {
+    const mappings = { properties: { v: { type: 'dense_vector', ...part } } };
+    const refused = await server.request('PUT', '/never', { mappings });
+    expect(refused.status, refused.text).toBe(400);
+    expect(refused.body.error.type).toBe('mapper_parsing_exception');
+    expect(refused.text).toContain(reason);
+  });
+});
