@@ -8,7 +8,6 @@ use super::collapse::{self, Collapse};
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
 use super::fields::{self, FieldRequest, StoredFields};
-use super::fusion::Normalizer;
 use super::json::{self, Json, Member, Node};
 use super::paging::{self, PointInTime, SliceOf};
 use super::rank::{self, RankFusion};
@@ -281,21 +280,12 @@ impl SearchBody {
     pub fn fuse(&mut self) {
         let Some(rank) = self.rank else { return };
         let queries = self.query.take().into_iter().chain(std::mem::take(&mut self.sub_searches));
-        let standard = |query| {
-            Retriever::Standard(retriever::Standard {
-                query,
-                min_score: None,
-                name: None,
-                sections: Vec::new(),
-            })
-        };
+        let standard = |query| Retriever::Standard(retriever::Standard::new(query));
         let knn = |search| Retriever::Knn(retriever::Knn { search, min_score: None, name: None });
         let retrievers = queries.map(standard).chain(std::mem::take(&mut self.knn).into_iter().map(knn));
         self.fusion = Some(Fusion {
             method: rank.method(),
-            inputs: retrievers
-                .map(|retriever| Input { retriever, weight: 1.0, normalizer: Normalizer::None })
-                .collect(),
+            inputs: retrievers.map(Input::new).collect(),
             window: rank.window(),
             min_score: None,
             name: None,

@@ -44,7 +44,7 @@ impl SearchBody {
                         .to_owned(),
                 );
             }
-            for name in self.unfusable() {
+            for name in self.unfusable().into_iter().chain(self.collapse.is_some().then_some("collapse")) {
                 messages.push(format!("[rank] cannot be used with [{name}]"));
             }
         }
@@ -70,11 +70,9 @@ impl SearchBody {
             ("sort", self.sort != Sort::Score),
             ("search_after", self.search_after.is_some()),
             ("slice", self.slice.is_some()),
-            ("collapse", self.collapse.is_some()),
             ("rescore", !self.rescore.is_empty()),
             ("scroll", self.scroll.is_some()),
             ("terminate_after", self.terminate_after > 0),
-            ("indices_boost", !self.indices_boost.is_empty()),
         ];
         asked.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
     }

@@ -13,6 +13,7 @@ use super::fields::FieldSource;
 use super::profile::{self, Profile};
 use super::resolve;
 use super::response::{self, ShownHit};
+use super::retriever::Fusion;
 use super::uri::Presentation;
 use crate::error::EngineError;
 
@@ -33,11 +34,7 @@ pub fn read<'a>(
     let mut hits = Vec::with_capacity(outcome.hits.len());
     for (number, hit) in outcome.hits.iter().enumerate() {
         let target = &targets[hit.target];
-        let clock = profile.as_mut().map(|profile| {
-            let shard = &mut profile.shards[hit.target];
-            shard.fetched += 1;
-            &mut shard.fetch
-        });
+        let clock = profile.as_deref_mut().map(|profile| profile.fetched(hit.target));
         let stored = profile::timed(clock, || target.snapshot.fetch(hit.addr))?;
         let mut fields = serde_json::Map::new();
         if wants_fields {
@@ -87,7 +84,8 @@ fn inner(
             out.push(b',');
         }
         let mut search = (*inner.body).clone();
-        search.query = Some(collapse.group_query(body.query.as_ref(), group));
+        let any = body.fusion.as_ref().map(Fusion::any);
+        search.query = Some(collapse.group_query(any.as_ref().or(body.query.as_ref()), group));
         search.post_filter.clone_from(&body.post_filter);
         search.min_score = body.min_score;
         search.track_total_hits = Some(sparrow_index::query::TotalHits::Exact);

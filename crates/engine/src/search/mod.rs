@@ -182,16 +182,18 @@ fn answer(
         Ok((outcome, timings))
     });
     let (mut outcome, timings) = match found {
+        // Only the clock leaves a part behind that is of use.
+        Ok((outcome, _)) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
         Ok(found) => found,
-        Err(error) if timed_out(&error) && shown.all_or_nothing => {
-            return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
-        }
         Err(error) if timed_out(&error) => {
-            (Outcome { total: Some((0, true)), timed_out: true, ..Outcome::default() }, Vec::new())
+            (Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }, Vec::new())
         }
         Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
         Err(error) => return Err(error),
     };
+    if shown.all_or_nothing && outcome.timed_out {
+        return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
+    }
     if shown.all_or_nothing && !outcome.failures.is_empty() {
         return Err(outcome.failures.swap_remove(0).into());
     }

@@ -421,7 +421,7 @@ impl<'a> Compiler<'a> {
                     FieldType::SparseVector
                         | FieldType::RankFeatures
                         | FieldType::RankFeature { .. }
-                        | FieldType::DenseVector { .. }
+                        | FieldType::DenseVector(_)
                         | FieldType::Object { .. }
                 );
                 if searchable && pattern.matches(path, false) {

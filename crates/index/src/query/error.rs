@@ -63,15 +63,9 @@ pub enum QueryError {
     /// The query vector has another length than the stored ones.
     #[error("query vector of field {field} has {actual} dimensions instead of {expected}")]
     KnnDims { field: String, expected: usize, actual: usize },
-    /// The query vector has no direction, which cosine similarity needs.
-    #[error("query vector of length zero")]
-    KnnZeroMagnitude { vector: Vec<f32> },
-    /// The query vector is not of unit length, which `dot_product` needs.
-    #[error("query vector is not of unit length")]
-    KnnNotUnit { vector: Vec<f32> },
-    /// The query vector holds a value that is not finite.
-    #[error("query vector holds a value that is not finite")]
-    KnnNotFinite { vector: Vec<f32>, dimension: usize },
+    /// The query vector holds what its field cannot hold, or has a length its similarity cannot use.
+    #[error("{reason}")]
+    KnnVector { reason: String },
     /// Text in Lucene's syntax that cannot be read.
     #[error("cannot parse {query:?}: {detail}")]
     Syntax { query: String, detail: String },
@@ -127,9 +121,7 @@ impl QueryError {
             | QueryError::KnnFieldType { .. }
             | QueryError::KnnNotIndexed { .. }
             | QueryError::KnnDims { .. }
-            | QueryError::KnnZeroMagnitude { .. }
-            | QueryError::KnnNotUnit { .. }
-            | QueryError::KnnNotFinite { .. }
+            | QueryError::KnnVector { .. }
             | QueryError::Syntax { .. }
             | QueryError::UnknownAnalyzer { .. }
             | QueryError::Regexp { .. }
@@ -247,25 +239,10 @@ impl QueryError {
                  [true]"
             ),
             QueryError::KnnDims { expected, actual, .. } => format!(
-                "the query vector has a different dimension [{actual}] than the index vectors \
+                "the query vector has a different number of dimensions [{actual}] than the document vectors \
                  [{expected}]"
             ),
-            QueryError::KnnZeroMagnitude { vector } => format!(
-                "The [cosine] similarity does not support vectors with zero magnitude. Preview of \
-                 invalid vector: {}",
-                preview(vector)
-            ),
-            QueryError::KnnNotUnit { vector } => format!(
-                "The [dot_product] similarity can only be used with unit-length vectors. Preview \
-                 of invalid vector: {}",
-                preview(vector)
-            ),
-            QueryError::KnnNotFinite { vector, dimension } => format!(
-                "element_type [float] vectors do not support non-finite values: found \
-                 [{}] at dim [{dimension}]; Preview of invalid vector: {}",
-                vector[*dimension],
-                preview(vector)
-            ),
+            QueryError::KnnVector { reason } => reason.clone(),
             QueryError::Syntax { query, detail } => format!("Cannot parse '{query}': {detail}"),
             QueryError::Regexp { pattern, detail } => {
                 format!("invalid regular expression [{pattern}]: {detail}")
@@ -296,11 +273,4 @@ impl QueryError {
             | QueryError::NotEncoded { .. } => self.to_string(),
         }
     }
-}
-
-/// The first values of a vector, as Elasticsearch shows them.
-fn preview(vector: &[f32]) -> String {
-    let shown: Vec<String> = vector.iter().take(5).map(|value| format!("{value:?}")).collect();
-    let more = if vector.len() > 5 { ", ..." } else { "" };
-    format!("[{}{more}]", shown.join(", "))
 }

@@ -5,7 +5,7 @@ mod plain;
 mod sorted;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use sparrow_index::query::sorted::SortValue;
@@ -74,7 +74,8 @@ pub struct Outcome {
 /// Runs a search whose texts are encoded already.
 ///
 /// # Errors
-/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]).
+/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]). A search with a time limit
+/// answers with what it found until the flag was set instead.
 pub fn execute(
     targets: &[Target],
     body: &SearchBody,
@@ -89,7 +90,9 @@ pub fn execute(
         });
     }
     let profile = body.profile.then(|| Box::new(Profile::new(targets.iter().map(|target| &*target.shard))));
-    let mut run = Run { targets, failures: targets.iter().map(|_| None).collect(), cancel, body, profile };
+    let partial = body.timeout.is_some();
+    let failures = targets.iter().map(|_| None).collect();
+    let mut run = Run { targets, failures, cancel, body, profile, partial };
     let mut outcome = match &body.fusion {
         Some(fusion) => run.fused(fusion)?,
         None if body.is_sorted() => run.sorted()?,
@@ -98,6 +101,12 @@ pub fn execute(
     let cancelled =
         |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
     let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();
+    if partial && cancel.load(Relaxed) {
+        // What was found so far is the answer.
+        failures.retain(|error| !cancelled(error));
+        outcome.timed_out = true;
+        outcome.total = outcome.total.map(|(counted, _)| (counted, false));
+    }
     if let Some(place) = failures.iter().position(cancelled) {
         return Err(failures.swap_remove(place));
     }
@@ -116,6 +125,8 @@ struct Run<'a> {
     cancel: &'a Arc<AtomicBool>,
     body: &'a SearchBody,
     profile: Option<Box<Profile>>,
+    /// When the time is over, what was found until then is of use.
+    partial: bool,
 }
 
 /// Hits of one list over all indices, best first.
@@ -133,6 +144,7 @@ impl Run<'_> {
             min_score,
             track_total_hits: tracked,
             cancel: Some(Arc::clone(self.cancel)),
+            partial: self.partial,
             post_filter: self.body.post_filter.clone(),
         }
     }

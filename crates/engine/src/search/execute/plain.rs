@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use sparrow_index::query::{BoolQuery, Query, QueryKind, SearchOptions, TotalHits};
 
-use super::{Hit, List, Outcome, Run, total, with_k};
+use super::{Hit, List, Outcome, Run, Target, total, with_k};
 use crate::pattern;
+use crate::search::body::SearchBody;
 use crate::search::dsl::KnnSearch;
 use crate::search::error::SearchError;
 use crate::search::rescore::Rescore;
@@ -41,7 +42,9 @@ impl Run<'_> {
         let query = body.query.clone().or_else(|| body.sub_searches.first().cloned());
         if body.knn.is_empty() {
             let query = query.unwrap_or_else(Query::match_all);
-            return (0..self.targets.len()).map(|number| Some(self.boosted(number, query.clone()))).collect();
+            return (0..self.targets.len())
+                .map(|number| Some(boosted(self.targets, body, number, query.clone())))
+                .collect();
         }
         let mut per_target: Vec<Vec<Query>> =
             self.targets.iter().map(|_| query.iter().cloned().collect()).collect();
@@ -58,18 +61,8 @@ impl Run<'_> {
                 _ => Some(QueryKind::Bool(BoolQuery { should: clauses, ..Default::default() }).into()),
             })
             .enumerate()
-            .map(|(number, query)| query.map(|query| self.boosted(number, query)))
+            .map(|(number, query)| query.map(|query| boosted(self.targets, body, number, query)))
             .collect()
-    }
-
-    /// The query with the factor that `indices_boost` gives its index.
-    fn boosted(&self, number: usize, mut query: Query) -> Query {
-        let index = &self.targets[number].shard.index;
-        let boost = self.body.indices_boost.iter().find(|(names, _)| pattern::matches(names, index));
-        if let Some((_, boost)) = boost {
-            query.boost *= boost;
-        }
-        query
     }
 
     /// Scores the first hits of each index again. The hits come best first.
@@ -114,6 +107,18 @@ impl Run<'_> {
         };
         self.list(&options, |_| with_k(&knn.query, knn.k))
     }
+}
+
+/// The query with the factor that `indices_boost` gives its index.
+pub(super) fn boosted(targets: &[Target], body: &SearchBody, number: usize, mut query: Query) -> Query {
+    if body.indices_boost.is_empty() {
+        return query;
+    }
+    let index = &targets[number].shard.index;
+    if let Some((_, boost)) = body.indices_boost.iter().find(|(names, _)| pattern::matches(names, index)) {
+        query.boost *= boost;
+    }
+    query
 }
 
 /// Best score first, then by index, then as written.

@@ -2,6 +2,7 @@
 //! hits, `terminate_after`.
 
 use std::collections::HashSet;
+use std::time::Instant;
 
 use sparrow_index::query::QueryError;
 use sparrow_index::query::sorted::{
@@ -11,6 +12,7 @@ use sparrow_index::query::sorted::{
 use super::plain::by_score;
 use super::{Hit, Outcome, Run, total};
 use crate::search::error::SearchError;
+use crate::search::profile::QueryProfile;
 use crate::search::resolve::set_default_fields;
 use crate::search::sort::SortField;
 use crate::search::sort::plan::{Plan, Position, Start};
@@ -50,7 +52,12 @@ impl Run<'_> {
             };
             search.scored = scored;
             options.post_filter.clone_from(&body.post_filter);
-            match target.snapshot.search_sorted(&query, &search, &options) {
+            let started = self.profile.as_ref().map(|_| Instant::now());
+            let sorted = target.snapshot.search_sorted(&query, &search, &options);
+            if let (Some(profile), Some(started)) = (&mut self.profile, started) {
+                profile.shards[number].queries.push(QueryProfile::new(&query, started.elapsed()));
+            }
+            match sorted {
                 Ok(docs) => {
                     counted += docs.total;
                     early |= docs.terminated_early;
@@ -64,7 +71,7 @@ impl Run<'_> {
                 Err(source) => {
                     plans.push(None);
                     let shard = target.shard.clone();
-                    if matches!(source, QueryError::Cancelled) {
+                    if matches!(source, QueryError::Cancelled) && !self.partial {
                         return Err(SearchError::Query { shard, source });
                     }
                     self.failures[number] = Some(SearchError::Query { shard, source });

@@ -1,7 +1,9 @@
 //! Queries against small indexes, compared with hand computed or naively evaluated results.
 
+mod cancel;
 mod clauses;
 mod explain;
+mod knn;
 mod pruning;
 mod random;
 mod scores;
@@ -23,9 +25,13 @@ pub(super) struct Fixture {
 
 impl Fixture {
     pub(super) fn new(properties: Value) -> Self {
+        Self::with_options(properties, IndexOptions::default())
+    }
+
+    fn with_options(properties: Value, options: IndexOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
-        let options = IndexOptions { memory_budget: 15_000_000, ..IndexOptions::default() };
+        let options = IndexOptions { memory_budget: 15_000_000, ..options };
         let index = SparrowIndex::create(&dir.path().join("index"), &mapping, &options).unwrap();
         Self { _dir: dir, index, next_seq_no: 0 }
     }
