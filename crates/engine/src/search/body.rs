@@ -62,6 +62,8 @@ pub struct SearchBody {
     pub position: Option<Position>,
     /// The search opens a scroll that is kept so long.
     pub scroll: Option<Duration>,
+    /// The request asks for an answer from a cache, which there is none of.
+    pub request_cache: bool,
     /// The part of the documents that is searched.
     pub slice: Option<SliceOf>,
     /// The point in time that is searched.
@@ -113,6 +115,7 @@ impl Default for SearchBody {
             search_after: None,
             position: None,
             scroll: None,
+            request_cache: false,
             slice: None,
             pit: None,
             collapse: None,

@@ -130,6 +130,9 @@ impl SearchBody {
             if self.collapse.is_some() {
                 problems.push("cannot use `collapse` in a scroll context");
             }
+            if self.request_cache {
+                problems.push("[request_cache] cannot be used in a scroll context");
+            }
             if self.pit.is_some() {
                 problems.push("using [point in time] is not allowed in a scroll context");
             }

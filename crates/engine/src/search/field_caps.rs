@@ -20,7 +20,7 @@ use crate::request::{CancelFlag, Reply, Request};
 
 /// Fields that every index has: name, type, searchable, aggregatable.
 const METADATA: [(&str, &str, bool, bool); 14] = [
-    ("_data_stream_timestamp", "_data_stream_timestamp", true, false),
+    ("_data_stream_timestamp", "_data_stream_timestamp", false, false),
     ("_doc_count", "integer", false, false),
     ("_field_names", "_field_names", true, false),
     ("_id", "_id", true, false),

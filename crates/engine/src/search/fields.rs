@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, FieldType, Mapping, Snapshot};
 
+use super::decimal::DecimalFormat;
 use super::dsl::value;
 use super::error::{SearchError, Shard};
 use super::json::{Json, Node};
@@ -171,6 +172,12 @@ impl FieldSource<'_> {
         if fields.is_empty() && stored.is_empty() {
             return Ok(out);
         }
+        if !fields.is_empty() && !mapping.source_filter().enabled {
+            return Err(self.refused(format!(
+                "Unable to retrieve the requested [fields] since _source is disabled in the mappings for index [{}]",
+                self.shard.index
+            )));
+        }
         let source: Value = serde_json::from_slice(self.source).unwrap_or_default();
         for request in stored {
             for (path, field_type) in matching(mapping, request) {
@@ -193,7 +200,8 @@ impl FieldSource<'_> {
                 let mut found = Vec::new();
                 leaves(&source, "", &mut found);
                 for (path, value) in found {
-                    if mapping.field(&path).is_none() && pattern::matches(&request.pattern, &path) {
+                    let mapped = !matches!(mapping.field(&path), None | Some(FieldType::Object { .. }));
+                    if !mapped && pattern::matches(&request.pattern, &path) {
                         match out.get_mut(&path) {
                             Some(Value::Array(values)) => values.push(value.clone()),
                             _ => insert(&mut out, &path, vec![value.clone()]),
@@ -253,15 +261,22 @@ impl FieldSource<'_> {
             return if exact { Err(self.refused(reason)) } else { Ok(Vec::new()) };
         }
         let format = format.filter(|format| *format != "use_field_mapping");
+        let mut decimal = None;
         let formats = match (field_type, format) {
             (FieldType::Date { formats }, None) => formats.clone(),
             (FieldType::Date { .. }, Some(format)) => {
                 parse_formats(format).map_err(|reason| self.refused(reason))?
             }
             (_, None) => Vec::new(),
+            (other, Some(format)) if other.is_integer() || other.is_float() => {
+                decimal = Some(DecimalFormat::parse(format).ok_or_else(|| {
+                    self.refused(format!("[format] [{format}] of [{path}] is not supported by this server"))
+                })?);
+                Vec::new()
+            }
             (other, Some(format)) => {
                 return Err(self.refused(format!(
-                    "Field [{path}] of type [{}] doesn't support format [{format}] on this server",
+                    "Field [{path}] of type [{}] doesn't support formats, but [{format}] was given",
                     other.name()
                 )));
             }
@@ -277,6 +292,9 @@ impl FieldSource<'_> {
             .snapshot
             .column_values(self.addr, &key)
             .map_err(|source| SearchError::Query { shard: Box::new(self.shard.clone()), source })?;
+        if let Some(decimal) = decimal {
+            return Ok(values.iter().map(|number| decimal.write(as_double(number)).into()).collect());
+        }
         Ok(values
             .into_iter()
             .map(|value| match (value, field_type) {
@@ -290,6 +308,15 @@ impl FieldSource<'_> {
                 (SortValue::Double(number), _) => number.into(),
             })
             .collect())
+    }
+}
+
+fn as_double(value: &SortValue) -> f64 {
+    match value {
+        SortValue::Long(number) => *number as f64,
+        SortValue::Unsigned(number) => *number as f64,
+        SortValue::Double(number) => *number,
+        SortValue::Null | SortValue::Text(_) => f64::NAN,
     }
 }
 

@@ -10,6 +10,7 @@ mod checks;
 mod collapse;
 mod contexts;
 mod deadline;
+mod decimal;
 mod dsl;
 mod error;
 mod execute;

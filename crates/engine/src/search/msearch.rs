@@ -44,11 +44,19 @@ pub(crate) fn msearch(
     if items.is_empty() {
         return Err(EngineError::invalid("no requests added"));
     }
-    // Every body has to be well-formed before any search runs, as one malformed body fails the request.
+    // Every search has to be well-formed before any runs, as one that is not fails the request.
     for item in &items {
         let params = Params::new(&item.params);
         let mut body = super::body::SearchBody::parse(item.body, super::uri::size(params)?)?;
         super::uri::apply(params, &mut body)?;
+        if let Err(error @ SearchError::Validation { .. }) = body.validate() {
+            return Err(error.into());
+        }
+        if body.pit.is_some() && !item.index.is_empty() {
+            return Err(EngineError::invalid(
+                "[indices] cannot be used with point in time. Do not specify any index with point in time.",
+            ));
+        }
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = workers.min(cores).min(items.len());

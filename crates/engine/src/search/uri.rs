@@ -79,7 +79,8 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
     if let Some(least) = params.float("min_score")? {
         search.min_score = Some(least as f32);
     }
-    check_execution(params, search.scroll.is_some())?;
+    check_execution(params)?;
+    search.request_cache = params.bool("request_cache", false)?;
     search.named_scores = params.bool("include_named_queries_score", search.named_scores)?;
     search.version = params.bool("version", search.version)?;
     search.seq_no_primary_term = params.bool("seq_no_primary_term", search.seq_no_primary_term)?;
@@ -94,7 +95,7 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
 
 /// Parameters about shards: an index has one here, which takes part in every search, so that only malformed
 /// values make a difference.
-fn check_execution(params: Params<'_>, scroll: bool) -> Result<(), EngineError> {
+fn check_execution(params: Params<'_>) -> Result<(), EngineError> {
     for (name, java_name, least) in [
         ("batched_reduce_size", "batchedReduceSize", 2),
         ("pre_filter_shard_size", "preFilterShardSize", 1),
@@ -105,9 +106,6 @@ fn check_execution(params: Params<'_>, scroll: bool) -> Result<(), EngineError> 
         }
     }
     params.bool("ccs_minimize_roundtrips", false)?;
-    if params.bool("request_cache", false)? && scroll {
-        return Err(EngineError::invalid("[request_cache] cannot be used in a scroll context"));
-    }
     const PREFERENCES: [&str; 5] = ["_local", "_only_local", "_shards:", "_prefer_nodes:", "_only_nodes:"];
     match params.get("preference") {
         Some(preference)

@@ -213,6 +213,8 @@ fn searches_of_one_request_have_outcomes_of_their_own() {
         ("{\"type\":\"x\"}\n{}\n", "key [type] is not supported in the metadata section"),
         ("{}\n", "a header without a body"),
         ("{}\n{\"sizes\":1}\n", "Unknown key for a VALUE_NUMBER in [sizes]."),
+        ("{\"index\":\"one\"}\n{\"pit\":{\"id\":\"x\"}}\n", "[indices] cannot be used with point in time"),
+        ("{}\n{\"slice\":{\"id\":0,\"max\":2}}\n", "[slice] can only be used with"),
         ("[]\n{}\n", "Expected [START_OBJECT] but found [START_ARRAY]"),
     ] {
         let error = node.run("msearch", &[], &[], lines.as_bytes()).expect_err(lines);

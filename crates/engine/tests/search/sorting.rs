@@ -292,6 +292,7 @@ fn fields_are_shown_as_the_mapping_reads_them() {
         ),
         json!({"n": [42], "f": [1.1], "d": ["1706918400000"], "b": [true], "tag": ["a", "x"]})
     );
+    assert_eq!(fields(json!({"docvalue_fields": [{"field": "n", "format": "#.0"}]})), json!({"n": ["42.0"]}));
     assert_eq!(fields(json!({"fields": ["nothing"]})), Value::Null);
     assert_eq!(fields(json!({"fields": ["x.*"]})), json!({"x.y": [3]}));
     node.ok(
