@@ -203,7 +203,7 @@ pub(crate) fn bm25_bound(statistics: FieldStatistics, doc_freq: u64) -> f32 {
 }
 
 /// Lucene's idf.
-fn idf(doc_freq: u64, docs: u64) -> f64 {
+pub(crate) fn idf(doc_freq: u64, docs: u64) -> f64 {
     (1.0 + ((docs - doc_freq) as f64 + 0.5) / (doc_freq as f64 + 0.5)).ln()
 }
 

@@ -14,7 +14,7 @@ use super::bits::{BitsScorer, DocBits};
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filter_key::filter_key;
-use super::query_string;
+use super::{query_string, simple_query_string};
 use crate::filter_cache::{Cached, SegmentDocs};
 
 impl SegmentDocs {
@@ -134,6 +134,10 @@ impl Compiler<'_> {
             },
             QueryKind::QueryString(query) => {
                 let tree = query_string::rewrite(query, &*self)?;
+                self.matching_docs(&tree)
+            }
+            QueryKind::SimpleQueryString(query) => {
+                let tree = simple_query_string::rewrite(query, &*self)?;
                 self.matching_docs(&tree)
             }
             _ => self.clause_docs(query),

@@ -157,8 +157,15 @@ impl Weight for SparseWeight {
 }
 
 /// The cursor of the postings as a tantivy scorer; its scores carry the boost already.
-struct SparseScorer {
+pub(super) struct SparseScorer {
     cursor: SparseCursor<OwnedBytes>,
+}
+
+impl SparseScorer {
+    /// From where the cursor stands.
+    pub(super) fn new(cursor: SparseCursor<OwnedBytes>) -> Self {
+        Self { cursor }
+    }
 }
 
 impl DocSet for SparseScorer {
