@@ -135,15 +135,18 @@ pub fn visit<'a>(query: &'a Query, see: &mut dyn FnMut(&'a Query)) {
 
 /// Lets query strings that name no field search these (`index.query.default_field`).
 pub fn set_default_fields(query: &mut Query, fields: &[String]) {
+    let listed = || fields.iter().map(|field| (field.clone(), 1.0)).collect();
     let set = &mut |kind: &mut QueryKind| {
-        if let QueryKind::QueryString(clause) = kind
-            && clause.default_field.is_none()
-            && clause.fields.is_empty()
-        {
-            match fields {
-                [one] => clause.default_field = Some(one.clone()),
-                _ => clause.fields = fields.iter().map(|field| (field.clone(), 1.0)).collect(),
+        match kind {
+            QueryKind::QueryString(clause) if clause.default_field.is_none() && clause.fields.is_empty() => {
+                match fields {
+                    [one] => clause.default_field = Some(one.clone()),
+                    _ => clause.fields = listed(),
+                }
             }
+            QueryKind::SimpleQueryString(clause) if clause.fields.is_empty() => clause.fields = listed(),
+            QueryKind::MultiMatch(clause) if clause.fields.is_empty() => clause.fields = listed(),
+            _ => {}
         }
         Ok(())
     };
@@ -170,6 +173,11 @@ fn children(kind: &QueryKind) -> Vec<&Query> {
         }
         QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => vec![inner],
         QueryKind::DisMax { queries, .. } => queries.iter().collect(),
+        QueryKind::Boosting(clause) => vec![&clause.positive, &clause.negative],
+        QueryKind::FunctionScore(clause) => {
+            let filters = clause.functions.iter().filter_map(|function| function.filter.as_ref());
+            std::iter::once(&*clause.query).chain(filters).collect()
+        }
         QueryKind::Knn(clause) => clause.filter.iter().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter().collect(),
         _ => Vec::new(),
@@ -187,6 +195,11 @@ fn children_mut(kind: &mut QueryKind) -> Vec<&mut Query> {
             .collect(),
         QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => vec![inner],
         QueryKind::DisMax { queries, .. } => queries.iter_mut().collect(),
+        QueryKind::Boosting(clause) => vec![&mut clause.positive, &mut clause.negative],
+        QueryKind::FunctionScore(clause) => {
+            let filters = clause.functions.iter_mut().filter_map(|function| function.filter.as_mut());
+            std::iter::once(&mut *clause.query).chain(filters).collect()
+        }
         QueryKind::Knn(clause) => clause.filter.iter_mut().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter_mut().collect(),
         _ => Vec::new(),

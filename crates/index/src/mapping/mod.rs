@@ -21,7 +21,9 @@ use serde_json::{Map, Value};
 
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use source::SourceFilter;
-pub use types::{Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument};
+pub use types::{
+    Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument, feature_value,
+};
 pub use values::normalize_float;
 
 /// The `_source` part of a mapping.

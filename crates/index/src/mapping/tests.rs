@@ -307,6 +307,33 @@ fn sparse_fields_are_strict() {
 }
 
 #[test]
+fn rank_feature_stores_what_lucene_does() {
+    let definition = json!({
+        "rank": {"type": "rank_feature"},
+        "length": {"type": "rank_feature", "positive_score_impact": false, "null_value": 4}
+    });
+    let mapping = mapping(definition.clone());
+    assert_eq!(mapping.to_json()["properties"], definition);
+    assert_eq!(mapping.field("length"), Some(&FieldType::RankFeature { positive_score_impact: false }));
+    let stored = |raw: &str| parse(&mapping, raw).unwrap().0.numbers;
+    // Nine significant bits: 1.1 is cut, powers of two are exact.
+    assert_eq!(
+        stored(r#"{"rank": "1.1", "length": null}"#),
+        [("rank".to_owned(), NumberValue::F64(1.097_656_25)), ("length".to_owned(), NumberValue::F64(0.25))]
+    );
+    assert_eq!(stored(r#"{"rank": [null, 8]}"#), [("rank".to_owned(), NumberValue::F64(8.0))]);
+    let fails = |raw: &str, part: &str| {
+        let error = parse(&mapping, raw).unwrap_err();
+        assert!(error.causes()[0].1.contains(part), "{raw}: {error}");
+    };
+    fails(r#"{"rank": -1}"#, "must be a positive normal float, got: -1.0 for feature rank on field _feature");
+    fails(r#"{"length": 0}"#, "featureValue must be finite, got: Infinity for feature length");
+    fails(r#"{"rank": [1, 2]}"#, "multiple values for the same field [rank] in the same document");
+    fails(r#"{"rank": "x"}"#, "For input string: \"x\"");
+    fails(r#"{"rank": true}"#, "Current token (VALUE_TRUE) not numeric");
+}
+
+#[test]
 fn dense_vectors_are_checked() {
     let mapping = mapping(json!({
         "v": {"type": "dense_vector", "dims": 2}, "free": {"type": "dense_vector", "similarity": "l2_norm"},

@@ -146,7 +146,14 @@ mod tests {
 
     #[test]
     fn synonyms_of_several_words_are_ways() {
-        let text = tokens(&[(0, 1, "my"), (1, 3, "nyc"), (1, 1, "new"), (2, 1, "york"), (3, 1, "city"), (4, 1, "bus")]);
+        let text = tokens(&[
+            (0, 1, "my"),
+            (1, 3, "nyc"),
+            (1, 1, "new"),
+            (2, 1, "york"),
+            (3, 1, "city"),
+            (4, 1, "bus"),
+        ]);
         let found = sections(text).unwrap();
         let way = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         assert_eq!(
@@ -160,7 +167,9 @@ mod tests {
         let all = all_paths(&found).unwrap();
         let shown: Vec<String> = all
             .iter()
-            .map(|path| path.iter().map(|(at, terms)| format!("{at}{}", terms[0])).collect::<Vec<_>>().join(" "))
+            .map(|path| {
+                path.iter().map(|(at, terms)| format!("{at}{}", terms[0])).collect::<Vec<_>>().join(" ")
+            })
             .collect();
         assert_eq!(shown, ["0my 1nyc 2bus", "0my 1new 2york 3city 4bus"]);
     }

@@ -409,6 +409,7 @@ impl<'a> Compiler<'a> {
                     field_type,
                     FieldType::SparseVector
                         | FieldType::RankFeatures
+                        | FieldType::RankFeature { .. }
                         | FieldType::DenseVector { .. }
                         | FieldType::Object { .. }
                 );

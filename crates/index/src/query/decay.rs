@@ -84,7 +84,9 @@ impl Compiler<'_> {
                     parsed.ok_or(QueryError::NumberFormat { input: text })
                 };
                 let missing = |name: &str| {
-                    invalid(format!("both [scale] and [origin] must be set for numeric fields: [{name}] is missing"))
+                    invalid(format!(
+                        "both [scale] and [origin] must be set for numeric fields: [{name}] is missing"
+                    ))
                 };
                 let origin = number(origin.as_ref().ok_or_else(|| missing("origin"))?)?;
                 let scale = scale.as_ref().map(number).transpose()?;

@@ -278,6 +278,9 @@ impl QueryError {
             QueryError::NotAValue { field } => {
                 format!("field [{field}] takes a single value, not an object or an array")
             }
+            QueryError::Unsupported { actual: "rank_feature", .. } => {
+                "Queries on [rank_feature] fields are not supported".to_owned()
+            }
             QueryError::Unsupported { field, actual, clause: clause @ ("prefix" | "wildcard") } => format!(
                 "Can only use {clause} queries on keyword, text and wildcard fields - not on [{field}] which is of \
                  type [{actual}]"
@@ -286,9 +289,11 @@ impl QueryError {
                 "Can only use {clause} queries on keyword and text fields - not on [{field}] which is of type \
                  [{actual}]"
             ),
-            QueryError::Unsupported { field, actual, clause: clause @ ("phrase" | "phrase prefix") } => format!(
-                "Can only use {clause} queries on text fields - not on [{field}] which is of type [{actual}]"
-            ),
+            QueryError::Unsupported { field, actual, clause: clause @ ("phrase" | "phrase prefix") } => {
+                format!(
+                    "Can only use {clause} queries on text fields - not on [{field}] which is of type [{actual}]"
+                )
+            }
             QueryError::Unsupported { field, actual, clause } => {
                 format!("Field [{field}] of type [{actual}] does not support {clause} queries")
             }
@@ -342,10 +347,12 @@ impl QueryError {
                 "failed to parse setting [{setting}] with value [{value}] as a time value: unit is missing or \
                  unrecognized"
             ),
-            QueryError::NoMinimumField { field } => format!("failed to find minimum_should_match field [{field}]"),
-            QueryError::CombinedFieldType { field, actual } => format!(
-                "Field [{field}] of type [{actual}] does not support [combined_fields] queries"
-            ),
+            QueryError::NoMinimumField { field } => {
+                format!("failed to find minimum_should_match field [{field}]")
+            }
+            QueryError::CombinedFieldType { field, actual } => {
+                format!("Field [{field}] of type [{actual}] does not support [combined_fields] queries")
+            }
             QueryError::CombinedAnalyzers { fields: [first, second] } => format!(
                 "All fields in [combined_fields] query must have the same search analyzer: [{first}] and [{second}] \
                  do not"

@@ -32,7 +32,9 @@ impl Compiler<'_> {
             }
             Some(other) => return Err(QueryError::RankFeatureType { actual: other.name() }),
             None => {
-                let Some((parent, feature)) = self.parent_of_feature(field) else { return Ok(weights::none()) };
+                let Some((parent, feature)) = self.parent_of_feature(field) else {
+                    return Ok(weights::none());
+                };
                 let segments = self.searcher().segment_readers().iter().zip(self.snapshot.segments());
                 let segments = segments
                     .map(|(reader, segment)| (reader.segment_id(), segment.shared_plugins().clone()))
@@ -134,9 +136,15 @@ enum Function {
     Saturation(f32),
     Log(f32),
     /// `pivot` to the power of `exponent` already.
-    Sigmoid { pivot: f32, exponent: f32 },
+    Sigmoid {
+        pivot: f32,
+        exponent: f32,
+    },
     Linear,
-    Near { origin: f64, pivot: f64 },
+    Near {
+        origin: f64,
+        pivot: f64,
+    },
 }
 
 impl Function {
@@ -159,7 +167,11 @@ struct ColumnSource {
 /// Where a feature is kept.
 enum Source {
     Column(ColumnSource),
-    Postings { field: Field, tokens: Vec<(Box<str>, f32)>, segments: FxHashMap<SegmentId, Arc<SegmentPlugins>> },
+    Postings {
+        field: Field,
+        tokens: Vec<(Box<str>, f32)>,
+        segments: FxHashMap<SegmentId, Arc<SegmentPlugins>>,
+    },
 }
 
 impl Source {
@@ -254,7 +266,9 @@ impl DocSet for Features {
 
 impl Scorer for Features {
     fn score(&mut self) -> Score {
-        if let (Function::Near { origin, pivot }, Docs::Column { docs, numbers }) = (self.function, &self.docs) {
+        if let (Function::Near { origin, pivot }, Docs::Column { docs, numbers }) =
+            (self.function, &self.docs)
+        {
             let mut nearest = f64::INFINITY;
             numbers.each(docs.doc(), |value| nearest = nearest.min((value - origin).abs()));
             return (f64::from(self.boost) * (pivot / (pivot + nearest))) as Score;

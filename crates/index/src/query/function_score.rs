@@ -451,7 +451,8 @@ mod tests {
             (ScoreMode::Max, 3.0),
             (ScoreMode::Min, 2.0),
         ] {
-            let joining = Joining { score_mode, boost_mode: BoostMode::Replace, max_boost: 100.0, min_score: None };
+            let joining =
+                Joining { score_mode, boost_mode: BoostMode::Replace, max_boost: 100.0, min_score: None };
             assert_eq!(joining.functions(results()), expected, "{score_mode:?}");
             assert_eq!(joining.functions([].into_iter()), 1.0);
         }

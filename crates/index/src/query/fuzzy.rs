@@ -31,7 +31,7 @@ pub(crate) struct Expansion {
 }
 
 /// Expansions of a fuzzy term unless the request says otherwise.
-pub(super) const DEFAULT_EXPANSIONS: usize = 50;
+pub(crate) const DEFAULT_EXPANSIONS: usize = 50;
 
 impl Fuzzy {
     /// Reads `AUTO`, `AUTO:low,high`, `0`, `1` or `2`; `max_expansions` 0 is the default.
@@ -140,7 +140,8 @@ fn edit_distance(left: &[char], right: &str, most: usize, transpositions: bool) 
         for j in 1..width {
             let differs = usize::from(left[i - 1] != right[j - 1]);
             let mut cost = (previous[j] + 1).min(current[j - 1] + 1).min(previous[j - 1] + differs);
-            if transpositions && i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
+            if transpositions && i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]
+            {
                 cost = cost.min(before[j - 2] + 1);
             }
             current[j] = cost;

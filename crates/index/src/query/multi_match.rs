@@ -35,8 +35,7 @@ impl Compiler<'_> {
         if query.kind == MultiMatchType::CrossFields {
             return self.cross_fields(query, fields, tie_breaker, scoring);
         }
-        let queries: Vec<Query> =
-            fields.into_iter().map(|field| one_field(query, field)).collect();
+        let queries: Vec<Query> = fields.into_iter().map(|field| one_field(query, field)).collect();
         self.dis_max(&queries, tie_breaker, scoring)
     }
 

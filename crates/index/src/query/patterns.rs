@@ -63,7 +63,9 @@ impl Compiler<'_> {
     ) -> Result<Box<dyn Weight>, QueryError> {
         let rewrite = rewrite.unwrap_or(Rewrite::TopTermsBlended(fuzzy.max_expansions()));
         let mut found = expand_fuzzy(self.searcher(), terms, fuzzy, self.cancel())?;
-        if let Rewrite::TopTerms(limit) | Rewrite::TopTermsBoost(limit) | Rewrite::TopTermsBlended(limit) = rewrite {
+        if let Rewrite::TopTerms(limit) | Rewrite::TopTermsBoost(limit) | Rewrite::TopTermsBlended(limit) =
+            rewrite
+        {
             found.truncate(limit);
         }
         if rewrite == Rewrite::Constant {

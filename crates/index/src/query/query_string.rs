@@ -160,7 +160,9 @@ impl Rewriter<'_> {
             }
             None => &self.defaults,
         };
-        if let (MultiMatchType::CrossFields, Leaf::Text(text), [first, _, ..]) = (self.query.kind, leaf, &targets[..]) {
+        if let (MultiMatchType::CrossFields, Leaf::Text(text), [first, _, ..]) =
+            (self.query.kind, leaf, &targets[..])
+        {
             if !self.fields.has_terms(&first.0, text, self.query.analyzer.as_deref())? {
                 return Ok(None);
             }
@@ -265,7 +267,10 @@ impl Rewriter<'_> {
                 match query.kind {
                     MultiMatchType::Phrase => QueryKind::MatchPhrase(phrase()),
                     MultiMatchType::PhrasePrefix if self.fields.is_text(field) => {
-                        QueryKind::MatchPhrasePrefix(MatchPhrasePrefixQuery { phrase: phrase(), max_expansions: 0 })
+                        QueryKind::MatchPhrasePrefix(MatchPhrasePrefixQuery {
+                            phrase: phrase(),
+                            max_expansions: 0,
+                        })
                     }
                     MultiMatchType::BoolPrefix => QueryKind::MatchBoolPrefix(self.text_in(field, text)),
                     _ => QueryKind::Match(self.text_in(field, text)),

@@ -40,9 +40,7 @@ impl Bm25 {
 
 /// Lengths of a field in a segment; fields without lengths have one term each.
 fn lengths(reader: &SegmentReader, field: Field) -> FieldNormReader {
-    reader
-        .get_fieldnorms_reader(field)
-        .unwrap_or_else(|_| FieldNormReader::constant(reader.max_doc(), 1))
+    reader.get_fieldnorms_reader(field).unwrap_or_else(|_| FieldNormReader::constant(reader.max_doc(), 1))
 }
 
 /// Posting lists of the terms of one place.

@@ -288,8 +288,11 @@ impl Parser<'_> {
             return;
         };
         if state.negations % 2 == 1 {
-            let tree =
-                BoolQuery { must_not: vec![clause], should: vec![Query::match_all()], ..BoolQuery::default() };
+            let tree = BoolQuery {
+                must_not: vec![clause],
+                should: vec![Query::match_all()],
+                ..BoolQuery::default()
+            };
             clause = QueryKind::Bool(tree).into();
         }
         state.top = Some(match state.top.take() {
@@ -347,7 +350,12 @@ mod tests {
             fields.iter().map(|(name, boost)| (name.clone(), *boost, false)).collect()
         }
 
-        fn terms(&self, _field: &str, text: &str, _analyzer: Option<&str>) -> Result<Vec<String>, QueryError> {
+        fn terms(
+            &self,
+            _field: &str,
+            text: &str,
+            _analyzer: Option<&str>,
+        ) -> Result<Vec<String>, QueryError> {
             Ok(if text == "." { Vec::new() } else { vec![text.to_owned()] })
         }
 
@@ -436,7 +444,10 @@ mod tests {
 
     #[test]
     fn flags_take_operators_their_meaning() {
-        check_with(SimpleQueryStringQuery { flags: 0, ..query("foo + \"bar\" -(x|y)*~1") }, "foo + \"bar\" -(x|y)*~1");
+        check_with(
+            SimpleQueryStringQuery { flags: 0, ..query("foo + \"bar\" -(x|y)*~1") },
+            "foo + \"bar\" -(x|y)*~1",
+        );
         let flags = simple_flags::OR | simple_flags::WHITESPACE;
         check_with(SimpleQueryStringQuery { flags, ..query("foo | +bar") }, "(foo +bar)");
         let and = SimpleQueryStringQuery { default_operator: Operator::And, ..query("foo bar | x") };

@@ -126,8 +126,7 @@ impl<'a> Run<'a> {
         if !places.iter_mut().all(Place::advance) {
             return None;
         }
-        let mut run =
-            Self { phrase, places, queue: BinaryHeap::new(), end: i64::MIN, positioned: true };
+        let mut run = Self { phrase, places, queue: BinaryHeap::new(), end: i64::MIN, positioned: true };
         if !run.spread_groups() {
             return None;
         }

@@ -1,8 +1,6 @@
 //! Clauses over analysed text in one field: `match`, `match_bool_prefix`, and what they are put together from.
 
-use tantivy::query::{
-    BooleanWeight, BoostWeight, DisjunctionMaxCombiner, Occur, SumCombiner, Weight,
-};
+use tantivy::query::{BooleanWeight, BoostWeight, DisjunctionMaxCombiner, Occur, SumCombiner, Weight};
 use tantivy::tokenizer::TokenStream;
 
 use super::analyzed::{QueryToken, Section, sections};
@@ -105,7 +103,13 @@ impl Compiler<'_> {
             if query.without_synonym_phrases || path.len() < 2 {
                 let mut words = Vec::with_capacity(path.len());
                 for word in path {
-                    words.push(self.one_position(query, terms, std::slice::from_ref(word), false, scoring)?);
+                    words.push(self.one_position(
+                        query,
+                        terms,
+                        std::slice::from_ref(word),
+                        false,
+                        scoring,
+                    )?);
                 }
                 ways.push(match words.len() {
                     1 => words.remove(0),
@@ -289,11 +293,7 @@ pub(super) fn should(clauses: Vec<Box<dyn Weight>>, minimum: usize, scoring: boo
 }
 
 /// The best of several clauses, and a share of the others' scores.
-pub(super) fn best_of(
-    mut clauses: Vec<Box<dyn Weight>>,
-    tie_breaker: f32,
-    scoring: bool,
-) -> Box<dyn Weight> {
+pub(super) fn best_of(mut clauses: Vec<Box<dyn Weight>>, tie_breaker: f32, scoring: bool) -> Box<dyn Weight> {
     if clauses.len() <= 1 {
         return clauses.pop().unwrap_or_else(weights::none);
     }

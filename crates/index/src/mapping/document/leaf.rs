@@ -7,7 +7,7 @@ use sparrow_vectors::Similarity;
 
 use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT};
 use super::super::location::Step;
-use super::super::types::{Analyzer, FieldType};
+use super::super::types::{Analyzer, FieldType, NumberValue};
 use super::super::values::{self, java_string, token_name};
 use super::super::{LeafNode, LeafOptions, date, join};
 use super::Reader;
@@ -132,6 +132,22 @@ impl Reader<'_> {
                 if self.keywords_seen.insert((path.to_owned(), text.clone())) {
                     self.out.keywords.push((path.to_owned(), text));
                 }
+            }
+            FieldType::RankFeature { positive_score_impact } => {
+                let Some(feature) = values::rank_feature(path, *positive_score_impact, value)? else {
+                    return Ok(());
+                };
+                if self.seen.contains(path) {
+                    return Err(vec![(
+                        ILLEGAL_ARGUMENT,
+                        format!(
+                            "[rank_feature] fields do not support indexing multiple values for the same field \
+                             [{path}] in the same document"
+                        ),
+                    )]);
+                }
+                self.seen(path);
+                self.out.numbers.push((path.to_owned(), NumberValue::F64(f64::from(feature))));
             }
             field_type => {
                 let number = values::number(field_type, leaf.options.coerce, value)?;

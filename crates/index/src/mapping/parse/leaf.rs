@@ -136,6 +136,10 @@ pub(super) fn leaf(
         FieldType::RankFeatures => {
             params.only("positive_score_impact", &[Value::Bool(true)])?;
         }
+        FieldType::RankFeature { positive_score_impact } => {
+            *positive_score_impact = params.flag("positive_score_impact", true)?;
+            null_value(&mut params, &mut options);
+        }
         FieldType::DenseVector { dims, similarity, index } => {
             dense_params(&mut params, dims, similarity, index)?;
             options.indexed = *index;
@@ -212,6 +216,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "date" => FieldType::Date { formats: Vec::new() },
         "sparse_vector" => FieldType::SparseVector,
         "rank_features" => FieldType::RankFeatures,
+        "rank_feature" => FieldType::RankFeature { positive_score_impact: true },
         "dense_vector" => FieldType::DenseVector { dims: None, similarity: Similarity::Cosine, index: true },
         _ => return None,
     })

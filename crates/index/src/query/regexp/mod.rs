@@ -102,7 +102,8 @@ impl Automaton {
             let mut alive =
                 row.iter().enumerate().filter(|(_, next)| Some(**next) != self.dead).map(|(class, _)| class);
             let (Some(class), None) = (alive.next(), alive.next()) else { break };
-            let mut members = self.stretches.iter().enumerate().filter(|(_, (_, own))| *own as usize == class);
+            let mut members =
+                self.stretches.iter().enumerate().filter(|(_, (_, own))| *own as usize == class);
             let (Some((place, (first, _))), None) = (members.next(), members.next()) else { break };
             let single = self.stretches.get(place + 1).is_some_and(|(next, _)| *next == first + 1);
             let Some(character) = char::from_u32(*first).filter(|_| single) else { break };
@@ -175,16 +176,23 @@ mod tests {
         assert!(with("a@", regexp_flags::COMPLEMENT).matches("a@"));
         assert!(with("#", regexp_flags::ANYSTRING).matches("#"));
         let insensitive =
-            Automaton::new(&RegexpQuery { case_insensitive: true, ..RegexpQuery::new("f", "aB[c]\u{e9}") }).unwrap();
+            Automaton::new(&RegexpQuery { case_insensitive: true, ..RegexpQuery::new("f", "aB[c]\u{e9}") })
+                .unwrap();
         assert!(insensitive.matches("AbC\u{e9}"));
         assert!(!insensitive.matches("abc\u{c9}"));
     }
 
     #[test]
     fn prefixes_are_what_all_matches_share() {
-        for (pattern, prefix) in
-            [("abc", "abc"), ("ab.*", "ab"), ("ab?c", "a"), ("(abc|abd)e", "ab"), ("a|b", ""), ("#", ""), ("~a", "")]
-        {
+        for (pattern, prefix) in [
+            ("abc", "abc"),
+            ("ab.*", "ab"),
+            ("ab?c", "a"),
+            ("(abc|abd)e", "ab"),
+            ("a|b", ""),
+            ("#", ""),
+            ("~a", ""),
+        ] {
             assert_eq!(automaton(pattern).literal_prefix(), prefix, "{pattern}");
         }
     }
