@@ -1,6 +1,8 @@
 //! Queries against small indexes, compared with hand computed or naively evaluated results.
 
 mod clauses;
+mod functions;
+mod lexical;
 mod random;
 mod scores;
 mod sparse;
