@@ -12,6 +12,7 @@ mod execute;
 mod fusion;
 mod java_float;
 pub(crate) mod json;
+mod lookup;
 mod rank;
 mod resolve;
 mod response;
@@ -175,13 +176,14 @@ fn target(engine: &Engine, handle: &IndexHandle) -> Target {
     }
 }
 
-/// Turns the texts of queries into vectors, after checking that the fields hold vectors of the same models.
+/// Reads the terms that queries look up, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
 fn encode(
     engine: &Engine,
     handles: &[Arc<IndexHandle>],
     queries: &mut [&mut Query],
     cancel: &AtomicBool,
 ) -> Result<(), EngineError> {
+    lookup::look_up_terms(engine, queries)?;
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
         for handle in handles {

@@ -80,7 +80,7 @@ pub fn resolve(
             .ok_or_else(|| EngineError::internal(format!("model [{model_id}] left out a text")))
     };
     for query in queries {
-        visit_mut(query, &mut |kind| {
+        change(query, &mut |kind| {
             let replacement = match kind {
                 QueryKind::TextExpansion(clause) => {
                     let Output::Sparse(weights) = vector_of(&clause.model_id, &clause.model_text)? else {
@@ -151,16 +151,20 @@ pub fn set_default_fields(query: &mut Query, fields: &[String]) {
         Ok(())
     };
     // Nothing in it fails.
-    let _ = visit_mut(query, set);
+    let _ = change(query, set);
 }
 
-fn visit_mut(
+/// Calls `change` on what every clause of a tree matches, outermost first, until it fails.
+///
+/// # Errors
+/// The first error of `change`.
+pub fn change(
     query: &mut Query,
-    change: &mut dyn FnMut(&mut QueryKind) -> Result<(), EngineError>,
+    each: &mut dyn FnMut(&mut QueryKind) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    change(&mut query.kind)?;
+    each(&mut query.kind)?;
     for child in children_mut(&mut query.kind) {
-        visit_mut(child, change)?;
+        change(child, each)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ mod common;
 mod errors;
 mod hybrid;
 mod indices;
+mod lexical;
 mod queries;
 mod response;
 mod semantic;

@@ -15,13 +15,13 @@ export function touchedIndices(
   const inPath = pathIndex === undefined ? [] : pathIndex.split(',');
   switch (endpoint.indices ?? 'path') {
     case 'path':
-      return [{ action, indices: inPath }];
+      return [{ action, indices: inPath }, ...(QUERYING.test(action) ? lookups(body) : [])];
     case 'bulk':
       return bulk(body, inPath);
     case 'docs':
       return [{ action, indices: [...new Set([...inPath, ...docs(body)])] }];
     case 'reindex':
-      return reindex(body);
+      return [...reindex(body), ...lookups(body)];
   }
 }
 
@@ -61,6 +61,36 @@ function reindex(body: Uint8Array | undefined): readonly Access[] {
     { action: 'indices:data/write/reindex', indices: names(object(request['dest'])['index']) },
   ];
   return accesses.filter(({ indices }) => indices.length > 0);
+}
+
+/** Actions whose body may hold a query. */
+const QUERYING = /^indices:(data\/read\/|data\/write\/.*byquery|admin\/validate)/;
+
+/** Indices whose documents `terms` queries look up, wherever in the body they stand, also in base64 in a `wrapper`. */
+function lookups(body: Uint8Array | undefined): readonly Access[] {
+  const found = new Set<string>();
+  const json = text(body);
+  if (!json.includes('"terms"') && !json.includes('"wrapper"') && !json.includes('\\u')) return [];
+  for (const line of [json, ...json.split('\n')]) walk(parse(line), found);
+  return found.size === 0 ? [] : [{ action: 'indices:data/read/get', indices: [...found] }];
+}
+
+function walk(value: unknown, found: Set<string>): void {
+  if (Array.isArray(value)) {
+    value.forEach((item) => walk(item, found));
+    return;
+  }
+  for (const [key, inner] of Object.entries(object(value))) {
+    if (key === 'terms') {
+      for (const lookup of Object.values(object(inner))) {
+        const index = object(lookup)['index'];
+        if (typeof index === 'string' || typeof index === 'number') found.add(String(index));
+      }
+    }
+    const wrapped = key === 'wrapper' ? object(inner)['query'] : undefined;
+    if (typeof wrapped === 'string') walk(parse(Buffer.from(wrapped, 'base64').toString()), found);
+    walk(inner, found);
+  }
 }
 
 function names(value: unknown): readonly string[] {
