@@ -7,4 +7,5 @@ mod indices;
 mod lexical;
 mod queries;
 mod response;
+mod retrievers;
 mod semantic;

@@ -1,6 +1,6 @@
 //! Field types of a mapping and the parameters that change how a value is read.
 
-use sparrow_vectors::Similarity;
+use super::dense::DenseVector;
 
 /// Analysis of a `text` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -92,13 +92,8 @@ pub enum FieldType {
     RankFeature {
         positive_score_impact: bool,
     },
-    /// A dense vector, custom field `d:<path>`. `dims` is unknown until the first document if the
-    /// mapping does not say it; `index: false` keeps it out of the index.
-    DenseVector {
-        dims: Option<usize>,
-        similarity: Similarity,
-        index: bool,
-    },
+    /// A dense vector, custom field `d:<path>`.
+    DenseVector(DenseVector),
     /// A JSON object; `enabled: false` keeps its content in `_source` only.
     Object {
         dynamic: Option<Dynamic>,
@@ -126,7 +121,7 @@ impl FieldType {
             FieldType::SparseVector => "sparse_vector",
             FieldType::RankFeatures => "rank_features",
             FieldType::RankFeature { .. } => "rank_feature",
-            FieldType::DenseVector { .. } => "dense_vector",
+            FieldType::DenseVector(_) => "dense_vector",
             FieldType::Object { .. } => "object",
         }
     }

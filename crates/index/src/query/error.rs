@@ -63,15 +63,9 @@ pub enum QueryError {
     /// The query vector has another length than the stored ones.
     #[error("query vector of field {field} has {actual} dimensions instead of {expected}")]
     KnnDims { field: String, expected: usize, actual: usize },
-    /// The query vector has no direction, which cosine similarity needs.
-    #[error("query vector of length zero")]
-    KnnZeroMagnitude { vector: Vec<f32> },
-    /// The query vector is not of unit length, which `dot_product` needs.
-    #[error("query vector is not of unit length")]
-    KnnNotUnit { vector: Vec<f32> },
-    /// The query vector holds a value that is not finite.
-    #[error("query vector holds a value that is not finite")]
-    KnnNotFinite { vector: Vec<f32>, dimension: usize },
+    /// The query vector holds what its field cannot hold, or has a length its similarity cannot use.
+    #[error("{reason}")]
+    KnnVector { reason: String },
     /// Text in Lucene's syntax that cannot be read.
     #[error("cannot parse {query:?}: {detail}")]
     Syntax { query: String, detail: String },
@@ -129,6 +123,12 @@ pub enum QueryError {
     /// A `terms` lookup that the engine has not resolved.
     #[error("a lookup of terms for field {field} reached the index")]
     NotLookedUp { field: String },
+    /// More sort keys than a search may have.
+    #[error("more than {limit} sort keys")]
+    TooManySortKeys { limit: usize },
+    /// A document has several values in the column that hits are collapsed by.
+    #[error("document {doc} has several values in the field that hits are collapsed by")]
+    CollapseSeveral { doc: u32 },
     /// A clause with a text that the engine has not turned into a vector.
     #[error("a text reached the index where a vector was expected (model {model_id})")]
     NotEncoded { model_id: String },
@@ -143,6 +143,9 @@ impl QueryError {
             QueryError::Io(_) => "i_o_exception",
             QueryError::DateFormat { in_range: true, .. } | QueryError::DateMath { .. } => "parse_exception",
             QueryError::TooManyClauses { .. } => "too_many_nested_clauses",
+            QueryError::TooManySortKeys { .. } | QueryError::CollapseSeveral { .. } => {
+                "illegal_argument_exception"
+            }
             QueryError::NotEncoded { .. } | QueryError::NotLookedUp { .. } => "illegal_state_exception",
             QueryError::Score { kind, .. } => kind,
             QueryError::RegexpLength { .. }
@@ -169,9 +172,7 @@ impl QueryError {
             | QueryError::KnnFieldType { .. }
             | QueryError::KnnNotIndexed { .. }
             | QueryError::KnnDims { .. }
-            | QueryError::KnnZeroMagnitude { .. }
-            | QueryError::KnnNotUnit { .. }
-            | QueryError::KnnNotFinite { .. }
+            | QueryError::KnnVector { .. }
             | QueryError::Syntax { .. }
             | QueryError::UnknownAnalyzer { .. }
             | QueryError::Regexp { .. }
@@ -219,6 +220,8 @@ impl QueryError {
             }
             QueryError::DateMath { .. }
             | QueryError::TooManyClauses { .. }
+            | QueryError::TooManySortKeys { .. }
+            | QueryError::CollapseSeveral { .. }
             | QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)
@@ -252,6 +255,8 @@ impl QueryError {
             | QueryError::Vectors(_)
             | QueryError::DateMath { .. }
             | QueryError::TooManyClauses { .. }
+            | QueryError::TooManySortKeys { .. }
+            | QueryError::CollapseSeveral { .. }
             | QueryError::NotEncoded { .. }
             | QueryError::NotLookedUp { .. }
             | QueryError::Score { .. }
@@ -315,25 +320,10 @@ impl QueryError {
                  [true]"
             ),
             QueryError::KnnDims { expected, actual, .. } => format!(
-                "the query vector has a different dimension [{actual}] than the index vectors \
+                "the query vector has a different number of dimensions [{actual}] than the document vectors \
                  [{expected}]"
             ),
-            QueryError::KnnZeroMagnitude { vector } => format!(
-                "The [cosine] similarity does not support vectors with zero magnitude. Preview of \
-                 invalid vector: {}",
-                preview(vector)
-            ),
-            QueryError::KnnNotUnit { vector } => format!(
-                "The [dot_product] similarity can only be used with unit-length vectors. Preview \
-                 of invalid vector: {}",
-                preview(vector)
-            ),
-            QueryError::KnnNotFinite { vector, dimension } => format!(
-                "element_type [float] vectors do not support non-finite values: found \
-                 [{}] at dim [{dimension}]; Preview of invalid vector: {}",
-                vector[*dimension],
-                preview(vector)
-            ),
+            QueryError::KnnVector { reason } => reason.clone(),
             QueryError::Syntax { query, detail } => format!("Cannot parse '{query}': {detail}"),
             QueryError::Regexp { detail, .. } => detail.clone(),
             QueryError::RegexpLength { length, limit } => format!(
@@ -371,6 +361,12 @@ impl QueryError {
             QueryError::TooManyClauses { limit } => {
                 format!("Query contains too many nested clauses; maxClauseCount is set to {limit}")
             }
+            QueryError::TooManySortKeys { limit } => {
+                format!("a search on this server can be sorted by [{limit}] keys at most")
+            }
+            QueryError::CollapseSeveral { doc } => {
+                format!("failed to extract doc:{doc}, the grouping field must be single valued")
+            }
             QueryError::TooManyTerms { count, limit } => format!(
                 "The number of terms [{count}] used in the Terms Query request has exceeded the \
                  allowed maximum of [{limit}]. This maximum can be set by changing the \
@@ -390,11 +386,4 @@ impl QueryError {
             | QueryError::NotEncoded { .. } => self.to_string(),
         }
     }
-}
-
-/// The first values of a vector, as Elasticsearch shows them.
-fn preview(vector: &[f32]) -> String {
-    let shown: Vec<String> = vector.iter().take(5).map(|value| format!("{value:?}")).collect();
-    let more = if vector.len() > 5 { ", ..." } else { "" };
-    format!("[{}{more}]", shown.join(", "))
 }

@@ -7,6 +7,7 @@ use super::analyzed::{QueryToken, Section, sections};
 use super::ast::{MatchQuery, Operator, Query, ZeroTerms};
 use super::compile::{Compiler, MAX_CLAUSES};
 use super::error::QueryError;
+use super::explain::described;
 use super::fields::{FieldStatistics, StringTerms, term_weight};
 use super::minimum::minimum_should_match;
 use super::multi_term::{Fuzzy, TermFilter, multi_term};
@@ -167,7 +168,12 @@ impl Compiler<'_> {
         for query in queries {
             clauses.push(self.compile(query, scoring)?);
         }
-        Ok(best_of(clauses, tie_breaker, scoring))
+        let best = best_of(clauses, tie_breaker, scoring);
+        Ok(match (self.explaining && scoring && queries.len() > 1, tie_breaker) {
+            (false, _) => best,
+            (true, 0.0) => described(best, "max of:".to_owned()),
+            (true, _) => described(best, format!("max plus {tie_breaker:?} times others of:")),
+        })
     }
 
     /// Statistics of a field when they are needed.
@@ -180,7 +186,8 @@ impl Compiler<'_> {
             return Ok(None);
         }
         let read = || FieldStatistics::read(self.searcher(), self.snapshot.schema(), terms);
-        self.snapshot.cache().statistics(&terms.path, read).map(Some)
+        let statistics = self.snapshot.cache().statistics(&terms.path, read)?;
+        Ok(Some(FieldStatistics { explain: self.explaining, ..statistics }))
     }
 
     /// String terms of a text or keyword field; `None` for other types and unknown fields.
