@@ -114,6 +114,9 @@ impl<'a> Compiler<'a> {
         if self.explaining {
             weight = explain::labelled(&query.kind, weight, scoring);
         }
+        // A least score is compared with boosted ones, whether scores are wanted or not.
+        let scoring =
+            scoring || matches!(&query.kind, QueryKind::FunctionScore(inner) if inner.min_score.is_some());
         if scoring && query.boost != 1.0 {
             return Ok(Box::new(BoostWeight::new(weight, query.boost)));
         }

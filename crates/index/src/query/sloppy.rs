@@ -295,7 +295,8 @@ mod tests {
         // A swap costs two moves.
         assert_eq!(frequency("b a", "a b", 1), 0.0);
         assert_eq!(frequency("b a", "a b", 2), 1.0 / 3.0);
-        assert_eq!(frequency("a b x a x b", "a b", 3), 1.0 + 0.5);
+        // The second `a` after the first `b` is three moves away.
+        assert_eq!(frequency("a b x a x b", "a b", 3), 1.0 + 0.25 + 0.5);
         // One term cannot stand for two places.
         assert_eq!(frequency("a", "a a", 5), 0.0);
         assert_eq!(frequency("a a", "a a", 0), 1.0);
