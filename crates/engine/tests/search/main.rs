@@ -4,6 +4,7 @@ mod common;
 mod errors;
 mod hybrid;
 mod indices;
+mod lexical;
 mod paging;
 mod queries;
 mod response;
