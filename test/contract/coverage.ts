@@ -13,7 +13,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
   ...group('search interface issue', [
     // `sort` and `fields` in one request.
     'search-term-filter',
-    ...['search-profile', 'search-explain-version', 'search-aggs-terms', 'msearch'],
+    ...['search-profile', 'search-aggs-terms', 'msearch'],
     ...['search-scroll-open', 'scroll-next', 'scroll-clear', 'analyze', 'field-caps', 'termvectors'],
   ]),
   ...group('write interface issue', [

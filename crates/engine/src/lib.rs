@@ -147,6 +147,7 @@ impl Engine {
             "cancel_tasks" | "cancel_task" => jobs::cancel_tasks(self, request, body, cancel),
             "rethrottle" => jobs::rethrottle(self, request, body, cancel),
             "search" => search::search(self, request, body, cancel),
+            "explain" => search::explain_document(self, request, body, cancel),
             "count" => search::count(self, request, body, cancel),
             other => Err(EngineError::internal(format!("no operation [{other}]"))),
         }

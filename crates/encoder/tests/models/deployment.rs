@@ -240,7 +240,7 @@ fn options_out_of_range_are_named() {
 
 #[test]
 fn tokens_are_traced_to_the_words_they_come_from() {
-    let deployment = deploy(SPLADE, 1);
+    let deployment = deploy(SPLADE, |_| {});
     let text = "The Überflieger was sleeping, dreaming of basil soup.";
     let found = deployment.attribute(text).unwrap().unwrap();
     // The weights are those of encoding.

@@ -48,6 +48,8 @@ pub struct SearchBody {
     pub timeout: Option<Duration>,
     /// The response says where the time went.
     pub profile: bool,
+    /// Hits say why they have their scores.
+    pub explain: bool,
     /// Order of the hits.
     pub sort: Sort,
     /// Scores are shown although hits are sorted by something else.
@@ -74,6 +76,7 @@ impl Default for SearchBody {
             track_total_hits: None,
             timeout: None,
             profile: false,
+            explain: false,
             sort: Sort::Score,
             track_scores: false,
             version: false,
@@ -150,6 +153,7 @@ impl SearchBody {
             ("track_scores", Json::Bool(_) | Json::String(_)) => {
                 self.track_scores = value::boolean(node)?;
             }
+            ("explain", Json::Bool(_) | Json::String(_)) => self.explain = value::boolean(node)?,
             ("version", Json::Bool(_) | Json::String(_)) => self.version = value::boolean(node)?,
             ("seq_no_primary_term", Json::Bool(_) | Json::String(_)) => {
                 self.seq_no_primary_term = value::boolean(node)?;
@@ -164,7 +168,6 @@ impl SearchBody {
                 value::texts(node)?;
             }
             ("profile", Json::Bool(_) | Json::String(_)) => self.profile = value::boolean(node)?,
-            ("explain", Json::Bool(false)) => {}
             ("terminate_after", Json::Number(text)) if &**text == "0" => {}
             (name, _) if LATER.contains(&name) => {
                 return Err(SearchError::parsing(
@@ -338,7 +341,6 @@ const LATER: &[&str] = &[
     "aggs",
     "collapse",
     "docvalue_fields",
-    "explain",
     "ext",
     "fields",
     "highlight",

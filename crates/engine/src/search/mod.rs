@@ -4,11 +4,13 @@
 //! ([`body`], [`dsl`], [`uri`]) knows no index; [`execute`] knows no JSON; [`response`] copies stored sources as
 //! they are.
 
+mod attribution;
 mod body;
 mod deadline;
 mod dsl;
 mod error;
 mod execute;
+mod explain;
 mod fusion;
 mod java_float;
 pub(crate) mod json;
@@ -20,6 +22,7 @@ mod retriever;
 mod sort;
 mod source_filter;
 mod suggest;
+mod texts;
 mod uri;
 
 #[cfg(test)]
@@ -38,6 +41,7 @@ use self::deadline::Deadline;
 use self::dsl::Context;
 pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
+pub(crate) use self::explain::explain_document;
 use self::profile::Profile;
 use self::response::ShownHit;
 pub(crate) use self::source_filter::SourceSelection;
@@ -87,7 +91,13 @@ pub(crate) fn search(
         return Err(outcome.failures.swap_remove(0).into());
     }
     let mut profile = outcome.profile.take();
-    let hits = read_hits(&targets, &body, &outcome, profile.as_deref_mut())?;
+    let mut hits = read_hits(&targets, &body, &outcome, profile.as_deref_mut())?;
+    if body.explain {
+        let explained = explain::hits(engine, &handles, &targets, &body, &outcome, deadline.flag())?;
+        for (hit, explanation) in hits.iter_mut().zip(explained) {
+            hit.explained = Some((&*targets[hit.hit.target].shard, explanation));
+        }
+    }
     if let (Some(profile), Some(timings)) = (&mut profile, timings) {
         profile.models = timings;
     }
@@ -232,6 +242,7 @@ fn read_hits<'a>(
             index: &target.shard.index,
             stored: profile::timed(clock, || target.snapshot.fetch(hit.addr))?,
             matched: Vec::new(),
+            explained: None,
         });
     }
     let mut named = Vec::new();

@@ -4,10 +4,12 @@ use std::io::Write;
 use std::time::Duration;
 
 use sparrow_index::StoredDoc;
+use sparrow_index::query::Explanation;
 
 use super::body::SearchBody;
-use super::error::SearchError;
+use super::error::{SearchError, Shard};
 use super::execute::{Hit, Outcome};
+use super::explain;
 use super::java_float::write_f32;
 use super::sort::Sort;
 use super::uri::Presentation;
@@ -22,6 +24,8 @@ pub struct ShownHit<'a> {
     pub stored: StoredDoc,
     /// Names of the clauses that match it.
     pub matched: Vec<String>,
+    /// Where it lives and why it has its score, if the request asks for it.
+    pub explained: Option<(&'a Shard, Explanation)>,
 }
 
 /// Writes the body of a search response.
@@ -99,8 +103,12 @@ fn write_shards(out: &mut Vec<u8>, targets: usize, failures: &[SearchError]) {
 }
 
 fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>) {
-    let ShownHit { hit, index, stored, matched } = shown;
-    out.extend_from_slice(b"{\"_index\":");
+    let ShownHit { hit, index, stored, matched, explained } = shown;
+    out.push(b'{');
+    if let Some((shard, _)) = explained {
+        push(out, format_args!("\"_shard\":\"[{}][0]\",\"_node\":\"{}\",", shard.index, shard.node));
+    }
+    out.extend_from_slice(b"\"_index\":");
     write_string(out, index);
     out.extend_from_slice(b",\"_id\":");
     write_string(out, &stored.id);
@@ -128,6 +136,10 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>) {
     }
     if !matched.is_empty() {
         push(out, format_args!(",\"matched_queries\":{}", serde_json::json!(matched)));
+    }
+    if let Some((_, explanation)) = explained {
+        out.extend_from_slice(b",\"_explanation\":");
+        explain::write(explanation, out);
     }
     out.push(b'}');
 }
@@ -168,6 +180,7 @@ mod tests {
                 source: b"{\"n\": 1.50,  \"t\":\"x\"}".to_vec(),
             },
             matched: Vec::new(),
+            explained: None,
         }
     }
 

@@ -65,6 +65,7 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
             }
         };
     }
+    search.explain = params.bool("explain", search.explain)?;
     search.version = params.bool("version", search.version)?;
     search.seq_no_primary_term = params.bool("seq_no_primary_term", search.seq_no_primary_term)?;
     search.track_scores = params.bool("track_scores", search.track_scores)?;
@@ -126,9 +127,6 @@ fn refuse_unsupported(params: Params<'_>) -> Result<(), EngineError> {
             Some("0") if name == "terminate_after" => {}
             Some(_) => return refused(name),
         }
-    }
-    if params.bool("explain", false)? {
-        return refused("explain");
     }
     match params.get("search_type") {
         None | Some("query_then_fetch" | "dfs_query_then_fetch") => Ok(()),

@@ -2,6 +2,7 @@
 
 mod common;
 mod errors;
+mod explain;
 mod hybrid;
 mod indices;
 mod queries;

@@ -15,6 +15,11 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
       ...['version', 'seq_no_primary_term', 'sort', 'explain', 'stored_fields', 'docvalue_fields'],
     ],
   }),
+  ...engine('explain', 'indices:data/read/explain', ['GET|POST /{index}/_explain/{id}'], {
+    body: true,
+    cancellable: true,
+    params: [...URI_QUERY, '_source', '_source_includes', '_source_excludes', 'stored_fields', 'preference', 'routing'],
+  }),
   ...engine('count', 'indices:data/read/search', ['GET|POST /{index}/_count', 'GET|POST /_count'], {
     body: true,
     cancellable: true,

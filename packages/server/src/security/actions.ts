@@ -79,6 +79,7 @@ export const ACTIONS = {
   'indices:admin/flush': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
   'indices:monitor/stats': { scope: 'index', privileges: ['monitor', 'manage', 'all'] },
   'indices:data/read/search': { scope: 'index', privileges: ['read', 'all'] },
+  'indices:data/read/explain': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/get': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/mget': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/write/index': { scope: 'index', privileges: ['create_doc', 'create', 'index', 'all'] },

@@ -3,6 +3,8 @@
 mod fused;
 mod plain;
 
+pub use self::fused::{Branch, Key, windows};
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -12,6 +14,7 @@ use sparrow_index::{DocAddress, Snapshot};
 
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
+use super::explain::unwrapped;
 use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
 
@@ -57,6 +60,16 @@ pub struct Outcome {
     pub timed_out: bool,
     /// Where the time went, if the request asks for it.
     pub profile: Option<Box<Profile>>,
+    /// The lists that were fused, if the request wants its hits explained.
+    pub branch: Option<Branch>,
+}
+
+/// What each index runs for one list, before any fusion: `query` and the neighbours that it holds.
+pub fn queries(targets: &[Target], body: &SearchBody, cancel: &Arc<AtomicBool>) -> Vec<Option<Query>> {
+    let failures = targets.iter().map(|_| None).collect();
+    let mut run = Run { targets, failures, cancel, body, profile: None };
+    let queries = run.union_per_target();
+    queries.into_iter().map(|query| Some(unwrapped(query?, body.sort))).collect()
 }
 
 /// Runs a search whose texts are encoded already.
