@@ -7,6 +7,7 @@ use sparrow_index::query::{Query, TotalHits};
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
 use super::fusion::Normalizer;
+use super::highlight::Highlight;
 use super::json::{self, Json, Member, Node};
 use super::rank::{self, RankFusion};
 use super::retriever::{self, Form, Fusion, Input, Retriever, Window};
@@ -48,6 +49,8 @@ pub struct SearchBody {
     pub timeout: Option<Duration>,
     /// The response says where the time went.
     pub profile: bool,
+    /// What is shown of the fields that match.
+    pub highlight: Option<Highlight>,
     /// Hits say why they have their scores.
     pub explain: bool,
     /// Order of the hits.
@@ -77,6 +80,7 @@ impl Default for SearchBody {
             timeout: None,
             profile: false,
             explain: false,
+            highlight: None,
             sort: Sort::Score,
             track_scores: false,
             version: false,
@@ -153,6 +157,7 @@ impl SearchBody {
             ("track_scores", Json::Bool(_) | Json::String(_)) => {
                 self.track_scores = value::boolean(node)?;
             }
+            ("highlight", Json::Object(_)) => self.highlight = Some(Highlight::parse(node, context)?),
             ("explain", Json::Bool(_) | Json::String(_)) => self.explain = value::boolean(node)?,
             ("version", Json::Bool(_) | Json::String(_)) => self.version = value::boolean(node)?,
             ("seq_no_primary_term", Json::Bool(_) | Json::String(_)) => {
@@ -241,7 +246,8 @@ impl SearchBody {
     pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
         let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
         let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
-        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query)).chain(fused)
+        let highlight = self.highlight.iter_mut().flat_map(Highlight::queries_mut);
+        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query)).chain(fused).chain(highlight)
     }
 
     /// Checks what needs the whole request.
@@ -343,7 +349,6 @@ const LATER: &[&str] = &[
     "docvalue_fields",
     "ext",
     "fields",
-    "highlight",
     "indices_boost",
     "pit",
     "rescore",

@@ -12,6 +12,7 @@ mod error;
 mod execute;
 mod explain;
 mod fusion;
+mod highlight;
 mod java_float;
 pub(crate) mod json;
 mod profile;
@@ -92,6 +93,13 @@ pub(crate) fn search(
     }
     let mut profile = outcome.profile.take();
     let mut hits = read_hits(&targets, &body, &outcome, profile.as_deref_mut())?;
+    if let Some(highlight) = &body.highlight {
+        let mut highlighter =
+            highlight::Highlighter::new(engine, &handles, &targets, &body, highlight, deadline.flag())?;
+        for shown in &mut hits {
+            shown.highlight = highlighter.highlight(&shown.hit, &shown.stored.id, &shown.stored.source)?;
+        }
+    }
     if body.explain {
         let explained = explain::hits(engine, &handles, &targets, &body, &outcome, deadline.flag())?;
         for (hit, explanation) in hits.iter_mut().zip(explained) {
@@ -243,6 +251,7 @@ fn read_hits<'a>(
             stored: profile::timed(clock, || target.snapshot.fetch(hit.addr))?,
             matched: Vec::new(),
             explained: None,
+            highlight: Vec::new(),
         });
     }
     let mut named = Vec::new();

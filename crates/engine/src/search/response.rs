@@ -10,6 +10,7 @@ use super::body::SearchBody;
 use super::error::{SearchError, Shard};
 use super::execute::{Hit, Outcome};
 use super::explain;
+use super::highlight::Highlighted;
 use super::java_float::write_f32;
 use super::sort::Sort;
 use super::uri::Presentation;
@@ -24,6 +25,8 @@ pub struct ShownHit<'a> {
     pub stored: StoredDoc,
     /// Names of the clauses that match it.
     pub matched: Vec<String>,
+    /// Fields with their fragments.
+    pub highlight: Highlighted,
     /// Where it lives and why it has its score, if the request asks for it.
     pub explained: Option<(&'a Shard, Explanation)>,
 }
@@ -103,7 +106,7 @@ fn write_shards(out: &mut Vec<u8>, targets: usize, failures: &[SearchError]) {
 }
 
 fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>) {
-    let ShownHit { hit, index, stored, matched, explained } = shown;
+    let ShownHit { hit, index, stored, matched, highlight, explained } = shown;
     out.push(b'{');
     if let Some((shard, _)) = explained {
         push(out, format_args!("\"_shard\":\"[{}][0]\",\"_node\":\"{}\",", shard.index, shard.node));
@@ -131,6 +134,9 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>) {
     if !body.source.write(&stored.source, out) {
         out.truncate(mark);
     }
+    if !highlight.is_empty() {
+        write_highlight(out, highlight);
+    }
     if body.sort == Sort::SeqNo {
         push(out, format_args!(",\"sort\":[{}]", stored.seq_no));
     }
@@ -140,6 +146,18 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>) {
     if let Some((_, explanation)) = explained {
         out.extend_from_slice(b",\"_explanation\":");
         explain::write(explanation, out);
+    }
+    out.push(b'}');
+}
+
+fn write_highlight(out: &mut Vec<u8>, highlight: &Highlighted) {
+    out.extend_from_slice(b",\"highlight\":{");
+    for (number, (field, fragments)) in highlight.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        write_string(out, field);
+        push(out, format_args!(":{}", serde_json::json!(fragments)));
     }
     out.push(b'}');
 }
@@ -180,6 +198,7 @@ mod tests {
                 source: b"{\"n\": 1.50,  \"t\":\"x\"}".to_vec(),
             },
             matched: Vec::new(),
+            highlight: Vec::new(),
             explained: None,
         }
     }

@@ -3,6 +3,7 @@
 mod common;
 mod errors;
 mod explain;
+mod highlight;
 mod hybrid;
 mod indices;
 mod queries;

@@ -115,7 +115,7 @@ fn after_prefix(prefix: &[u8]) -> Bound<Vec<u8>> {
 }
 
 impl TermFilter {
-    fn accepts(&self, value: &str, case_insensitive: bool) -> bool {
+    pub(super) fn accepts(&self, value: &str, case_insensitive: bool) -> bool {
         match self {
             TermFilter::Prefix(prefix) if case_insensitive => {
                 value.to_lowercase().starts_with(&prefix.to_lowercase())
