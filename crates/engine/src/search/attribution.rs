@@ -39,7 +39,8 @@ pub struct Traced {
 /// Traces the tokens of one document.
 pub struct Attributor<'a> {
     engine: &'a Engine,
-    handle: &'a IndexHandle,
+    /// The index as it is now, unless it was deleted since.
+    handle: Option<Arc<IndexHandle>>,
     target: &'a Target,
     addr: DocAddress,
     source: Option<Value>,
@@ -47,7 +48,8 @@ pub struct Attributor<'a> {
 }
 
 impl<'a> Attributor<'a> {
-    pub fn new(engine: &'a Engine, handle: &'a IndexHandle, target: &'a Target, addr: DocAddress) -> Self {
+    pub fn new(engine: &'a Engine, target: &'a Target, addr: DocAddress) -> Self {
+        let handle = engine.indices.get(&target.shard.index).ok();
         Self { engine, handle, target, addr, source: None, traced: FxHashMap::default() }
     }
 
@@ -114,7 +116,8 @@ impl<'a> Attributor<'a> {
 
     /// Models with the fields they may have read, likely ones first.
     fn candidates(&self, field: &str) -> Vec<(String, String)> {
-        let settings = self.handle.settings();
+        let Some(handle) = &self.handle else { return Vec::new() };
+        let settings = handle.settings();
         let usual: Vec<&str> =
             [settings.default_pipeline(), settings.final_pipeline()].into_iter().flatten().collect();
         let mut candidates = self.engine.pipelines.inputs_of(&usual, field);
@@ -125,7 +128,7 @@ impl<'a> Attributor<'a> {
             .map(|(path, _)| path)
             .collect();
         texts.sort_unstable();
-        for model in self.engine.models.running_with_attribution(self.handle.field_model(field).as_deref()) {
+        for model in self.engine.models.running_with_attribution(handle.field_model(field).as_deref()) {
             for text in texts.iter().take(MAX_GUESSES) {
                 let candidate = (model.clone(), (*text).to_owned());
                 if !candidates.contains(&candidate) {

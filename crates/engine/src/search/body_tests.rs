@@ -362,11 +362,71 @@ fn wrong_keys_and_values_are_named() {
         ),
         (r#"{"explain": true}"#, "parsing_exception", "[explain] is not supported by this server"),
         (
-            r#"{"sort": [{"n": "desc"}]}"#,
+            r#"{"sort": [{"n": {"nested": {"path": "n"}}}]}"#,
             "parsing_exception",
-            "[sort] by [n] is not supported by this server",
+            "[nested] of [sort] is not supported by this server",
         ),
-        (r#"{"sort": "_doc", "min_score": 1}"#, "illegal_argument_exception", "cannot be combined"),
+        (r#"{"sort": [{"n": "up"}]}"#, "illegal_argument_exception", "No enum constant"),
+        (r#"{"sort": [{"n": {"mode": "best"}}]}"#, "x_content_parse_exception", "[mode]"),
+        (r#"{"sort": [{"n": {"ordr": "asc"}}]}"#, "x_content_parse_exception", "did you mean [order]?"),
+        (
+            r#"{"sort": [{"_score": {"mode": "min"}}]}"#,
+            "x_content_parse_exception",
+            "[_score] unknown field [mode]",
+        ),
+        (r#"{"sort": [{"_script": {}}]}"#, "illegal_argument_exception", "[_script] is not supported"),
+        (r#"{"sort": [[1]]}"#, "illegal_argument_exception", "malformed sort format"),
+        (r#"{"search_after": []}"#, "illegal_argument_exception", "Values must contains at least one value."),
+        (r#"{"search_after": [{}]}"#, "parsing_exception", "found [START_OBJECT] inside search_after"),
+        (r#"{"search_after": [1]}"#, "illegal_argument_exception", "Sort must contain at least one field."),
+        (
+            r#"{"sort": "n", "from": 1, "search_after": [1]}"#,
+            "action_request_validation_exception",
+            "[from] parameter must be set to 0 when [search_after] is used",
+        ),
+        (
+            r#"{"slice": {"id": 0, "max": 2}}"#,
+            "action_request_validation_exception",
+            "[slice] can only be used with [scroll] or [point-in-time] requests",
+        ),
+        (r#"{"slice": {"id": 2, "max": 2}}"#, "illegal_argument_exception", "max must be greater than id"),
+        (
+            r#"{"slice": {"id": 0, "max": 1}}"#,
+            "x_content_parse_exception",
+            "[slice] failed to parse field [max]",
+        ),
+        (
+            r#"{"sort": "n", "rescore": {"query": {"rescore_query": {"match_all": {}}}}}"#,
+            "illegal_argument_exception",
+            "Cannot use [sort] option in conjunction with [rescore].",
+        ),
+        (r#"{"rescore": {"window_size": 5}}"#, "parsing_exception", "missing rescore type"),
+        (
+            r#"{"rescore": {"learning_to_rank": {}}}"#,
+            "parsing_exception",
+            "unknown rescorer [learning_to_rank]",
+        ),
+        (
+            r#"{"collapse": {"field": "n", "inner_hits": {}}}"#,
+            "x_content_parse_exception",
+            "[collapse] failed to parse field [inner_hits]",
+        ),
+        (r#"{"collapse": {}}"#, "illegal_argument_exception", "Required [field]"),
+        (r#"{"pit": {}}"#, "illegal_argument_exception", "id is not provided"),
+        (r#"{"terminate_after": -1}"#, "illegal_argument_exception", "terminateAfter must be > 0"),
+        (
+            r#"{"stored_fields": "_none_", "_source": true}"#,
+            "action_request_validation_exception",
+            "[stored_fields] cannot be disabled if [_source] is requested",
+        ),
+        (r#"{"fields": [1]}"#, "parsing_exception", "Expected [VALUE_STRING, START_OBJECT]"),
+        (r#"{"script_fields": {}}"#, "parsing_exception", "[script_fields] is not supported by this server"),
+        (
+            r#"{"runtime_mappings": {}}"#,
+            "parsing_exception",
+            "[runtime_mappings] is not supported by this server",
+        ),
+        (r#"{"ext": {}}"#, "parsing_exception", "[ext] is not supported by this server"),
         (r#"{"sizes": 1}"#, "parsing_exception", "Unknown key for a VALUE_NUMBER in [sizes]."),
         (r#"{"query": null}"#, "parsing_exception", "Unknown key for a VALUE_NULL in [query]."),
         (
@@ -459,7 +519,8 @@ fn sections_of_a_body_are_read() {
     assert!(body.version && body.seq_no_primary_term && body.post_filter.is_some());
     assert_eq!(body.source, SourceSelection::fields(vec!["a".into()], vec!["b".into()]));
     for sort in [r#""_doc""#, r#"[{"_seq_no": "asc"}]"#, r#"{"_doc": {"order": "asc"}}"#] {
-        assert_eq!(parse(&format!(r#"{{"sort": {sort}}}"#)).expect("valid").sort, Sort::SeqNo);
+        let sort = parse(&format!(r#"{{"sort": {sort}}}"#)).expect("valid").sort;
+        assert!(matches!(&sort, Sort::By(keys) if keys.len() == 1 && !keys[0].descending), "{sort:?}");
     }
     assert_eq!(parse(r#"{"_source": false}"#).expect("valid").source, SourceSelection::Nothing);
     let retriever = r#"{"retriever": {"standard": {"query": {"match_all": {"boost": 2}}}}}"#;

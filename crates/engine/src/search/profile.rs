@@ -58,6 +58,13 @@ impl Profile {
         Self { shards: shards.map(of).collect(), ..Self::default() }
     }
 
+    /// Counts a document that is read from an index; its time goes to the clock.
+    pub fn fetched(&mut self, target: usize) -> &mut Duration {
+        let shard = &mut self.shards[target];
+        shard.fetched += 1;
+        &mut shard.fetch
+    }
+
     /// The `profile` section of a response.
     pub fn to_json(&self) -> Value {
         let shards: Vec<Value> = self.shards.iter().map(ShardProfile::to_json).collect();

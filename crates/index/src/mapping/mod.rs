@@ -1,6 +1,7 @@
 //! Mappings: what fields an index has, and how a JSON document becomes values of them.
 
 pub mod date;
+mod dense;
 mod document;
 mod error;
 mod location;
@@ -20,10 +21,15 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
+pub use dense::{DenseVector, VectorOptions};
+pub use document::dense::hex;
+pub(crate) use document::dense::{component_problem, magnitude_problem, preview};
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use source::SourceFilter;
 pub use sparse_options::SparseIndexOptions;
-pub use types::{Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument};
+pub use types::{
+    Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument, feature_value,
+};
 pub use values::normalize_float;
 
 /// The `_source` part of a mapping.

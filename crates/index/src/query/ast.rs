@@ -428,8 +428,11 @@ pub struct KnnQuery {
     pub vector: Vec<f32>,
     /// Neighbours over all segments.
     pub k: usize,
-    /// Candidates looked at; an exact scan has no use for it.
+    /// Candidates looked at in each segment where not all are: more find more of the true neighbours.
     pub num_candidates: usize,
+    /// `rescore_vector.oversample`: candidates found by 8-bit codes and compared exactly, as a multiple of `k`, if
+    /// that is more. Scores are exact in any case.
+    pub oversample: Option<f32>,
     /// Only documents that match all of these are candidates.
     pub filter: Vec<Query>,
     /// Lowest raw similarity of a neighbour.
@@ -469,6 +472,8 @@ pub struct SearchOptions {
     pub track_total_hits: TotalHits,
     /// Set from another thread to end the search with [`super::QueryError::Cancelled`].
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Once `cancel` is set, the hits found so far are returned instead of the error, where they are known one by one.
+    pub partial: bool,
     /// Restricts the hits without taking part in the score.
     pub post_filter: Option<Query>,
 }
@@ -480,6 +485,7 @@ impl Default for SearchOptions {
             min_score: None,
             track_total_hits: TotalHits::UpTo(10_000),
             cancel: None,
+            partial: false,
             post_filter: None,
         }
     }

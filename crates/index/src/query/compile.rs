@@ -420,7 +420,8 @@ impl<'a> Compiler<'a> {
                     field_type,
                     FieldType::SparseVector
                         | FieldType::RankFeatures
-                        | FieldType::DenseVector { .. }
+                        | FieldType::RankFeature { .. }
+                        | FieldType::DenseVector(_)
                         | FieldType::Object { .. }
                 );
                 if searchable && pattern.matches(path, false) {

@@ -23,6 +23,7 @@ mod multi_term;
 mod numeric;
 mod query_string;
 mod search;
+pub mod sorted;
 mod sparse;
 mod sparse_search;
 mod sum;

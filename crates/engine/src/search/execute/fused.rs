@@ -100,6 +100,9 @@ impl Run<'_> {
                 && let Some(error) = self.failures.iter_mut().find_map(Option::take)
             {
                 if matches!(error, SearchError::Query { source: QueryError::Cancelled, .. }) {
+                    if self.partial {
+                        continue;
+                    }
                     return Err(error);
                 }
                 // All lists are tried, so that all that fail are named.
@@ -163,7 +166,7 @@ impl Run<'_> {
         for (number, target) in self.targets.iter().enumerate() {
             let found = match self.failures[number] {
                 Some(_) => Ok(Vec::new()),
-                None => target.snapshot.matching(filter),
+                None => target.snapshot.matching_until(filter, Some(self.cancel)),
             };
             passed.push(found.unwrap_or_else(|source| {
                 let shard = target.shard.clone();

@@ -2,23 +2,26 @@
 
 mod fused;
 mod plain;
+mod sorted;
 
 pub use self::fused::{Branch, Key, windows};
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
+use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_index::{DocAddress, Snapshot};
 
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
-use super::explain::unwrapped;
 use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
+use super::sort::plan::Position;
 
 /// An index that a search looks at, as of one moment.
+#[derive(Clone)]
 pub struct Target {
     /// Name, uuid and node, for errors and hits.
     pub shard: Box<Shard>,
@@ -54,6 +57,14 @@ pub struct Outcome {
     pub total: Option<(u64, bool)>,
     /// Highest score.
     pub max_score: Option<f32>,
+    /// The `sort` member of each hit; empty where hits show none.
+    pub sort: Vec<Box<str>>,
+    /// The value of each hit in the field that hits are collapsed by.
+    pub groups: Vec<SortValue>,
+    /// Where the last hit of the page stands.
+    pub last: Option<Position>,
+    /// Whether the search ended at `terminate_after`, if it had one.
+    pub terminated_early: Option<bool>,
     /// Indices that could not be searched.
     pub failures: Vec<SearchError>,
     /// The time ran out before all was searched.
@@ -67,15 +78,15 @@ pub struct Outcome {
 /// What each index runs for one list, before any fusion: `query` and the neighbours that it holds.
 pub fn queries(targets: &[Target], body: &SearchBody, cancel: &Arc<AtomicBool>) -> Vec<Option<Query>> {
     let failures = targets.iter().map(|_| None).collect();
-    let mut run = Run { targets, failures, cancel, body, profile: None };
-    let queries = run.union_per_target();
-    queries.into_iter().map(|query| Some(unwrapped(query?, body.sort))).collect()
+    let mut run = Run { targets, failures, cancel, body, profile: None, partial: false };
+    run.union_per_target()
 }
 
 /// Runs a search whose texts are encoded already.
 ///
 /// # Errors
-/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]).
+/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]). A search with a time limit
+/// answers with what it found until the flag was set instead.
 pub fn execute(
     targets: &[Target],
     body: &SearchBody,
@@ -90,14 +101,23 @@ pub fn execute(
         });
     }
     let profile = body.profile.then(|| Box::new(Profile::new(targets.iter().map(|target| &*target.shard))));
-    let mut run = Run { targets, failures: targets.iter().map(|_| None).collect(), cancel, body, profile };
+    let partial = body.timeout.is_some();
+    let failures = targets.iter().map(|_| None).collect();
+    let mut run = Run { targets, failures, cancel, body, profile, partial };
     let mut outcome = match &body.fusion {
         Some(fusion) => run.fused(fusion)?,
+        None if body.is_sorted() => run.sorted()?,
         None => run.plain()?,
     };
     let cancelled =
         |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
     let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();
+    if partial && cancel.load(Relaxed) {
+        // What was found so far is the answer.
+        failures.retain(|error| !cancelled(error));
+        outcome.timed_out = true;
+        outcome.total = outcome.total.map(|(counted, _)| (counted, false));
+    }
     if let Some(place) = failures.iter().position(cancelled) {
         return Err(failures.swap_remove(place));
     }
@@ -116,6 +136,8 @@ struct Run<'a> {
     cancel: &'a Arc<AtomicBool>,
     body: &'a SearchBody,
     profile: Option<Box<Profile>>,
+    /// When the time is over, what was found until then is of use.
+    partial: bool,
 }
 
 /// Hits of one list over all indices, best first.
@@ -133,6 +155,7 @@ impl Run<'_> {
             min_score,
             track_total_hits: tracked,
             cancel: Some(Arc::clone(self.cancel)),
+            partial: self.partial,
             post_filter: self.body.post_filter.clone(),
         }
     }

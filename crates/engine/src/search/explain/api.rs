@@ -80,7 +80,7 @@ pub(crate) fn explain_document(
         Some(score) => explanation.settle(score),
         None => explanation.no_match = true,
     }
-    Attributor::new(engine, &handle, &target, found.addr).explain(&mut explanation, cancel.flag())?;
+    Attributor::new(engine, &target, found.addr).explain(&mut explanation, cancel.flag())?;
     push(&mut out, format_args!(",\"matched\":{},\"explanation\":", score.is_some()));
     write(&explanation, &mut out);
     if source.is_some() || stored_fields {

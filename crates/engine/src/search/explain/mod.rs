@@ -10,16 +10,14 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_index::query::{Explanation, Query, QueryKind};
+use sparrow_index::query::{Explanation, Query};
 
 use super::attribution::Attributor;
 use super::body::SearchBody;
 use super::error::SearchError;
 use super::execute::{self, Hit, Outcome, Target};
-use super::sort::Sort;
 use crate::Engine;
 use crate::error::EngineError;
-use crate::indices::IndexHandle;
 
 pub(crate) use self::api::explain_document;
 pub(super) use self::write::write;
@@ -33,7 +31,6 @@ const MAX_ATTRIBUTED: usize = 100;
 /// As the search itself, which has succeeded.
 pub(super) fn hits(
     engine: &Engine,
-    handles: &[Arc<IndexHandle>],
     targets: &[Target],
     body: &SearchBody,
     outcome: &Outcome,
@@ -46,7 +43,7 @@ pub(super) fn hits(
         _ => {
             let queries = execute::queries(targets, body, cancel);
             let mut explanations = of_queries(targets, &queries, &outcome.hits, cancel)?;
-            if body.sort == Sort::Score {
+            if !body.is_sorted() {
                 for (explanation, hit) in explanations.iter_mut().zip(&outcome.hits) {
                     explanation.settle(hit.score);
                 }
@@ -55,8 +52,7 @@ pub(super) fn hits(
         }
     };
     for (hit, explanation) in outcome.hits.iter().zip(&mut explanations).take(MAX_ATTRIBUTED) {
-        let (handle, target) = (&handles[hit.target], &targets[hit.target]);
-        Attributor::new(engine, handle, target, hit.addr).explain(explanation, cancel)?;
+        Attributor::new(engine, &targets[hit.target], hit.addr).explain(explanation, cancel)?;
     }
     Ok(explanations)
 }
@@ -87,12 +83,4 @@ fn of_queries(
         }
     }
     Ok(explanations)
-}
-
-/// A query without the wrapper that makes all of its scores the same for another order of the hits.
-pub(super) fn unwrapped(query: Query, sort: Sort) -> Query {
-    match (sort, query.kind) {
-        (Sort::SeqNo, QueryKind::ConstantScore { filter }) => *filter,
-        (_, kind) => Query { kind, boost: query.boost, name: query.name },
-    }
 }

@@ -7,7 +7,6 @@
 mod fragments;
 mod options;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
@@ -24,7 +23,6 @@ use super::resolve;
 use super::texts::values_at;
 use crate::Engine;
 use crate::error::EngineError;
-use crate::indices::IndexHandle;
 
 pub use self::options::Highlight;
 
@@ -33,13 +31,15 @@ const MAX_TRACED: usize = 100;
 /// A word is marked if it adds at least this share of what the best one adds.
 const LEAST_SHARE: f32 = 0.1;
 
+/// `index.highlight.max_analyzed_offset` of an index that is gone.
+const DEFAULT_LIMIT: usize = 1_000_000;
+
 /// Fields of a hit with their fragments.
 pub type Highlighted = Vec<(String, Vec<String>)>;
 
 /// Makes the fragments of all hits of one search.
 pub struct Highlighter<'a> {
     engine: &'a Engine,
-    handles: &'a [Arc<IndexHandle>],
     targets: &'a [Target],
     fields: Vec<(&'a str, FieldOptions<'a>)>,
     queries: Vec<&'a Query>,
@@ -68,7 +68,6 @@ impl<'a> Highlighter<'a> {
     /// None that reading the request has not found.
     pub fn new(
         engine: &'a Engine,
-        handles: &'a [Arc<IndexHandle>],
         targets: &'a [Target],
         body: &'a SearchBody,
         highlight: &'a Highlight,
@@ -85,7 +84,6 @@ impl<'a> Highlighter<'a> {
         };
         Ok(Self {
             engine,
-            handles,
             targets,
             fields: highlight.fields()?,
             queries,
@@ -99,7 +97,7 @@ impl<'a> Highlighter<'a> {
     ///
     /// # Errors
     /// When a text is longer than may be analyzed, or the caller went away.
-    pub fn highlight(&mut self, hit: &Hit, id: &str, source: &[u8]) -> Result<Highlighted, EngineError> {
+    pub fn highlight(&mut self, hit: &Hit, source: &[u8]) -> Result<Highlighted, EngineError> {
         if self.plans[hit.target].is_none() {
             self.plans[hit.target] = Some(self.plan(hit.target)?);
         }
@@ -107,7 +105,7 @@ impl<'a> Highlighter<'a> {
         let Some(plans) = self.plans[hit.target].take() else { return Ok(Vec::new()) };
         let mut out: Highlighted = Vec::new();
         for plan in &plans {
-            let fragments = self.field(hit, plan, id, &source)?;
+            let fragments = self.field(hit, plan, &source)?;
             if !fragments.is_empty() && !out.iter().any(|(path, _)| *path == plan.path) {
                 out.push((plan.path.clone(), fragments));
             }
@@ -118,7 +116,8 @@ impl<'a> Highlighter<'a> {
 
     /// The fields of an index, with what the query looks for in each.
     fn plan(&self, number: usize) -> Result<Vec<Plan<'a>>, SearchError> {
-        let (target, handle) = (&self.targets[number], &self.handles[number]);
+        let target = &self.targets[number];
+        let handle = self.engine.indices.get(&target.shard.index).ok();
         let mapping = target.snapshot.mapping();
         let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
         let mut plans = Vec::new();
@@ -183,20 +182,16 @@ impl<'a> Highlighter<'a> {
                     matcher: if options.kind == Kind::Semantic { TextMatcher::default() } else { own },
                     matched,
                     sparse,
-                    limit: handle.settings().max_analyzed_offset(),
+                    limit: handle
+                        .as_ref()
+                        .map_or(DEFAULT_LIMIT, |handle| handle.settings().max_analyzed_offset()),
                 });
             }
         }
         Ok(plans)
     }
 
-    fn field(
-        &mut self,
-        hit: &Hit,
-        plan: &Plan<'_>,
-        id: &str,
-        source: &Value,
-    ) -> Result<Vec<String>, EngineError> {
+    fn field(&mut self, hit: &Hit, plan: &Plan<'_>, source: &Value) -> Result<Vec<String>, EngineError> {
         let values: Vec<String> = values_at(source, &plan.source_path)
             .into_iter()
             .filter(|value| plan.ignore_above.is_none_or(|most| value.chars().count() <= most))
@@ -226,7 +221,6 @@ impl<'a> Highlighter<'a> {
             number => number,
         };
         let chosen = fragments::choose(fragments, number, options.by_score);
-        tracing::trace!(id, field = plan.path, fragments = chosen.len(), "highlighted");
         if chosen.is_empty() && options.no_match_size > 0 {
             let first = &values[0];
             let range = fragments::opening(first, options.no_match_size);
@@ -268,8 +262,8 @@ impl<'a> Highlighter<'a> {
             return Ok(Vec::new());
         }
         self.traced += 1;
-        let (handle, target) = (&self.handles[hit.target], &self.targets[hit.target]);
-        let mut attributor = Attributor::new(self.engine, handle, target, hit.addr);
+        let target = &self.targets[hit.target];
+        let mut attributor = Attributor::new(self.engine, target, hit.addr);
         let mut marks: Vec<Mark> = Vec::new();
         for clause in &plan.sparse {
             let QueryKind::Sparse(sparse) = &clause.kind else { continue };

@@ -221,7 +221,7 @@ fn knn_refuses_what_does_not_fit() {
     let reason = |query: KnnQuery| fixture.error(QueryKind::Knn(query)).reason();
     assert_eq!(
         reason(KnnQuery { vector: vec![1.0], ..knn(1) }),
-        "failed to create query: the query vector has a different dimension [1] than the index \
+        "failed to create query: the query vector has a different number of dimensions [1] than the document \
          vectors [2]"
     );
     assert_eq!(
@@ -233,6 +233,9 @@ fn knn_refuses_what_does_not_fit() {
         "failed to create query: The [cosine] similarity does not support vectors with zero \
          magnitude. Preview of invalid vector: [0.0, 0.0]"
     );
-    assert!(reason(KnnQuery { vector: vec![f32::NAN, 0.0], ..knn(1) }).contains("non-finite"));
+    assert!(
+        reason(KnnQuery { vector: vec![f32::NAN, 0.0], ..knn(1) })
+            .contains("do not support NaN or infinite values")
+    );
     assert_eq!(fixture.ids(QueryKind::Knn(KnnQuery { field: "zzz".into(), ..knn(1) })), "");
 }
