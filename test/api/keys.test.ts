@@ -221,6 +221,8 @@ describe('privileges', () => {
     ['/_mget', '{"docs":[{"_index":"books"},{"_index":"other"}]}', 'other'],
     ['/_reindex', '{"source":{"index":["books","other"]},"dest":{"index":"books"}}', 'other'],
     ['/_reindex', '{"source":{"index":"books"},"dest":{"index":"target"}}', 'target'],
+    ['/books/_search', '{"query":{"terms":{"tag":{"index":"other","id":"1","path":"x"}}}}', 'other'],
+    ['/_search', '{"query":{"bool":{"filter":[{"terms":{"tag":{"index":"other","id":"1","path":"x"}}}]}}}', 'other'],
   ])('look into the body of %s', async (path, body, denied) => {
     const app = await fakeApp();
     const { as } = await callAs(app, indexRole(['books'], ['read', 'write']));
@@ -229,6 +231,17 @@ describe('privileges', () => {
     expect(await response.text()).toContain(`on indices [${denied}]`);
     const allowed = body.replaceAll('"other"', '"books"').replaceAll('"target"', '"books"');
     expect((await as('POST', path, allowed)).status).toBe(200);
+  });
+
+  it('look into queries in base64', async () => {
+    const app = await fakeApp();
+    const { as } = await callAs(app, indexRole(['books'], ['read']));
+    const wrapped = (index: string): string => {
+      const query = { terms: { tag: { index, id: '1', path: 'x' } } };
+      return JSON.stringify({ query: { wrapper: { query: Buffer.from(JSON.stringify(query)).toString('base64') } } });
+    };
+    expect((await as('POST', '/books/_search', wrapped('other'))).status).toBe(403);
+    expect((await as('POST', '/books/_search', wrapped('books'))).status).toBe(200);
   });
 
   it('of a key made by a key are none', async () => {

@@ -36,6 +36,9 @@ pub enum SearchError {
     /// A value is out of its range.
     #[error("{reason}")]
     IllegalArgument { reason: String },
+    /// A value is none of those that a parameter takes.
+    #[error("{reason}")]
+    Parse { reason: String },
     /// A text is not a number.
     #[error("not a number: {input:?}")]
     NumberFormat { input: String },
@@ -167,6 +170,7 @@ impl SearchError {
                 )
             }
             SearchError::IllegalArgument { reason } => Exception::new("illegal_argument_exception", reason),
+            SearchError::Parse { reason } => Exception::new("parse_exception", reason),
             SearchError::NumberFormat { input } => {
                 Exception::new("number_format_exception", format!("For input string: \"{input}\""))
             }

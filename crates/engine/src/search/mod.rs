@@ -22,6 +22,7 @@ mod highlight;
 mod hits;
 mod java_float;
 pub(crate) mod json;
+mod lookup;
 pub(crate) mod msearch;
 mod paging;
 pub(crate) mod point_in_time;
@@ -327,7 +328,7 @@ fn target(engine: &Engine, handle: &IndexHandle) -> Target {
     }
 }
 
-/// Turns the texts of queries into vectors, after checking that the fields hold vectors of the same models.
+/// Reads the terms that queries look up, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
 fn encode(
     engine: &Engine,
     handles: &[Arc<IndexHandle>],
@@ -335,6 +336,7 @@ fn encode(
     cancel: &AtomicBool,
     timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
+    lookup::look_up_terms(engine, queries)?;
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
         for handle in handles {

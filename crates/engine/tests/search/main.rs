@@ -6,6 +6,7 @@ mod explain;
 mod highlight;
 mod hybrid;
 mod indices;
+mod lexical;
 mod paging;
 mod queries;
 mod response;
