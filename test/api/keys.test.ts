@@ -221,6 +221,8 @@ describe('privileges', () => {
     ['/_mget', '{"docs":[{"_index":"books"},{"_index":"other"}]}', 'other'],
     ['/_reindex', '{"source":{"index":["books","other"]},"dest":{"index":"books"}}', 'other'],
     ['/_reindex', '{"source":{"index":"books"},"dest":{"index":"target"}}', 'target'],
+    ['/books/_search', '{"query":{"terms":{"tag":{"index":"other","id":"1","path":"x"}}}}', 'other'],
+    ['/_search', '{"query":{"bool":{"filter":[{"terms":{"tag":{"index":"other","id":"1","path":"x"}}}]}}}', 'other'],
   ])('look into the body of %s', async (path, body, denied) => {
     const app = await fakeApp();
     const { as } = await callAs(app, indexRole(['books'], ['read', 'write']));
@@ -229,6 +231,17 @@ describe('privileges', () => {
     expect(await response.text()).toContain(`on indices [${denied}]`);
     const allowed = body.replaceAll('"other"', '"books"').replaceAll('"target"', '"books"');
     expect((await as('POST', path, allowed)).status).toBe(200);
+  });
+
+  it('look into queries in base64', async () => {
+    const app = await fakeApp();
+    const { as } = await callAs(app, indexRole(['books'], ['read']));
+    const wrapped = (index: string): string => {
+      const query = { terms: { tag: { index, id: '1', path: 'x' } } };
+      return JSON.stringify({ query: { wrapper: { query: Buffer.from(JSON.stringify(query)).toString('base64') } } });
+    };
+    expect((await as('POST', '/books/_search', wrapped('other'))).status).toBe(403);
+    expect((await as('POST', '/books/_search', wrapped('books'))).status).toBe(200);
   });
 
   it('of a key made by a key are none', async () => {
@@ -253,5 +266,47 @@ describe('privileges', () => {
     expect((await as('GET', '/_security/api_key')).status).toBe(403);
     const own = (await (await as('GET', '/_security/api_key?owner=true')).json()) as { api_keys: { id: string }[] };
     expect(own.api_keys.map(({ id }) => id)).toEqual([key.id]);
+  });
+});
+
+describe('what is open between searches, and searches in one body', () => {
+  const sentence = (id: string) =>
+    `action [indices:data/read/search] is unauthorized for API key id [${id}] of user [owner] on indices [{}], ` +
+    'this action is granted by the index privileges [read,all]';
+
+  it('are the business of the engine, which is told what a restricted key may read', async () => {
+    const app = await fakeApp();
+    const { key, as } = await callAs(app, indexRole(['logs-*'], ['read']));
+    const asked = async (method: string, path: string, body?: object): Promise<Readonly<Record<string, string>>> => {
+      await as(method, path, body);
+      return app.engine.last?.path ?? {};
+    };
+    expect(await asked('POST', '/logs-1/_search?scroll=1m')).toEqual({ index: 'logs-1', key: key.id });
+    expect(await asked('POST', '/_search', { pit: { id: 'x' } })).toEqual({
+      index: 'logs-*',
+      key: key.id,
+      key_narrowed: 'true',
+    });
+    expect(await asked('POST', '/_search/scroll', { scroll_id: 'x' })).toEqual({ key: key.id });
+    expect(await asked('DELETE', '/_search/scroll/_all')).toEqual({ scroll_id: '_all', key: key.id });
+    expect(await asked('DELETE', '/_pit', { id: 'x' })).toEqual({ key: key.id });
+    expect(await asked('POST', '/logs-2/_pit?keep_alive=1m')).toEqual({ index: 'logs-2', key: key.id });
+    const path = await asked('POST', '/_msearch');
+    expect(path).toMatchObject({ key: key.id, key_indices: 'logs-*' });
+    expect(path['key_denied']?.replace(/of user \[.*?\]/, 'of user [owner]')).toBe(sentence(key.id));
+    const denied = await as('POST', '/books/_pit?keep_alive=1m');
+    expect(denied.status).toBe(403);
+    expect((await as('GET', '/books/_field_caps?fields=*')).status).toBe(403);
+    expect((await as('GET', '/books/_validate/query')).status).toBe(403);
+    expect((await as('GET', '/books/_termvectors/1')).status).toBe(403);
+    expect((await as('GET', '/logs-1/_mapping/field/n')).status).toBe(403);
+  });
+
+  it('are open to keys that may read everything', async () => {
+    const app = await fakeApp();
+    await app.call('POST', '/_search/scroll', { scroll_id: 'x' });
+    expect(app.engine.last?.path).toEqual({});
+    await app.call('POST', '/_msearch', '{}\n{}\n', { 'content-type': 'application/x-ndjson' });
+    expect(app.engine.last?.path).toEqual({});
   });
 });

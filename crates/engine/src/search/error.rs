@@ -36,6 +36,9 @@ pub enum SearchError {
     /// A value is out of its range.
     #[error("{reason}")]
     IllegalArgument { reason: String },
+    /// A value is none of those that a parameter takes.
+    #[error("{reason}")]
+    Parse { reason: String },
     /// A text is not a number.
     #[error("not a number: {input:?}")]
     NumberFormat { input: String },
@@ -54,9 +57,6 @@ pub enum SearchError {
     /// The query does not fit the index.
     #[error("index {}: {source}", shard.index)]
     Query { shard: Box<Shard>, source: QueryError },
-    /// Lists that a retriever needs could not be had: the kinds of their retrievers, and why.
-    #[error("[{kind}] {} of its retrievers failed", failures.len())]
-    Retrievers { kind: &'static str, failures: Vec<(&'static str, SearchError)> },
     /// An index refuses a part of the request that is no query; `kind` is the exception's type.
     #[error("index {}: {reason}", shard.index)]
     OfShard { shard: Box<Shard>, kind: &'static str, reason: String },
@@ -66,6 +66,9 @@ pub enum SearchError {
     /// A scroll or a point in time is not open.
     #[error("no search context {id}")]
     ContextMissing { id: u64 },
+    /// Lists that a retriever needs could not be had: the kinds of their retrievers, and why.
+    #[error("[{kind}] {} of its retrievers failed", failures.len())]
+    Retrievers { kind: &'static str, failures: Vec<(&'static str, SearchError)> },
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
     ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
@@ -117,10 +120,10 @@ impl SearchError {
     pub fn status(&self) -> u16 {
         match self {
             SearchError::Query { source, .. } => source.status(),
+            SearchError::ContextMissing { .. } => 404,
             SearchError::Retrievers { failures, .. } => {
                 failures.iter().map(|failure| failure.1.status()).max().unwrap_or(400)
             }
-            SearchError::ContextMissing { .. } => 404,
             _ => 400,
         }
     }
@@ -167,6 +170,7 @@ impl SearchError {
                 )
             }
             SearchError::IllegalArgument { reason } => Exception::new("illegal_argument_exception", reason),
+            SearchError::Parse { reason } => Exception::new("parse_exception", reason),
             SearchError::NumberFormat { input } => {
                 Exception::new("number_format_exception", format!("For input string: \"{input}\""))
             }
@@ -218,6 +222,19 @@ impl SearchError {
                     None => exception,
                 }
             }
+            SearchError::OfShard { shard, kind, reason } => {
+                let exception = Exception::new(kind, reason);
+                if *kind == "query_shard_exception" { of(exception, shard) } else { exception }
+            }
+            SearchError::AfterValue { field, cause } => Exception::new(
+                "illegal_argument_exception",
+                format!("Failed to parse search_after value for field [{field}]."),
+            )
+            .because(cause.exception()),
+            SearchError::ContextMissing { id } => Exception::new(
+                "search_context_missing_exception",
+                format!("No search context found for id [{id}]"),
+            ),
             SearchError::Retrievers { kind, failures } => {
                 let kinds: Vec<&str> = failures.iter().map(|failure| failure.0).collect();
                 let suppressed: Vec<_> =
@@ -232,19 +249,6 @@ impl SearchError {
                 )
                 .with("suppressed", suppressed)
             }
-            SearchError::OfShard { shard, kind, reason } => {
-                let exception = Exception::new(kind, reason);
-                if *kind == "query_shard_exception" { of(exception, shard) } else { exception }
-            }
-            SearchError::AfterValue { field, cause } => Exception::new(
-                "illegal_argument_exception",
-                format!("Failed to parse search_after value for field [{field}]."),
-            )
-            .because(cause.exception()),
-            SearchError::ContextMissing { id } => Exception::new(
-                "search_context_missing_exception",
-                format!("No search context found for id [{id}]"),
-            ),
             SearchError::ModelMismatch { shard, field, model, stored } => of(
                 Exception::new(
                     "query_shard_exception",

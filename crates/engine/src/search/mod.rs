@@ -7,6 +7,7 @@
 mod attribution;
 mod body;
 mod caller;
+mod checks;
 mod collapse;
 mod contexts;
 mod deadline;
@@ -14,12 +15,14 @@ mod dsl;
 mod error;
 mod execute;
 mod explain;
+pub(crate) mod field_caps;
 mod fields;
 mod fusion;
 mod highlight;
 mod hits;
 mod java_float;
 pub(crate) mod json;
+mod lookup;
 pub(crate) mod msearch;
 mod paging;
 pub(crate) mod point_in_time;
@@ -35,6 +38,7 @@ mod source_filter;
 mod suggest;
 mod texts;
 mod uri;
+pub(crate) mod validate;
 
 #[cfg(test)]
 mod body_tests;
@@ -88,21 +92,21 @@ pub(crate) fn search(
         // The models of fields are those of the indices as they are now.
         let handles: Vec<_> =
             targets.iter().filter_map(|target| engine.indices.get(&target.shard.index).ok()).collect();
-        encode_body(engine, &handles, &mut body, cancel.flag())?;
+        let deadline = Deadline::start(body.timeout, cancel);
+        let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
         let ids = OpenIds { pit: Some(&id), scroll: None };
-        let answered = answer(engine, &targets, &body, shown, cancel, start, ids)?;
+        let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, ids)?;
         return Ok(Reply::bytes(200, answered.bytes));
     }
     check_boosted(engine, &body, request)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
-    if let Some(keep_alive) = body.scroll {
-        encode_body(engine, &handles, &mut body, cancel.flag())?;
-        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
-    }
     let deadline = Deadline::start(body.timeout, cancel);
     let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
-    let answered =
-        answer_within(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
+    if let Some(keep_alive) = body.scroll {
+        encoded?;
+        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
+    }
+    let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
     Ok(Reply::bytes(200, answered.bytes))
 }
 
@@ -132,7 +136,8 @@ fn open_scroll(
     let id =
         engine.contexts.open(Content::Scroll(Arc::clone(&scroll)), Caller::of(request).owner, keep_alive)?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
-    match answer(engine, &open.targets, &open.body, shown, cancel, start, ids) {
+    let deadline = Deadline::start(open.body.timeout, cancel);
+    match answer(engine, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids) {
         Ok(answered) => {
             open.body.position = answered.last;
             Ok(Reply::bytes(200, answered.bytes))
@@ -165,40 +170,30 @@ pub(crate) struct Answered {
     last: Option<Position>,
 }
 
-/// Runs a search whose texts are encoded, and writes its answer.
+/// Runs a search whose texts are encoded, and writes its answer. `encoded` says how long that took, for
+/// searches that are profiled.
+#[allow(clippy::too_many_arguments)]
 fn answer(
     engine: &Engine,
     targets: &[Target],
     body: &SearchBody,
     shown: Presentation,
-    cancel: &CancelFlag,
-    start: Instant,
-    ids: OpenIds<'_>,
-) -> Result<Answered, EngineError> {
-    let deadline = Deadline::start(body.timeout, cancel);
-    answer_within(engine, targets, body, shown, &deadline, Ok(()), start, ids)
-}
-
-#[allow(clippy::too_many_arguments)]
-fn answer_within(
-    engine: &Engine,
-    targets: &[Target],
-    body: &SearchBody,
-    shown: Presentation,
     deadline: &Deadline,
-    encoded: Result<(), EngineError>,
+    encoded: Result<ModelTimings, EngineError>,
     start: Instant,
     ids: OpenIds<'_>,
 ) -> Result<Answered, EngineError> {
     let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
-    let found =
-        encoded.and_then(|()| execute::execute(targets, body, deadline.flag()).map_err(EngineError::from));
-    let mut outcome = match found {
+    let found = encoded.and_then(|timings| {
+        let outcome = execute::execute(targets, body, deadline.flag()).map_err(EngineError::from)?;
+        Ok((outcome, timings))
+    });
+    let (mut outcome, timings) = match found {
         // Only the clock leaves a part behind that is of use.
-        Ok(outcome) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
-        Ok(outcome) => outcome,
+        Ok((outcome, _)) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
+        Ok(found) => found,
         Err(error) if timed_out(&error) => {
-            Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }
+            (Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }, Vec::new())
         }
         Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
         Err(error) => return Err(error),
@@ -210,27 +205,29 @@ fn answer_within(
         return Err(outcome.failures.swap_remove(0).into());
     }
     let mut profile = outcome.profile.take();
-    let hits = hits::read(engine, targets, body, shown, &outcome, deadline.flag(), profile.as_deref_mut())?;
+    let hits = hits::read(engine, targets, body, shown, &outcome, profile.as_deref_mut(), deadline.flag())?;
     if let Some(profile) = &mut profile {
-        profile.models.clone_from(&body.timings);
+        profile.models = timings;
     }
     outcome.profile = profile;
     let bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
     Ok(Answered { bytes, last: outcome.last.take() })
 }
 
-/// Encodes the texts of all queries of a search.
+/// How long the models took, by id.
+type ModelTimings = Vec<(String, Timings)>;
+
+/// Encodes the texts of all queries of a search; timed if it is profiled.
 fn encode_body(
     engine: &Engine,
     handles: &[Arc<IndexHandle>],
     body: &mut SearchBody,
     cancel: &AtomicBool,
-) -> Result<(), EngineError> {
+) -> Result<ModelTimings, EngineError> {
     let mut timings = body.profile.then(Vec::new);
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     encode(engine, handles, &mut queries, cancel, timings.as_mut())?;
-    body.timings = timings.unwrap_or_default();
-    Ok(())
+    Ok(timings.unwrap_or_default())
 }
 
 /// `_count`.
@@ -331,7 +328,7 @@ fn target(engine: &Engine, handle: &IndexHandle) -> Target {
     }
 }
 
-/// Turns the texts of queries into vectors, after checking that the fields hold vectors of the same models.
+/// Reads the terms that queries look up, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
 fn encode(
     engine: &Engine,
     handles: &[Arc<IndexHandle>],
@@ -339,6 +336,7 @@ fn encode(
     cancel: &AtomicBool,
     timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
+    lookup::look_up_terms(engine, queries)?;
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
         for handle in handles {

@@ -89,7 +89,7 @@ pub fn resolve(
             .ok_or_else(|| EngineError::internal(format!("model [{model_id}] left out a text")))
     };
     for query in queries {
-        visit_mut(query, &mut |kind| {
+        change(query, &mut |kind| {
             let replacement = match kind {
                 QueryKind::TextExpansion(clause) => {
                     let Output::Sparse(weights) = vector_of(&clause.model_id, &clause.model_text)? else {
@@ -144,29 +144,36 @@ pub fn visit<'a>(query: &'a Query, see: &mut dyn FnMut(&'a Query)) {
 
 /// Lets query strings that name no field search these (`index.query.default_field`).
 pub fn set_default_fields(query: &mut Query, fields: &[String]) {
+    let listed = || fields.iter().map(|field| (field.clone(), 1.0)).collect();
     let set = &mut |kind: &mut QueryKind| {
-        if let QueryKind::QueryString(clause) = kind
-            && clause.default_field.is_none()
-            && clause.fields.is_empty()
-        {
-            match fields {
-                [one] => clause.default_field = Some(one.clone()),
-                _ => clause.fields = fields.iter().map(|field| (field.clone(), 1.0)).collect(),
+        match kind {
+            QueryKind::QueryString(clause) if clause.default_field.is_none() && clause.fields.is_empty() => {
+                match fields {
+                    [one] => clause.default_field = Some(one.clone()),
+                    _ => clause.fields = listed(),
+                }
             }
+            QueryKind::SimpleQueryString(clause) if clause.fields.is_empty() => clause.fields = listed(),
+            QueryKind::MultiMatch(clause) if clause.fields.is_empty() => clause.fields = listed(),
+            _ => {}
         }
         Ok(())
     };
     // Nothing in it fails.
-    let _ = visit_mut(query, set);
+    let _ = change(query, set);
 }
 
-fn visit_mut(
+/// Calls `change` on what every clause of a tree matches, outermost first, until it fails.
+///
+/// # Errors
+/// The first error of `change`.
+pub fn change(
     query: &mut Query,
-    change: &mut dyn FnMut(&mut QueryKind) -> Result<(), EngineError>,
+    each: &mut dyn FnMut(&mut QueryKind) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    change(&mut query.kind)?;
+    each(&mut query.kind)?;
     for child in children_mut(&mut query.kind) {
-        visit_mut(child, change)?;
+        change(child, each)?;
     }
     Ok(())
 }
@@ -179,6 +186,11 @@ pub fn children(kind: &QueryKind) -> Vec<&Query> {
         }
         QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => vec![inner],
         QueryKind::DisMax { queries, .. } => queries.iter().collect(),
+        QueryKind::Boosting(clause) => vec![&clause.positive, &clause.negative],
+        QueryKind::FunctionScore(clause) => {
+            let filters = clause.functions.iter().filter_map(|function| function.filter.as_ref());
+            std::iter::once(&*clause.query).chain(filters).collect()
+        }
         QueryKind::Knn(clause) => clause.filter.iter().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter().collect(),
         _ => Vec::new(),
@@ -196,6 +208,11 @@ fn children_mut(kind: &mut QueryKind) -> Vec<&mut Query> {
             .collect(),
         QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => vec![inner],
         QueryKind::DisMax { queries, .. } => queries.iter_mut().collect(),
+        QueryKind::Boosting(clause) => vec![&mut clause.positive, &mut clause.negative],
+        QueryKind::FunctionScore(clause) => {
+            let filters = clause.functions.iter_mut().filter_map(|function| function.filter.as_mut());
+            std::iter::once(&mut *clause.query).chain(filters).collect()
+        }
         QueryKind::Knn(clause) => clause.filter.iter_mut().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter_mut().collect(),
         _ => Vec::new(),

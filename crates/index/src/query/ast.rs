@@ -3,11 +3,19 @@
 //! The engine parses request JSON into this tree; nothing here knows tantivy. Field names are full
 //! dotted paths as users write them, multi-fields included (`title.raw`).
 
+mod function;
+mod term;
+mod text;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use sparrow_types::SeqNo;
+
+pub use function::*;
+pub use term::*;
+pub use text::*;
 
 /// One clause of the tree: what it matches, how much it counts, and its `_name`.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,8 +64,14 @@ pub enum QueryKind {
     Match(MatchQuery),
     /// Analysed text as a phrase.
     MatchPhrase(MatchPhraseQuery),
+    /// Analysed text as a phrase whose last term is a prefix.
+    MatchPhrasePrefix(MatchPhrasePrefixQuery),
+    /// Analysed text against one field, its last term a prefix.
+    MatchBoolPrefix(MatchQuery),
     /// Analysed text against several fields.
     MultiMatch(MultiMatchQuery),
+    /// Analysed text against several fields as if they were one.
+    CombinedFields(CombinedFieldsQuery),
     /// One exact value.
     Term {
         /// Field path.
@@ -74,6 +88,11 @@ pub enum QueryKind {
         /// Strings, numbers or booleans.
         values: Vec<Value>,
     },
+    /// `terms` with the values of another document: the engine replaces it by [`QueryKind::Terms`] before a
+    /// search; an index answers it with an error.
+    TermsLookup(TermsLookupQuery),
+    /// As many of several exact values as each document asks for.
+    TermsSet(TermsSetQuery),
     /// Values between bounds; score 1.
     Range(RangeQuery),
     /// Documents with a value in the field; score 1.
@@ -94,6 +113,8 @@ pub enum QueryKind {
         value: String,
         /// ASCII case is ignored.
         case_insensitive: bool,
+        /// How the matching terms score.
+        rewrite: Rewrite,
     },
     /// Keywords or terms that match a pattern of `*` and `?`; score 1.
     Wildcard {
@@ -103,29 +124,17 @@ pub enum QueryKind {
         value: String,
         /// ASCII case is ignored.
         case_insensitive: bool,
+        /// How the matching terms score.
+        rewrite: Rewrite,
     },
     /// Keywords or terms that a regular expression matches as a whole; score 1.
-    Regexp {
-        /// Field path.
-        field: String,
-        /// The expression, not analysed.
-        value: String,
-    },
+    Regexp(RegexpQuery),
     /// Keywords or terms near a given one.
-    Fuzzy {
-        /// Field path.
-        field: String,
-        /// The term, not analysed.
-        value: String,
-        /// As in [`MatchQuery`].
-        fuzziness: String,
-        /// As in [`MatchQuery`].
-        prefix_length: usize,
-        /// As in [`MatchQuery`].
-        max_expansions: usize,
-    },
+    Fuzzy(FuzzyQuery),
     /// Lucene's query syntax.
     QueryString(QueryStringQuery),
+    /// A syntax for search boxes, which no text fails to follow.
+    SimpleQueryString(SimpleQueryStringQuery),
     /// Clauses joined by `must`, `should`, `filter` and `must_not`.
     Bool(BoolQuery),
     /// A query in filter context; score 1.
@@ -140,6 +149,21 @@ pub enum QueryKind {
         /// Share of the scores of the other matching clauses that is added.
         tie_breaker: f32,
     },
+    /// A query whose hits score less where another one matches.
+    Boosting(BoostingQuery),
+    /// A query with scores that functions of the document change.
+    FunctionScore(FunctionScoreQuery),
+    /// A function of a feature of the document.
+    RankFeature(RankFeatureQuery),
+    /// The nearer a date, the higher the score.
+    DistanceFeature(DistanceFeatureQuery),
+    /// `nested`: there are no nested documents, so that it only says which path is none.
+    Nested {
+        /// Path of the objects.
+        path: String,
+        /// A path that is not mapped matches nothing instead of failing.
+        ignore_unmapped: bool,
+    },
     /// The query, or nothing where a value does not fit its field.
     Lenient(Box<Query>),
     /// Dot product of query weights and stored weights.
@@ -152,182 +176,6 @@ pub enum QueryKind {
     /// kNN with a text: the engine replaces it by [`QueryKind::Knn`] before a search; an index
     /// answers it with an error.
     KnnBuilder(KnnBuilderQuery),
-}
-
-/// How the terms of a text are joined.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Operator {
-    /// Any term.
-    #[default]
-    Or,
-    /// All terms.
-    And,
-}
-
-/// What a text without any term left after analysis matches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ZeroTerms {
-    /// Nothing.
-    #[default]
-    None,
-    /// Everything.
-    All,
-}
-
-/// `match`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct MatchQuery {
-    /// Field path.
-    pub field: String,
-    /// The text, or the number or boolean as text.
-    pub text: String,
-    /// How its terms are joined.
-    pub operator: Operator,
-    /// As Elasticsearch writes it: `2`, `-1`, `75%`, `-25%`, `3<90%`.
-    pub minimum_should_match: Option<String>,
-    /// Analyzer instead of the field's own.
-    pub analyzer: Option<String>,
-    /// `AUTO`, `AUTO:low,high`, `0`, `1`, `2`.
-    pub fuzziness: Option<String>,
-    /// Characters at the start that fuzzy terms must share.
-    pub prefix_length: usize,
-    /// Most terms that a fuzzy term expands to; 50 unless given (0 is read as 50).
-    pub max_expansions: usize,
-    /// A value of a wrong type matches nothing instead of failing.
-    pub lenient: bool,
-    /// What a text without terms matches.
-    pub zero_terms_query: ZeroTerms,
-}
-
-/// `match_phrase`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct MatchPhraseQuery {
-    /// Field path.
-    pub field: String,
-    /// The text.
-    pub text: String,
-    /// Moves allowed between the terms.
-    pub slop: u32,
-    /// Analyzer instead of the field's own.
-    pub analyzer: Option<String>,
-    /// What a text without terms matches.
-    pub zero_terms_query: ZeroTerms,
-}
-
-/// How the scores of several fields are joined.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum MultiMatchType {
-    /// The best field counts, others by the tie breaker.
-    #[default]
-    BestFields,
-    /// All fields add up.
-    MostFields,
-    /// As best fields, each field matched as a phrase.
-    Phrase,
-}
-
-/// `multi_match`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct MultiMatchQuery {
-    /// Fields with boosts; names may hold `*`.
-    pub fields: Vec<(String, f32)>,
-    /// How the scores of the fields are joined.
-    pub kind: MultiMatchType,
-    /// Share of the other fields' scores; `None` is 0 for best fields, 1 for most fields.
-    pub tie_breaker: Option<f32>,
-    /// Text and options, as for one field; `field` is not read.
-    pub template: MatchQuery,
-    /// Moves allowed between the terms of a phrase.
-    pub slop: u32,
-}
-
-/// `range`; a bound that is absent is open.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct RangeQuery {
-    /// Field path.
-    pub field: String,
-    /// Greater than.
-    pub gt: Option<Value>,
-    /// Greater than or equal.
-    pub gte: Option<Value>,
-    /// Less than.
-    pub lt: Option<Value>,
-    /// Less than or equal.
-    pub lte: Option<Value>,
-    /// Date format instead of the field's, `||` between alternatives.
-    pub format: Option<String>,
-    /// `+01:00`, `Z`, `UTC`: zone of dates that state none and of date rounding.
-    pub time_zone: Option<String>,
-}
-
-/// `query_string`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QueryStringQuery {
-    /// The text in Lucene's syntax.
-    pub query: String,
-    /// Field for terms that name none; `*` for all that can be searched.
-    pub default_field: Option<String>,
-    /// Fields with boosts for terms that name none; wins over `default_field`.
-    pub fields: Vec<(String, f32)>,
-    /// How clauses without an operator are joined.
-    pub default_operator: Operator,
-    /// Analyzer instead of the fields' own.
-    pub analyzer: Option<String>,
-    /// Parts of a wildcard term are analysed (lowercased here).
-    pub analyze_wildcard: bool,
-    /// Whether a term may start with `*` or `?`.
-    pub allow_leading_wildcard: bool,
-    /// Values of a wrong type match nothing instead of failing.
-    pub lenient: bool,
-    /// Slop of phrases that state none.
-    pub phrase_slop: u32,
-    /// Fuzziness of `~` without a number.
-    pub fuzziness: Option<String>,
-    /// Characters at the start that fuzzy terms must share.
-    pub fuzzy_prefix_length: usize,
-    /// Most terms that a fuzzy term expands to.
-    pub fuzzy_max_expansions: usize,
-    /// As in [`MatchQuery`].
-    pub minimum_should_match: Option<String>,
-    /// How the scores of several fields are joined.
-    pub kind: MultiMatchType,
-    /// Share of the other fields' scores.
-    pub tie_breaker: Option<f32>,
-    /// Escapes the whole text, so that no character is an operator.
-    pub escape: bool,
-    /// Zone of dates in ranges.
-    pub time_zone: Option<String>,
-}
-
-impl Default for QueryStringQuery {
-    fn default() -> Self {
-        Self {
-            query: String::new(),
-            default_field: None,
-            fields: Vec::new(),
-            default_operator: Operator::Or,
-            analyzer: None,
-            analyze_wildcard: false,
-            allow_leading_wildcard: true,
-            lenient: false,
-            phrase_slop: 0,
-            fuzziness: None,
-            fuzzy_prefix_length: 0,
-            fuzzy_max_expansions: 50,
-            minimum_should_match: None,
-            kind: MultiMatchType::BestFields,
-            tie_breaker: None,
-            escape: false,
-            time_zone: None,
-        }
-    }
-}
-
-impl QueryStringQuery {
-    /// Lucene's syntax with every option at its default.
-    pub fn new(query: impl Into<String>) -> Self {
-        Self { query: query.into(), ..Self::default() }
-    }
 }
 
 /// `bool`.

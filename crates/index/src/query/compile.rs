@@ -13,8 +13,11 @@ use super::error::QueryError;
 use super::explain;
 use super::fields::{StringTerms, term_weight};
 use super::minimum::minimum_should_match;
-use super::multi_term::{Fuzzy, TermFilter, Wildcard, multi_term};
+use super::multi_term::{TermFilter, Wildcard, multi_term};
 use super::query_string;
+use super::regexp::Automaton;
+use super::score_error::ScoreErrors;
+use super::simple_query_string;
 use super::weights;
 use crate::mapping::FieldType;
 use crate::schema::ID;
@@ -32,6 +35,7 @@ pub(crate) struct Compiler<'a> {
     /// Milliseconds since the epoch: `now` of date math, the same for all clauses of a search.
     pub(super) now: i64,
     clauses: usize,
+    score_errors: ScoreErrors,
     /// The weights are to say how they score.
     pub(super) explaining: bool,
 }
@@ -39,7 +43,14 @@ pub(crate) struct Compiler<'a> {
 impl<'a> Compiler<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, cancel: Option<&'a AtomicBool>) -> Self {
         let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
-        Self { snapshot, cancel, now: now as i64, clauses: 0, explaining: false }
+        Self {
+            snapshot,
+            cancel,
+            now: now as i64,
+            clauses: 0,
+            score_errors: ScoreErrors::default(),
+            explaining: false,
+        }
     }
 
     /// A compiler whose weights can explain their scores in full.
@@ -62,6 +73,11 @@ impl<'a> Compiler<'a> {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(QueryError::Cancelled),
             _ => Ok(()),
         }
+    }
+
+    /// Where scores that cannot be worked out are noted.
+    pub(super) fn score_errors(&self) -> &ScoreErrors {
+        &self.score_errors
     }
 
     /// Clauses counted so far.
@@ -98,6 +114,9 @@ impl<'a> Compiler<'a> {
         if self.explaining {
             weight = explain::labelled(&query.kind, weight, scoring);
         }
+        // A least score is compared with boosted ones, whether scores are wanted or not.
+        let scoring =
+            scoring || matches!(&query.kind, QueryKind::FunctionScore(inner) if inner.min_score.is_some());
         if scoring && query.boost != 1.0 {
             return Ok(Box::new(BoostWeight::new(weight, query.boost)));
         }
@@ -110,7 +129,10 @@ impl<'a> Compiler<'a> {
             QueryKind::MatchNone => Ok(weights::none()),
             QueryKind::Match(query) => self.match_query(query, scoring),
             QueryKind::MatchPhrase(query) => self.match_phrase(query, scoring),
+            QueryKind::MatchPhrasePrefix(query) => self.match_phrase_prefix(query, scoring),
+            QueryKind::MatchBoolPrefix(query) => self.match_bool_prefix(query, scoring),
             QueryKind::MultiMatch(query) => self.multi_match(query, scoring),
+            QueryKind::CombinedFields(query) => self.combined_fields(query, scoring),
             QueryKind::Term { field, value, case_insensitive } => {
                 self.term(field, value, *case_insensitive, scoring)
             }
@@ -118,6 +140,7 @@ impl<'a> Compiler<'a> {
                 let terms = self.terms(field, values)?;
                 Ok(weights::constant(terms, 1.0, scoring))
             }
+            QueryKind::TermsSet(query) => self.terms_set(query, scoring),
             QueryKind::Range(query) => {
                 let range = self.range(query)?;
                 Ok(weights::constant(range, 1.0, scoring))
@@ -132,31 +155,25 @@ impl<'a> Compiler<'a> {
                 let set = multi_term(ids, TermFilter::Set(values.clone()), false);
                 Ok(weights::constant(set, 1.0, scoring))
             }
-            QueryKind::Prefix { field, value, case_insensitive } => {
-                self.pattern(field, "prefix", TermFilter::Prefix(value.clone()), *case_insensitive)
+            QueryKind::Prefix { field, value, case_insensitive, rewrite } => {
+                let prefix = TermFilter::Prefix(value.clone());
+                self.pattern(field, "prefix", prefix, *case_insensitive, (*rewrite, scoring))
             }
-            QueryKind::Wildcard { field, value, case_insensitive } => {
+            QueryKind::Wildcard { field, value, case_insensitive, rewrite } => {
                 let pattern = TermFilter::Wildcard(Wildcard::new(value));
-                self.pattern(field, "wildcard", pattern, *case_insensitive)
+                self.pattern(field, "wildcard", pattern, *case_insensitive, (*rewrite, scoring))
             }
-            QueryKind::Regexp { field, value } => {
-                let regex =
-                    regex::RegexBuilder::new(&format!("^(?:{value})$")).size_limit(1 << 20).build().map_err(
-                        |error| QueryError::Regexp { pattern: value.clone(), detail: error.to_string() },
-                    )?;
-                self.pattern(field, "regexp", TermFilter::Regexp(regex), false)
+            QueryKind::Regexp(query) => {
+                let automaton = TermFilter::Regexp(Automaton::new(query)?.into());
+                self.pattern(&query.field, "regexp", automaton, false, (query.rewrite, scoring))
             }
-            QueryKind::Fuzzy { field, value, fuzziness, prefix_length, max_expansions } => {
-                let Some(terms) = self.string_terms(field) else {
-                    return self.unsupported(field, "fuzzy");
-                };
-                self.count_clause()?;
-                let statistics = self.statistics(&terms, scoring)?;
-                let fuzzy = Fuzzy::new(value, fuzziness, *prefix_length, *max_expansions)?;
-                self.fuzzy(&terms, statistics, &fuzzy, scoring)
-            }
+            QueryKind::Fuzzy(query) => self.fuzzy_query(query, scoring),
             QueryKind::QueryString(query) => {
                 let tree = query_string::rewrite(query, &*self)?;
+                self.compile(&tree, scoring)
+            }
+            QueryKind::SimpleQueryString(query) => {
+                let tree = simple_query_string::rewrite(query, &*self)?;
                 self.compile(&tree, scoring)
             }
             QueryKind::Bool(query) => self.bool(query, scoring),
@@ -165,6 +182,14 @@ impl<'a> Compiler<'a> {
                 Ok(weights::constant(filter, 1.0, scoring))
             }
             QueryKind::DisMax { queries, tie_breaker } => self.dis_max(queries, *tie_breaker, scoring),
+            QueryKind::Boosting(query) => self.boosting(query, scoring),
+            QueryKind::FunctionScore(query) => self.function_score(query, scoring),
+            QueryKind::RankFeature(query) => self.rank_feature(query, scoring),
+            QueryKind::DistanceFeature(query) => self.distance_feature(query),
+            QueryKind::Nested { ignore_unmapped: true, .. } => Ok(weights::none()),
+            QueryKind::Nested { path, ignore_unmapped: false } => {
+                Err(QueryError::NestedPath { path: path.clone() })
+            }
             QueryKind::Lenient(query) => match self.compile(query, scoring) {
                 Err(error) if error.is_about_a_value() => Ok(weights::none()),
                 compiled => compiled,
@@ -175,6 +200,7 @@ impl<'a> Compiler<'a> {
                 Err(QueryError::NotEncoded { model_id: query.model_id.clone() })
             }
             QueryKind::KnnBuilder(query) => Err(QueryError::NotEncoded { model_id: query.model_id.clone() }),
+            QueryKind::TermsLookup(query) => Err(QueryError::NotLookedUp { field: query.field.clone() }),
         }
     }
 
@@ -220,7 +246,7 @@ impl<'a> Compiler<'a> {
         )))
     }
 
-    fn term(
+    pub(super) fn term(
         &mut self,
         field: &str,
         value: &Value,
@@ -301,7 +327,7 @@ impl<'a> Compiler<'a> {
 
     fn exists(&mut self, pattern: &str) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
-        if pattern == "*" || pattern == ID || pattern == crate::schema::SEQ_NO {
+        if pattern == "*" || matches!(pattern, ID | crate::schema::SEQ_NO | "_index") {
             return Ok(weights::all(1.0, false));
         }
         let wildcard = pattern.contains('*').then(|| Wildcard::new(pattern));
@@ -332,21 +358,6 @@ impl<'a> Compiler<'a> {
             }
             Ok(docs)
         }))
-    }
-
-    /// Terms of a pattern; score 1.
-    fn pattern(
-        &mut self,
-        field: &str,
-        clause: &'static str,
-        filter: TermFilter,
-        case_insensitive: bool,
-    ) -> Result<Box<dyn Weight>, QueryError> {
-        self.count_clause()?;
-        match self.string_terms(field) {
-            Some(terms) => Ok(multi_term(terms, filter, case_insensitive)),
-            None => self.unsupported(field, clause),
-        }
     }
 
     /// Nothing for a field that is not mapped, an error for one that is.
@@ -439,11 +450,22 @@ impl query_string::Fields for Compiler<'_> {
         self.expand_fields(fields)
     }
 
-    fn has_terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<bool, QueryError> {
+    fn terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<Vec<String>, QueryError> {
         match self.string_terms(field) {
-            Some(terms) => Ok(!self.analyze(&terms, text, analyzer, "query_string")?.is_empty()),
-            None => Ok(true),
+            Some(terms) => {
+                let tokens = self.analyze(&terms, text, analyzer, "query_string")?;
+                Ok(tokens.into_iter().map(|token| token.text).collect())
+            }
+            None => Ok(vec![text.to_owned()]),
         }
+    }
+
+    fn is_text(&self, field: &str) -> bool {
+        matches!(self.snapshot.mapping().field(field), Some(FieldType::Text { .. }))
+    }
+
+    fn is_mapped(&self, field: &str) -> bool {
+        self.snapshot.mapping().field(field).is_some()
     }
 
     fn normalize(&self, field: &str, text: &str) -> String {

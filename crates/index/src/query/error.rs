@@ -84,6 +84,45 @@ pub enum QueryError {
     /// More values than a `terms` clause may have.
     #[error("{count} terms are more than {limit}")]
     TooManyTerms { count: usize, limit: usize },
+    /// A regular expression longer than allowed.
+    #[error("regular expression of {length} characters")]
+    RegexpLength { length: usize, limit: usize },
+    /// A regular expression whose automaton is too large.
+    #[error("automaton of regular expression {pattern:?} has more than {limit} states")]
+    RegexpStates { pattern: String, limit: usize },
+    /// A parameter of a clause that makes no sense, alone or for its field; `reason` says it.
+    #[error("{reason}")]
+    Invalid { reason: String },
+    /// A span of time that cannot be read.
+    #[error("{setting}: not a span of time: {value:?}")]
+    TimeValue { setting: String, value: String },
+    /// A field of a decay function that is not mapped.
+    #[error("no field {field}")]
+    NoFunctionField { field: String },
+    /// A field of a `terms_set` that is not mapped.
+    #[error("no field {field}")]
+    NoMinimumField { field: String },
+    /// A `combined_fields` clause on another kind of field.
+    #[error("field {field} of type {actual} cannot be combined")]
+    CombinedFieldType { field: String, actual: &'static str },
+    /// Fields of a `combined_fields` clause with different analyzers.
+    #[error("fields {} and {} have different analyzers", fields[0], fields[1])]
+    CombinedAnalyzers { fields: [String; 2] },
+    /// A `rank_feature` clause on another kind of field.
+    #[error("a field of type {actual} holds no feature")]
+    RankFeatureType { actual: &'static str },
+    /// A `distance_feature` clause on another kind of field.
+    #[error("a field of type {actual} holds no date")]
+    DistanceFeatureType { actual: &'static str },
+    /// A `nested` clause: no path is one of nested objects.
+    #[error("no nested objects under {path}")]
+    NestedPath { path: String },
+    /// A score that could not be worked out.
+    #[error("{reason}")]
+    Score { kind: &'static str, reason: String },
+    /// A `terms` lookup that the engine has not resolved.
+    #[error("a lookup of terms for field {field} reached the index")]
+    NotLookedUp { field: String },
     /// More sort keys than a search may have.
     #[error("more than {limit} sort keys")]
     TooManySortKeys { limit: usize },
@@ -107,8 +146,20 @@ impl QueryError {
             QueryError::TooManySortKeys { .. } | QueryError::CollapseSeveral { .. } => {
                 "illegal_argument_exception"
             }
-            QueryError::NotEncoded { .. } => "illegal_state_exception",
-            QueryError::NumberFormat { .. }
+            QueryError::NotEncoded { .. } | QueryError::NotLookedUp { .. } => "illegal_state_exception",
+            QueryError::Score { kind, .. } => kind,
+            QueryError::RegexpLength { .. }
+            | QueryError::CombinedFieldType { .. }
+            | QueryError::CombinedAnalyzers { .. } => "illegal_argument_exception",
+            QueryError::RegexpStates { .. }
+            | QueryError::Invalid { .. }
+            | QueryError::TimeValue { .. }
+            | QueryError::NoFunctionField { .. }
+            | QueryError::NoMinimumField { .. }
+            | QueryError::RankFeatureType { .. }
+            | QueryError::DistanceFeatureType { .. }
+            | QueryError::NestedPath { .. }
+            | QueryError::NumberFormat { .. }
             | QueryError::BooleanFormat { .. }
             | QueryError::DateFormat { .. }
             | QueryError::DatePattern { .. }
@@ -149,7 +200,8 @@ impl QueryError {
             QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)
-            | QueryError::NotEncoded { .. } => 500,
+            | QueryError::NotEncoded { .. }
+            | QueryError::NotLookedUp { .. } => 500,
             _ => 400,
         }
     }
@@ -173,7 +225,16 @@ impl QueryError {
             | QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)
-            | QueryError::NotEncoded { .. } => self.cause_reason(),
+            | QueryError::Score { .. }
+            | QueryError::RegexpLength { .. }
+            | QueryError::CombinedFieldType { .. }
+            | QueryError::CombinedAnalyzers { .. }
+            | QueryError::NotEncoded { .. }
+            | QueryError::NotLookedUp { .. } => self.cause_reason(),
+            QueryError::NestedPath { path } => {
+                format!("[nested] failed to find nested object under path [{path}]")
+            }
+            QueryError::NoFunctionField { field } => format!("unknown field [{field}]"),
             _ => format!("failed to create query: {}", self.cause_reason()),
         }
     }
@@ -186,6 +247,8 @@ impl QueryError {
             QueryError::DateFormat { .. } | QueryError::ExpansionFieldType { .. } => "parse_exception",
             QueryError::Syntax { .. } => "parse_exception",
             QueryError::TimeZone { .. } => "zone_rules_exception",
+            QueryError::RegexpStates { .. } => "too_complex_to_determinize_exception",
+            QueryError::NestedPath { .. } | QueryError::NoFunctionField { .. } => return None,
             QueryError::Cancelled
             | QueryError::Tantivy(_)
             | QueryError::Io(_)
@@ -195,6 +258,11 @@ impl QueryError {
             | QueryError::TooManySortKeys { .. }
             | QueryError::CollapseSeveral { .. }
             | QueryError::NotEncoded { .. }
+            | QueryError::NotLookedUp { .. }
+            | QueryError::Score { .. }
+            | QueryError::RegexpLength { .. }
+            | QueryError::CombinedFieldType { .. }
+            | QueryError::CombinedAnalyzers { .. }
             | QueryError::UnknownAnalyzer { .. } => return None,
             _ => "illegal_argument_exception",
         };
@@ -217,6 +285,19 @@ impl QueryError {
             }
             QueryError::Unsupported { actual: "rank_feature", .. } => {
                 "Queries on [rank_feature] fields are not supported".to_owned()
+            }
+            QueryError::Unsupported { field, actual, clause: clause @ ("prefix" | "wildcard") } => format!(
+                "Can only use {clause} queries on keyword, text and wildcard fields - not on [{field}] which is of \
+                 type [{actual}]"
+            ),
+            QueryError::Unsupported { field, actual, clause: clause @ ("regexp" | "fuzzy") } => format!(
+                "Can only use {clause} queries on keyword and text fields - not on [{field}] which is of type \
+                 [{actual}]"
+            ),
+            QueryError::Unsupported { field, actual, clause: clause @ ("phrase" | "phrase prefix") } => {
+                format!(
+                    "Can only use {clause} queries on text fields - not on [{field}] which is of type [{actual}]"
+                )
             }
             QueryError::Unsupported { field, actual, clause } => {
                 format!("Field [{field}] of type [{actual}] does not support {clause} queries")
@@ -244,9 +325,36 @@ impl QueryError {
             ),
             QueryError::KnnVector { reason } => reason.clone(),
             QueryError::Syntax { query, detail } => format!("Cannot parse '{query}': {detail}"),
-            QueryError::Regexp { pattern, detail } => {
-                format!("invalid regular expression [{pattern}]: {detail}")
+            QueryError::Regexp { detail, .. } => detail.clone(),
+            QueryError::RegexpLength { length, limit } => format!(
+                "The length of regex [{length}] used in the Regexp Query request has exceeded the allowed maximum of \
+                 [{limit}]. This maximum can be set by changing the [index.max_regex_length] index level setting."
+            ),
+            QueryError::RegexpStates { pattern, limit } => {
+                format!("Determinizing [{pattern}] would require more than {limit} effort.")
             }
+            QueryError::TimeValue { setting, value } => format!(
+                "failed to parse setting [{setting}] with value [{value}] as a time value: unit is missing or \
+                 unrecognized"
+            ),
+            QueryError::NoMinimumField { field } => {
+                format!("failed to find minimum_should_match field [{field}]")
+            }
+            QueryError::CombinedFieldType { field, actual } => {
+                format!("Field [{field}] of type [{actual}] does not support [combined_fields] queries")
+            }
+            QueryError::CombinedAnalyzers { fields: [first, second] } => format!(
+                "All fields in [combined_fields] query must have the same search analyzer: [{first}] and [{second}] \
+                 do not"
+            ),
+            QueryError::RankFeatureType { actual } => format!(
+                "[rank_feature] query only works on [rank_feature] fields and [rank_features] features, not \
+                 [{actual}]"
+            ),
+            QueryError::DistanceFeatureType { actual } => format!(
+                "Illegal data type of [{actual}]![distance_feature] query can only be run on a date, date_nanos or \
+                 geo_point field type!"
+            ),
             QueryError::Fuzziness { input } => {
                 format!("Can't parse fuzziness on value: [{input}]")
             }
@@ -270,6 +378,11 @@ impl QueryError {
             | QueryError::Vectors(_)
             | QueryError::DatePattern { .. }
             | QueryError::UnknownAnalyzer { .. }
+            | QueryError::Invalid { .. }
+            | QueryError::NoFunctionField { .. }
+            | QueryError::NestedPath { .. }
+            | QueryError::Score { .. }
+            | QueryError::NotLookedUp { .. }
             | QueryError::NotEncoded { .. } => self.to_string(),
         }
     }

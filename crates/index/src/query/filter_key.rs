@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::ast::{MatchQuery, Operator, Query, QueryKind, RangeQuery, ZeroTerms};
+use super::ast::{MatchQuery, Operator, Query, QueryKind, RangeQuery, RegexpQuery, Rewrite, ZeroTerms};
 
 /// Bytes that are equal only for clauses that match the same documents of any segment under the same
 /// mapping; `None` for clauses that are not worth keeping or whose matches depend on anything else: the
@@ -33,14 +33,22 @@ pub(super) fn filter_key(query: &Query, mapping_epoch: u64) -> Option<Vec<u8>> {
         QueryKind::Exists { field } => {
             key.tag(4).text(field);
         }
-        QueryKind::Prefix { field, value, case_insensitive } => {
+        QueryKind::Prefix { field, value, case_insensitive, rewrite: Rewrite::Constant } => {
             key.tag(5).text(field).text(value).flag(*case_insensitive);
         }
-        QueryKind::Wildcard { field, value, case_insensitive } => {
+        QueryKind::Wildcard { field, value, case_insensitive, rewrite: Rewrite::Constant } => {
             key.tag(6).text(field).text(value).flag(*case_insensitive);
         }
-        QueryKind::Regexp { field, value } => {
-            key.tag(7).text(field).text(value);
+        QueryKind::Regexp(RegexpQuery {
+            field,
+            value,
+            flags,
+            case_insensitive,
+            max_determinized_states,
+            rewrite: Rewrite::Constant,
+        }) => {
+            key.tag(7).text(field).text(value).tag(*flags).flag(*case_insensitive);
+            key.0.extend(max_determinized_states.to_le_bytes());
         }
         QueryKind::Match(MatchQuery {
             field,
@@ -51,11 +59,14 @@ pub(super) fn filter_key(query: &Query, mapping_epoch: u64) -> Option<Vec<u8>> {
             fuzziness: None,
             prefix_length: _,
             max_expansions: _,
+            without_transpositions: _,
+            fuzzy_rewrite: _,
+            without_synonym_phrases,
             lenient,
             zero_terms_query,
         }) if !is_relative(text) => {
             key.tag(8).text(field).text(text).option(minimum_should_match.as_deref());
-            key.option(analyzer.as_deref()).flag(*lenient);
+            key.option(analyzer.as_deref()).flag(*lenient).flag(*without_synonym_phrases);
             key.flag(*operator == Operator::And).flag(*zero_terms_query == ZeroTerms::All);
         }
         QueryKind::MatchPhrase(phrase) if !is_relative(&phrase.text) => {

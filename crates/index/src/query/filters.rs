@@ -15,7 +15,7 @@ use super::bits::{BitsScorer, DocBits};
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filter_key::filter_key;
-use super::query_string;
+use super::{query_string, simple_query_string};
 use crate::filter_cache::{Cached, SegmentDocs};
 
 impl SegmentDocs {
@@ -138,6 +138,10 @@ impl Compiler<'_> {
                 let tree = query_string::rewrite(query, &*self)?;
                 self.matching_docs(&tree)
             }
+            QueryKind::SimpleQueryString(query) => {
+                let tree = simple_query_string::rewrite(query, &*self)?;
+                self.matching_docs(&tree)
+            }
             _ => self.clause_docs(query),
         }
     }
@@ -209,6 +213,7 @@ impl Compiler<'_> {
             }
             docs.push(found);
         }
+        self.score_errors().check()?;
         Ok(docs)
     }
 

@@ -9,11 +9,14 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use tantivy::tokenizer::TokenStream;
 
+use super::analyzed::{all_paths, sections};
 use super::ast::{MatchPhraseQuery, MatchQuery, MultiMatchType, Query, QueryKind};
 use super::compile::{Compiler, scalar_text};
 use super::error::QueryError;
 use super::multi_term::{Fuzzy, TermFilter, Wildcard, expand_fuzzy};
 use super::query_string;
+use super::regexp::Automaton;
+use super::simple_query_string;
 use crate::mapping::FieldType;
 use crate::snapshot::Snapshot;
 
@@ -29,8 +32,8 @@ pub struct TextMatcher {
 }
 
 struct Phrase {
-    /// Positions and terms.
-    terms: Vec<(usize, String)>,
+    /// Positions and the terms that may stand there.
+    terms: Vec<(usize, Vec<String>)>,
     slop: u32,
     /// The last term is a prefix.
     prefix: bool,
@@ -166,14 +169,12 @@ fn disjoint(sorted: Vec<TextMatch>) -> Vec<TextMatch> {
 impl Phrase {
     /// The tokens of each place where the phrase stands.
     fn find(&self, tokens: &[TextToken]) -> Vec<Vec<usize>> {
-        let Some((_, first)) = self.terms.first() else { return Vec::new() };
-        let last = self.terms.len() - 1;
+        let Some(last) = self.terms.len().checked_sub(1) else { return Vec::new() };
         let fits = |number: usize, token: &TextToken| {
-            let term = &self.terms[number].1;
-            match self.prefix && number == last {
+            self.terms[number].1.iter().any(|term| match self.prefix && number == last {
                 true => token.text.starts_with(term.as_str()),
                 false => token.text == *term,
-            }
+            })
         };
         let mut places: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for number in 1..self.terms.len() {
@@ -182,7 +183,7 @@ impl Phrase {
         }
         let mut found = Vec::new();
         for (at, token) in tokens.iter().enumerate() {
-            if token.text != *first && !(last == 0 && fits(0, token)) {
+            if !fits(0, token) {
                 continue;
             }
             // Positions as if every term stood where the first one does; a match is as long as they spread.
@@ -233,25 +234,33 @@ impl Extract<'_> {
 
     fn query(&mut self, query: &Query) -> Result<(), QueryError> {
         match &query.kind {
-            QueryKind::Match(text) => self.words(text)?,
+            QueryKind::Match(text) => self.words(text, false)?,
+            QueryKind::MatchBoolPrefix(text) => self.words(text, true)?,
             QueryKind::MatchPhrase(phrase) => self.phrase(phrase, false)?,
+            QueryKind::MatchPhrasePrefix(query) => self.phrase(&query.phrase, true)?,
+            QueryKind::CombinedFields(several) => {
+                for (path, _, _) in self.compiler.expand_fields(&several.fields) {
+                    let text = several.text.clone();
+                    self.words(&MatchQuery { field: path, text, ..MatchQuery::default() }, false)?;
+                }
+            }
             QueryKind::MultiMatch(several) => {
                 let defaults = [("*".to_owned(), 1.0)];
                 let fields: &[_] = if several.fields.is_empty() { &defaults } else { &several.fields };
                 for (path, _, _) in self.compiler.expand_fields(fields) {
-                    if several.kind == MultiMatchType::Phrase {
-                        self.phrase(
-                            &MatchPhraseQuery {
-                                field: path,
-                                text: several.template.text.clone(),
-                                slop: several.slop,
-                                analyzer: several.template.analyzer.clone(),
-                                ..MatchPhraseQuery::default()
-                            },
-                            false,
-                        )?;
+                    let prefix =
+                        matches!(several.kind, MultiMatchType::PhrasePrefix | MultiMatchType::BoolPrefix);
+                    if matches!(several.kind, MultiMatchType::Phrase | MultiMatchType::PhrasePrefix) {
+                        let phrase = MatchPhraseQuery {
+                            field: path,
+                            text: several.template.text.clone(),
+                            slop: several.slop,
+                            analyzer: several.template.analyzer.clone(),
+                            ..MatchPhraseQuery::default()
+                        };
+                        self.phrase(&phrase, prefix)?;
                     } else {
-                        self.words(&MatchQuery { field: path, ..several.template.clone() })?;
+                        self.words(&MatchQuery { field: path, ..several.template.clone() }, prefix)?;
                     }
                 }
             }
@@ -259,28 +268,39 @@ impl Extract<'_> {
                 self.values(field, std::slice::from_ref(value), *case_insensitive)?;
             }
             QueryKind::Terms { field, values } => self.values(field, values, false)?,
-            QueryKind::Prefix { field, value, case_insensitive } => {
+            QueryKind::TermsSet(query) => self.values(&query.field, &query.values, false)?,
+            QueryKind::Prefix { field, value, case_insensitive, .. } => {
                 self.pattern(field, TermFilter::Prefix(value.clone()), *case_insensitive);
             }
-            QueryKind::Wildcard { field, value, case_insensitive } => {
+            QueryKind::Wildcard { field, value, case_insensitive, .. } => {
                 self.pattern(field, TermFilter::Wildcard(Wildcard::new(value)), *case_insensitive);
             }
-            QueryKind::Regexp { field, value } => {
-                let pattern = regex::RegexBuilder::new(&format!("^(?:{value})$")).size_limit(1 << 20).build();
-                if let Ok(regex) = pattern {
-                    self.pattern(field, TermFilter::Regexp(regex), false);
-                }
+            QueryKind::Regexp(query) => {
+                let automaton = TermFilter::Regexp(Automaton::new(query)?.into());
+                self.pattern(&query.field, automaton, false);
             }
-            QueryKind::Fuzzy { field, value, fuzziness, prefix_length, max_expansions } => {
-                if self.is_wanted(field) {
-                    let fuzzy = Fuzzy::new(value, fuzziness, *prefix_length, *max_expansions)?;
-                    self.fuzzy(field, &fuzzy)?;
+            QueryKind::Fuzzy(query) => {
+                if self.is_wanted(&query.field) {
+                    let fuzzy = Fuzzy::new(
+                        &query.value,
+                        &query.fuzziness,
+                        query.prefix_length,
+                        query.max_expansions,
+                    )?
+                    .with_transpositions(!query.without_transpositions);
+                    self.fuzzy(&query.field, &fuzzy)?;
                 }
             }
             QueryKind::QueryString(text) => {
                 let tree = query_string::rewrite(text, &self.compiler)?;
                 self.query(&tree)?;
             }
+            QueryKind::SimpleQueryString(text) => {
+                let tree = simple_query_string::rewrite(text, &self.compiler)?;
+                self.query(&tree)?;
+            }
+            QueryKind::Boosting(query) => self.query(&query.positive)?,
+            QueryKind::FunctionScore(query) => self.query(&query.query)?,
             QueryKind::Bool(tree) => {
                 self.all(&tree.must)?;
                 self.all(&tree.should)?;
@@ -292,6 +312,10 @@ impl Extract<'_> {
             QueryKind::MatchAll
             | QueryKind::MatchNone
             | QueryKind::Range(_)
+            | QueryKind::RankFeature(_)
+            | QueryKind::DistanceFeature(_)
+            | QueryKind::Nested { .. }
+            | QueryKind::TermsLookup(_)
             | QueryKind::Exists { .. }
             | QueryKind::Ids { .. }
             | QueryKind::Sparse(_)
@@ -302,20 +326,26 @@ impl Extract<'_> {
         Ok(())
     }
 
-    fn words(&mut self, query: &MatchQuery) -> Result<(), QueryError> {
+    fn words(&mut self, query: &MatchQuery, prefix: bool) -> Result<(), QueryError> {
         if !self.is_wanted(&query.field) {
             return Ok(());
         }
         let Some(terms) = self.compiler.string_terms(&query.field) else { return Ok(()) };
         let tokens = self.compiler.analyze(&terms, &query.text, query.analyzer.as_deref(), "match")?;
-        for (_, token) in tokens {
+        let last = tokens.last().map(|token| token.position);
+        for token in tokens {
             match &query.fuzziness {
+                _ if prefix && Some(token.position) == last => {
+                    self.matcher.patterns.push((TermFilter::Prefix(token.text), false));
+                }
                 Some(fuzziness) => {
-                    let fuzzy = Fuzzy::new(&token, fuzziness, query.prefix_length, query.max_expansions)?;
+                    let (prefix_length, most) = (query.prefix_length, query.max_expansions);
+                    let fuzzy = Fuzzy::new(&token.text, fuzziness, prefix_length, most)?
+                        .with_transpositions(!query.without_transpositions);
                     self.fuzzy(&query.field, &fuzzy)?;
                 }
                 None => {
-                    self.matcher.terms.insert(token, ());
+                    self.matcher.terms.insert(token.text, ());
                 }
             }
         }
@@ -328,11 +358,13 @@ impl Extract<'_> {
         }
         let Some(terms) = self.compiler.string_terms(&query.field) else { return Ok(()) };
         let tokens = self.compiler.analyze(&terms, &query.text, query.analyzer.as_deref(), "match_phrase")?;
-        match &tokens[..] {
-            [(_, term)] if !prefix => {
-                self.matcher.terms.insert(term.clone(), ());
+        for path in all_paths(&sections(tokens)?)? {
+            match &path[..] {
+                [(_, terms)] if !prefix => {
+                    self.matcher.terms.extend(terms.iter().map(|term| (term.clone(), ())));
+                }
+                _ => self.matcher.phrases.push(Phrase { terms: path, slop: query.slop, prefix }),
             }
-            _ => self.matcher.phrases.push(Phrase { terms: tokens, slop: query.slop, prefix }),
         }
         Ok(())
     }

@@ -4,33 +4,49 @@
 //! `Query → Weight → Scorer` is tantivy's own split. A lone sparse clause goes around tantivy's
 //! collectors to the pruned top-k of the postings ([`search`]).
 
+mod analyzed;
 pub mod ast;
 mod bits;
 mod cache;
+mod columns;
 mod compile;
 mod dates;
+mod decay;
 mod error;
 mod explain;
+mod features;
 mod fields;
 mod filter_key;
 mod filters;
+mod function_score;
+mod fuzzy;
 mod highlight;
 mod joined;
 mod knn;
 mod lucene;
 mod minimum;
+mod multi_match;
 mod multi_term;
 mod numeric;
+mod patterns;
+mod phrase;
 mod query_string;
+mod regexp;
+mod score_error;
+mod scored;
 mod search;
+mod simple_query_string;
+mod sloppy;
 pub mod sorted;
 mod sparse;
 mod sparse_search;
 mod sum;
+mod terms_set;
 mod text;
 mod text_search;
 mod top_docs;
 mod weights;
+mod wildcard;
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::ast::{
-    BoolQuery, MatchPhraseQuery, MatchQuery, MultiMatchType, Operator, Query, QueryKind, QueryStringQuery,
-    RangeQuery,
+    BoolQuery, FuzzyQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery,
+    MultiMatchType, Operator, Query, QueryKind, QueryStringQuery, RangeQuery, RegexpQuery,
 };
 use super::error::QueryError;
 use super::lucene::{self, Clause, Conjunction, Leaf, Modifier, Syntax};
@@ -13,8 +13,16 @@ use super::lucene::{self, Clause, Conjunction, Leaf, Modifier, Syntax};
 pub(super) trait Fields {
     /// Fields with boosts, patterns replaced by what they match; the flag marks those.
     fn expand(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)>;
+    /// Terms that analysis makes of a text; the text itself for fields without analysis.
+    fn terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<Vec<String>, QueryError>;
     /// Whether analysis leaves any term of a text.
-    fn has_terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<bool, QueryError>;
+    fn has_terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<bool, QueryError> {
+        Ok(!self.terms(field, text, analyzer)?.is_empty())
+    }
+    /// Whether a text of the field is analysed.
+    fn is_text(&self, field: &str) -> bool;
+    /// Whether there is such a field.
+    fn is_mapped(&self, field: &str) -> bool;
     /// A term that is not analysed, as the index spells it: lowercased for text fields.
     fn normalize(&self, field: &str, text: &str) -> String;
 }
@@ -37,6 +45,14 @@ pub(super) fn rewrite(query: &QueryStringQuery, fields: &dyn Fields) -> Result<Q
     let rewriter = Rewriter { query, fields, defaults, everything };
     let rewritten = rewriter.syntax(&syntax, true)?;
     Ok(rewritten.unwrap_or_else(|| Query::new(QueryKind::MatchNone)))
+}
+
+/// The field in which quoted texts of a field are searched.
+pub(super) fn quoted_field(fields: &dyn Fields, field: &str, suffix: Option<&str>) -> String {
+    suffix
+        .map(|suffix| format!("{field}{suffix}"))
+        .filter(|quoted| fields.is_mapped(quoted))
+        .unwrap_or_else(|| field.to_owned())
 }
 
 /// `title^2` as a name and a boost.
@@ -144,6 +160,21 @@ impl Rewriter<'_> {
             }
             None => &self.defaults,
         };
+        if let (MultiMatchType::CrossFields, Leaf::Text(text), [first, _, ..]) =
+            (self.query.kind, leaf, &targets[..])
+        {
+            if !self.fields.has_terms(&first.0, text, self.query.analyzer.as_deref())? {
+                return Ok(None);
+            }
+            let fields = targets.iter().map(|(name, boost, _)| (name.clone(), *boost)).collect();
+            return Ok(Some(Query::new(QueryKind::MultiMatch(MultiMatchQuery {
+                fields,
+                kind: MultiMatchType::CrossFields,
+                tie_breaker: self.query.tie_breaker,
+                template: self.text_in("", text),
+                slop: 0,
+            }))));
+        }
         let mut queries = Vec::with_capacity(targets.len());
         let mut analysed_away = !targets.is_empty();
         for (name, boost, by_pattern) in targets {
@@ -163,12 +194,51 @@ impl Rewriter<'_> {
             0 => Query::new(QueryKind::MatchNone),
             1 => queries.remove(0),
             _ => {
-                let tie_breaker = self.query.tie_breaker.unwrap_or(match self.query.kind {
-                    MultiMatchType::MostFields => 1.0,
-                    MultiMatchType::BestFields | MultiMatchType::Phrase => 0.0,
-                });
+                let tie_breaker = self.query.tie_breaker.unwrap_or(self.query.kind.tie_breaker());
                 Query::new(QueryKind::DisMax { queries, tie_breaker })
             }
+        }))
+    }
+
+    /// A text in one field.
+    fn text_in(&self, field: &str, text: &str) -> MatchQuery {
+        MatchQuery {
+            field: field.to_owned(),
+            text: text.to_owned(),
+            operator: self.query.default_operator,
+            analyzer: self.query.analyzer.clone(),
+            lenient: self.query.lenient,
+            without_synonym_phrases: self.query.without_synonym_phrases,
+            ..MatchQuery::default()
+        }
+    }
+
+    /// The start of a term in one field; analysed, all but the last term are whole ones.
+    fn prefix(&self, field: &str, text: &str) -> Result<QueryKind, QueryError> {
+        let start = |value: String| QueryKind::Prefix {
+            field: field.to_owned(),
+            value,
+            case_insensitive: false,
+            rewrite: self.query.rewrite,
+        };
+        if !self.query.analyze_wildcard || !self.fields.is_text(field) {
+            return Ok(start(self.fields.normalize(field, text)));
+        }
+        let mut terms = self.fields.terms(field, text, self.query.analyzer.as_deref())?;
+        let Some(last) = terms.pop() else { return Ok(start(self.fields.normalize(field, text))) };
+        if terms.is_empty() {
+            return Ok(start(last));
+        }
+        let whole = |value: String| QueryKind::Term {
+            field: field.to_owned(),
+            value: Value::String(value),
+            case_insensitive: false,
+        };
+        let mut parts: Vec<Query> = terms.into_iter().map(|term| whole(term).into()).collect();
+        parts.push(start(last).into());
+        Ok(QueryKind::Bool(match self.query.default_operator {
+            Operator::And => BoolQuery { must: parts, ..BoolQuery::default() },
+            Operator::Or => BoolQuery { should: parts, ..BoolQuery::default() },
         }))
     }
 
@@ -187,23 +257,33 @@ impl Rewriter<'_> {
                 if !self.fields.has_terms(field, text, analyzer.as_deref())? {
                     return Ok(None);
                 }
-                if query.kind == MultiMatchType::Phrase {
-                    return self.in_field(field, explicit, &Leaf::Phrase(text.clone(), None));
-                }
-                QueryKind::Match(MatchQuery {
-                    field: owned,
+                let phrase = || MatchPhraseQuery {
+                    field: field.to_owned(),
                     text: text.clone(),
-                    operator: query.default_operator,
-                    analyzer,
-                    ..MatchQuery::default()
-                })
+                    slop: query.phrase_slop,
+                    analyzer: analyzer.clone(),
+                    ..MatchPhraseQuery::default()
+                };
+                match query.kind {
+                    MultiMatchType::Phrase => QueryKind::MatchPhrase(phrase()),
+                    MultiMatchType::PhrasePrefix if self.fields.is_text(field) => {
+                        QueryKind::MatchPhrasePrefix(MatchPhrasePrefixQuery {
+                            phrase: phrase(),
+                            max_expansions: 0,
+                        })
+                    }
+                    MultiMatchType::BoolPrefix => QueryKind::MatchBoolPrefix(self.text_in(field, text)),
+                    _ => QueryKind::Match(self.text_in(field, text)),
+                }
             }
             Leaf::Phrase(text, slop) => {
-                if !self.fields.has_terms(field, text, analyzer.as_deref())? {
+                let field = quoted_field(self.fields, field, query.quote_field_suffix.as_deref());
+                let analyzer = query.quote_analyzer.clone().or(analyzer);
+                if !self.fields.has_terms(&field, text, analyzer.as_deref())? {
                     return Ok(None);
                 }
                 QueryKind::MatchPhrase(MatchPhraseQuery {
-                    field: owned,
+                    field,
                     text: text.clone(),
                     slop: slop.unwrap_or(query.phrase_slop),
                     analyzer,
@@ -211,11 +291,7 @@ impl Rewriter<'_> {
                 })
             }
             Leaf::Any => QueryKind::Exists { field: owned },
-            Leaf::Prefix(text) => QueryKind::Prefix {
-                value: self.fields.normalize(field, text),
-                field: owned,
-                case_insensitive: false,
-            },
+            Leaf::Prefix(text) => self.prefix(field, text)?,
             Leaf::Wildcard(pattern) => {
                 if !query.allow_leading_wildcard && pattern.starts_with(['*', '?']) {
                     return Err(QueryError::Syntax {
@@ -227,6 +303,7 @@ impl Rewriter<'_> {
                     value: self.fields.normalize(field, pattern),
                     field: owned,
                     case_insensitive: false,
+                    rewrite: query.rewrite,
                 }
             }
             Leaf::Fuzzy(text, edits) => {
@@ -245,15 +322,21 @@ impl Rewriter<'_> {
                         ((1.0 - share) * length).floor().min(2.0).to_string()
                     }
                 };
-                QueryKind::Fuzzy {
+                QueryKind::Fuzzy(FuzzyQuery {
                     value: self.fields.normalize(field, text),
                     field: owned,
                     fuzziness,
                     prefix_length: query.fuzzy_prefix_length,
                     max_expansions: query.fuzzy_max_expansions,
-                }
+                    without_transpositions: query.without_transpositions,
+                    rewrite: query.fuzzy_rewrite,
+                })
             }
-            Leaf::Regexp(pattern) => QueryKind::Regexp { field: owned, value: pattern.clone() },
+            Leaf::Regexp(pattern) => QueryKind::Regexp(RegexpQuery {
+                max_determinized_states: query.max_determinized_states,
+                rewrite: query.rewrite,
+                ..RegexpQuery::new(owned, pattern.clone())
+            }),
             Leaf::Range { lower, upper, with_lower, with_upper } => {
                 let bound = |text: &Option<String>, wanted: bool| {
                     text.as_ref()

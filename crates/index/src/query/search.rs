@@ -60,6 +60,7 @@ impl Snapshot {
             let mut scorer = weight.scorer(reader, 1.0)?;
             matched += segment.run(&mut *scorer, &mut top)?;
         }
+        compiler.score_errors().check()?;
         Ok(top.finish(matched, options.track_total_hits))
     }
 

@@ -212,8 +212,15 @@ fn readable(token: &str) -> Option<String> {
 }
 
 /// The cursor of the postings as a tantivy scorer; its scores carry the boost already.
-struct SparseScorer {
+pub(super) struct SparseScorer {
     cursor: SparseCursor<OwnedBytes>,
+}
+
+impl SparseScorer {
+    /// From where the cursor stands.
+    pub(super) fn new(cursor: SparseCursor<OwnedBytes>) -> Self {
+        Self { cursor }
+    }
 }
 
 impl DocSet for SparseScorer {

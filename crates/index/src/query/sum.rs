@@ -12,7 +12,7 @@ use tantivy::query::{Scorer, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, SegmentReader, TERMINATED, Term};
 
-use super::ast::{MatchQuery, Operator, Query, QueryKind, ZeroTerms};
+use super::ast::{MatchQuery, Operator, Query, QueryKind, RegexpQuery, Rewrite, ZeroTerms};
 use super::bits::DocBits;
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
@@ -108,9 +108,9 @@ impl Compiler<'_> {
             | QueryKind::Range(_)
             | QueryKind::Exists { .. }
             | QueryKind::Ids { .. }
-            | QueryKind::Prefix { .. }
-            | QueryKind::Wildcard { .. }
-            | QueryKind::Regexp { .. } => {
+            | QueryKind::Prefix { rewrite: Rewrite::Constant, .. }
+            | QueryKind::Wildcard { rewrite: Rewrite::Constant, .. }
+            | QueryKind::Regexp(RegexpQuery { rewrite: Rewrite::Constant, .. }) => {
                 let weight = self.compile(&query.kind.clone().into(), true)?;
                 parts.push(Part { weight, boost, bound: boost * (1.0 + ROUNDING), term: None });
             }
@@ -126,6 +126,12 @@ impl Compiler<'_> {
             return Ok(false);
         }
         let tokens = self.analyze(&terms, &query.text, query.analyzer.as_deref(), "match")?;
+        if tokens.iter().any(|token| token.length > 1)
+            || tokens.windows(2).any(|pair| pair[0].position == pair[1].position)
+        {
+            // Synonyms: several tokens are one clause.
+            return Ok(false);
+        }
         let minimum = match (query.operator, &query.minimum_should_match) {
             _ if tokens.len() <= 1 => 1,
             (Operator::And, _) => tokens.len(),
@@ -135,9 +141,9 @@ impl Compiler<'_> {
         if minimum > 1 || parts.len() + tokens.len() > MAX_PARTS {
             return Ok(false);
         }
-        for (_, token) in &tokens {
+        for token in &tokens {
             self.count_clause()?;
-            parts.push(self.word(&terms, token, boost)?);
+            parts.push(self.word(&terms, &token.text, boost)?);
         }
         Ok(true)
     }

@@ -1,20 +1,17 @@
-//! Clauses over analysed text: `match`, `match_phrase`, `multi_match`.
+//! Clauses over analysed text in one field: `match`, `match_bool_prefix`, and what they are put together from.
 
-use tantivy::query::{
-    BooleanWeight, BoostWeight, DisjunctionMaxCombiner, EnableScoring, Occur, PhraseQuery, Query as _,
-    SumCombiner, Weight,
-};
+use tantivy::query::{BooleanWeight, BoostWeight, DisjunctionMaxCombiner, Occur, SumCombiner, Weight};
 use tantivy::tokenizer::TokenStream;
 
-use super::ast::{
-    MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, ZeroTerms,
-};
+use super::analyzed::{QueryToken, Section, sections};
+use super::ast::{MatchQuery, Operator, Query, ZeroTerms};
 use super::compile::{Compiler, MAX_CLAUSES};
 use super::error::QueryError;
 use super::explain::described;
-use super::fields::{FieldStatistics, StringTerms, bm25_weight, term_weight};
+use super::fields::{FieldStatistics, StringTerms, term_weight};
 use super::minimum::minimum_should_match;
-use super::multi_term::{Fuzzy, expand_fuzzy};
+use super::multi_term::{Fuzzy, TermFilter, multi_term};
+use super::scored::{Bm25, SummedWeight};
 use super::weights;
 use crate::mapping::{Analyzer, FieldType};
 
@@ -24,93 +21,140 @@ impl Compiler<'_> {
         query: &MatchQuery,
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
+        self.match_terms(query, false, scoring)
+    }
+
+    pub(super) fn match_bool_prefix(
+        &mut self,
+        query: &MatchQuery,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        self.match_terms(query, true, scoring)
+    }
+
+    /// The terms of a text; with `prefix` the last one is the start of a term.
+    fn match_terms(
+        &mut self,
+        query: &MatchQuery,
+        prefix: bool,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
         let Some(terms) = self.string_terms(&query.field) else {
             return self.match_other(&query.field, &query.text, query.lenient, scoring);
         };
-        let tokens = self.analyze(&terms, &query.text, query.analyzer.as_deref(), "match")?;
-        let statistics = self.statistics(&terms, scoring)?;
-        let mut clauses = Vec::with_capacity(tokens.len());
-        for (_, token) in &tokens {
-            self.count_clause()?;
-            clauses.push(match &query.fuzziness {
-                Some(fuzziness) => {
-                    let fuzzy = Fuzzy::new(token, fuzziness, query.prefix_length, query.max_expansions)?;
-                    self.fuzzy(&terms, statistics, &fuzzy, scoring)?
+        let clause = if prefix { "match_bool_prefix" } else { "match" };
+        let tokens = self.analyze(&terms, &query.text, query.analyzer.as_deref(), clause)?;
+        let sections = sections(tokens)?;
+        let last = sections.len().saturating_sub(1);
+        let mut clauses = Vec::with_capacity(sections.len());
+        for (number, section) in sections.iter().enumerate() {
+            let prefix = prefix && number == last;
+            clauses.push(match section {
+                Section::Terms { terms: alternatives, .. } => {
+                    self.one_position(query, &terms, alternatives, prefix, scoring)?
                 }
-                None => term_weight(self.searcher(), statistics, &terms, token, None)?,
+                Section::Paths(paths) => self.paths(query, &terms, paths, scoring)?,
             });
         }
-        match clauses.len() {
-            0 if query.zero_terms_query == ZeroTerms::All => Ok(weights::all(1.0, scoring)),
-            0 => Ok(weights::none()),
-            1 => Ok(clauses.remove(0)),
-            count => {
-                let minimum = match (query.operator, &query.minimum_should_match) {
-                    (Operator::And, _) => count,
-                    (Operator::Or, None) => 1,
-                    (Operator::Or, Some(spec)) => minimum_should_match(count, spec)?.max(1),
-                };
-                Ok(should(clauses, minimum, scoring))
-            }
-        }
+        join(clauses, query.operator, query.minimum_should_match.as_deref(), query.zero_terms_query, scoring)
     }
 
-    pub(super) fn match_phrase(
+    /// The terms at one position of a text.
+    fn one_position(
         &mut self,
-        query: &MatchPhraseQuery,
+        query: &MatchQuery,
+        terms: &StringTerms,
+        alternatives: &[String],
+        prefix: bool,
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
-        let Some(terms) = self.string_terms(&query.field) else {
-            return self.match_other(&query.field, &query.text, false, scoring);
-        };
-        let tokens = self.analyze(&terms, &query.text, query.analyzer.as_deref(), "match_phrase")?;
         self.count_clause()?;
-        let statistics = self.statistics(&terms, scoring)?;
-        match &tokens[..] {
-            [] if query.zero_terms_query == ZeroTerms::All => Ok(weights::all(1.0, scoring)),
-            [] => Ok(weights::none()),
-            [(_, token)] => term_weight(self.searcher(), statistics, &terms, token, None),
-            tokens => {
-                let offsets: Vec<_> = tokens.iter().map(|(at, token)| (*at, terms.term(token))).collect();
-                let all: Vec<_> = offsets.iter().map(|(_, term)| term.clone()).collect();
-                let phrase = PhraseQuery::new_with_offset_and_slop(offsets, query.slop);
-                match statistics {
-                    Some(statistics) => bm25_weight(self.searcher(), statistics, &phrase, &all, None),
-                    None => Ok(phrase.weight(EnableScoring::disabled_from_searcher(self.searcher()))?),
-                }
+        if prefix {
+            let mut clauses = Vec::with_capacity(alternatives.len());
+            for value in alternatives {
+                let filter = TermFilter::Prefix(value.clone());
+                clauses.push(weights::constant(multi_term(terms.clone(), filter, false), 1.0, scoring));
             }
+            return Ok(any(clauses, scoring));
+        }
+        match (alternatives, &query.fuzziness) {
+            ([value], Some(fuzziness)) => {
+                let fuzzy = Fuzzy::new(value, fuzziness, query.prefix_length, query.max_expansions)?
+                    .with_transpositions(!query.without_transpositions);
+                self.fuzzy(terms, &fuzzy, query.fuzzy_rewrite, scoring)
+            }
+            ([value], None) => {
+                let statistics = self.statistics(terms, scoring)?;
+                term_weight(self.searcher(), statistics, terms, value, None)
+            }
+            _ => self.synonyms(terms, alternatives, scoring),
         }
     }
 
-    pub(super) fn multi_match(
+    /// Several ways to say the same: phrases, or all words of each way.
+    fn paths(
         &mut self,
-        query: &MultiMatchQuery,
+        query: &MatchQuery,
+        terms: &StringTerms,
+        paths: &[Vec<String>],
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
-        let defaults = [("*".to_owned(), 1.0)];
-        let fields: &[_] = if query.fields.is_empty() { &defaults } else { &query.fields };
-        let mut queries = Vec::new();
-        for (path, boost, by_pattern) in self.expand_fields(fields) {
-            let lenient = query.template.lenient || by_pattern;
-            let kind = match query.kind {
-                MultiMatchType::Phrase => QueryKind::MatchPhrase(MatchPhraseQuery {
-                    field: path,
-                    text: query.template.text.clone(),
-                    slop: query.slop,
-                    analyzer: query.template.analyzer.clone(),
-                    zero_terms_query: query.template.zero_terms_query,
-                }),
-                MultiMatchType::BestFields | MultiMatchType::MostFields => {
-                    QueryKind::Match(MatchQuery { field: path, lenient, ..query.template.clone() })
+        let mut ways = Vec::with_capacity(paths.len());
+        for path in paths {
+            if query.without_synonym_phrases || path.len() < 2 {
+                let mut words = Vec::with_capacity(path.len());
+                for word in path {
+                    words.push(self.one_position(
+                        query,
+                        terms,
+                        std::slice::from_ref(word),
+                        false,
+                        scoring,
+                    )?);
                 }
-            };
-            queries.push(Query::new(kind).with_boost(boost));
+                ways.push(match words.len() {
+                    1 => words.remove(0),
+                    count => should(words, count, scoring),
+                });
+            } else {
+                let places: Vec<(usize, Vec<String>)> =
+                    path.iter().enumerate().map(|(at, word)| (at, vec![word.clone()])).collect();
+                ways.push(self.phrase(terms, &places, 0, scoring)?);
+            }
         }
-        let tie_breaker = query.tie_breaker.unwrap_or(match query.kind {
-            MultiMatchType::MostFields => 1.0,
-            MultiMatchType::BestFields | MultiMatchType::Phrase => 0.0,
-        });
-        self.dis_max(&queries, tie_breaker, scoring)
+        Ok(any(ways, scoring))
+    }
+
+    /// Terms that mean the same: their frequencies in a document add up, and all count as frequent in the
+    /// index as the most frequent of them.
+    pub(super) fn synonyms(
+        &mut self,
+        terms: &StringTerms,
+        values: &[String],
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        let statistics = self.statistics(terms, scoring)?;
+        if let [value] = values {
+            return term_weight(self.searcher(), statistics, terms, value, None);
+        }
+        let mut found = Vec::with_capacity(values.len());
+        let mut most = 0;
+        for value in values {
+            let term = terms.term(value);
+            let doc_freq = self.searcher().doc_freq(&term)?;
+            most = most.max(doc_freq);
+            if doc_freq > 0 {
+                found.push((term, 1.0));
+            }
+        }
+        if found.is_empty() {
+            return Ok(weights::none());
+        }
+        Ok(Box::new(SummedWeight {
+            terms: found,
+            fields: vec![(terms.field, 1.0)],
+            bm25: statistics.map(|statistics| Bm25::new(statistics, &[most])),
+        }))
     }
 
     /// The best of several clauses.
@@ -122,44 +166,13 @@ impl Compiler<'_> {
     ) -> Result<Box<dyn Weight>, QueryError> {
         let mut clauses = Vec::with_capacity(queries.len());
         for query in queries {
-            clauses.push((Occur::Should, self.compile(query, scoring)?));
+            clauses.push(self.compile(query, scoring)?);
         }
-        if clauses.len() <= 1 {
-            return Ok(clauses.pop().map_or_else(weights::none, |(_, clause)| clause));
-        }
-        let best: Box<dyn Weight> = Box::new(BooleanWeight::with_minimum_number_should_match(
-            clauses,
-            1,
-            scoring,
-            Box::new(move || DisjunctionMaxCombiner::with_tie_breaker(tie_breaker)),
-        ));
-        Ok(match (self.explaining && scoring, tie_breaker) {
+        let best = best_of(clauses, tie_breaker, scoring);
+        Ok(match (self.explaining && scoring && queries.len() > 1, tie_breaker) {
             (false, _) => best,
             (true, 0.0) => described(best, "max of:".to_owned()),
             (true, _) => described(best, format!("max plus {tie_breaker:?} times others of:")),
-        })
-    }
-
-    /// The terms that a fuzzy term expands to, nearest first, each scored with the frequency of the
-    /// most frequent one, so that a rare misspelling does not outrank the word.
-    pub(super) fn fuzzy(
-        &mut self,
-        terms: &StringTerms,
-        statistics: Option<FieldStatistics>,
-        fuzzy: &Fuzzy,
-        scoring: bool,
-    ) -> Result<Box<dyn Weight>, QueryError> {
-        let expansions = expand_fuzzy(self.searcher(), terms, fuzzy, self.cancel())?;
-        let doc_freq = expansions.iter().map(|expansion| expansion.doc_freq).max();
-        let mut clauses = Vec::with_capacity(expansions.len());
-        for expansion in &expansions {
-            let weight = term_weight(self.searcher(), statistics, terms, &expansion.value, doc_freq)?;
-            clauses.push(Box::new(BoostWeight::new(weight, expansion.boost)) as Box<dyn Weight>);
-        }
-        Ok(match clauses.len() {
-            0 => weights::none(),
-            1 => clauses.remove(0),
-            _ => should(clauses, 1, scoring),
         })
     }
 
@@ -190,30 +203,38 @@ impl Compiler<'_> {
         }
     }
 
-    /// Position and text of each token.
+    /// Name of the analyzer that a text is taken apart with; `raw` leaves it whole.
+    pub(super) fn analyzer_name(
+        &self,
+        path: &str,
+        analyzer: Option<&str>,
+        clause: &'static str,
+    ) -> Result<&'static str, QueryError> {
+        match analyzer {
+            Some(name) => match Analyzer::from_name(name) {
+                Some(analyzer) => Ok(analyzer.name()),
+                None if name == "keyword" => Ok("raw"),
+                None if name == "whitespace" => Ok("whitespace"),
+                None => Err(QueryError::UnknownAnalyzer { clause, name: name.to_owned() }),
+            },
+            None => match self.snapshot.mapping().field(path) {
+                Some(FieldType::Text { analyzer }) => Ok(analyzer.name()),
+                _ => Ok("raw"),
+            },
+        }
+    }
+
+    /// The tokens of a text, ascending by position.
     pub(super) fn analyze(
         &self,
         terms: &StringTerms,
         text: &str,
         analyzer: Option<&str>,
         clause: &'static str,
-    ) -> Result<Vec<(usize, String)>, QueryError> {
-        let name = match analyzer {
-            Some(name) => match Analyzer::from_name(name) {
-                Some(analyzer) => analyzer.name(),
-                None if name == "keyword" => "raw",
-                None if name == "whitespace" => "whitespace",
-                None => {
-                    return Err(QueryError::UnknownAnalyzer { clause, name: name.to_owned() });
-                }
-            },
-            None => match self.snapshot.mapping().field(&terms.path) {
-                Some(FieldType::Text { analyzer }) => analyzer.name(),
-                _ => "raw",
-            },
-        };
+    ) -> Result<Vec<QueryToken>, QueryError> {
+        let name = self.analyzer_name(&terms.path, analyzer, clause)?;
         if name == "raw" {
-            return Ok(vec![(0, text.to_owned())]);
+            return Ok(vec![QueryToken { position: 0, length: 1, text: text.to_owned() }]);
         }
         let Some(mut tokenizer) = self.searcher().index().tokenizers().get(name) else {
             return Err(QueryError::UnknownAnalyzer { clause, name: name.to_owned() });
@@ -226,9 +247,45 @@ impl Compiler<'_> {
                 return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
             }
             let token = stream.token();
-            tokens.push((token.position, token.text.clone()));
+            tokens.push(QueryToken {
+                position: token.position,
+                length: token.position_length,
+                text: token.text.clone(),
+            });
         }
         Ok(tokens)
+    }
+}
+
+/// The clauses of a text, of which as many must match as the query says.
+pub(super) fn join(
+    mut clauses: Vec<Box<dyn Weight>>,
+    operator: Operator,
+    minimum: Option<&str>,
+    zero_terms: ZeroTerms,
+    scoring: bool,
+) -> Result<Box<dyn Weight>, QueryError> {
+    match clauses.len() {
+        0 if zero_terms == ZeroTerms::All => Ok(weights::all(1.0, scoring)),
+        0 => Ok(weights::none()),
+        1 => Ok(clauses.remove(0)),
+        count => {
+            let minimum = match (operator, minimum) {
+                (Operator::And, _) => count,
+                (Operator::Or, None) => 1,
+                (Operator::Or, Some(spec)) => minimum_should_match(count, spec)?.max(1),
+            };
+            Ok(should(clauses, minimum, scoring))
+        }
+    }
+}
+
+/// Clauses any of which may match; their scores add up.
+pub(super) fn any(mut clauses: Vec<Box<dyn Weight>>, scoring: bool) -> Box<dyn Weight> {
+    match clauses.len() {
+        0 => weights::none(),
+        1 => clauses.remove(0),
+        _ => should(clauses, 1, scoring),
     }
 }
 
@@ -240,4 +297,22 @@ pub(super) fn should(clauses: Vec<Box<dyn Weight>>, minimum: usize, scoring: boo
         scoring,
         Box::new(SumCombiner::default),
     ))
+}
+
+/// The best of several clauses, and a share of the others' scores.
+pub(super) fn best_of(mut clauses: Vec<Box<dyn Weight>>, tie_breaker: f32, scoring: bool) -> Box<dyn Weight> {
+    if clauses.len() <= 1 {
+        return clauses.pop().unwrap_or_else(weights::none);
+    }
+    Box::new(BooleanWeight::with_minimum_number_should_match(
+        clauses.into_iter().map(|clause| (Occur::Should, clause)).collect(),
+        1,
+        scoring,
+        Box::new(move || DisjunctionMaxCombiner::with_tie_breaker(tie_breaker)),
+    ))
+}
+
+/// The weight times a factor.
+pub(super) fn boosted(weight: Box<dyn Weight>, boost: f32, scoring: bool) -> Box<dyn Weight> {
+    if scoring && boost != 1.0 { Box::new(BoostWeight::new(weight, boost)) } else { weight }
 }

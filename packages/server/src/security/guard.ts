@@ -4,7 +4,7 @@ import type { Endpoint } from '../routes/types.js';
 import { ACTIONS, type Action } from './actions.js';
 import { asksForAll, denial, isUnrestricted, patterns, requireCluster, requireIndices } from './authorize.js';
 import type { ApiKey } from './key-store.js';
-import { touchedIndices } from './touched-indices.js';
+import { lookedUpIndices, touchedIndices } from './touched-indices.js';
 
 /** What the engine checks where indices are named by a body. */
 const SEARCH: Action = 'indices:data/read/search';
@@ -35,6 +35,7 @@ export function authorize(
   }
   if (isUnrestricted(key, action) && (endpoint.indices ?? 'path') === 'path') return request;
   if (isUnrestricted(key, SEARCH) && (endpoint.indices === 'opened' || endpoint.indices === 'headers')) return request;
+  for (const access of lookedUpIndices(action, body)) requireIndices(key, access);
   const index = request.path['index'];
   if (OWNED.has(request.op)) request = { ...request, path: { ...request.path, key: key.id } };
   if (endpoint.indices === 'opened') return request;

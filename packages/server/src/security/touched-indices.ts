@@ -67,6 +67,40 @@ function reindex(body: Uint8Array | undefined): readonly Access[] {
   return accesses.filter(({ indices }) => indices.length > 0);
 }
 
+/** Actions whose body may hold a query. */
+const QUERYING = /^indices:(data\/read\/|data\/write\/reindex|data\/write\/.*byquery|admin\/validate)/;
+
+/**
+ * Indices whose documents `terms` queries look up, wherever in the body they stand, also in base64 in a `wrapper`. The
+ * body may have several lines of JSON.
+ */
+export function lookedUpIndices(action: Action, body: Uint8Array | undefined): readonly Access[] {
+  if (!QUERYING.test(action)) return [];
+  const found = new Set<string>();
+  const json = text(body);
+  if (!json.includes('"terms"') && !json.includes('"wrapper"') && !json.includes('\\u')) return [];
+  for (const line of [json, ...json.split('\n')]) walk(parse(line), found);
+  return found.size === 0 ? [] : [{ action: 'indices:data/read/get', indices: [...found] }];
+}
+
+function walk(value: unknown, found: Set<string>): void {
+  if (Array.isArray(value)) {
+    value.forEach((item) => walk(item, found));
+    return;
+  }
+  for (const [key, inner] of Object.entries(object(value))) {
+    if (key === 'terms') {
+      for (const lookup of Object.values(object(inner))) {
+        const index = object(lookup)['index'];
+        if (typeof index === 'string' || typeof index === 'number') found.add(String(index));
+      }
+    }
+    const wrapped = key === 'wrapper' ? object(inner)['query'] : undefined;
+    if (typeof wrapped === 'string') walk(parse(Buffer.from(wrapped, 'base64').toString()), found);
+    walk(inner, found);
+  }
+}
+
 function names(value: unknown): readonly string[] {
   const list: unknown[] = Array.isArray(value) ? value : [value];
   return list.filter((item) => typeof item === 'string').flatMap((item) => item.split(','));

@@ -1,6 +1,6 @@
 //! Queries made of other queries, and the two that match everything or nothing.
 
-use sparrow_index::query::{BoolQuery, Query, QueryKind};
+use sparrow_index::query::{BoolQuery, BoostingQuery, Query, QueryKind};
 
 use super::super::error::SearchError;
 use super::super::json::Node;
@@ -103,6 +103,38 @@ pub fn dis_max(body: &Node, context: Context) -> Result<Query, SearchError> {
         ));
     }
     Ok(common.query(QueryKind::DisMax { queries, tie_breaker }))
+}
+
+/// `boosting`.
+pub fn boosting(body: &Node, context: Context) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "boosting";
+    let mut common = Common::default();
+    let (mut positive, mut negative, mut negative_boost) = (None, None, -1.0);
+    for member in members(body, CLAUSE)? {
+        match &*member.name {
+            "positive" if member.value.as_object().is_some() => {
+                positive = Some(Box::new(parse_query(&member.value, context)?));
+            }
+            "negative" if member.value.as_object().is_some() => {
+                negative = Some(Box::new(parse_query(&member.value, context)?));
+            }
+            "negative_boost" => negative_boost = value::float(&member.value)?,
+            _ if member.value.is_scalar() && common.take(CLAUSE, member)? => {}
+            _ => return Err(super::not_supported(CLAUSE, member)),
+        }
+    }
+    let missing = |what: &str| {
+        SearchError::parsing(body.end, format!("[boosting] query requires '{what}' query to be set'"))
+    };
+    let positive = positive.ok_or_else(|| missing("positive"))?;
+    let negative = negative.ok_or_else(|| missing("negative"))?;
+    if negative_boost < 0.0 {
+        return Err(SearchError::parsing(
+            body.end,
+            "[boosting] query requires 'negative_boost' to be set to be a positive value'",
+        ));
+    }
+    Ok(common.query(QueryKind::Boosting(BoostingQuery { positive, negative, negative_boost })))
 }
 
 /// `match_all` and `match_none`.

@@ -4,10 +4,15 @@
 //! in the words of the recorded answers; nothing is ignored silently.
 
 mod compound;
+mod features;
 mod fulltext;
+mod function_score;
 mod knn;
+mod multi_match;
+mod patterns;
 mod query_string;
 mod sparse;
+mod special;
 mod term;
 pub mod value;
 
@@ -23,30 +28,41 @@ pub use knn::{KnnSearch, parse_search as parse_knn_search};
 /// Deepest nesting of compound queries (`indices.query.bool.max_nested_depth`).
 const MAX_DEPTH: usize = 30;
 
-/// Names of all queries.
+/// Names of all queries that are answered.
 const QUERIES: &[&str] = &[
     "bool",
+    "boosting",
+    "combined_fields",
     "constant_score",
     "dis_max",
+    "distance_feature",
     "exists",
+    "function_score",
     "fuzzy",
     "ids",
     "knn",
     "match",
     "match_all",
+    "match_bool_prefix",
     "match_none",
     "match_phrase",
+    "match_phrase_prefix",
     "multi_match",
+    "nested",
     "prefix",
     "query_string",
     "range",
+    "rank_feature",
     "regexp",
+    "simple_query_string",
     "sparse_vector",
     "term",
     "terms",
+    "terms_set",
     "text_expansion",
     "weighted_tokens",
     "wildcard",
+    "wrapper",
 ];
 
 /// What a clause may have to know of the request around it.
@@ -109,27 +125,39 @@ fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, Sear
         "dis_max" => compound::dis_max(body, context.nested()?),
         "match_all" => compound::constant("match_all", QueryKind::MatchAll, body),
         "match_none" => compound::constant("match_none", QueryKind::MatchNone, body),
+        "boosting" => compound::boosting(body, context.nested()?),
+        "function_score" => function_score::function_score(body, context.nested()?),
+        "nested" => special::nested(body, context.nested()?),
+        "wrapper" => special::wrapper(body, context.nested()?),
         "match" => fulltext::match_query(body),
+        "match_bool_prefix" => fulltext::match_bool_prefix(body),
         "match_phrase" => fulltext::match_phrase(body),
-        "multi_match" => fulltext::multi_match(body),
+        "match_phrase_prefix" => fulltext::match_phrase_prefix(body),
+        "multi_match" => multi_match::multi_match(body),
+        "combined_fields" => multi_match::combined_fields(body),
         "query_string" => query_string::query_string(body),
+        "simple_query_string" => query_string::simple_query_string(body),
+        "rank_feature" => features::rank_feature(body),
+        "distance_feature" => features::distance_feature(body),
         "term" => term::term(body),
         "terms" => term::terms(body),
+        "terms_set" => term::terms_set(body),
         "range" => term::range(body),
         "exists" => term::exists(body),
         "ids" => term::ids(body),
-        "prefix" => term::prefix(body),
-        "wildcard" => term::wildcard(body),
-        "regexp" => term::regexp(body),
-        "fuzzy" => term::fuzzy(body),
+        "prefix" => patterns::prefix(body),
+        "wildcard" => patterns::wildcard(body),
+        "regexp" => patterns::regexp(body),
+        "fuzzy" => patterns::fuzzy(body),
         "sparse_vector" => sparse::sparse_vector(body),
         "text_expansion" => sparse::text_expansion(body),
         "weighted_tokens" => sparse::weighted_tokens(body),
         "knn" => knn::query(body, context),
+        _ if special::UNSUPPORTED.contains(&name) => Err(special::unsupported(name, body)),
         _ => Err(SearchError::UnknownName {
             what: "query",
             name: name.to_owned(),
-            suggestions: suggestions(name, QUERIES),
+            suggestions: suggestions(name, &[QUERIES, special::UNSUPPORTED].concat()),
             at: body.at,
         }),
     }

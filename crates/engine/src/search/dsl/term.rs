@@ -1,11 +1,13 @@
-//! Queries over exact values and patterns: `term`, `terms`, `range`, `exists`, `ids`, `prefix`, `wildcard`,
-//! `regexp`, `fuzzy`.
+//! Queries over exact values: `term`, `terms`, `terms_set`, `range`, `exists`, `ids`.
 
 use serde_json::Value;
-use sparrow_index::query::{Query, QueryKind, RangeQuery};
+use sparrow_index::query::{
+    Query, QueryKind, RangeQuery, Rewrite, TermsLookupQuery, TermsSetMinimum, TermsSetQuery,
+};
 
 use super::super::error::SearchError;
 use super::super::json::{Json, Member, Node};
+use super::patterns::rewrite;
 use super::{Common, members, not_supported, single_field, unknown_field, unknown_token, value};
 
 /// `term`.
@@ -18,84 +20,16 @@ pub fn term(body: &Node) -> Result<Query, SearchError> {
     }))
 }
 
-/// `prefix`.
-pub fn prefix(body: &Node) -> Result<Query, SearchError> {
-    let exact = exact_value("prefix", &["value"], body)?;
-    Ok(exact.common.query(QueryKind::Prefix {
-        field: exact.field,
-        value: plain_text(&exact.value),
-        case_insensitive: exact.case_insensitive,
-    }))
-}
-
-/// `wildcard`.
-pub fn wildcard(body: &Node) -> Result<Query, SearchError> {
-    let exact = exact_value("wildcard", &["value", "wildcard"], body)?;
-    Ok(exact.common.query(QueryKind::Wildcard {
-        field: exact.field,
-        value: plain_text(&exact.value),
-        case_insensitive: exact.case_insensitive,
-    }))
-}
-
-/// `regexp`.
-pub fn regexp(body: &Node) -> Result<Query, SearchError> {
-    let exact = exact_value("regexp", &["value"], body)?;
-    if exact.case_insensitive {
-        return Err(SearchError::illegal("[regexp] supports [case_insensitive] only with value [false]"));
-    }
-    let value = plain_text(&exact.value);
-    Ok(exact.common.query(QueryKind::Regexp { field: exact.field, value }))
-}
-
-/// `fuzzy`.
-pub fn fuzzy(body: &Node) -> Result<Query, SearchError> {
-    const CLAUSE: &str = "fuzzy";
-    let field = single_field(body, CLAUSE)?;
-    let mut common = Common::default();
-    let (mut term, mut fuzziness) = (None, "AUTO".to_owned());
-    let (mut prefix_length, mut max_expansions) = (0, 50);
-    match field.value.as_object() {
-        None if field.value.is_scalar() => term = value::optional_text(&field.value)?,
-        None => return Err(unknown_token(CLAUSE, field)),
-        Some(options) => {
-            for member in options {
-                let node = &member.value;
-                match &*member.name {
-                    _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
-                    "value" => term = value::optional_text(node)?,
-                    "fuzziness" => fuzziness = value::text(node)?,
-                    "prefix_length" => prefix_length = value::unsigned(node, "prefix_length")?,
-                    "max_expansions" => max_expansions = value::unsigned(node, "max_expansions")?,
-                    // A swap of two letters is always one edit, and the rewrite is Lucene's own affair.
-                    "transpositions" if value::boolean(node)? => {}
-                    "rewrite" => {
-                        value::text(node)?;
-                    }
-                    _ if common.take(CLAUSE, member)? => {}
-                    _ => return Err(not_supported(CLAUSE, member)),
-                }
-            }
-        }
-    }
-    let value = term.ok_or_else(|| SearchError::illegal("value cannot be null"))?;
-    let field = field.name.to_string();
-    Ok(common.query(QueryKind::Fuzzy { field, value, fuzziness, prefix_length, max_expansions }))
-}
-
 /// `terms`.
 pub fn terms(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "terms";
     let mut common = Common::default();
-    let mut found: Option<(String, Vec<Value>)> = None;
+    let mut found: Option<QueryKind> = None;
     for member in members(body, CLAUSE)? {
         match &member.value.json {
             Json::Array(items) => {
                 if found.is_some() {
-                    return Err(SearchError::parsing(
-                        member.value.at,
-                        "[terms] query does not support multiple fields",
-                    ));
+                    return Err(several_fields(member));
                 }
                 let mut values = Vec::with_capacity(items.len());
                 for item in items {
@@ -109,26 +43,103 @@ pub fn terms(body: &Node) -> Result<Query, SearchError> {
                         _ => values.push(item.to_value()),
                     }
                 }
-                found = Some((member.name.to_string(), values));
+                found = Some(QueryKind::Terms { field: member.name.to_string(), values });
             }
-            Json::Object(_) => {
-                return Err(SearchError::parsing(
-                    member.value.at,
-                    format!("[terms] query does not support terms lookup for field [{}]", member.name),
-                ));
+            Json::Object(options) => {
+                if found.is_some() {
+                    return Err(several_fields(member));
+                }
+                found = Some(QueryKind::TermsLookup(terms_lookup(&member.name, options)?));
             }
             _ if common.take(CLAUSE, member)? => {}
             _ => return Err(not_supported(CLAUSE, member)),
         }
     }
     match found {
-        Some((field, values)) => Ok(common.query(QueryKind::Terms { field, values })),
+        Some(kind) => Ok(common.query(kind)),
         None => Err(SearchError::parsing(
             body.end,
             "[terms] query requires a field name, followed by array of terms or a document lookup \
              specification",
         )),
     }
+}
+
+fn several_fields(member: &Member) -> SearchError {
+    SearchError::parsing(member.value.at, "[terms] query does not support multiple fields")
+}
+
+/// The values of another document: `{"index": …, "id": …, "path": …}`.
+fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, SearchError> {
+    const PARSER: &str = "terms_lookup";
+    let mut lookup = TermsLookupQuery { field: field.to_owned(), ..Default::default() };
+    for member in options {
+        let slot = match &*member.name {
+            "index" => &mut lookup.index,
+            "id" => &mut lookup.id,
+            "path" => &mut lookup.path,
+            // An index has one shard here: every document is where any routing would put it.
+            "routing" => {
+                value::optional_text(&member.value)?;
+                continue;
+            }
+            _ => return Err(unknown_field(PARSER, member, &["index", "id", "path", "routing"])),
+        };
+        *slot = value::text(&member.value)
+            .map_err(|error| error.within(PARSER, &member.name, member.value.at))?;
+    }
+    for (name, text) in [("index", &lookup.index), ("id", &lookup.id), ("path", &lookup.path)] {
+        if text.is_empty() {
+            return Err(SearchError::Required { field: name });
+        }
+    }
+    Ok(lookup)
+}
+
+/// `terms_set`.
+pub fn terms_set(body: &Node) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "terms_set";
+    let field = single_field(body, CLAUSE)?;
+    let Some(options) = field.value.as_object() else { return Err(unknown_token(CLAUSE, field)) };
+    let mut common = Common::default();
+    let mut values = None;
+    let mut minimum = None;
+    let set = |slot: &mut Option<TermsSetMinimum>, new| match slot.replace(new) {
+        None => Ok(()),
+        Some(_) => Err(SearchError::illegal(
+            "[terms_set] takes one of minimum_should_match, \
+             minimum_should_match_field and minimum_should_match_script",
+        )),
+    };
+    for member in options {
+        let node = &member.value;
+        match &*member.name {
+            "terms" => {
+                let Some(items) = node.as_array() else { return Err(unknown_token(CLAUSE, member)) };
+                if let Some(item) = items.iter().find(|item| !item.is_scalar() || item.json == Json::Null) {
+                    return Err(SearchError::parsing(item.at, "No value specified for terms_set query"));
+                }
+                values = Some(items.iter().map(Node::to_value).collect());
+            }
+            "minimum_should_match_script" => {
+                return Err(SearchError::parsing(
+                    node.at,
+                    "[terms_set] does not support [minimum_should_match_script]: there are no scripts in Sparrow",
+                ));
+            }
+            _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
+            "minimum_should_match_field" => set(&mut minimum, TermsSetMinimum::Field(value::text(node)?))?,
+            "minimum_should_match" => set(&mut minimum, TermsSetMinimum::Spec(value::text(node)?))?,
+            _ if common.take(CLAUSE, member)? => {}
+            _ => return Err(not_supported(CLAUSE, member)),
+        }
+    }
+    let Some(values) = values else { return Err(SearchError::illegal("no terms provided")) };
+    let Some(minimum) = minimum else {
+        return Err(SearchError::illegal("No minimum should match has been specified"));
+    };
+    let field = field.name.to_string();
+    Ok(common.query(QueryKind::TermsSet(TermsSetQuery { field, values, minimum })))
 }
 
 /// `range`.
@@ -218,19 +229,25 @@ pub fn ids(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// A field and one value, as a scalar or as an object with options.
-struct Exact {
-    field: String,
-    value: Value,
-    case_insensitive: bool,
-    common: Common,
+pub(super) struct Exact {
+    pub(super) field: String,
+    pub(super) value: Value,
+    pub(super) case_insensitive: bool,
+    pub(super) rewrite: Rewrite,
+    pub(super) common: Common,
 }
 
-fn exact_value(clause: &'static str, value_keys: &[&str], body: &Node) -> Result<Exact, SearchError> {
+pub(super) fn exact_value(
+    clause: &'static str,
+    value_keys: &[&str],
+    body: &Node,
+) -> Result<Exact, SearchError> {
     let field = single_field(body, clause)?;
     let mut exact = Exact {
         field: field.name.to_string(),
         value: Value::Null,
         case_insensitive: false,
+        rewrite: Rewrite::Constant,
         common: Common::default(),
     };
     match &field.value.json {
@@ -250,9 +267,8 @@ fn exact_value(clause: &'static str, value_keys: &[&str], body: &Node) -> Result
                         exact.value = member.value.to_value();
                     }
                     "case_insensitive" => exact.case_insensitive = value::boolean(&member.value)?,
-                    // It only chooses how Lucene runs the query; the score is 1 either way.
                     "rewrite" if clause != "term" => {
-                        value::text(&member.value)?;
+                        exact.rewrite = rewrite(&member.value)?.unwrap_or_default()
                     }
                     _ if member.value.is_scalar() && exact.common.take(clause, member)? => {}
                     _ => return Err(not_supported(clause, member)),
@@ -267,7 +283,7 @@ fn exact_value(clause: &'static str, value_keys: &[&str], body: &Node) -> Result
     Ok(exact)
 }
 
-fn plain_text(value: &Value) -> String {
+pub(super) fn plain_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

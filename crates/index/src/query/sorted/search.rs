@@ -75,6 +75,7 @@ impl Snapshot {
                 break;
             }
         }
+        compiler.score_errors().check()?;
         merge(sorted, options.size, &mut found);
         Ok(found)
     }

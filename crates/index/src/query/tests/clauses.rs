@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::ast::{
     MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, QueryStringQuery, RangeQuery,
-    SearchOptions, ZeroTerms,
+    RegexpQuery, Rewrite, SearchOptions, ZeroTerms,
 };
 use super::Fixture;
 
@@ -189,9 +189,11 @@ fn wrong_values_are_refused_as_elasticsearch_does() {
                 field: "count".into(),
                 value: "1".into(),
                 case_insensitive: false,
+                rewrite: Rewrite::Constant,
             }),
             "query_shard_exception",
-            "failed to create query: Field [count] of type [integer] does not support prefix queries",
+            "failed to create query: Can only use prefix queries on keyword, text and wildcard fields - not on \
+             [count] which is of type [integer]",
             "illegal_argument_exception",
         ),
     ] {
@@ -214,21 +216,26 @@ fn exists_and_patterns() {
     assert_eq!(exists("nope"), "");
     assert_eq!(exists("_id"), "1 2 3 4");
     let prefix = |field: &str, value: &str| {
-        fixture.ids(QueryKind::Prefix { field: field.into(), value: value.into(), case_insensitive: false })
+        fixture.ids(QueryKind::Prefix {
+            field: field.into(),
+            value: value.into(),
+            case_insensitive: false,
+            rewrite: Rewrite::Constant,
+        })
     };
     assert_eq!(prefix("title", "wine"), "1 2 4");
     assert_eq!(prefix("title.raw", "Red"), "1 3");
     assert_eq!(prefix("tag", ""), "1 2 3");
     let wildcard = |field: &str, value: &str, case_insensitive: bool| {
         let (field, value) = (field.into(), value.into());
-        fixture.ids(QueryKind::Wildcard { field, value, case_insensitive })
+        fixture.ids(QueryKind::Wildcard { field, value, case_insensitive, rewrite: Rewrite::Constant })
     };
     assert_eq!(wildcard("title.raw", "*wine", false), "1 2");
     assert_eq!(wildcard("title.raw", "red*", false), "");
     assert_eq!(wildcard("title.raw", "red*", true), "1 3");
-    let regexp = |value: &str| QueryKind::Regexp { field: "title".into(), value: value.into() };
+    let regexp = |value: &str| QueryKind::Regexp(RegexpQuery::new("title", value));
     assert_eq!(fixture.ids(regexp("wine|chil.")), "1 2 3");
-    assert!(fixture.error(regexp("(")).reason().starts_with("failed to create query: invalid"));
+    assert!(fixture.error(regexp("(")).reason().starts_with("failed to create query: "));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 mod cancel;
 mod clauses;
 mod explain;
+mod functions;
 mod knn;
+mod lexical;
 mod pruning;
 mod random;
 mod scores;

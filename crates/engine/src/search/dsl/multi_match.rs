@@ -1,0 +1,131 @@
+//! Queries over analysed text in several fields: `multi_match`, `combined_fields`.
+
+use sparrow_index::query::{CombinedFieldsQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind};
+
+use super::super::error::SearchError;
+use super::super::json::Node;
+use super::fulltext::{default_match, operator, query_text, slop, take_match_option, zero_terms};
+use super::{Common, members, not_supported, unknown_field, value};
+
+/// `multi_match`.
+pub fn multi_match(body: &Node) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "multi_match";
+    let mut common = Common::default();
+    let mut query = MultiMatchQuery { template: default_match(""), ..Default::default() };
+    let mut text = None;
+    let (mut lenient, mut slop_given) = (None, false);
+    for member in members(body, CLAUSE)? {
+        let node = &member.value;
+        match &*member.name {
+            "query" => text = query_text(CLAUSE, member)?,
+            "fields" => query.fields = boosted_fields(node)?,
+            "type" => query.kind = multi_match_type(CLAUSE, node)?,
+            "tie_breaker" => query.tie_breaker = Some(value::float(node)?),
+            "slop" => {
+                query.slop = slop(CLAUSE, node)?;
+                slop_given = query.slop > 0;
+            }
+            "lenient" => lenient = Some(value::boolean(node)?),
+            _ if take_match_option(CLAUSE, &mut query.template, member)? => {}
+            _ if common.take(CLAUSE, member)? => {}
+            _ => return Err(not_supported(CLAUSE, member)),
+        }
+    }
+    query.template.text =
+        text.ok_or_else(|| SearchError::parsing(body.end, "No text specified for multi_match query"))?;
+    let name = match query.kind {
+        MultiMatchType::CrossFields => "cross_fields",
+        MultiMatchType::Phrase => "phrase",
+        MultiMatchType::PhrasePrefix => "phrase_prefix",
+        MultiMatchType::BoolPrefix => "bool_prefix",
+        MultiMatchType::BestFields | MultiMatchType::MostFields => "",
+    };
+    if query.template.fuzziness.is_some() && matches!(name, "cross_fields" | "phrase" | "phrase_prefix") {
+        return Err(SearchError::parsing(body.end, format!("Fuzziness not allowed for type [{name}]")));
+    }
+    if slop_given && name == "bool_prefix" {
+        return Err(SearchError::parsing(body.end, format!("[slop] not allowed for type [{name}]")));
+    }
+    // Over every field, values of the wrong type are no matches instead of errors.
+    let everything = query.fields.is_empty() || query.fields.iter().any(|(field, _)| field == "*");
+    query.template.lenient = lenient.unwrap_or(everything);
+    Ok(common.query(QueryKind::MultiMatch(query)))
+}
+
+/// `combined_fields`.
+pub fn combined_fields(body: &Node) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "combined_fields";
+    const KEYS: &[&str] = &[
+        "query",
+        "fields",
+        "operator",
+        "minimum_should_match",
+        "zero_terms_query",
+        "auto_generate_synonyms_phrase_query",
+        "boost",
+        "_name",
+    ];
+    let mut common = Common::default();
+    let mut query = CombinedFieldsQuery::default();
+    let mut text = None;
+    for member in members(body, CLAUSE)? {
+        let node = &member.value;
+        match &*member.name {
+            "query" => text = query_text(CLAUSE, member)?,
+            "fields" => query.fields = boosted_fields(node)?,
+            "operator" => query.operator = operator(node)?,
+            "minimum_should_match" => query.minimum_should_match = value::optional_text(node)?,
+            "zero_terms_query" => query.zero_terms_query = zero_terms(member)?,
+            "auto_generate_synonyms_phrase_query" => query.without_synonym_phrases = !value::boolean(node)?,
+            _ if common.take(CLAUSE, member)? => {}
+            _ => return Err(unknown_field(CLAUSE, member, KEYS)),
+        }
+    }
+    query.text = text.ok_or(SearchError::Required { field: "query" })?;
+    if query.fields.is_empty() {
+        return Err(SearchError::Required { field: "fields" });
+    }
+    if let Some((field, boost)) = query.fields.iter().find(|(_, boost)| *boost < 1.0) {
+        return Err(SearchError::illegal(format!(
+            "[combined_fields] requires field boosts to be >= 1.0, got [{boost:?}] for [{field}]"
+        )));
+    }
+    Ok(common.query(QueryKind::CombinedFields(query)))
+}
+
+/// Type of a query over several fields.
+pub fn multi_match_type(clause: &str, node: &Node) -> Result<MultiMatchType, SearchError> {
+    let name = value::text(node)?;
+    Ok(match name.as_str() {
+        "best_fields" | "boolean" => MultiMatchType::BestFields,
+        "most_fields" => MultiMatchType::MostFields,
+        "cross_fields" => MultiMatchType::CrossFields,
+        "phrase" => MultiMatchType::Phrase,
+        "phrase_prefix" => MultiMatchType::PhrasePrefix,
+        "bool_prefix" => MultiMatchType::BoolPrefix,
+        _ => {
+            return Err(SearchError::Parse {
+                reason: format!("failed to parse [{clause}] query type [{name}]. unknown type."),
+            });
+        }
+    })
+}
+
+/// Fields with boosts: `"title^2"` or a list of such.
+pub fn boosted_fields(node: &Node) -> Result<Vec<(String, f32)>, SearchError> {
+    let mut fields = Vec::new();
+    for text in value::texts(node)? {
+        match text.rsplit_once('^') {
+            Some((name, boost)) => {
+                let boost: f32 = boost
+                    .parse()
+                    .ok()
+                    .filter(|boost: &f32| boost.is_finite() && *boost >= 0.0)
+                    .ok_or_else(|| SearchError::NumberFormat { input: boost.to_owned() })?;
+                fields.push((name.to_owned(), boost));
+            }
+            None => fields.push((text, 1.0)),
+        }
+    }
+    Ok(fields)
+}

@@ -1,0 +1,170 @@
+//! Queries over patterns of terms: `prefix`, `wildcard`, `regexp`, `fuzzy`.
+
+use sparrow_index::query::{FuzzyQuery, Query, QueryKind, RegexpQuery, Rewrite, regexp_flags};
+
+use super::super::error::SearchError;
+use super::super::json::Node;
+use super::term::{exact_value, plain_text};
+use super::{Common, not_supported, single_field, unknown_token, value};
+
+/// `prefix`.
+pub fn prefix(body: &Node) -> Result<Query, SearchError> {
+    let exact = exact_value("prefix", &["value"], body)?;
+    Ok(exact.common.query(QueryKind::Prefix {
+        field: exact.field,
+        value: plain_text(&exact.value),
+        case_insensitive: exact.case_insensitive,
+        rewrite: exact.rewrite,
+    }))
+}
+
+/// `wildcard`.
+pub fn wildcard(body: &Node) -> Result<Query, SearchError> {
+    let exact = exact_value("wildcard", &["value", "wildcard"], body)?;
+    Ok(exact.common.query(QueryKind::Wildcard {
+        field: exact.field,
+        value: plain_text(&exact.value),
+        case_insensitive: exact.case_insensitive,
+        rewrite: exact.rewrite,
+    }))
+}
+
+/// `regexp`.
+pub fn regexp(body: &Node) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "regexp";
+    let field = single_field(body, CLAUSE)?;
+    let mut common = Common::default();
+    let mut query = RegexpQuery::new(&*field.name, "");
+    let mut pattern = None;
+    match field.value.as_object() {
+        None if field.value.is_scalar() => pattern = value::optional_text(&field.value)?,
+        None => {
+            return Err(SearchError::parsing(
+                field.value.at,
+                format!("[{CLAUSE}] query does not support array of values"),
+            ));
+        }
+        Some(options) => {
+            for member in options {
+                let node = &member.value;
+                match &*member.name {
+                    _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
+                    "value" => pattern = value::optional_text(node)?,
+                    "flags" => query.flags = flags(&value::text(node)?)?,
+                    "flags_value" => query.flags = flags_of_bits(value::int(node)?),
+                    "case_insensitive" => query.case_insensitive = value::boolean(node)?,
+                    "max_determinized_states" => {
+                        query.max_determinized_states = value::unsigned(node, "max_determinized_states")?;
+                    }
+                    "rewrite" => query.rewrite = rewrite(node)?.unwrap_or_default(),
+                    _ if common.take(CLAUSE, member)? => {}
+                    _ => return Err(not_supported(CLAUSE, member)),
+                }
+            }
+        }
+    }
+    query.value = pattern.ok_or_else(|| SearchError::illegal("value cannot be null"))?;
+    Ok(common.query(QueryKind::Regexp(query)))
+}
+
+/// `INTERSECTION|COMPLEMENT` and the like.
+fn flags(text: &str) -> Result<u8, SearchError> {
+    let mut flags = 0;
+    if text.is_empty() {
+        return Ok(regexp_flags::ALL);
+    }
+    for name in text.split('|') {
+        flags |= match name.trim().to_ascii_uppercase().as_str() {
+            "ALL" => return Ok(regexp_flags::ALL),
+            "INTERSECTION" => regexp_flags::INTERSECTION,
+            "COMPLEMENT" => regexp_flags::COMPLEMENT,
+            "EMPTY" => regexp_flags::EMPTY,
+            "ANYSTRING" => regexp_flags::ANYSTRING,
+            "INTERVAL" => regexp_flags::INTERVAL,
+            // There are no named automata to switch on.
+            "NONE" | "AUTOMATON" => 0,
+            _ => return Err(SearchError::illegal(format!("Unknown regexp flag [{name}]"))),
+        };
+    }
+    Ok(flags)
+}
+
+/// Lucene's numbers of the flags.
+fn flags_of_bits(bits: i32) -> u8 {
+    [
+        (1, regexp_flags::INTERSECTION),
+        (2, regexp_flags::COMPLEMENT),
+        (4, regexp_flags::EMPTY),
+        (8, regexp_flags::ANYSTRING),
+        (32, regexp_flags::INTERVAL),
+    ]
+    .into_iter()
+    .filter(|(bit, _)| bits & bit != 0)
+    .fold(0, |flags, (_, flag)| flags | flag)
+}
+
+/// `fuzzy`.
+pub fn fuzzy(body: &Node) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "fuzzy";
+    let field = single_field(body, CLAUSE)?;
+    let mut common = Common::default();
+    let mut query = FuzzyQuery {
+        field: field.name.to_string(),
+        fuzziness: "AUTO".to_owned(),
+        max_expansions: 50,
+        ..FuzzyQuery::default()
+    };
+    let mut term = None;
+    match field.value.as_object() {
+        None if field.value.is_scalar() => term = value::optional_text(&field.value)?,
+        None => {
+            return Err(SearchError::parsing(
+                field.value.at,
+                format!("[{CLAUSE}] query does not support array of values"),
+            ));
+        }
+        Some(options) => {
+            for member in options {
+                let node = &member.value;
+                match &*member.name {
+                    _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
+                    "value" => term = value::optional_text(node)?,
+                    "fuzziness" => query.fuzziness = value::text(node)?,
+                    "prefix_length" => query.prefix_length = value::unsigned(node, "prefix_length")?,
+                    "max_expansions" => query.max_expansions = value::unsigned(node, "max_expansions")?,
+                    "transpositions" => query.without_transpositions = !value::boolean(node)?,
+                    "rewrite" => query.rewrite = rewrite(node)?,
+                    _ if common.take(CLAUSE, member)? => {}
+                    _ => return Err(not_supported(CLAUSE, member)),
+                }
+            }
+        }
+    }
+    query.value = term.ok_or_else(|| SearchError::illegal("value cannot be null"))?;
+    Ok(common.query(QueryKind::Fuzzy(query)))
+}
+
+/// How the terms of a pattern score; `None` for null.
+pub(super) fn rewrite(node: &Node) -> Result<Option<Rewrite>, SearchError> {
+    let Some(name) = value::optional_text(node)? else { return Ok(None) };
+    let count = |prefix: &str| name.strip_prefix(prefix).and_then(|count| count.parse::<usize>().ok());
+    Ok(Some(match name.as_str() {
+        "constant_score"
+        | "constant_score_boolean"
+        | "constant_score_blended"
+        | "constant_score_auto"
+        | "constant_score_filter" => Rewrite::Constant,
+        "scoring_boolean" => Rewrite::ScoringBoolean,
+        _ => {
+            if let Some(count) = count("top_terms_boost_") {
+                Rewrite::TopTermsBoost(count)
+            } else if let Some(count) = count("top_terms_blended_freqs_") {
+                Rewrite::TopTermsBlended(count)
+            } else if let Some(count) = count("top_terms_") {
+                Rewrite::TopTerms(count)
+            } else {
+                return Err(SearchError::illegal(format!("Failed to parse rewrite_method [{name}]")));
+            }
+        }
+    }))
+}

@@ -1,0 +1,101 @@
+//! Queries that are another one in disguise, and those that Elasticsearch has and this server has not.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sparrow_index::query::{Query, QueryKind};
+
+use super::super::error::SearchError;
+use super::super::json::{self, Json, Node};
+use super::{Common, Context, members, not_supported, parse_query, unknown_token, value};
+
+/// Queries of Elasticsearch that are refused by name.
+pub const UNSUPPORTED: &[&str] = &[
+    "field_masking_span",
+    "geo_bounding_box",
+    "geo_distance",
+    "geo_grid",
+    "geo_polygon",
+    "geo_shape",
+    "has_child",
+    "has_parent",
+    "intervals",
+    "more_like_this",
+    "parent_id",
+    "percolate",
+    "pinned",
+    "rule",
+    "script",
+    "script_score",
+    "semantic",
+    "shape",
+    "span_containing",
+    "span_first",
+    "span_multi",
+    "span_near",
+    "span_not",
+    "span_or",
+    "span_term",
+    "span_within",
+];
+
+/// The error of one of [`UNSUPPORTED`].
+pub fn unsupported(name: &str, body: &Node) -> SearchError {
+    SearchError::parsing(body.at, format!("[{name}] query is not supported by Sparrow"))
+}
+
+/// `wrapper`: a query in base64.
+pub fn wrapper(body: &Node, context: Context) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "wrapper";
+    let mut text = None;
+    for member in members(body, CLAUSE)? {
+        match (&*member.name, &member.value.json) {
+            ("query", Json::String(encoded)) => text = Some((encoded, member.value.at)),
+            ("query", _) => return Err(unknown_token(CLAUSE, member)),
+            (name, _) => {
+                return Err(SearchError::parsing(
+                    member.value.at,
+                    format!("[{CLAUSE}] query malformed, expected `query` but was {name}"),
+                ));
+            }
+        }
+    }
+    let Some((encoded, at)) = text else {
+        return Err(SearchError::parsing(body.end, "[wrapper] query malformed, no query"));
+    };
+    let malformed = |_| SearchError::parsing(at, "[wrapper] query malformed: [query] is not base64");
+    let bytes = STANDARD.decode(encoded.as_bytes()).map_err(malformed)?;
+    let (node, _) = json::read(&bytes)?;
+    parse_query(&node, context)
+}
+
+/// `nested`: no field is of that type, so that only the path matters.
+pub fn nested(body: &Node, context: Context) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "nested";
+    let mut common = Common::default();
+    let (mut path, mut query, mut ignore_unmapped) = (None, None, false);
+    for member in members(body, CLAUSE)? {
+        let node = &member.value;
+        match &*member.name {
+            "query" => query = Some(parse_query(node, context)?),
+            "path" => path = Some(value::text(node)?),
+            "ignore_unmapped" => ignore_unmapped = value::boolean(node)?,
+            "score_mode" => {
+                let mode = value::text(node)?;
+                if !["none", "min", "max", "avg", "sum"].contains(&mode.as_str()) {
+                    return Err(SearchError::illegal(format!(
+                        "No score mode for child query [{mode}] found"
+                    )));
+                }
+            }
+            // There is nothing inside that could be shown.
+            "inner_hits" if node.as_object().is_some() => {}
+            _ if node.is_scalar() && common.take(CLAUSE, member)? => {}
+            _ => return Err(not_supported(CLAUSE, member)),
+        }
+    }
+    if query.is_none() {
+        return Err(SearchError::illegal(format!("[{CLAUSE}] requires 'query' field")));
+    }
+    let path = path.ok_or_else(|| SearchError::illegal(format!("[{CLAUSE}] requires 'path' field")))?;
+    Ok(common.query(QueryKind::Nested { path, ignore_unmapped }))
+}

@@ -1,0 +1,189 @@
+//! The terms near a misspelt one.
+
+use std::ops::Bound;
+use std::sync::atomic::AtomicBool;
+
+use tantivy::Searcher;
+
+use super::error::QueryError;
+use super::fields::StringTerms;
+use super::multi_term::{TermFilter, scan_terms};
+
+/// A term and how far others may be from it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fuzzy {
+    value: Vec<char>,
+    edits: usize,
+    prefix_length: usize,
+    max_expansions: usize,
+    transpositions: bool,
+}
+
+/// A term that a fuzzy one expands to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Expansion {
+    /// The term.
+    pub(crate) value: String,
+    /// Below 1 the farther it is.
+    pub(crate) boost: f32,
+    /// Documents that hold it.
+    pub(crate) doc_freq: u64,
+}
+
+/// Expansions of a fuzzy term unless the request says otherwise.
+pub(crate) const DEFAULT_EXPANSIONS: usize = 50;
+
+impl Fuzzy {
+    /// Reads `AUTO`, `AUTO:low,high`, `0`, `1` or `2`; `max_expansions` 0 is the default.
+    ///
+    /// # Errors
+    /// [`QueryError::Fuzziness`] for anything else.
+    pub(crate) fn new(
+        term: &str,
+        fuzziness: &str,
+        prefix_length: usize,
+        max_expansions: usize,
+    ) -> Result<Self, QueryError> {
+        let value: Vec<char> = term.chars().collect();
+        let unknown = || QueryError::Fuzziness { input: fuzziness.to_owned() };
+        let upper = fuzziness.trim().to_uppercase();
+        let edits = if let Some(bounds) = upper.strip_prefix("AUTO") {
+            let (low, high) = match bounds.strip_prefix(':') {
+                None if bounds.is_empty() => (3, 6),
+                None => return Err(unknown()),
+                Some(bounds) => {
+                    let (low, high) = bounds.split_once(',').ok_or_else(unknown)?;
+                    let number = |text: &str| text.trim().parse().map_err(|_| unknown());
+                    (number(low)?, number(high)?)
+                }
+            };
+            usize::from(value.len() >= low) + usize::from(value.len() >= high)
+        } else {
+            let edits: f32 = upper.parse().map_err(|_| unknown())?;
+            if !(0.0..=2.0).contains(&edits) {
+                return Err(unknown());
+            }
+            edits as usize
+        };
+        let max_expansions = if max_expansions == 0 { DEFAULT_EXPANSIONS } else { max_expansions };
+        Ok(Self { value, edits, prefix_length, max_expansions, transpositions: true })
+    }
+
+    /// Whether a swap of neighbours is one edit instead of two.
+    pub(crate) fn with_transpositions(self, transpositions: bool) -> Self {
+        Self { transpositions, ..self }
+    }
+
+    /// Most terms that it expands to.
+    pub(super) fn max_expansions(&self) -> usize {
+        self.max_expansions
+    }
+}
+
+/// Finds the nearest terms of the index, nearest first.
+///
+/// A pass over the dictionary from the shared prefix on; terms of another length are skipped unread.
+pub(crate) fn expand_fuzzy(
+    searcher: &Searcher,
+    terms: &StringTerms,
+    fuzzy: &Fuzzy,
+    cancel: Option<&AtomicBool>,
+) -> Result<Vec<Expansion>, QueryError> {
+    let shared: String = fuzzy.value.iter().take(fuzzy.prefix_length).collect();
+    let filter = if fuzzy.edits == 0 {
+        let whole: String = fuzzy.value.iter().collect();
+        TermFilter::Range(Bound::Included(whole.clone()), Bound::Included(whole))
+    } else {
+        TermFilter::Prefix(shared)
+    };
+    let mut found = std::collections::BTreeMap::<String, (usize, u64)>::new();
+    scan_terms(searcher, terms, &filter, false, cancel, &mut |value, doc_freq| {
+        if let Some(distance) = edit_distance(&fuzzy.value, value, fuzzy.edits, fuzzy.transpositions) {
+            let entry = found.entry(value.to_owned()).or_insert((distance, 0));
+            entry.1 += doc_freq;
+        }
+        true
+    })?;
+    let length = fuzzy.value.len();
+    let mut expansions: Vec<Expansion> = found
+        .into_iter()
+        .map(|(value, (distance, doc_freq))| {
+            let shorter = value.chars().count().min(length).max(1);
+            let boost = if distance == 0 { 1.0 } else { 1.0 - distance as f32 / shorter as f32 };
+            Expansion { value, boost, doc_freq }
+        })
+        .filter(|expansion| expansion.boost > 0.0)
+        .collect();
+    expansions.sort_by(|a, b| b.boost.total_cmp(&a.boost).then_with(|| a.value.cmp(&b.value)));
+    expansions.truncate(fuzzy.max_expansions);
+    Ok(expansions)
+}
+
+/// Insertions, deletions, substitutions and, if they count as one, swaps of neighbours between two texts, if
+/// at most `most`.
+fn edit_distance(left: &[char], right: &str, most: usize, transpositions: bool) -> Option<usize> {
+    // A byte count bounds the character count from above: most terms end here.
+    if right.len() + most < left.len() {
+        return None;
+    }
+    let right: Vec<char> = right.chars().collect();
+    if left.len().abs_diff(right.len()) > most {
+        return None;
+    }
+    let width = right.len() + 1;
+    let mut before = vec![0; width];
+    let mut previous: Vec<usize> = (0..width).collect();
+    let mut current = vec![0; width];
+    for i in 1..=left.len() {
+        current[0] = i;
+        let mut best = i;
+        for j in 1..width {
+            let differs = usize::from(left[i - 1] != right[j - 1]);
+            let mut cost = (previous[j] + 1).min(current[j - 1] + 1).min(previous[j - 1] + differs);
+            if transpositions && i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]
+            {
+                cost = cost.min(before[j - 2] + 1);
+            }
+            current[j] = cost;
+            best = best.min(cost);
+        }
+        if best > most {
+            return None;
+        }
+        std::mem::swap(&mut before, &mut previous);
+        std::mem::swap(&mut previous, &mut current);
+    }
+    (previous[width - 1] <= most).then_some(previous[width - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fuzzy, edit_distance};
+
+    #[test]
+    fn distances() {
+        let distance = |a: &str, b: &str| edit_distance(&a.chars().collect::<Vec<_>>(), b, 2, true);
+        assert_eq!(distance("house", "house"), Some(0));
+        assert_eq!(distance("house", "hosue"), Some(1));
+        assert_eq!(distance("house", "mouse"), Some(1));
+        assert_eq!(distance("house", "houses"), Some(1));
+        assert_eq!(distance("house", "hose"), Some(1));
+        assert_eq!(distance("house", "horses"), Some(2));
+        assert_eq!(distance("house", "tree"), None);
+        let house: Vec<char> = "house".chars().collect();
+        assert_eq!(edit_distance(&house, "hosue", 2, false), Some(2));
+    }
+
+    #[test]
+    fn fuzziness() {
+        let edits =
+            |term: &str, fuzziness: &str| Fuzzy::new(term, fuzziness, 0, 0).map(|fuzzy| fuzzy.edits).ok();
+        assert_eq!(edits("ab", "AUTO"), Some(0));
+        assert_eq!(edits("abc", "auto"), Some(1));
+        assert_eq!(edits("abcdef", "AUTO"), Some(2));
+        assert_eq!(edits("abcd", "AUTO:2,4"), Some(2));
+        assert_eq!(edits("abcd", "1"), Some(1));
+        assert_eq!(edits("abcd", "3"), None);
+        assert_eq!(edits("abcd", "x"), None);
+    }
+}

@@ -1,0 +1,285 @@
+//! Analysed text against several fields: `multi_match` and `combined_fields`.
+
+use tantivy::query::Weight;
+
+use super::analyzed::{Section, sections};
+use super::ast::{
+    CombinedFieldsQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery,
+    MultiMatchType, Query, QueryKind,
+};
+use super::compile::Compiler;
+use super::error::QueryError;
+use super::fields::{FieldStatistics, StringTerms, term_weight};
+use super::scored::{Bm25, SummedWeight};
+use super::text::{any, best_of, boosted, join, should};
+use super::weights;
+use crate::mapping::FieldType;
+
+/// A field of `cross_fields` with what is known of it.
+struct CrossField {
+    terms: StringTerms,
+    boost: f32,
+    statistics: Option<FieldStatistics>,
+}
+
+impl Compiler<'_> {
+    pub(super) fn multi_match(
+        &mut self,
+        query: &MultiMatchQuery,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        let defaults = [("*".to_owned(), 1.0)];
+        let fields: &[_] = if query.fields.is_empty() { &defaults } else { &query.fields };
+        let fields = self.expand_fields(fields);
+        let tie_breaker = query.tie_breaker.unwrap_or(query.kind.tie_breaker());
+        if query.kind == MultiMatchType::CrossFields {
+            return self.cross_fields(query, fields, tie_breaker, scoring);
+        }
+        let queries: Vec<Query> = fields.into_iter().map(|field| one_field(query, field)).collect();
+        self.dis_max(&queries, tie_breaker, scoring)
+    }
+
+    /// Each term of the text may be in any field; fields with one analyzer are a group.
+    fn cross_fields(
+        &mut self,
+        query: &MultiMatchQuery,
+        fields: Vec<(String, f32, bool)>,
+        tie_breaker: f32,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        let analyzer = query.template.analyzer.as_deref();
+        let mut groups: Vec<(&'static str, Vec<CrossField>)> = Vec::new();
+        let mut ways = Vec::new();
+        for (path, boost, by_pattern) in fields {
+            let Some(terms) = self.string_terms(&path) else {
+                let other = one_field(query, (path, boost, by_pattern));
+                ways.push(self.compile(&other, scoring)?);
+                continue;
+            };
+            let name = self.analyzer_name(&path, analyzer, "multi_match")?;
+            let statistics = self.statistics(&terms, scoring)?;
+            let field = CrossField { terms, boost, statistics };
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, group)) => group.push(field),
+                None => groups.push((name, vec![field])),
+            }
+        }
+        let template = &query.template;
+        for (_, group) in &groups {
+            let tokens = self.analyze(&group[0].terms, &template.text, analyzer, "multi_match")?;
+            let mut clauses = Vec::new();
+            for section in sections(tokens)? {
+                clauses.push(match section {
+                    Section::Terms { terms, .. } => {
+                        let mut alternatives = Vec::with_capacity(terms.len());
+                        for value in &terms {
+                            alternatives.push(self.blended(group, value, tie_breaker, scoring)?);
+                        }
+                        any(alternatives, scoring)
+                    }
+                    Section::Paths(paths) => {
+                        let mut alternatives = Vec::with_capacity(paths.len());
+                        for path in paths {
+                            let mut words = Vec::with_capacity(path.len());
+                            for value in &path {
+                                words.push(self.blended(group, value, tie_breaker, scoring)?);
+                            }
+                            alternatives.push(match words.len() {
+                                1 => words.remove(0),
+                                count => should(words, count, scoring),
+                            });
+                        }
+                        any(alternatives, scoring)
+                    }
+                });
+            }
+            let minimum = template.minimum_should_match.as_deref();
+            ways.push(join(clauses, template.operator, minimum, template.zero_terms_query, scoring)?);
+        }
+        Ok(best_of(ways, tie_breaker, scoring))
+    }
+
+    /// A term in the best of some fields, in all of which it counts as about as frequent as in the one that
+    /// has it most: where it is rare it would else count more, though there it stands by mistake.
+    fn blended(
+        &mut self,
+        group: &[CrossField],
+        value: &str,
+        tie_breaker: f32,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        let mut frequencies = Vec::with_capacity(group.len());
+        for field in group {
+            self.count_clause()?;
+            frequencies.push(self.searcher().doc_freq(&field.terms.term(value))?);
+        }
+        let blended = blend(&frequencies, self.max_doc(), fewest_tokens(group));
+        let mut clauses = Vec::with_capacity(group.len());
+        for (field, doc_freq) in group.iter().zip(blended) {
+            let weight = term_weight(self.searcher(), field.statistics, &field.terms, value, doc_freq)?;
+            clauses.push(boosted(weight, field.boost, scoring));
+        }
+        Ok(best_of(clauses, tie_breaker, scoring))
+    }
+
+    /// Documents of all segments, deleted ones included.
+    fn max_doc(&self) -> u64 {
+        self.searcher().segment_readers().iter().map(|reader| u64::from(reader.max_doc())).sum()
+    }
+
+    /// The fields as one: BM25F.
+    pub(super) fn combined_fields(
+        &mut self,
+        query: &CombinedFieldsQuery,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        const CLAUSE: &str = "combined_fields";
+        let mut fields: Vec<(StringTerms, f32)> = Vec::new();
+        let mut analyzer: Option<(String, &'static str)> = None;
+        for (path, boost, by_pattern) in self.expand_fields(&query.fields) {
+            match self.snapshot.mapping().field(&path) {
+                Some(FieldType::Text { .. }) => {}
+                Some(other) if !by_pattern => {
+                    return Err(QueryError::CombinedFieldType { field: path, actual: other.name() });
+                }
+                _ => continue,
+            }
+            let name = self.analyzer_name(&path, None, CLAUSE)?;
+            match &analyzer {
+                Some((first, known)) if *known != name => {
+                    return Err(QueryError::CombinedAnalyzers { fields: [first.clone(), path] });
+                }
+                _ => analyzer = Some((path.clone(), name)),
+            }
+            fields.extend(self.string_terms(&path).map(|terms| (terms, boost)));
+        }
+        let Some((first, _)) = fields.first() else { return Ok(weights::none()) };
+        let tokens = self.analyze(first, &query.text, None, CLAUSE)?;
+        let mut statistics = FieldStatistics { docs: 0, tokens: 0 };
+        for (terms, boost) in &fields {
+            if let Some(field) = self.statistics(terms, scoring)? {
+                statistics.docs = statistics.docs.max(field.docs);
+                statistics.tokens += (field.tokens as f64 * f64::from(*boost)) as u64;
+            }
+        }
+        let statistics = scoring.then_some(statistics);
+        let mut clauses = Vec::new();
+        for section in sections(tokens)? {
+            clauses.push(match section {
+                Section::Terms { terms, .. } => self.combined_term(&fields, &terms, statistics)?,
+                Section::Paths(paths) => {
+                    let mut ways = Vec::with_capacity(paths.len());
+                    for path in paths {
+                        let mut words = Vec::with_capacity(path.len());
+                        for value in path {
+                            words.push(self.combined_term(&fields, &[value], statistics)?);
+                        }
+                        let count = words.len();
+                        ways.push(should(words, count, scoring));
+                    }
+                    any(ways, scoring)
+                }
+            });
+        }
+        let minimum = query.minimum_should_match.as_deref();
+        join(clauses, query.operator, minimum, query.zero_terms_query, scoring)
+    }
+
+    fn combined_term(
+        &mut self,
+        fields: &[(StringTerms, f32)],
+        values: &[String],
+        statistics: Option<FieldStatistics>,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        let mut terms = Vec::with_capacity(fields.len() * values.len());
+        let mut most = 0;
+        for (field, boost) in fields {
+            for value in values {
+                let term = field.term(value);
+                let doc_freq = self.searcher().doc_freq(&term)?;
+                most = most.max(doc_freq);
+                if doc_freq > 0 {
+                    terms.push((term, *boost));
+                }
+            }
+        }
+        if terms.is_empty() {
+            return Ok(weights::none());
+        }
+        Ok(Box::new(SummedWeight {
+            terms,
+            fields: fields.iter().map(|(terms, boost)| (terms.field, *boost)).collect(),
+            bm25: statistics.map(|statistics| Bm25::new(statistics, &[most])),
+        }))
+    }
+}
+
+/// The clause of one field.
+fn one_field(query: &MultiMatchQuery, (path, boost, by_pattern): (String, f32, bool)) -> Query {
+    let lenient = query.template.lenient || by_pattern;
+    let phrase = |path: String| MatchPhraseQuery {
+        field: path,
+        text: query.template.text.clone(),
+        slop: query.slop,
+        analyzer: query.template.analyzer.clone(),
+        zero_terms_query: query.template.zero_terms_query,
+    };
+    let kind = match query.kind {
+        MultiMatchType::Phrase => QueryKind::MatchPhrase(phrase(path)),
+        MultiMatchType::PhrasePrefix => QueryKind::MatchPhrasePrefix(MatchPhrasePrefixQuery {
+            phrase: phrase(path),
+            max_expansions: query.template.max_expansions,
+        }),
+        MultiMatchType::BoolPrefix => {
+            QueryKind::MatchBoolPrefix(MatchQuery { field: path, lenient, ..query.template.clone() })
+        }
+        MultiMatchType::BestFields | MultiMatchType::MostFields | MultiMatchType::CrossFields => {
+            QueryKind::Match(MatchQuery { field: path, lenient, ..query.template.clone() })
+        }
+    };
+    let mut clause = Query::new(kind);
+    if lenient {
+        clause = Query::new(QueryKind::Lenient(Box::new(clause)));
+    }
+    clause.with_boost(boost)
+}
+
+fn fewest_tokens(group: &[CrossField]) -> u64 {
+    group.iter().filter_map(|field| field.statistics).map(|field| field.tokens).min().unwrap_or(u64::MAX)
+}
+
+/// The frequencies that a term counts with in each field, as Elasticsearch blends them: the highest one, and
+/// one more for each field that has it less often. `None` where the field has it not at all.
+fn blend(frequencies: &[u64], max_doc: u64, fewest_tokens: u64) -> Vec<Option<u64>> {
+    let most = frequencies.iter().copied().max().unwrap_or(0);
+    let limit = max_doc.min(fewest_tokens);
+    let mut order: Vec<usize> = (0..frequencies.len()).collect();
+    order.sort_by_key(|field| std::cmp::Reverse(frequencies[*field]));
+    let mut blended = vec![None; frequencies.len()];
+    let (mut actual, mut previous) = (most.min(limit), most);
+    for field in order {
+        let own = frequencies[field];
+        if own == 0 {
+            break;
+        }
+        actual += u64::from(previous > own);
+        blended[field] = Some(actual.min(limit).max(1));
+        previous = own;
+    }
+    blended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blend;
+
+    #[test]
+    fn frequencies_blend_to_the_highest() {
+        assert_eq!(blend(&[3, 10, 0], 100, 100), [Some(11), Some(10), None]);
+        assert_eq!(blend(&[3, 3], 100, 100), [Some(3), Some(3)]);
+        assert_eq!(blend(&[1, 2, 3], 3, 100), [Some(3), Some(3), Some(3)]);
+        assert_eq!(blend(&[5, 4], 100, 5), [Some(5), Some(5)]);
+        assert_eq!(blend(&[], 0, 0), []);
+    }
+}

@@ -1,0 +1,149 @@
+//! `match_phrase` and `match_phrase_prefix`.
+
+use tantivy::query::{EnableScoring, PhraseQuery, Query as _, Weight};
+
+use super::analyzed::{all_paths, sections};
+use super::ast::{MatchPhrasePrefixQuery, MatchPhraseQuery, ZeroTerms};
+use super::compile::Compiler;
+use super::error::QueryError;
+use super::fields::{StringTerms, bm25_weight, term_weight};
+use super::multi_term::{DEFAULT_EXPANSIONS, TermFilter, first_terms};
+use super::scored::{Bm25, PhraseWeight};
+use super::text::any;
+use super::weights;
+use crate::mapping::FieldType;
+
+impl Compiler<'_> {
+    pub(super) fn match_phrase(
+        &mut self,
+        query: &MatchPhraseQuery,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        let Some(terms) = self.string_terms(&query.field) else {
+            return self.match_other(&query.field, &query.text, false, scoring);
+        };
+        let tokens = self.analyze(&terms, &query.text, query.analyzer.as_deref(), "match_phrase")?;
+        let paths = all_paths(&sections(tokens)?)?;
+        let mut ways = Vec::with_capacity(paths.len());
+        for path in &paths {
+            ways.push(match &path[..] {
+                [] if query.zero_terms_query == ZeroTerms::All => weights::all(1.0, scoring),
+                [] => weights::none(),
+                [(_, values)] => {
+                    self.count_clause()?;
+                    self.synonyms(&terms, values, scoring)?
+                }
+                places => self.phrase(&terms, places, query.slop, scoring)?,
+            });
+        }
+        Ok(any(ways, scoring))
+    }
+
+    pub(super) fn match_phrase_prefix(
+        &mut self,
+        query: &MatchPhrasePrefixQuery,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        const CLAUSE: &str = "match_phrase_prefix";
+        let MatchPhrasePrefixQuery { phrase, max_expansions } = query;
+        let terms = match self.snapshot.mapping().field(&phrase.field) {
+            Some(FieldType::Text { .. }) => self.string_terms(&phrase.field),
+            Some(FieldType::Keyword { .. }) => {
+                let actual = "keyword";
+                return Err(QueryError::Unsupported {
+                    field: phrase.field.clone(),
+                    actual,
+                    clause: "phrase prefix",
+                });
+            }
+            _ => None,
+        };
+        let Some(terms) = terms else { return self.unsupported(&phrase.field, "phrase prefix") };
+        let tokens = self.analyze(&terms, &phrase.text, phrase.analyzer.as_deref(), CLAUSE)?;
+        let sections = sections(tokens)?;
+        let limit = if *max_expansions == 0 { DEFAULT_EXPANSIONS } else { *max_expansions };
+        let mut ways = Vec::new();
+        for mut places in all_paths(&sections)? {
+            let Some((at, starts)) = places.pop() else {
+                return Ok(match phrase.zero_terms_query {
+                    ZeroTerms::All => weights::all(1.0, scoring),
+                    ZeroTerms::None => weights::none(),
+                });
+            };
+            let mut ends: Vec<String> = Vec::new();
+            for start in starts {
+                let filter = TermFilter::Prefix(start);
+                for found in first_terms(self.searcher(), &terms, &filter, false, limit, self.cancel())? {
+                    if ends.len() < limit && !ends.contains(&found.value) {
+                        ends.push(found.value);
+                    }
+                }
+            }
+            self.count_clauses(ends.len().max(1))?;
+            if ends.is_empty() {
+                continue;
+            }
+            if places.is_empty() {
+                let statistics = self.statistics(&terms, scoring)?;
+                for end in &ends {
+                    ways.push(term_weight(self.searcher(), statistics, &terms, end, None)?);
+                }
+                continue;
+            }
+            places.push((at, ends));
+            ways.push(self.phrase(&terms, &places, phrase.slop, scoring)?);
+        }
+        Ok(any(ways, scoring))
+    }
+
+    /// Two or more places, each with the terms that may stand there.
+    pub(super) fn phrase(
+        &mut self,
+        terms: &StringTerms,
+        places: &[(usize, Vec<String>)],
+        slop: u32,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        if !matches!(self.snapshot.mapping().field(&terms.path), Some(FieldType::Text { .. })) {
+            let actual = self.snapshot.mapping().field(&terms.path).map_or("_id", FieldType::name);
+            return Err(QueryError::Unsupported { field: terms.path.clone(), actual, clause: "phrase" });
+        }
+        let statistics = self.statistics(terms, scoring)?;
+        let single: Option<Vec<_>> = places
+            .iter()
+            .map(|(at, values)| match &values[..] {
+                [value] if slop == 0 => Some((*at, terms.term(value))),
+                _ => None,
+            })
+            .collect();
+        if let Some(offsets) = single {
+            let all: Vec<_> = offsets.iter().map(|(_, term)| term.clone()).collect();
+            let phrase = PhraseQuery::new_with_offset(offsets);
+            return match statistics {
+                Some(statistics) => bm25_weight(self.searcher(), statistics, &phrase, &all, None),
+                None => Ok(phrase.weight(EnableScoring::disabled_from_searcher(self.searcher()))?),
+            };
+        }
+        let mut frequencies = Vec::new();
+        let mut parts = Vec::with_capacity(places.len());
+        let first = places.first().map_or(0, |(at, _)| *at);
+        for (at, values) in places {
+            let mut here = Vec::with_capacity(values.len());
+            for value in values {
+                let term = terms.term(value);
+                let doc_freq = self.searcher().doc_freq(&term)?;
+                if doc_freq > 0 {
+                    frequencies.push(doc_freq);
+                    here.push(term);
+                }
+            }
+            if here.is_empty() {
+                return Ok(weights::none());
+            }
+            parts.push(((at - first) as u32, here));
+        }
+        let bm25 = statistics.map(|statistics| Bm25::new(statistics, &frequencies));
+        Ok(Box::new(PhraseWeight::new(terms.field, parts, slop, bm25)))
+    }
+}
