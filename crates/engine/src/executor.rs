@@ -36,7 +36,8 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
         "reindex" | "upgrade_index" | "get_task" | "cancel_tasks" | "cancel_task" | "start_deployment"
         | "stop_deployment" | "update_deployment" | "list_tasks" => Lane::Long,
         "search"
-        | "msearch"
+        | "explain"
+| "msearch"
         | "scroll"
         | "clear_scroll"
         | "open_point_in_time"

@@ -14,6 +14,7 @@ export const OPERATIONS = [
   'refresh',
   'flush',
   'count',
+  'explain',
   'cat_indices',
   'cluster_health',
   'index_doc',

@@ -36,6 +36,7 @@ const KNOWN: &[(&str, Kind, bool)] = &[
     ("mapping.total_fields.ignore_dynamic_beyond_limit", Kind::Boolean, true),
     ("mapping.depth.limit", Kind::Integer { min: 1 }, true),
     ("query.default_field", Kind::Text, true),
+    ("highlight.max_analyzed_offset", Kind::Integer { min: 1 }, true),
     ("gc_deletes", Kind::Time, true),
     ("hidden", Kind::Boolean, true),
     ("codec", Kind::Text, false),
@@ -129,6 +130,11 @@ impl Settings {
     /// Largest `from + size`.
     pub(crate) fn max_result_window(&self) -> usize {
         self.number("max_result_window", 10_000)
+    }
+
+    /// Most characters of a field's texts that highlighting takes apart.
+    pub(crate) fn max_analyzed_offset(&self) -> usize {
+        self.number("highlight.max_analyzed_offset", 1_000_000)
     }
 
     /// Fields that a query string searches when it names none.

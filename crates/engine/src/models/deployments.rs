@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
-use sparrow_encoder::{Deployment, DeploymentOptions};
+use sparrow_encoder::{Deployment, DeploymentOptions, ModelKind};
 use sparrow_storage::DataDir;
 
 use super::ModelOptions;
@@ -128,6 +128,22 @@ impl Deployments {
     /// All deployments of a model.
     pub fn of_model(&self, model_id: &str) -> Vec<Arc<Running>> {
         self.running.read().values().filter(|running| running.model.id == model_id).cloned().collect()
+    }
+
+    /// Ids of the models with sparse vectors that run; only those of one fingerprint, if one is given.
+    pub fn sparse(&self, fingerprint: Option<&str>) -> Vec<String> {
+        let running = self.running.read();
+        let mut ids: Vec<String> = running
+            .values()
+            .filter(|running| {
+                let info = running.deployment.model().info();
+                !matches!(info.kind, ModelKind::Dense { .. })
+                    && fingerprint.is_none_or(|wanted| wanted == info.fingerprint)
+            })
+            .map(|running| running.model.id.clone())
+            .collect();
+        ids.dedup();
+        ids
     }
 
     /// Whether a model was stopped by request, so that it does not start by itself.

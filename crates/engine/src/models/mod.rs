@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::Value;
-use sparrow_encoder::{Encoded, Priority, RuntimeOptions, Timings};
+use sparrow_encoder::{Attribution, Encoded, Priority, RuntimeOptions, Timings};
 use sparrow_storage::DataDir;
 
 pub(crate) use self::api::{
@@ -139,6 +139,18 @@ impl Models {
             Purpose::PacedIngest => deployment.encode_paced(texts, cancel),
         }
         .map_err(|error| ModelError::from_encoder(model_id, error))
+    }
+
+    /// The words of a text that the tokens of its sparse vector come from; `None` if the model does not run, cannot say
+    /// it, or fails.
+    pub(crate) fn attribute(&self, model_id: &str, text: &str) -> Option<Vec<Attribution>> {
+        let running = self.deployments.find(model_id, &self.registry)?;
+        running.deployment.attribute(text).ok().flatten()
+    }
+
+    /// Ids of the sparse models that run; only those of one fingerprint, if it is known.
+    pub(crate) fn running_with_attribution(&self, fingerprint: Option<&str>) -> Vec<String> {
+        self.deployments.sparse(fingerprint)
     }
 
     /// Cores that encoding may use.

@@ -165,6 +165,21 @@ impl Pipelines {
             .collect()
     }
 
+    /// Models and the fields that they read to fill a field, of all pipelines; those of `usual` first.
+    pub(crate) fn inputs_of(&self, usual: &[&str], field: &str) -> Vec<(String, String)> {
+        let pipelines = Arc::clone(&self.current.read());
+        let first = usual.iter().filter_map(|id| pipelines.get(*id));
+        let mut found: Vec<(String, String)> = Vec::new();
+        for pipeline in first.chain(pipelines.values()) {
+            for (model, input) in processors::inputs_of(&pipeline.processors, field) {
+                if !found.contains(&(model.clone(), input.clone())) {
+                    found.push((model, input));
+                }
+            }
+        }
+        found
+    }
+
     /// The definitions of pipelines by id, patterns with `*`, separated by commas; all for an empty expression.
     fn definitions(&self, expression: &str) -> Map<String, Value> {
         let pipelines = Arc::clone(&self.current.read());

@@ -8,6 +8,7 @@ use super::collapse::{self, Collapse};
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
 use super::fields::{self, FieldRequest, StoredFields};
+use super::highlight::Highlight;
 use super::json::{self, Json, Member, Node};
 use super::paging::{self, PointInTime, SliceOf};
 use super::rank::{self, RankFusion};
@@ -52,6 +53,10 @@ pub struct SearchBody {
     pub timeout: Option<Duration>,
     /// The response says where the time went.
     pub profile: bool,
+    /// What is shown of the fields that match.
+    pub highlight: Option<Highlight>,
+    /// Hits say why they have their scores.
+    pub explain: bool,
     /// Order of the hits.
     pub sort: Sort,
     /// The request names an order, be it the usual one.
@@ -110,6 +115,8 @@ impl Default for SearchBody {
             track_total_hits: None,
             timeout: None,
             profile: false,
+            explain: false,
+            highlight: None,
             sort: Sort::Score,
             sort_given: false,
             search_after: None,
@@ -206,6 +213,8 @@ impl SearchBody {
             ("track_scores", Json::Bool(_) | Json::String(_)) => {
                 self.track_scores = value::boolean(node)?;
             }
+            ("highlight", Json::Object(_)) => self.highlight = Some(Highlight::parse(node, context)?),
+            ("explain", Json::Bool(_) | Json::String(_)) => self.explain = value::boolean(node)?,
             ("version", Json::Bool(_) | Json::String(_)) => self.version = value::boolean(node)?,
             ("seq_no_primary_term", Json::Bool(_) | Json::String(_)) => {
                 self.seq_no_primary_term = value::boolean(node)?;
@@ -240,7 +249,6 @@ impl SearchBody {
                 value::texts(node)?;
             }
             ("profile", Json::Bool(_) | Json::String(_)) => self.profile = value::boolean(node)?,
-            ("explain", Json::Bool(false)) => {}
             (name, _) if LATER.contains(&name) => {
                 return Err(SearchError::parsing(
                     node.at,
@@ -306,7 +314,8 @@ impl SearchBody {
         let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
         let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
         let rescored = self.rescore.iter_mut().map(|rescore| &mut rescore.query);
-        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query)).chain(fused).chain(rescored)
+        let highlight = self.highlight.iter_mut().flat_map(Highlight::queries_mut);
+        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query)).chain(fused).chain(rescored).chain(highlight)
     }
 
     /// How far hits are counted.
@@ -341,8 +350,7 @@ fn beside_retriever(members: &[Member]) -> Result<(), SearchError> {
 }
 
 /// Sections of a search that Elasticsearch has and this server does not have yet.
-const LATER: &[&str] =
-    &["aggregations", "aggs", "explain", "ext", "highlight", "runtime_mappings", "script_fields", "suggest"];
+const LATER: &[&str] = &["aggregations", "aggs", "ext", "runtime_mappings", "script_fields", "suggest"];
 
 /// Reads the body of a count, which takes a `query` only.
 ///

@@ -9,12 +9,15 @@ use super::body::SearchBody;
 use super::collapse::Collapse;
 use super::error::SearchError;
 use super::execute::{self, Outcome, Target};
+use super::explain;
 use super::fields::FieldSource;
+use super::highlight::Highlighter;
 use super::profile::{self, Profile};
 use super::resolve;
 use super::response::{self, ShownHit};
 use super::retriever::Fusion;
 use super::uri::Presentation;
+use crate::Engine;
 use crate::error::EngineError;
 
 /// Reads everything that the hits show.
@@ -22,6 +25,7 @@ use crate::error::EngineError;
 /// # Errors
 /// When a document cannot be read, or does not have the fields asked for.
 pub fn read<'a>(
+    engine: &Engine,
     targets: &'a [Target],
     body: &SearchBody,
     shown: Presentation,
@@ -31,6 +35,10 @@ pub fn read<'a>(
 ) -> Result<Vec<ShownHit<'a>>, EngineError> {
     let wants_fields =
         !body.fields.is_empty() || !body.docvalue_fields.is_empty() || body.stored_fields.is_some();
+    let mut highlighter = match &body.highlight {
+        Some(highlight) => Some(Highlighter::new(engine, targets, body, highlight, cancel)?),
+        None => None,
+    };
     let mut hits = Vec::with_capacity(outcome.hits.len());
     for (number, hit) in outcome.hits.iter().enumerate() {
         let target = &targets[hit.target];
@@ -47,13 +55,17 @@ pub fn read<'a>(
             };
             fields = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref())?;
         }
+        let highlight = match &mut highlighter {
+            Some(highlighter) => highlighter.highlight(hit, &stored.source)?,
+            None => Vec::new(),
+        };
         let mut inner_hits = None;
         if let (Some(collapse), Some(group)) = (&body.collapse, outcome.groups.get(number)) {
             if let Some(value) = json_of(group) {
                 fields.insert(collapse.field.clone(), serde_json::Value::Array(vec![value]));
             }
             if !collapse.inner_hits.is_empty() {
-                inner_hits = Some(inner(targets, body, collapse, group, shown, cancel)?);
+                inner_hits = Some(inner(engine, targets, body, collapse, group, shown, cancel)?);
             }
         }
         hits.push(ShownHit {
@@ -61,16 +73,25 @@ pub fn read<'a>(
             index: &target.shard.index,
             stored,
             matched: Vec::new(),
+            highlight,
+            explained: None,
             fields: (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string()),
             inner_hits,
         });
     }
     name(targets, body, &mut hits)?;
+    if body.explain {
+        for (hit, explanation) in hits.iter_mut().zip(explain::hits(engine, targets, body, outcome, cancel)?)
+        {
+            hit.explained = Some((&*targets[hit.hit.target].shard, explanation));
+        }
+    }
     Ok(hits)
 }
 
 /// The `inner_hits` member of a group's hit.
 fn inner(
+    engine: &Engine,
     targets: &[Target],
     body: &SearchBody,
     collapse: &Collapse,
@@ -90,7 +111,7 @@ fn inner(
         search.min_score = body.min_score;
         search.track_total_hits = Some(sparrow_index::query::TotalHits::Exact);
         let outcome = execute::execute(targets, &search, cancel).map_err(EngineError::from)?;
-        let hits = read(targets, &search, shown, &outcome, None, cancel)?;
+        let hits = read(engine, targets, &search, shown, &outcome, None, cancel)?;
         out.extend_from_slice(serde_json::Value::from(inner.name.as_str()).to_string().as_bytes());
         out.extend_from_slice(b":{\"hits\":");
         response::write_hits(&mut out, &search, shown, targets.len(), &outcome, &hits);

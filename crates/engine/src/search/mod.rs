@@ -4,6 +4,7 @@
 //! ([`body`], [`dsl`], [`uri`]) knows no index; [`execute`] knows no JSON; [`response`] copies stored sources as
 //! they are.
 
+mod attribution;
 mod body;
 mod caller;
 mod checks;
@@ -14,9 +15,11 @@ mod decimal;
 mod dsl;
 mod error;
 mod execute;
+mod explain;
 pub(crate) mod field_caps;
 mod fields;
 mod fusion;
+mod highlight;
 mod hits;
 mod java_float;
 pub(crate) mod json;
@@ -34,6 +37,7 @@ pub(crate) mod scroll;
 mod sort;
 mod source_filter;
 mod suggest;
+mod texts;
 mod uri;
 pub(crate) mod validate;
 
@@ -57,6 +61,7 @@ use self::deadline::Deadline;
 use self::dsl::Context;
 pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
+pub(crate) use self::explain::explain_document;
 use self::response::OpenIds;
 use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
@@ -91,7 +96,7 @@ pub(crate) fn search(
         let deadline = Deadline::start(body.timeout, cancel);
         let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
         let ids = OpenIds { pit: Some(&id), scroll: None };
-        let answered = answer(&targets, &body, shown, &deadline, encoded, start, ids)?;
+        let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, ids)?;
         return Ok(Reply::bytes(200, answered.bytes));
     }
     check_boosted(engine, &body, request)?;
@@ -102,7 +107,7 @@ pub(crate) fn search(
         encoded?;
         return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
     }
-    let answered = answer(&targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
+    let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
     Ok(Reply::bytes(200, answered.bytes))
 }
 
@@ -133,7 +138,7 @@ fn open_scroll(
         engine.contexts.open(Content::Scroll(Arc::clone(&scroll)), Caller::of(request).owner, keep_alive)?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
     let deadline = Deadline::start(open.body.timeout, cancel);
-    match answer(&open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids) {
+    match answer(engine, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids) {
         Ok(answered) => {
             open.body.position = answered.last;
             Ok(Reply::bytes(200, answered.bytes))
@@ -168,7 +173,9 @@ pub(crate) struct Answered {
 
 /// Runs a search whose texts are encoded, and writes its answer. `encoded` says how long that took, for
 /// searches that are profiled.
+#[allow(clippy::too_many_arguments)]
 fn answer(
+    engine: &Engine,
     targets: &[Target],
     body: &SearchBody,
     shown: Presentation,
@@ -199,7 +206,7 @@ fn answer(
         return Err(outcome.failures.swap_remove(0).into());
     }
     let mut profile = outcome.profile.take();
-    let hits = hits::read(targets, body, shown, &outcome, profile.as_deref_mut(), deadline.flag())?;
+    let hits = hits::read(engine, targets, body, shown, &outcome, profile.as_deref_mut(), deadline.flag())?;
     if let Some(profile) = &mut profile {
         profile.models = timings;
     }

@@ -179,7 +179,7 @@ pub fn change(
 }
 
 /// The clauses right below one.
-fn children(kind: &QueryKind) -> Vec<&Query> {
+pub fn children(kind: &QueryKind) -> Vec<&Query> {
     match kind {
         QueryKind::Bool(clause) => {
             clause.must.iter().chain(&clause.should).chain(&clause.filter).chain(&clause.must_not).collect()

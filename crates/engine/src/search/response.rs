@@ -4,11 +4,14 @@ use std::io::Write;
 use std::time::Duration;
 
 use sparrow_index::StoredDoc;
+use sparrow_index::query::Explanation;
 
 use super::body::SearchBody;
-use super::error::SearchError;
+use super::error::{SearchError, Shard};
 use super::execute::{Hit, Outcome};
+use super::explain;
 use super::fields::StoredFields;
+use super::highlight::Highlighted;
 use super::java_float::write_f32;
 use super::uri::Presentation;
 
@@ -24,8 +27,12 @@ pub struct ShownHit<'a> {
     pub matched: Vec<(String, f32)>,
     /// The `fields` member, as JSON.
     pub fields: Option<String>,
+    /// Fields with their fragments.
+    pub highlight: Highlighted,
     /// The `inner_hits` member, as JSON.
     pub inner_hits: Option<Vec<u8>>,
+    /// Where it lives and why it has its score, if the request asks for it.
+    pub explained: Option<(&'a Shard, Explanation)>,
 }
 
 /// Ids of what is open between searches, as an answer shows them.
@@ -144,9 +151,13 @@ fn write_shards(out: &mut Vec<u8>, targets: usize, failures: &[SearchError]) {
 }
 
 fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: Option<&str>) {
-    let ShownHit { hit, index, stored, matched, fields, inner_hits } = shown;
+    let ShownHit { hit, index, stored, matched, fields, highlight, inner_hits, explained } = shown;
     let bare = body.stored_fields == Some(StoredFields::Nothing);
-    out.extend_from_slice(b"{\"_index\":");
+    out.push(b'{');
+    if let Some((shard, _)) = explained {
+        push(out, format_args!("\"_shard\":\"[{}][0]\",\"_node\":\"{}\",", shard.index, shard.node));
+    }
+    out.extend_from_slice(b"\"_index\":");
     write_string(out, index);
     if !bare {
         out.extend_from_slice(b",\"_id\":");
@@ -174,6 +185,9 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: O
     if let Some(fields) = fields {
         push(out, format_args!(",\"fields\":{fields}"));
     }
+    if !highlight.is_empty() {
+        write_highlight(out, highlight);
+    }
     if let Some(sort) = sort {
         push(out, format_args!(",\"sort\":{sort}"));
     }
@@ -184,6 +198,22 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: O
     if let Some(inner_hits) = inner_hits {
         out.extend_from_slice(b",\"inner_hits\":");
         out.extend_from_slice(inner_hits);
+    }
+    if let Some((_, explanation)) = explained {
+        out.extend_from_slice(b",\"_explanation\":");
+        explain::write(explanation, out);
+    }
+    out.push(b'}');
+}
+
+fn write_highlight(out: &mut Vec<u8>, highlight: &Highlighted) {
+    out.extend_from_slice(b",\"highlight\":{");
+    for (number, (field, fragments)) in highlight.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        write_string(out, field);
+        push(out, format_args!(":{}", serde_json::json!(fragments)));
     }
     out.push(b'}');
 }
@@ -247,6 +277,8 @@ mod tests {
                 source: b"{\"n\": 1.50,  \"t\":\"x\"}".to_vec(),
             },
             matched: Vec::new(),
+            highlight: Vec::new(),
+            explained: None,
             fields: None,
             inner_hits: None,
         }

@@ -63,6 +63,7 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
         search.sort = sort::from_text(text)?;
         search.sort_given = true;
     }
+    search.explain = params.bool("explain", search.explain)?;
     if let Some(number) = params.integer("terminate_after")? {
         search.terminate_after = body::terminate_after(number)?;
     }
@@ -183,9 +184,6 @@ fn refuse_unsupported(params: Params<'_>) -> Result<(), EngineError> {
         if params.get(name).is_some() {
             return refused(name);
         }
-    }
-    if params.bool("explain", false)? {
-        return refused("explain");
     }
     match params.get("search_type") {
         None | Some("query_then_fetch" | "dfs_query_then_fetch") => Ok(()),

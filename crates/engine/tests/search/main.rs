@@ -2,6 +2,8 @@
 
 mod common;
 mod errors;
+mod explain;
+mod highlight;
 mod hybrid;
 mod indices;
 mod lexical;

@@ -200,6 +200,22 @@ impl Mapping {
         self.leaf(path)?.params.get(name)
     }
 
+    /// Path at which a document holds the values of a field: its own, or for a multi-field (`title.raw`) that of the
+    /// field around it.
+    pub fn source_path<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let mut object = &self.root;
+        let mut end = 0;
+        for part in path.split('.') {
+            end += part.len();
+            match object.properties.get(part)? {
+                Node::Object(inner) => object = inner,
+                Node::Leaf(_) => return self.field(path).map(|_| &path[..end]),
+            }
+            end += 1;
+        }
+        None
+    }
+
     /// `index_options` of the `sparse_vector` field at `path`; all unset for any other field.
     pub fn sparse_index_options(&self, path: &str) -> SparseIndexOptions {
         self.leaf(path)

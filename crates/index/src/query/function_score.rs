@@ -234,7 +234,10 @@ impl Weight for FunctionScoreWeight {
     }
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
-        weights::explain(self.scorer(reader, 1.0), doc, "function score")
+        const TEXT: &str = "function score, computed by the functions from the score of the query:";
+        let mut explanation = weights::explain(self.scorer(reader, 1.0), doc, TEXT)?;
+        explanation.add_detail(self.inner.explain(reader, doc)?);
+        Ok(explanation)
     }
 }
 
@@ -401,7 +404,10 @@ impl Weight for BoostingWeight {
     }
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
-        weights::explain(self.scorer(reader, 1.0), doc, "boosting")
+        const TEXT: &str = "boosting, computed as the score of the positive query, lowered where the negative one matches:";
+        let mut explanation = weights::explain(self.scorer(reader, 1.0), doc, TEXT)?;
+        explanation.add_detail(self.positive.explain(reader, doc)?);
+        Ok(explanation)
     }
 }
 

@@ -187,7 +187,7 @@ fn after_prefix(prefix: &[u8]) -> Bound<Vec<u8>> {
 }
 
 impl TermFilter {
-    fn accepts(&self, value: &str, case_insensitive: bool) -> bool {
+    pub(super) fn accepts(&self, value: &str, case_insensitive: bool) -> bool {
         match self {
             TermFilter::Prefix(prefix) if case_insensitive => {
                 value.len() >= prefix.len()

@@ -16,6 +16,11 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
       'include_named_queries_score',
     ],
   }),
+  ...engine('explain', 'indices:data/read/explain', ['GET|POST /{index}/_explain/{id}'], {
+    body: true,
+    cancellable: true,
+    params: [...URI_QUERY, '_source', '_source_includes', '_source_excludes', 'stored_fields', 'preference', 'routing'],
+  }),
   ...engine('msearch', 'indices:data/read/msearch', ['GET|POST /_msearch', 'GET|POST /{index}/_msearch'], {
     body: true,
     cancellable: true,

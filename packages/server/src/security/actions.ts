@@ -79,6 +79,7 @@ export const ACTIONS = {
   'indices:admin/flush': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
   'indices:monitor/stats': { scope: 'index', privileges: ['monitor', 'manage', 'all'] },
   'indices:data/read/search': { scope: 'index', privileges: ['read', 'all'] },
+  'indices:data/read/explain': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/msearch': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/scroll': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/scroll/clear': { scope: 'index', privileges: ['read', 'all'] },

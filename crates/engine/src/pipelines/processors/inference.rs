@@ -110,6 +110,19 @@ impl Inference {
         &self.model_id
     }
 
+    /// The field that is read to fill another one.
+    pub fn input_of(&self, field: &str) -> Option<&str> {
+        match &self.form {
+            Form::Pairs { pairs, .. } => {
+                pairs.iter().find(|pair| pair.output == field).map(|pair| pair.input.as_str())
+            }
+            Form::Target { target, input, results_field } => {
+                let output = field.strip_prefix(target.as_str()).and_then(|rest| rest.strip_prefix('.'));
+                (output == Some(results_field)).then_some(input.as_str())
+            }
+        }
+    }
+
     /// Encodes the texts of all documents and writes the vectors. Documents are given with their positions in the
     /// batch; the answer names those that failed.
     pub fn run(

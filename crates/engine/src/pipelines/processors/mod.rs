@@ -110,6 +110,19 @@ pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
     }))
 }
 
+/// Models and the fields that they read to fill a field.
+pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
+    let inferences = nodes.iter().filter_map(|node| match &node.action {
+        Action::Inference(inference) => Some(inference),
+        Action::Each(_) | Action::Pipeline(_) | Action::Drop => None,
+    });
+    inferences
+        .filter_map(|inference| {
+            Some((inference.model_id().to_owned(), inference.input_of(field)?.to_owned()))
+        })
+        .collect()
+}
+
 const KINDS: [&str; 20] = [
     "append",
     "convert",

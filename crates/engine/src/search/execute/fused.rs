@@ -65,7 +65,8 @@ impl Run<'_> {
             .take(body.size)
             .map(|((key, score), rank)| key.hit(*score, shows_rank.then_some(rank)))
             .collect();
-        Ok(Outcome { hits, groups, total, max_score, ..Outcome::default() })
+        let branch = body.explain.then_some(branch);
+        Ok(Outcome { hits, groups, total, max_score, branch, ..Outcome::default() })
     }
 
     /// The best `limit` hits of a retriever.
@@ -298,7 +299,7 @@ fn fuse_inputs(fusion: &Fusion, inputs: &[Branch], window: usize) -> Vec<Fused<K
 /// The windows to read one after another, each a part of the next. A window that the request names is the only one.
 /// Otherwise the first page is what the usual window gives, and what lies behind it comes from wider ones, so that
 /// no page depends on which other pages are asked for.
-fn windows(window: Window, wanted: usize) -> Vec<usize> {
+pub fn windows(window: Window, wanted: usize) -> Vec<usize> {
     match window {
         Window::Given(window) => vec![window],
         Window::Default(first) => {
@@ -342,7 +343,7 @@ pub struct Key {
 }
 
 impl Key {
-    fn of(hit: &Hit) -> Self {
+    pub fn of(hit: &Hit) -> Self {
         Self { target: hit.target, seq_no: hit.seq_no, segment: hit.addr.segment_ord, doc: hit.addr.doc_id }
     }
 

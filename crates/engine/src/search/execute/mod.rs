@@ -4,6 +4,8 @@ mod fused;
 mod plain;
 mod sorted;
 
+pub use self::fused::{Branch, Key, windows};
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
@@ -69,6 +71,15 @@ pub struct Outcome {
     pub timed_out: bool,
     /// Where the time went, if the request asks for it.
     pub profile: Option<Box<Profile>>,
+    /// The lists that were fused, if the request wants its hits explained.
+    pub branch: Option<Branch>,
+}
+
+/// What each index runs for one list, before any fusion: `query` and the neighbours that it holds.
+pub fn queries(targets: &[Target], body: &SearchBody, cancel: &Arc<AtomicBool>) -> Vec<Option<Query>> {
+    let failures = targets.iter().map(|_| None).collect();
+    let mut run = Run { targets, failures, cancel, body, profile: None, partial: false };
+    run.union_per_target()
 }
 
 /// Runs a search whose texts are encoded already.

@@ -1,0 +1,172 @@
+//! Explanations of fused lists, in the words of Elasticsearch's rank documents.
+
+use std::sync::atomic::AtomicBool;
+
+use sparrow_index::query::Explanation;
+
+use super::super::error::SearchError;
+use super::super::execute::{Branch, Hit, Key, Target, windows};
+use super::super::fusion::{Method, Normalizer};
+use super::super::java_float::f32_text;
+use super::super::retriever::{Fusion, Retriever};
+use super::of_queries;
+
+/// Explains hits of a fusion by the lists it was made from.
+pub fn explain(
+    targets: &[Target],
+    fusion: &Fusion,
+    branch: &Branch,
+    wanted: usize,
+    hits: &[Hit],
+    cancel: &AtomicBool,
+) -> Result<Vec<Explanation>, SearchError> {
+    let mut explained = Vec::with_capacity(hits.len());
+    for hit in hits {
+        let mut explanation = fused(targets, fusion, branch, wanted, hit, cancel)?;
+        explanation.value = hit.score;
+        explained.push(explanation);
+    }
+    Ok(explained)
+}
+
+fn fused(
+    targets: &[Target],
+    fusion: &Fusion,
+    branch: &Branch,
+    wanted: usize,
+    hit: &Hit,
+    cancel: &AtomicBool,
+) -> Result<Explanation, SearchError> {
+    let key = Key::of(hit);
+    let place = |input: &Branch, window: usize| {
+        input.hits.iter().take(window).position(|(document, _)| *document == key)
+    };
+    // The first of the windows read in which the document is.
+    let windows = windows(fusion.window, wanted);
+    let window = windows
+        .iter()
+        .copied()
+        .find(|window| branch.inputs.iter().any(|input| place(input, *window).is_some()))
+        .or_else(|| windows.last().copied())
+        .unwrap_or_default();
+    let longest = windows.last().copied().unwrap_or_default();
+    let mut details = Vec::with_capacity(branch.inputs.len());
+    let (mut ranks, mut scores, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sum = 0.0;
+    for (number, (input, list)) in fusion.inputs.iter().zip(&branch.inputs).enumerate() {
+        let alias = name_of(&input.retriever).map(|name| format!(" [{name}]")).unwrap_or_default();
+        let which = format!("at index [{number}]{alias}");
+        weights.push(f32_text(input.weight));
+        let Some(index) = place(list, window) else {
+            let what = match fusion.method {
+                Method::Rrf { .. } => "rrf",
+                Method::Linear => "weighted",
+            };
+            ranks.push("0".to_owned());
+            scores.push("0.0".to_owned());
+            details
+                .push(Explanation::no_match(format!("{what} score: [0], result not found in query {which}")));
+            continue;
+        };
+        let own = list.hits[index].1;
+        let source = source(targets, &input.retriever, list, longest, hit, own, cancel)?;
+        let rank = index + 1;
+        match fusion.method {
+            Method::Rrf { rank_constant } => {
+                let score = 1.0 / (rank_constant as f32 + rank as f32);
+                sum += input.weight * score;
+                let factor = match input.weight {
+                    1.0 => String::new(),
+                    weight => format!(" * weight [{}]", f32_text(weight)),
+                };
+                details.push(Explanation::of(
+                    rank as f32,
+                    format!(
+                        "rrf score: [{}], for rank [{rank}] in query {which} computed as [1 / ({rank} + \
+                         {rank_constant})]{factor}, for matching query with score",
+                        f32_text(score)
+                    ),
+                    vec![source],
+                ));
+            }
+            Method::Linear => {
+                let normalize =
+                    input.normalizer.normalize(list.hits.iter().take(window).map(|(_, score)| *score));
+                let normalized = normalize(own);
+                let weighted = input.weight * normalized;
+                sum += weighted;
+                scores.push(f32_text(normalized));
+                details.push(Explanation::of(
+                    weighted,
+                    format!(
+                        "weighted score: [{}] in query {which} computed as [{} * {}] using score normalizer \
+                         [{}] for original matching query with score:",
+                        f32_text(weighted),
+                        f32_text(input.weight),
+                        f32_text(normalized),
+                        Normalizer::name(input.normalizer),
+                    ),
+                    vec![source],
+                ));
+            }
+        }
+        ranks.push(rank.to_string());
+    }
+    let description = match fusion.method {
+        Method::Rrf { rank_constant } => {
+            let weighted = match fusion.inputs.iter().all(|input| input.weight == 1.0) {
+                true => String::new(),
+                false => format!(" and weights [{}]", weights.join(", ")),
+            };
+            format!(
+                "rrf score: [{}] computed for initial ranks [{}] with rankConstant: [{rank_constant}]{weighted} \
+                 as sum of [1 / (rank + rankConstant)] for each query",
+                f32_text(sum),
+                ranks.join(", ")
+            )
+        }
+        Method::Linear => format!(
+            "weighted linear combination score: [{}] computed for normalized scores [{}] and weights [{}] as \
+             sum of (weight[i] * score[i]) for each query.",
+            f32_text(sum),
+            scores.join(", "),
+            weights.join(", ")
+        ),
+    };
+    Ok(Explanation::of(sum, description, details))
+}
+
+/// Why a document has its score in one list.
+fn source(
+    targets: &[Target],
+    retriever: &Retriever,
+    list: &Branch,
+    wanted: usize,
+    hit: &Hit,
+    score: f32,
+    cancel: &AtomicBool,
+) -> Result<Explanation, SearchError> {
+    let query = match retriever {
+        Retriever::Standard(standard) => &standard.query,
+        // The neighbours over all indices: no one index can say it.
+        Retriever::Knn(_) => return Ok(Explanation::new(score, "within top k documents")),
+        Retriever::Fused(fusion) => {
+            let mut explanation = fused(targets, fusion, list, wanted, hit, cancel)?;
+            explanation.value = score;
+            return Ok(explanation);
+        }
+    };
+    let queries: Vec<_> = targets.iter().map(|_| Some(query.clone())).collect();
+    let mut found = of_queries(targets, &queries, std::slice::from_ref(hit), cancel)?;
+    let mut explanation = found.pop().unwrap_or_else(|| Explanation::new(score, "score"));
+    explanation.settle(score);
+    Ok(explanation)
+}
+
+fn name_of(retriever: &Retriever) -> Option<&str> {
+    match retriever {
+        Retriever::Standard(standard) => standard.name.as_deref(),
+        Retriever::Knn(knn) => knn.name.as_deref(),
+        Retriever::Fused(fusion) => fusion.name.as_deref(),
+    }
+}

@@ -1,0 +1,358 @@
+//! The `highlight` section: options of all fields and of each.
+
+use sparrow_index::query::Query;
+
+use super::super::dsl::{self, Context, value};
+use super::super::error::SearchError;
+use super::super::json::{Json, Member, Node};
+use super::super::suggest::suggestions;
+
+/// What makes the fragments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Sentences, phrases marked as a whole.
+    #[default]
+    Unified,
+    /// Stretches of about one length, each word marked.
+    Plain,
+    /// The passages that a sparse clause matched by meaning.
+    Semantic,
+}
+
+/// Where fragments of the unified kind begin and end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scanner {
+    /// At sentences, as many as fit.
+    #[default]
+    Sentence,
+    /// At words.
+    Word,
+    /// At certain characters: for `fvh` alone.
+    Chars,
+}
+
+/// Options as a request states them; the global ones count where a field states none.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    kind: Option<String>,
+    pre_tags: Option<Vec<String>>,
+    post_tags: Option<Vec<String>>,
+    order: Option<String>,
+    fragment_size: Option<i64>,
+    number_of_fragments: Option<i64>,
+    no_match_size: Option<i64>,
+    require_field_match: Option<bool>,
+    highlight_query: Option<Query>,
+    scanner: Option<Scanner>,
+    fragmenter: Option<String>,
+    max_analyzed_offset: Option<i64>,
+    html: bool,
+    matched_fields: Vec<String>,
+}
+
+/// The section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Highlight {
+    global: Options,
+    /// Names or patterns, as written.
+    fields: Vec<(String, Options)>,
+}
+
+/// All options of one field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldOptions<'a> {
+    pub kind: Kind,
+    /// `fvh` was asked for, which needs term vectors in the mapping.
+    pub fast_vectors: bool,
+    pub pre: &'a str,
+    pub post: &'a str,
+    pub by_score: bool,
+    /// Characters; 0 for the whole field.
+    pub fragment_size: usize,
+    /// 0 for the whole field.
+    pub number_of_fragments: usize,
+    pub no_match_size: usize,
+    pub require_field_match: bool,
+    pub query: Option<&'a Query>,
+    pub scanner: Scanner,
+    /// Fragments of the plain kind may end inside a phrase.
+    pub simple: bool,
+    pub max_analyzed_offset: Option<usize>,
+    pub html: bool,
+    pub matched_fields: &'a [String],
+}
+
+const COMMON: &[&str] = &[
+    "boundary_chars",
+    "boundary_max_scan",
+    "boundary_scanner",
+    "boundary_scanner_locale",
+    "force_source",
+    "fragment_size",
+    "fragmenter",
+    "highlight_filter",
+    "highlight_query",
+    "max_analyzed_offset",
+    "no_match_size",
+    "number_of_fragments",
+    "options",
+    "order",
+    "phrase_limit",
+    "post_tags",
+    "pre_tags",
+    "require_field_match",
+    "type",
+];
+
+impl Highlight {
+    /// Reads the section.
+    ///
+    /// # Errors
+    /// On keys that it does not have and values of a wrong kind.
+    pub fn parse(node: &Node, context: Context) -> Result<Self, SearchError> {
+        const PARSER: &str = "highlight";
+        let mut highlight = Self { global: Options::default(), fields: Vec::new() };
+        for member in node.as_object().unwrap_or_default() {
+            let at = member.value.at;
+            let mut read = || -> Result<bool, SearchError> {
+                match &*member.name {
+                    "fields" => highlight.fields = fields(&member.value, context)?,
+                    "encoder" => highlight.global.html = encoder(&value::text(&member.value)?)?,
+                    "tags_schema" => highlight.global.schema(&value::text(&member.value)?)?,
+                    _ => return highlight.global.take(member, context),
+                }
+                Ok(true)
+            };
+            match read() {
+                Ok(true) => {}
+                Ok(false) => {
+                    let known: Vec<&'static str> =
+                        COMMON.iter().copied().chain(["encoder", "fields", "tags_schema"]).collect();
+                    return Err(unknown(PARSER, member, &known));
+                }
+                Err(error) => return Err(error.within(PARSER, &member.name, at)),
+            }
+        }
+        highlight.global.check()?;
+        for (name, options) in &highlight.fields {
+            options.check()?;
+            highlight.resolve(name, options)?;
+        }
+        Ok(highlight)
+    }
+
+    /// The fields, names or patterns, with all their options.
+    ///
+    /// # Errors
+    /// None that [`Highlight::parse`] has not found.
+    pub fn fields(&self) -> Result<Vec<(&str, FieldOptions<'_>)>, SearchError> {
+        self.fields.iter().map(|(name, options)| Ok((name.as_str(), self.resolve(name, options)?))).collect()
+    }
+
+    /// The queries that stand in place of the search's own.
+    pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
+        let fields = self.fields.iter_mut().filter_map(|(_, options)| options.highlight_query.as_mut());
+        self.global.highlight_query.iter_mut().chain(fields)
+    }
+
+    fn resolve<'a>(&'a self, name: &str, own: &'a Options) -> Result<FieldOptions<'a>, SearchError> {
+        let all = &self.global;
+        let size = |own: Option<i64>, all: Option<i64>, default: usize| {
+            own.or(all).map_or(default, |size| usize::try_from(size).unwrap_or(0))
+        };
+        let tag = |own: &'a Option<Vec<String>>, all: &'a Option<Vec<String>>, default: &'a str| {
+            own.as_ref().or(all.as_ref()).and_then(|tags| tags.first()).map_or(default, String::as_str)
+        };
+        let kind_name = own.kind.as_deref().or(all.kind.as_deref()).unwrap_or("unified");
+        let (kind, fast_vectors) = match kind_name {
+            "unified" => (Kind::Unified, false),
+            "fvh" => (Kind::Unified, true),
+            "plain" => (Kind::Plain, false),
+            "semantic" => (Kind::Semantic, false),
+            other => {
+                return Err(SearchError::illegal(format!(
+                    "unknown highlighter type [{other}] for the field [{name}]"
+                )));
+            }
+        };
+        let scanner = own.scanner.or(all.scanner).unwrap_or_default();
+        if kind == Kind::Unified && !fast_vectors && scanner == Scanner::Chars {
+            return Err(SearchError::illegal("Invalid boundary scanner type: CHARS"));
+        }
+        let simple = match own.fragmenter.as_deref().or(all.fragmenter.as_deref()) {
+            None | Some("span") => false,
+            Some("simple") => true,
+            Some(other) if kind == Kind::Plain => {
+                return Err(SearchError::illegal(format!(
+                    "unknown fragmenter option [{other}] for the field [{name}]"
+                )));
+            }
+            Some(_) => false,
+        };
+        Ok(FieldOptions {
+            kind,
+            fast_vectors,
+            pre: tag(&own.pre_tags, &all.pre_tags, "<em>"),
+            post: tag(&own.post_tags, &all.post_tags, "</em>"),
+            by_score: own.order.as_deref().or(all.order.as_deref()) == Some("score"),
+            fragment_size: size(own.fragment_size, all.fragment_size, 100),
+            number_of_fragments: size(own.number_of_fragments, all.number_of_fragments, 5),
+            no_match_size: size(own.no_match_size, all.no_match_size, 0),
+            require_field_match: own.require_field_match.or(all.require_field_match).unwrap_or(true),
+            query: own.highlight_query.as_ref().or(all.highlight_query.as_ref()),
+            scanner,
+            simple,
+            max_analyzed_offset: own
+                .max_analyzed_offset
+                .or(all.max_analyzed_offset)
+                .and_then(|limit| usize::try_from(limit).ok()),
+            html: all.html,
+            matched_fields: &own.matched_fields,
+        })
+    }
+}
+
+impl Options {
+    /// Reads an option that fields and the whole section share; `false` if there is none of this name.
+    fn take(&mut self, member: &Member, context: Context) -> Result<bool, SearchError> {
+        let node = &member.value;
+        match &*member.name {
+            "type" => self.kind = Some(value::text(node)?),
+            "pre_tags" => self.pre_tags = Some(value::texts(node)?),
+            "post_tags" => self.post_tags = Some(value::texts(node)?),
+            "order" => self.order = Some(value::text(node)?.to_lowercase()),
+            "fragment_size" => self.fragment_size = Some(value::int(node)?.into()),
+            "number_of_fragments" => self.number_of_fragments = Some(value::int(node)?.into()),
+            "no_match_size" => self.no_match_size = Some(value::int(node)?.into()),
+            "require_field_match" => self.require_field_match = Some(value::boolean(node)?),
+            "fragmenter" => self.fragmenter = Some(value::text(node)?),
+            "boundary_scanner" => self.scanner = Some(scanner(&value::text(node)?)?),
+            "highlight_query" => self.highlight_query = Some(dsl::parse_query(node, context)?),
+            "max_analyzed_offset" => {
+                let limit: i64 = value::int(node)?.into();
+                if limit < -1 || limit == 0 {
+                    return Err(SearchError::illegal(
+                        "[max_analyzed_offset] must be a positive integer, or -1",
+                    ));
+                }
+                self.max_analyzed_offset = Some(limit);
+            }
+            // They bound the work of `fvh`, which is done by the unified kind here, or choose among ways that come to
+            // the same.
+            "phrase_limit" | "boundary_max_scan" => {
+                value::int(node)?;
+            }
+            "force_source" | "highlight_filter" => {
+                value::boolean(node)?;
+            }
+            "boundary_chars" | "boundary_scanner_locale" => {
+                value::text(node)?;
+            }
+            "options" if node.as_object().is_some() => {}
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn schema(&mut self, name: &str) -> Result<(), SearchError> {
+        match name {
+            "default" => {}
+            "styled" => {
+                self.pre_tags = Some((1..=10).map(|n| format!("<em class=\"hlt{n}\">")).collect());
+                self.post_tags = Some(vec!["</em>".to_owned()]);
+            }
+            other => return Err(SearchError::illegal(format!("Unknown tag schema [{other}]"))),
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), SearchError> {
+        if self.pre_tags.is_some() && self.post_tags.is_none() {
+            return Err(SearchError::illegal("pre_tags are set but post_tags are not set"));
+        }
+        Ok(())
+    }
+}
+
+/// `fields`: an object, or a list of objects of one field each.
+fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, SearchError> {
+    let single = || {
+        SearchError::illegal(
+            "[highlight] can be a single object with any number of fields or an array where each entry is an \
+             object with a single field",
+        )
+    };
+    let members: Vec<&Member> = match &node.json {
+        Json::Object(members) => members.iter().collect(),
+        Json::Array(items) => {
+            let mut members = Vec::with_capacity(items.len());
+            for item in items {
+                let [member] = item.as_object().unwrap_or_default() else { return Err(single()) };
+                members.push(member);
+            }
+            members
+        }
+        _ => return Err(single()),
+    };
+    let mut fields = Vec::with_capacity(members.len());
+    for field in members {
+        const PARSER: &str = "highlight_field";
+        let Some(own) = field.value.as_object() else {
+            return Err(SearchError::parsing(
+                field.value.at,
+                format!("[{PARSER}] Expected START_OBJECT but was: {}", field.value.token()),
+            ));
+        };
+        let mut options = Options::default();
+        for member in own {
+            let at = member.value.at;
+            let mut read = || -> Result<bool, SearchError> {
+                match &*member.name {
+                    "matched_fields" => options.matched_fields = value::texts(&member.value)?,
+                    "fragment_offset" => {
+                        value::int(&member.value)?;
+                    }
+                    _ => return options.take(member, context),
+                }
+                Ok(true)
+            };
+            match read() {
+                Ok(true) => {}
+                Ok(false) => {
+                    let known: Vec<&'static str> =
+                        COMMON.iter().copied().chain(["fragment_offset", "matched_fields"]).collect();
+                    return Err(unknown(PARSER, member, &known));
+                }
+                Err(error) => return Err(error.within(PARSER, &member.name, at)),
+            }
+        }
+        fields.push((field.name.to_string(), options));
+    }
+    Ok(fields)
+}
+
+fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> SearchError {
+    SearchError::UnknownField {
+        parser,
+        field: member.name.to_string(),
+        suggestions: suggestions(&member.name, known),
+        at: member.at,
+    }
+}
+
+fn encoder(name: &str) -> Result<bool, SearchError> {
+    match name {
+        "html" => Ok(true),
+        "default" => Ok(false),
+        other => Err(SearchError::illegal(format!("unknown encoder [{other}]"))),
+    }
+}
+
+fn scanner(name: &str) -> Result<Scanner, SearchError> {
+    match name.to_lowercase().as_str() {
+        "sentence" => Ok(Scanner::Sentence),
+        "word" => Ok(Scanner::Word),
+        "chars" => Ok(Scanner::Chars),
+        _ => Err(SearchError::illegal(format!("unknown boundary scanner [{name}]"))),
+    }
+}

@@ -1,0 +1,60 @@
+//! The texts that a document's source has for a field.
+
+use serde_json::Value;
+
+/// Texts at a path: through objects and lists of objects, and keys that hold dots themselves; numbers and booleans as
+/// they are written.
+pub fn texts_at<'s>(source: &'s Value, path: &str) -> Vec<&'s str> {
+    let mut found = Vec::new();
+    collect(source, path, &mut |value| {
+        if let Value::String(text) = value {
+            found.push(text.as_str());
+        }
+    });
+    found
+}
+
+/// The same, with other scalars as text.
+pub fn values_at(source: &Value, path: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    collect(source, path, &mut |value| match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Number(number) => found.push(number.to_string()),
+        Value::Bool(flag) => found.push(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => {}
+    });
+    found
+}
+
+fn collect<'s>(value: &'s Value, path: &str, see: &mut dyn FnMut(&'s Value)) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect(item, path, see)),
+        Value::Object(members) if !path.is_empty() => {
+            for (end, _) in path.match_indices('.').chain([(path.len(), "")]) {
+                if let Some(inner) = members.get(&path[..end]) {
+                    collect(inner, path.get(end + 1..).unwrap_or_default(), see);
+                }
+            }
+        }
+        scalar if path.is_empty() => see(scalar),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{texts_at, values_at};
+
+    #[test]
+    fn texts_are_found_however_the_path_is_written() {
+        let source = json!({"a": {"b": "1", "c": [{"d": "2"}, {"d": ["3", 4, null]}]}, "a.b": "5", "a.c": {"x.y": "6"}});
+        assert_eq!(texts_at(&source, "a.b"), ["1", "5"]);
+        assert_eq!(texts_at(&source, "a.c.d"), ["2", "3"]);
+        assert_eq!(texts_at(&source, "a.c.x.y"), ["6"]);
+        assert_eq!(values_at(&source, "a.c.d"), ["2", "3", "4"]);
+        assert!(texts_at(&source, "a").is_empty() && texts_at(&source, "a.b.c").is_empty());
+        assert!(texts_at(&json!({"a": "x"}), "").is_empty());
+    }
+}

@@ -1,0 +1,427 @@
+//! Where the words of a text match a query: what highlighting marks.
+//!
+//! A [`TextMatcher`] is what a query looks for in one field. The text is taken apart by the field's own analyzer, so
+//! that whatever a search finds is marked, however it is written.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+use tantivy::tokenizer::TokenStream;
+
+use super::analyzed::{all_paths, sections};
+use super::ast::{MatchPhraseQuery, MatchQuery, MultiMatchType, Query, QueryKind};
+use super::compile::{Compiler, scalar_text};
+use super::error::QueryError;
+use super::multi_term::{Fuzzy, TermFilter, Wildcard, expand_fuzzy};
+use super::query_string;
+use super::regexp::Automaton;
+use super::simple_query_string;
+use crate::mapping::FieldType;
+use crate::snapshot::Snapshot;
+
+/// Most tokens of a text that are looked at.
+const MAX_TOKENS: usize = 200_000;
+
+/// What a query looks for in one field.
+#[derive(Default)]
+pub struct TextMatcher {
+    terms: FxHashMap<String, ()>,
+    patterns: Vec<(TermFilter, bool)>,
+    phrases: Vec<Phrase>,
+}
+
+struct Phrase {
+    /// Positions and the terms that may stand there.
+    terms: Vec<(usize, Vec<String>)>,
+    slop: u32,
+    /// The last term is a prefix.
+    prefix: bool,
+}
+
+/// A stretch of a text that matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextMatch {
+    /// Bytes of the text.
+    pub range: Range<usize>,
+    /// The term, or the terms of a phrase, as the index holds them.
+    pub term: String,
+}
+
+/// The tokens of a text and what matches among them.
+#[derive(Debug, Default)]
+pub struct MatchedText {
+    /// Bytes of each token, ascending.
+    pub tokens: Vec<Range<usize>>,
+    /// Matching words, each by itself, ascending.
+    pub words: Vec<TextMatch>,
+    /// The same with each phrase as one stretch, ascending and disjoint.
+    pub spans: Vec<TextMatch>,
+}
+
+impl MatchedText {
+    /// Adds what another field of the same text matches.
+    pub fn add(&mut self, other: MatchedText) {
+        for (own, more) in [(&mut self.words, other.words), (&mut self.spans, other.spans)] {
+            own.extend(more);
+            own.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
+            *own = disjoint(std::mem::take(own));
+        }
+        if self.tokens.is_empty() {
+            self.tokens = other.tokens;
+        }
+    }
+}
+
+impl TextMatcher {
+    /// Whether the query looks for nothing in the field.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty() && self.patterns.is_empty() && self.phrases.is_empty()
+    }
+
+    fn accepts(&self, token: &str) -> bool {
+        self.terms.contains_key(token)
+            || self.patterns.iter().any(|(filter, fold)| filter.accepts(token, *fold))
+    }
+}
+
+struct TextToken {
+    text: String,
+    position: usize,
+    range: Range<usize>,
+}
+
+impl Snapshot {
+    /// What some queries look for in a field; with `any_field` what they look for in other fields counts, too.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search`].
+    pub fn text_matcher(
+        &self,
+        queries: &[&Query],
+        field: &str,
+        any_field: bool,
+    ) -> Result<TextMatcher, QueryError> {
+        let mut extract = Extract {
+            compiler: Compiler::new(self, None),
+            field,
+            any_field,
+            matcher: TextMatcher::default(),
+        };
+        for query in queries {
+            extract.query(query)?;
+        }
+        Ok(extract.matcher)
+    }
+
+    /// Finds what matches in a text of a field.
+    ///
+    /// # Errors
+    /// When the field has no analyzer any more.
+    pub fn match_text(
+        &self,
+        matcher: &TextMatcher,
+        field: &str,
+        text: &str,
+    ) -> Result<MatchedText, QueryError> {
+        let tokens = Compiler::new(self, None).text_tokens(field, text)?;
+        let mut found = MatchedText {
+            tokens: tokens.iter().map(|token| token.range.clone()).collect(),
+            ..MatchedText::default()
+        };
+        let of = |token: &TextToken| TextMatch { range: token.range.clone(), term: token.text.clone() };
+        let mut words: Vec<TextMatch> =
+            tokens.iter().filter(|token| matcher.accepts(&token.text)).map(of).collect();
+        let mut spans = words.clone();
+        for phrase in &matcher.phrases {
+            for members in phrase.find(&tokens) {
+                words.extend(members.iter().map(|at| of(&tokens[*at])));
+                let ranges = || members.iter().map(|at| &tokens[*at].range);
+                let start = ranges().map(|range| range.start).min().unwrap_or_default();
+                let end = ranges().map(|range| range.end).max().unwrap_or_default();
+                let term: Vec<&str> = members.iter().map(|at| tokens[*at].text.as_str()).collect();
+                spans.push(TextMatch { range: start..end, term: term.join(" ") });
+            }
+        }
+        words.sort_by_key(|word| (word.range.start, word.range.end));
+        words.dedup_by(|a, b| a.range == b.range);
+        found.words = disjoint(words);
+        spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
+        found.spans = disjoint(spans);
+        Ok(found)
+    }
+}
+
+/// Stretches without those that an earlier one covers in part or whole.
+fn disjoint(sorted: Vec<TextMatch>) -> Vec<TextMatch> {
+    let mut out: Vec<TextMatch> = Vec::with_capacity(sorted.len());
+    for next in sorted {
+        match out.last_mut() {
+            Some(last) if next.range.start < last.range.end => {
+                last.range.end = last.range.end.max(next.range.end);
+            }
+            _ => out.push(next),
+        }
+    }
+    out
+}
+
+impl Phrase {
+    /// The tokens of each place where the phrase stands.
+    fn find(&self, tokens: &[TextToken]) -> Vec<Vec<usize>> {
+        let Some(last) = self.terms.len().checked_sub(1) else { return Vec::new() };
+        let fits = |number: usize, token: &TextToken| {
+            self.terms[number].1.iter().any(|term| match self.prefix && number == last {
+                true => token.text.starts_with(term.as_str()),
+                false => token.text == *term,
+            })
+        };
+        let mut places: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        for number in 1..self.terms.len() {
+            let own = tokens.iter().enumerate().filter(|(_, token)| fits(number, token));
+            places.insert(number, own.map(|(at, _)| at).collect());
+        }
+        let mut found = Vec::new();
+        for (at, token) in tokens.iter().enumerate() {
+            if !fits(0, token) {
+                continue;
+            }
+            // Positions as if every term stood where the first one does; a match is as long as they spread.
+            let adjusted = |number: usize, at: usize| {
+                tokens[at].position as i64 - self.terms[number].0 as i64 + self.terms[0].0 as i64
+            };
+            let origin = adjusted(0, at);
+            let (mut least, mut most) = (origin, origin);
+            let mut members = vec![at];
+            for number in 1..self.terms.len() {
+                let own = places.get(&number).map(Vec::as_slice).unwrap_or_default();
+                let after = own.partition_point(|other| adjusted(number, *other) < origin);
+                let near = [after.checked_sub(1), Some(after)].into_iter().flatten();
+                let nearest = near
+                    .filter_map(|place| own.get(place).copied())
+                    .filter(|other| !members.contains(other))
+                    .min_by_key(|other| (adjusted(number, *other) - origin).abs());
+                let Some(nearest) = nearest else { break };
+                least = least.min(adjusted(number, nearest));
+                most = most.max(adjusted(number, nearest));
+                members.push(nearest);
+            }
+            if members.len() == self.terms.len() && most - least <= i64::from(self.slop) {
+                members.sort_unstable();
+                found.push(members);
+            }
+        }
+        found
+    }
+}
+
+/// Collects what a tree of queries looks for in a field.
+struct Extract<'a> {
+    compiler: Compiler<'a>,
+    field: &'a str,
+    any_field: bool,
+    matcher: TextMatcher,
+}
+
+impl Extract<'_> {
+    fn is_wanted(&self, field: &str) -> bool {
+        self.any_field || field == self.field
+    }
+
+    fn all(&mut self, queries: &[Query]) -> Result<(), QueryError> {
+        queries.iter().try_for_each(|query| self.query(query))
+    }
+
+    fn query(&mut self, query: &Query) -> Result<(), QueryError> {
+        match &query.kind {
+            QueryKind::Match(text) => self.words(text, false)?,
+            QueryKind::MatchBoolPrefix(text) => self.words(text, true)?,
+            QueryKind::MatchPhrase(phrase) => self.phrase(phrase, false)?,
+            QueryKind::MatchPhrasePrefix(query) => self.phrase(&query.phrase, true)?,
+            QueryKind::CombinedFields(several) => {
+                for (path, _, _) in self.compiler.expand_fields(&several.fields) {
+                    let text = several.text.clone();
+                    self.words(&MatchQuery { field: path, text, ..MatchQuery::default() }, false)?;
+                }
+            }
+            QueryKind::MultiMatch(several) => {
+                let defaults = [("*".to_owned(), 1.0)];
+                let fields: &[_] = if several.fields.is_empty() { &defaults } else { &several.fields };
+                for (path, _, _) in self.compiler.expand_fields(fields) {
+                    let prefix =
+                        matches!(several.kind, MultiMatchType::PhrasePrefix | MultiMatchType::BoolPrefix);
+                    if matches!(several.kind, MultiMatchType::Phrase | MultiMatchType::PhrasePrefix) {
+                        let phrase = MatchPhraseQuery {
+                            field: path,
+                            text: several.template.text.clone(),
+                            slop: several.slop,
+                            analyzer: several.template.analyzer.clone(),
+                            ..MatchPhraseQuery::default()
+                        };
+                        self.phrase(&phrase, prefix)?;
+                    } else {
+                        self.words(&MatchQuery { field: path, ..several.template.clone() }, prefix)?;
+                    }
+                }
+            }
+            QueryKind::Term { field, value, case_insensitive } => {
+                self.values(field, std::slice::from_ref(value), *case_insensitive)?;
+            }
+            QueryKind::Terms { field, values } => self.values(field, values, false)?,
+            QueryKind::TermsSet(query) => self.values(&query.field, &query.values, false)?,
+            QueryKind::Prefix { field, value, case_insensitive, .. } => {
+                self.pattern(field, TermFilter::Prefix(value.clone()), *case_insensitive);
+            }
+            QueryKind::Wildcard { field, value, case_insensitive, .. } => {
+                self.pattern(field, TermFilter::Wildcard(Wildcard::new(value)), *case_insensitive);
+            }
+            QueryKind::Regexp(query) => {
+                let automaton = TermFilter::Regexp(Automaton::new(query)?.into());
+                self.pattern(&query.field, automaton, false);
+            }
+            QueryKind::Fuzzy(query) => {
+                if self.is_wanted(&query.field) {
+                    let fuzzy = Fuzzy::new(
+                        &query.value,
+                        &query.fuzziness,
+                        query.prefix_length,
+                        query.max_expansions,
+                    )?
+                    .with_transpositions(!query.without_transpositions);
+                    self.fuzzy(&query.field, &fuzzy)?;
+                }
+            }
+            QueryKind::QueryString(text) => {
+                let tree = query_string::rewrite(text, &self.compiler)?;
+                self.query(&tree)?;
+            }
+            QueryKind::SimpleQueryString(text) => {
+                let tree = simple_query_string::rewrite(text, &self.compiler)?;
+                self.query(&tree)?;
+            }
+            QueryKind::Boosting(query) => self.query(&query.positive)?,
+            QueryKind::FunctionScore(query) => self.query(&query.query)?,
+            QueryKind::Bool(tree) => {
+                self.all(&tree.must)?;
+                self.all(&tree.should)?;
+                self.all(&tree.filter)?;
+            }
+            QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => self.query(inner)?,
+            QueryKind::DisMax { queries, .. } => self.all(queries)?,
+            // Neither do they look for words, or their words stand in no text.
+            QueryKind::MatchAll
+            | QueryKind::MatchNone
+            | QueryKind::Range(_)
+            | QueryKind::RankFeature(_)
+            | QueryKind::DistanceFeature(_)
+            | QueryKind::Nested { .. }
+            | QueryKind::TermsLookup(_)
+            | QueryKind::Exists { .. }
+            | QueryKind::Ids { .. }
+            | QueryKind::Sparse(_)
+            | QueryKind::Knn(_)
+            | QueryKind::TextExpansion(_)
+            | QueryKind::KnnBuilder(_) => {}
+        }
+        Ok(())
+    }
+
+    fn words(&mut self, query: &MatchQuery, prefix: bool) -> Result<(), QueryError> {
+        if !self.is_wanted(&query.field) {
+            return Ok(());
+        }
+        let Some(terms) = self.compiler.string_terms(&query.field) else { return Ok(()) };
+        let tokens = self.compiler.analyze(&terms, &query.text, query.analyzer.as_deref(), "match")?;
+        let last = tokens.last().map(|token| token.position);
+        for token in tokens {
+            match &query.fuzziness {
+                _ if prefix && Some(token.position) == last => {
+                    self.matcher.patterns.push((TermFilter::Prefix(token.text), false));
+                }
+                Some(fuzziness) => {
+                    let (prefix_length, most) = (query.prefix_length, query.max_expansions);
+                    let fuzzy = Fuzzy::new(&token.text, fuzziness, prefix_length, most)?
+                        .with_transpositions(!query.without_transpositions);
+                    self.fuzzy(&query.field, &fuzzy)?;
+                }
+                None => {
+                    self.matcher.terms.insert(token.text, ());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn phrase(&mut self, query: &MatchPhraseQuery, prefix: bool) -> Result<(), QueryError> {
+        if !self.is_wanted(&query.field) {
+            return Ok(());
+        }
+        let Some(terms) = self.compiler.string_terms(&query.field) else { return Ok(()) };
+        let tokens = self.compiler.analyze(&terms, &query.text, query.analyzer.as_deref(), "match_phrase")?;
+        for path in all_paths(&sections(tokens)?)? {
+            match &path[..] {
+                [(_, terms)] if !prefix => {
+                    self.matcher.terms.extend(terms.iter().map(|term| (term.clone(), ())));
+                }
+                _ => self.matcher.phrases.push(Phrase { terms: path, slop: query.slop, prefix }),
+            }
+        }
+        Ok(())
+    }
+
+    fn values(&mut self, field: &str, values: &[Value], fold: bool) -> Result<(), QueryError> {
+        if !self.is_wanted(field) || self.compiler.string_terms(field).is_none() {
+            return Ok(());
+        }
+        for value in values {
+            let text = scalar_text(field, value)?;
+            match fold {
+                true => self.matcher.patterns.push((TermFilter::Set(vec![text]), true)),
+                false => {
+                    self.matcher.terms.insert(text, ());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pattern(&mut self, field: &str, filter: TermFilter, fold: bool) {
+        if self.is_wanted(field) && self.compiler.string_terms(field).is_some() {
+            self.matcher.patterns.push((filter, fold));
+        }
+    }
+
+    fn fuzzy(&mut self, field: &str, fuzzy: &Fuzzy) -> Result<(), QueryError> {
+        let Some(terms) = self.compiler.string_terms(field) else { return Ok(()) };
+        let expansions = expand_fuzzy(self.compiler.searcher(), &terms, fuzzy, None)?;
+        self.matcher.terms.extend(expansions.into_iter().map(|expansion| (expansion.value, ())));
+        Ok(())
+    }
+}
+
+impl Compiler<'_> {
+    /// The tokens of a text as the field's own analyzer gives them; none for fields without terms.
+    fn text_tokens(&self, field: &str, text: &str) -> Result<Vec<TextToken>, QueryError> {
+        let name = match self.snapshot.mapping().field(field) {
+            Some(FieldType::Text { analyzer }) => analyzer.name(),
+            Some(FieldType::Keyword { .. }) => {
+                return Ok(vec![TextToken { text: text.to_owned(), position: 0, range: 0..text.len() }]);
+            }
+            _ => return Ok(Vec::new()),
+        };
+        let Some(mut tokenizer) = self.searcher().index().tokenizers().get(name) else {
+            return Err(QueryError::UnknownAnalyzer { clause: "highlight", name: name.to_owned() });
+        };
+        let mut tokens = Vec::new();
+        let mut stream = tokenizer.token_stream(text);
+        while tokens.len() < MAX_TOKENS && stream.advance() {
+            let token = stream.token();
+            let range = token.offset_from..token.offset_to;
+            if text.get(range.clone()).is_some_and(|part| !part.is_empty()) {
+                tokens.push(TextToken { text: token.text.clone(), position: token.position, range });
+            }
+        }
+        tokens.sort_by_key(|token| (token.range.start, token.range.end));
+        Ok(tokens)
+    }
+}
