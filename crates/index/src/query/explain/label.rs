@@ -65,7 +65,9 @@ fn who(kind: &QueryKind) -> Who {
         | QueryKind::KnnBuilder(_)
         | QueryKind::MatchNone => Who::Itself,
         // Where the terms of a pattern score, they say how.
-        QueryKind::Prefix { rewrite, .. } | QueryKind::Wildcard { rewrite, .. } if *rewrite != Rewrite::Constant => {
+        QueryKind::Prefix { rewrite, .. } | QueryKind::Wildcard { rewrite, .. }
+            if *rewrite != Rewrite::Constant =>
+        {
             Who::Itself
         }
         QueryKind::Regexp(query) if query.rewrite != Rewrite::Constant => Who::Itself,
@@ -114,7 +116,9 @@ pub(super) fn text(kind: &QueryKind) -> String {
             let fields: Vec<String> = query.fields.iter().map(|(name, _)| field(name, &query.text)).collect();
             format!("CombinedFieldQuery({})", fields.join(" "))
         }
-        QueryKind::TermsLookup(query) => format!("{}:({}/{}/{})", query.field, query.index, query.id, query.path),
+        QueryKind::TermsLookup(query) => {
+            format!("{}:({}/{}/{})", query.field, query.index, query.id, query.path)
+        }
         QueryKind::TermsSet(query) => {
             format!("{}:({})", query.field, query.values.iter().map(scalar).collect::<Vec<_>>().join(" "))
         }
