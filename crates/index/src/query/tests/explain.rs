@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::Explanation;
 use super::super::ast::{
-    BoolQuery, KnnQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, Query, QueryKind, SearchOptions,
+    BoolQuery, FuzzyQuery, KnnQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, Query, QueryKind, SearchOptions,
     SparseQuery,
 };
 use super::random::{doc, index, query, tree};
@@ -170,13 +170,12 @@ fn clauses_are_described_by_how_they_are_joined() {
     assert_eq!(several[0].description, "max of:");
     let near = assert_explained(
         &fixture,
-        QueryKind::Fuzzy {
+        QueryKind::Fuzzy(FuzzyQuery {
             field: "title".into(),
             value: "quik".into(),
             fuzziness: "1".into(),
-            prefix_length: 0,
-            max_expansions: 50,
-        },
+            ..FuzzyQuery::default()
+        }),
     );
     assert!(near[0].description.contains("title:quick"), "{near:#?}");
     assert_explained(
