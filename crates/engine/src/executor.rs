@@ -37,7 +37,7 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
         | "stop_deployment" | "update_deployment" | "list_tasks" => Lane::Long,
         "search"
         | "explain"
-| "msearch"
+        | "msearch"
         | "scroll"
         | "clear_scroll"
         | "open_point_in_time"

@@ -1,6 +1,6 @@
 //! `rescore`: the first hits are scored again by other queries.
 
-use sparrow_index::query::Query;
+use sparrow_index::query::{Explanation, Query};
 
 use super::dsl::{self, Context, value};
 use super::error::SearchError;
@@ -47,6 +47,26 @@ impl Rescore {
             ScoreMode::Max => first.max(second),
             ScoreMode::Min => first.min(second),
         }
+    }
+
+    /// Why a hit has its score after this pass: the first score, and what the second query makes of the hit.
+    pub fn explain(&self, first: Explanation, second: Option<Explanation>) -> Explanation {
+        let product = |inner: Explanation, weight: f32, name: &str| {
+            let value = inner.value * weight;
+            Explanation::of(value, "product of:", vec![inner, Explanation::new(weight, name)])
+        };
+        let value = self.combine(first.value, second.as_ref().map(|second| second.value));
+        let first = product(first, self.query_weight, "primaryWeight");
+        let Some(second) = second else { return first };
+        let second = product(second, self.rescore_weight, "secondaryWeight");
+        let description = match self.mode {
+            ScoreMode::Total => "sum of:",
+            ScoreMode::Multiply => "product of:",
+            ScoreMode::Avg => "avg of:",
+            ScoreMode::Max => "max of:",
+            ScoreMode::Min => "min of:",
+        };
+        Explanation::of(value, description, vec![first, second])
     }
 
     /// The score of a hit behind the window.

@@ -44,7 +44,8 @@ pub(crate) fn next(
     shown.total_as_int = request.params().bool("rest_total_hits_as_int", false)?;
     let ids = OpenIds { scroll: Some(id), pit: None };
     let deadline = Deadline::start(scroll.body.timeout, cancel);
-    let answered = answer(engine, &scroll.targets, &scroll.body, shown, &deadline, Ok(Vec::new()), start, ids)?;
+    let answered =
+        answer(engine, &scroll.targets, &scroll.body, shown, &deadline, Ok(Vec::new()), start, ids)?;
     if let Some(last) = answered.last {
         scroll.body.position = Some(last);
     }

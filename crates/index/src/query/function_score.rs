@@ -404,7 +404,8 @@ impl Weight for BoostingWeight {
     }
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
-        const TEXT: &str = "boosting, computed as the score of the positive query, lowered where the negative one matches:";
+        const TEXT: &str =
+            "boosting, computed as the score of the positive query, lowered where the negative one matches:";
         let mut explanation = weights::explain(self.scorer(reader, 1.0), doc, TEXT)?;
         explanation.add_detail(self.positive.explain(reader, doc)?);
         Ok(explanation)

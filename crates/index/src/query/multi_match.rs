@@ -155,7 +155,7 @@ impl Compiler<'_> {
         }
         let Some((first, _)) = fields.first() else { return Ok(weights::none()) };
         let tokens = self.analyze(first, &query.text, None, CLAUSE)?;
-        let mut statistics = FieldStatistics { docs: 0, tokens: 0 };
+        let mut statistics = FieldStatistics { docs: 0, tokens: 0, explain: self.explaining };
         for (terms, boost) in &fields {
             if let Some(field) = self.statistics(terms, scoring)? {
                 statistics.docs = statistics.docs.max(field.docs);

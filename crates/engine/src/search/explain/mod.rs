@@ -43,6 +43,17 @@ pub(super) fn hits(
         _ => {
             let queries = execute::queries(targets, body, cancel);
             let mut explanations = of_queries(targets, &queries, &outcome.hits, cancel)?;
+            for rescore in &body.rescore {
+                let queries: Vec<_> = targets.iter().map(|_| Some(rescore.query.clone())).collect();
+                let second = of_queries(targets, &queries, &outcome.hits, cancel)?;
+                explanations = explanations
+                    .into_iter()
+                    .zip(second)
+                    .map(|(first, second)| {
+                        rescore.explain(first, Some(second).filter(|second| !second.no_match))
+                    })
+                    .collect();
+            }
             if !body.is_sorted() {
                 for (explanation, hit) in explanations.iter_mut().zip(&outcome.hits) {
                     explanation.settle(hit.score);

@@ -5,7 +5,7 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
 
 use super::convert::CONSTANT_TAG;
-use crate::query::ast::{BoolQuery, Query, QueryKind, RangeQuery, Rewrite};
+use crate::query::ast::{BoolQuery, FuzzyQuery, Query, QueryKind, RangeQuery, RegexpQuery, Rewrite};
 use crate::query::weights;
 
 /// Who explains a clause.
@@ -46,16 +46,16 @@ fn who(kind: &QueryKind) -> Who {
         | QueryKind::MatchBoolPrefix(_)
         | QueryKind::MultiMatch(_)
         | QueryKind::CombinedFields(_)
+        | QueryKind::TermsSet(_)
         | QueryKind::Fuzzy(_)
         | QueryKind::QueryString(_)
         | QueryKind::SimpleQueryString(_)
-        | QueryKind::TermsLookup(_)
-        | QueryKind::TermsSet(_)
         | QueryKind::Boosting(_)
         | QueryKind::FunctionScore(_)
         | QueryKind::RankFeature(_)
         | QueryKind::DistanceFeature(_)
         | QueryKind::Nested { .. }
+        | QueryKind::TermsLookup(_)
         | QueryKind::Bool(_)
         | QueryKind::DisMax { .. }
         | QueryKind::Lenient(_)
@@ -64,11 +64,13 @@ fn who(kind: &QueryKind) -> Who {
         | QueryKind::TextExpansion(_)
         | QueryKind::KnnBuilder(_)
         | QueryKind::MatchNone => Who::Itself,
-        // Where the terms of a pattern score, they say how.
-        QueryKind::Prefix { rewrite, .. } | QueryKind::Wildcard { rewrite, .. } if *rewrite != Rewrite::Constant => {
+        QueryKind::Prefix { rewrite, .. }
+        | QueryKind::Wildcard { rewrite, .. }
+        | QueryKind::Regexp(RegexpQuery { rewrite, .. })
+            if *rewrite != Rewrite::Constant =>
+        {
             Who::Itself
         }
-        QueryKind::Regexp(query) if query.rewrite != Rewrite::Constant => Who::Itself,
         QueryKind::MatchAll
         | QueryKind::Terms { .. }
         | QueryKind::Range(_)
@@ -104,25 +106,27 @@ pub(super) fn text(kind: &QueryKind) -> String {
         QueryKind::Ids { values } => format!("_id:({})", values.join(" ")),
         QueryKind::Prefix { field, value, .. } => format!("{field}:{value}*"),
         QueryKind::Wildcard { field: name, value, .. } => field(name, value),
-        QueryKind::Regexp(query) => format!("{}:/{}/", query.field, query.value),
-        QueryKind::Fuzzy(query) => format!("{}:{}~", query.field, query.value),
-        QueryKind::QueryString(query) => query.query.clone(),
-        QueryKind::SimpleQueryString(query) => query.query.clone(),
+        QueryKind::Regexp(RegexpQuery { field, value, .. }) => format!("{field}:/{value}/"),
+        QueryKind::Fuzzy(FuzzyQuery { field, value, .. }) => format!("{field}:{value}~"),
         QueryKind::MatchPhrasePrefix(query) => format!("{}:\"{}*\"", query.phrase.field, query.phrase.text),
         QueryKind::MatchBoolPrefix(query) => format!("{}:{}*", query.field, query.text),
         QueryKind::CombinedFields(query) => {
-            let fields: Vec<String> = query.fields.iter().map(|(name, _)| field(name, &query.text)).collect();
-            format!("CombinedFieldQuery({})", fields.join(" "))
+            let fields: Vec<&str> = query.fields.iter().map(|(name, _)| name.as_str()).collect();
+            format!("CombinedFieldQuery(({}):({}))", fields.join(" "), query.text)
         }
-        QueryKind::TermsLookup(query) => format!("{}:({}/{}/{})", query.field, query.index, query.id, query.path),
         QueryKind::TermsSet(query) => {
             format!("{}:({})", query.field, query.values.iter().map(scalar).collect::<Vec<_>>().join(" "))
         }
-        QueryKind::Boosting(query) => format!("boosting({})", boosted(&query.positive)),
+        QueryKind::TermsLookup(query) => format!("{}:({}/{})", query.field, query.index, query.id),
+        QueryKind::QueryString(query) => query.query.clone(),
+        QueryKind::SimpleQueryString(query) => query.query.clone(),
+        QueryKind::Boosting(query) => {
+            format!("FunctionScoreQuery({}, scored by boost)", boosted(&query.positive))
+        }
         QueryKind::FunctionScore(query) => format!("function score ({})", boosted(&query.query)),
         QueryKind::RankFeature(query) => format!("FeatureQuery(field={})", query.field),
-        QueryKind::DistanceFeature(query) => format!("DistanceQuery(field={})", query.field),
-        QueryKind::Nested { path, .. } => format!("ToParentBlockJoinQuery({path})"),
+        QueryKind::DistanceFeature(query) => format!("LongDistanceFeatureQuery(field={})", query.field),
+        QueryKind::Nested { path, .. } => format!("nested({path})"),
         QueryKind::Bool(query) => boolean(query),
         QueryKind::ConstantScore { filter } => format!("ConstantScore({})", boosted(filter)),
         QueryKind::DisMax { queries, .. } => {
