@@ -10,13 +10,17 @@ use super::values::java_string;
 use super::{LeafNode, Mapping, Node, ObjectNode, join, parse};
 
 /// Parameters that an update may change.
-const UPDATABLE: [&str; 9] = [
+const UPDATABLE: [&str; 13] = [
     "ignore_above",
     "coerce",
     "ignore_malformed",
     "meta",
     "eager_global_ordinals",
     "fielddata",
+    "search_analyzer",
+    "search_quote_analyzer",
+    "split_queries_on_whitespace",
+    "copy_to",
     "fielddata_frequency_filter",
     "index_options",
     "dims",
@@ -124,6 +128,10 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
                 value.and_then(Value::as_str).is_none_or(|text| text == "standard" || text == "default")
             };
             if name == "analyzer" && analyzer(from) && analyzer(to) {
+                continue;
+            }
+            // The lengths are there and may be left unused; they cannot be made up.
+            if name == "norms" && to == Some(&Value::Bool(false)) && from.is_none() {
                 continue;
             }
             if name == "similarity" && update.field_type == old.field_type {

@@ -4,7 +4,6 @@ use tantivy::query::{
     BooleanWeight, BoostWeight, DisjunctionMaxCombiner, EnableScoring, Occur, PhraseQuery, Query as _,
     SumCombiner, Weight,
 };
-use tantivy::tokenizer::TokenStream;
 
 use super::ast::{
     MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, ZeroTerms,
@@ -15,7 +14,8 @@ use super::fields::{FieldStatistics, StringTerms, bm25_weight, term_weight};
 use super::minimum::minimum_should_match;
 use super::multi_term::{Fuzzy, expand_fuzzy};
 use super::weights;
-use crate::mapping::{Analyzer, FieldType};
+use crate::analysis::Token;
+use crate::mapping::FieldType;
 
 impl Compiler<'_> {
     pub(super) fn match_query(
@@ -183,7 +183,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Position and text of each token.
+    /// Position and text of each token of a query's text.
     pub(super) fn analyze(
         &self,
         terms: &StringTerms,
@@ -191,35 +191,38 @@ impl Compiler<'_> {
         analyzer: Option<&str>,
         clause: &'static str,
     ) -> Result<Vec<(usize, String)>, QueryError> {
-        let name = match analyzer {
-            Some(name) => match Analyzer::from_name(name) {
-                Some(analyzer) => analyzer.name(),
-                None if name == "keyword" => "raw",
-                None if name == "whitespace" => "whitespace",
-                None => {
-                    return Err(QueryError::UnknownAnalyzer { clause, name: name.to_owned() });
-                }
+        let quoted = matches!(clause, "match_phrase" | "match_phrase_prefix");
+        let tokens = self.query_tokens(&terms.path, text, analyzer, clause, quoted)?;
+        Ok(tokens.into_iter().map(|token| (token.position, token.text)).collect())
+    }
+
+    /// The tokens of a query's text: by the analyzer that the clause names, or the field's for queries (of
+    /// phrases if `quoted`). `position` and `length` tell the graph that synonyms of several words make.
+    pub(super) fn query_tokens(
+        &self,
+        path: &str,
+        text: &str,
+        analyzer: Option<&str>,
+        clause: &'static str,
+        quoted: bool,
+    ) -> Result<Vec<Token>, QueryError> {
+        let analyzer = match analyzer {
+            Some(name) => match self.snapshot.analysis().analyzer(name) {
+                Some(analyzer) => Some(analyzer),
+                None => return Err(QueryError::UnknownAnalyzer { clause, name: name.to_owned() }),
             },
-            None => match self.snapshot.mapping().field(&terms.path) {
-                Some(FieldType::Text { analyzer }) => analyzer.name(),
-                _ => "raw",
-            },
+            None => self.snapshot.search_analyzer(path, quoted),
         };
-        if name == "raw" {
-            return Ok(vec![(0, text.to_owned())]);
-        }
-        let Some(mut tokenizer) = self.searcher().index().tokenizers().get(name) else {
-            return Err(QueryError::UnknownAnalyzer { clause, name: name.to_owned() });
+        let Some(analyzer) = analyzer else {
+            return Ok(vec![Token::new(text, 0, text.len(), "word")]);
         };
         let mut tokens = Vec::new();
-        let mut stream = tokenizer.token_stream(text);
-        while stream.advance() {
+        for token in analyzer.tokens(text) {
             // Each token becomes a clause: a text of megabytes is refused before it is all in memory.
             if tokens.len() >= MAX_CLAUSES {
                 return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
             }
-            let token = stream.token();
-            tokens.push((token.position, token.text.clone()));
+            tokens.push(token);
         }
         Ok(tokens)
     }
