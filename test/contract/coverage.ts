@@ -14,7 +14,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
     // `sort` and `fields` in one request.
     'search-term-filter',
     ...['search-profile', 'search-explain-version', 'search-aggs-terms', 'msearch'],
-    ...['search-scroll-open', 'scroll-next', 'scroll-clear', 'analyze', 'field-caps', 'termvectors'],
+    ...['search-scroll-open', 'scroll-next', 'scroll-clear', 'field-caps', 'termvectors'],
   ]),
   ...group('write interface issue', [
     ...['put-alias', 'get-alias', 'get-alias-missing', 'aliases', 'forcemerge', 'forcemerge-async'],
