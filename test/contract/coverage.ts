@@ -11,16 +11,14 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
     ...['reindex-sync-nopipe', 'inference-put', 'ml-trained-models', 'xpack', 'license'],
   ]),
   ...group('search interface issue', [
-    // `sort` and `fields` in one request.
-    'search-term-filter',
-    ...['search-profile', 'search-explain-version', 'search-aggs-terms', 'msearch'],
-    ...['search-scroll-open', 'scroll-next', 'scroll-clear', 'field-caps', 'termvectors'],
+    ...['search-explain-version', 'search-aggs-terms'],
   ]),
   ...group('write interface issue', [
     ...['put-alias', 'get-alias', 'get-alias-missing', 'aliases', 'forcemerge', 'forcemerge-async'],
     ...['forcemerge-task-completed', 'error-trace', 'accept-yaml', 'index-stats', 'cluster-stats', 'nodes-info'],
     ...['nodes-stats', 'cat-health', 'cat-nodes', 'cat-shards', 'cat-count', 'cat-help'],
   ]),
+  ...group("names Lucene's phases, of which other engines have others", ['search-profile']),
   ...group('lists the background tasks of that server', ['tasks-list-2']),
 };
 

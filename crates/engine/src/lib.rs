@@ -36,6 +36,7 @@ pub struct Engine {
     pub(crate) pipelines: Pipelines,
     pub(crate) models: Models,
     pub(crate) tasks: Tasks,
+    pub(crate) contexts: search::Contexts,
     pub(crate) data: Arc<DataDir>,
     executor: Executor,
 }
@@ -65,7 +66,15 @@ impl Engine {
         let models = models.map_err(|_| EngineError::internal("loading the models panicked"))?;
         let indices = indices?;
         let executor = Executor::new(options.cores());
-        let engine = Arc::new(Self { indices, pipelines, models, tasks, data, executor });
+        let engine = Arc::new(Self {
+            indices,
+            pipelines,
+            models,
+            tasks,
+            contexts: search::Contexts::default(),
+            data,
+            executor,
+        });
         engine.indices.start_maintenance();
         jobs::resume(&engine);
         Ok(engine)
@@ -113,6 +122,7 @@ impl Engine {
             "exists_index" => indices::admin::exists_index(self, request, body, cancel),
             "delete_index" => indices::admin::delete_index(self, request, body, cancel),
             "get_mapping" => indices::admin::get_mapping(self, request, body, cancel),
+            "get_field_mapping" => indices::field_mapping::get_field_mapping(self, request, body, cancel),
             "put_mapping" => indices::admin::put_mapping(self, request, body, cancel),
             "get_settings" => indices::admin::get_settings(self, request, body, cancel),
             "put_settings" => indices::admin::put_settings(self, request, body, cancel),
@@ -129,6 +139,8 @@ impl Engine {
             "delete_doc" => documents::delete_doc(self, request, body, cancel),
             "update_doc" => documents::update_doc(self, request, body, cancel),
             "mget" => documents::mget(self, request, body, cancel),
+            "term_vectors" => documents::term_vectors(self, request, body, cancel),
+            "multi_term_vectors" => documents::multi_term_vectors(self, request, body, cancel),
             "bulk" => documents::bulk(self, request, body, cancel),
             "upgrade_index" => upgrade::upgrade_index(self, request, body, cancel),
             "upgrade_assistance" => upgrade::upgrade_assistance(self, request, body, cancel),
@@ -148,6 +160,14 @@ impl Engine {
             "cancel_tasks" | "cancel_task" => jobs::cancel_tasks(self, request, body, cancel),
             "rethrottle" => jobs::rethrottle(self, request, body, cancel),
             "search" => search::search(self, request, body, cancel),
+            "field_caps" => search::field_caps::field_caps(self, request, body, cancel),
+            "validate_query" => search::validate::validate_query(self, request, body, cancel),
+            "search_shards" => search::validate::search_shards(self, request, body, cancel),
+            "msearch" => search::msearch::msearch(self, request, body, cancel),
+            "scroll" => search::scroll::next(self, request, body, cancel),
+            "clear_scroll" => search::scroll::clear(self, request, body, cancel),
+            "open_point_in_time" => search::point_in_time::open(self, request, body, cancel),
+            "close_point_in_time" => search::point_in_time::close(self, request, body, cancel),
             "count" => search::count(self, request, body, cancel),
             other => Err(EngineError::internal(format!("no operation [{other}]"))),
         }

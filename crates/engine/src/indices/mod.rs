@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 pub(crate) mod analyze;
 pub(crate) mod cat;
+pub(crate) mod field_mapping;
 mod handle;
 mod maintenance;
 mod metadata;

@@ -165,7 +165,10 @@ fn mappings_print_as_elasticsearch_shows_them() {
             "b": {"type": "text", "analyzer": "english", "fields": {"raw": {"type": "keyword", "ignore_above": 256}}},
             "ml": {"properties": {"tokens": {"type": "rank_features"}}},
             "o": {"type": "object", "enabled": false},
-            "vec": {"type": "dense_vector", "dims": 3, "index": true, "similarity": "cosine"},
+            "vec": {
+                "type": "dense_vector", "dims": 3, "index": true, "similarity": "cosine",
+                "index_options": {"type": "int8_hnsw", "m": 16, "ef_construction": 100}
+            },
             "when": {"type": "date", "format": "yyyy/MM/dd"}
         }
     });
@@ -237,7 +240,9 @@ fn long_float_arrays_become_dense_vectors() {
     let raw = json!({ "vec": vec![0.5; 128] }).to_string();
     let (parsed, wider) = parse(&Mapping::empty(), &raw).unwrap();
     assert_eq!(parsed.dense[0].1.len(), 128);
-    assert!(matches!(wider.unwrap().field("vec"), Some(FieldType::DenseVector { dims: Some(128), .. })));
+    assert!(
+        matches!(wider.unwrap().field("vec"), Some(FieldType::DenseVector(field)) if field.dims == Some(128))
+    );
 }
 
 #[test]
@@ -342,7 +347,7 @@ fn dense_vectors_are_checked() {
     let (parsed, wider) = parse(&mapping, r#"{"v": [1, 0.5], "free": [1,2,3], "off": [1, 2]}"#).unwrap();
     assert_eq!(parsed.dense, [("v".to_owned(), vec![1.0, 0.5]), ("free".to_owned(), vec![1.0, 2.0, 3.0])]);
     let wider = wider.unwrap();
-    assert!(matches!(wider.field("free"), Some(FieldType::DenseVector { dims: Some(3), .. })));
+    assert!(matches!(wider.field("free"), Some(FieldType::DenseVector(field)) if field.dims == Some(3)));
     assert_eq!(wider.to_json()["properties"]["free"]["dims"], 3);
     assert_eq!(wider.field_count(), mapping.field_count());
     let fails = |mapping: &Mapping, raw: &str, part: &str| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sparrow_vectors::Similarity;
+use super::dense::DenseVector;
 
 /// The analyzer of fields that name none.
 pub const DEFAULT_ANALYZER: &str = "default";
@@ -107,13 +107,8 @@ pub enum FieldType {
     RankFeature {
         positive_score_impact: bool,
     },
-    /// A dense vector, custom field `d:<path>`. `dims` is unknown until the first document if the
-    /// mapping does not say it; `index: false` keeps it out of the index.
-    DenseVector {
-        dims: Option<usize>,
-        similarity: Similarity,
-        index: bool,
-    },
+    /// A dense vector, custom field `d:<path>`.
+    DenseVector(DenseVector),
     /// A JSON object; `enabled: false` keeps its content in `_source` only.
     Object {
         dynamic: Option<Dynamic>,
@@ -141,7 +136,7 @@ impl FieldType {
             FieldType::SparseVector => "sparse_vector",
             FieldType::RankFeatures => "rank_features",
             FieldType::RankFeature { .. } => "rank_feature",
-            FieldType::DenseVector { .. } => "dense_vector",
+            FieldType::DenseVector(_) => "dense_vector",
             FieldType::Object { .. } => "object",
         }
     }

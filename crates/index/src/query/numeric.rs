@@ -65,7 +65,7 @@ impl Compiler<'_> {
             FieldType::SparseVector
             | FieldType::RankFeatures
             | FieldType::RankFeature { .. }
-            | FieldType::DenseVector { .. } => {
+            | FieldType::DenseVector(_) => {
                 return Err(QueryError::Unsupported {
                     field: field.to_owned(),
                     actual: field_type.name(),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
-use sparrow_vectors::Similarity;
 
+use super::super::dense::{DenseVector, MAX_DIMS};
 use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT};
 use super::super::location::Step;
 use super::super::types::{FieldType, NumberValue, TextOptions};
@@ -17,8 +17,6 @@ use super::{Reader, Scope};
 pub(super) const MAX_TERM: usize = 32_766;
 /// A float array of this many numbers and more becomes a dense vector.
 const MIN_DYNAMIC_DIMS: usize = 128;
-/// Most dimensions of a dense vector.
-pub(super) const MAX_DIMS: usize = 4096;
 /// `ignore_above` of the keyword that dynamic mapping adds to a text.
 const DYNAMIC_IGNORE_ABOVE: u64 = 256;
 
@@ -74,7 +72,7 @@ impl Reader<'_> {
     pub(super) fn leaf(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), DocumentError> {
         match &leaf.field_type {
             FieldType::SparseVector | FieldType::RankFeatures => return self.sparse(leaf, path, value),
-            FieldType::DenseVector { .. } => return self.dense(leaf, path, value),
+            FieldType::DenseVector(field) => return self.dense(leaf, field, path, value),
             _ => {}
         }
         if let Value::Array(values) = value {
@@ -208,12 +206,10 @@ pub(super) fn looks_dense(values: &[Value]) -> bool {
 }
 
 pub(super) fn dense_leaf(dims: usize) -> LeafNode {
-    let mut params = Map::new();
-    params.insert("dims".to_owned(), dims.into());
     LeafNode {
-        field_type: FieldType::DenseVector { dims: Some(dims), similarity: Similarity::Cosine, index: true },
+        field_type: FieldType::DenseVector(DenseVector { dims: Some(dims), ..DenseVector::default() }),
         options: LeafOptions::default(),
-        params,
+        params: Map::new(),
         fields: BTreeMap::new(),
     }
 }
