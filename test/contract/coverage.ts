@@ -11,7 +11,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
     ...['reindex-sync-nopipe', 'inference-put', 'ml-trained-models', 'xpack', 'license'],
   ]),
   ...group('search interface issue', [
-    ...['search-explain-version', 'search-aggs-terms', 'analyze'],
+    ...['search-explain-version', 'search-aggs-terms'],
   ]),
   ...group('write interface issue', [
     ...['put-alias', 'get-alias', 'get-alias-missing', 'aliases', 'forcemerge', 'forcemerge-async'],

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::super::Explanation;
 use super::super::ast::{
-    BoolQuery, FuzzyQuery, KnnQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, Query, QueryKind, SearchOptions,
-    SparseQuery,
+    BoolQuery, FuzzyQuery, KnnQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, Query, QueryKind,
+    SearchOptions, SparseQuery,
 };
 use super::random::{doc, index, query, tree};
 use super::{Fixture, QueryStringQuery};
