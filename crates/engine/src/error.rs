@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 use sparrow_index::IndexError;
+use sparrow_index::analysis::AnalysisError;
 use sparrow_index::mapping::{DocumentError, MappingError};
 use sparrow_storage::StorageError;
 
@@ -268,6 +269,16 @@ impl From<DocumentError> for EngineError {
 impl From<MappingError> for EngineError {
     fn from(error: MappingError) -> Self {
         Self::Mapping(Box::new(error))
+    }
+}
+
+impl From<AnalysisError> for EngineError {
+    fn from(error: AnalysisError) -> Self {
+        let mut exception = Exception::new(error.es_type, error.reason);
+        if let Some((kind, reason)) = error.caused_by {
+            exception = exception.because(Exception::new(kind, reason));
+        }
+        Self::api(400, exception)
     }
 }
 

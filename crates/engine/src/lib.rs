@@ -126,6 +126,7 @@ impl Engine {
             "put_mapping" => indices::admin::put_mapping(self, request, body, cancel),
             "get_settings" => indices::admin::get_settings(self, request, body, cancel),
             "put_settings" => indices::admin::put_settings(self, request, body, cancel),
+            "analyze" => indices::analyze::analyze(self, request, body, cancel),
             "refresh" => indices::admin::refresh(self, request, body, cancel),
             "flush" => indices::admin::flush(self, request, body, cancel),
             "cat_indices" => indices::cat::cat_indices(self, request, body, cancel),

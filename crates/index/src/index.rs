@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use sparrow_postings::Format;
 use tantivy::{Index, IndexSettings};
 
+use crate::analysis::Analysis;
 use crate::directory::{LazyDirectory, META};
 use crate::error::IndexError;
 use crate::filter_cache::FilterCache;
@@ -37,6 +38,8 @@ pub struct IndexOptions {
     pub min_graph_vectors: usize,
     /// Where searches keep what filters match. Clones of these options share it.
     pub filter_cache: Arc<FilterCache>,
+    /// The analyzers that the index's mapping may name. They must be the same each time it is opened.
+    pub analysis: Arc<Analysis>,
 }
 
 impl Default for IndexOptions {
@@ -48,6 +51,7 @@ impl Default for IndexOptions {
             max_docs_before_merge: 250_000,
             min_graph_vectors: plugins::MIN_GRAPH_VECTORS,
             filter_cache: Arc::default(),
+            analysis: Analysis::built_in(),
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod query;
 pub mod schema;
 mod snapshot;
 mod upgrade;
+mod values;
 mod widen;
 mod writer;
 
@@ -23,7 +24,7 @@ pub use error::IndexError;
 pub use filter_cache::{FilterCache, FilterCacheStats};
 pub use index::{IndexOptions, IndexStats, SparrowIndex, WriteDocument};
 pub use mapping::{
-    Analyzer, DateFormat, DocumentError, Dynamic, FieldType, Limits, Mapping, MappingError, NumberValue,
+    DateFormat, DocumentError, Dynamic, FieldType, Limits, Mapping, MappingError, NumberValue,
     ParsedDocument, SourceFilter,
 };
 pub use schema::IndexSchema;

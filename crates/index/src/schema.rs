@@ -5,6 +5,7 @@
 //! ever appended, so a tantivy `Field` keeps its meaning for the life of an index.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -13,7 +14,8 @@ use tantivy::schema::{
     NumericOptions, STORED, Schema, TextFieldIndexing, TextOptions,
 };
 
-use crate::mapping::{FieldType, Mapping};
+use crate::analysis::tokenizer_name;
+use crate::mapping::{FieldType, Mapping, TextIndexOptions, TextOptions as TextMapping};
 
 /// Reserved field: the document's `_id`.
 pub const ID: &str = "_id";
@@ -38,7 +40,7 @@ pub const DENSE_TYPE: &str = "dense";
 /// Kind of tantivy field a mapped field needs for itself.
 #[derive(Debug, Clone, PartialEq)]
 enum OwnField {
-    Text(&'static str),
+    Text(Arc<TextMapping>),
     Sparse,
     Dense,
 }
@@ -133,6 +135,17 @@ impl IndexSchema {
     }
 }
 
+/// Names of the analyzers that text fields of the schema were made with.
+pub(crate) fn analyzers(schema: &Schema) -> impl Iterator<Item = String> + '_ {
+    schema.fields().filter_map(|(_, entry)| match entry.field_type() {
+        TantivyType::Str(options) if entry.name().starts_with("t:") => {
+            let name = options.get_indexing_options()?.tokenizer();
+            Some(name.strip_prefix("a:").unwrap_or(name).to_owned())
+        }
+        _ => None,
+    })
+}
+
 /// Whether the plugin or tantivy's postings own the field: the custom type name, if any.
 pub(crate) fn custom_type(entry: &FieldEntry) -> Option<&str> {
     match entry.field_type() {
@@ -146,7 +159,7 @@ fn own_fields(mapping: &Mapping) -> BTreeMap<String, OwnField> {
         .leaf_fields()
         .filter_map(|(path, field_type)| {
             let own = match field_type {
-                FieldType::Text { analyzer } => OwnField::Text(analyzer.name()),
+                FieldType::Text { options } => OwnField::Text(options.clone()),
                 FieldType::SparseVector | FieldType::RankFeatures => OwnField::Sparse,
                 FieldType::DenseVector(field) if field.index => OwnField::Dense,
                 _ => return None,
@@ -158,14 +171,18 @@ fn own_fields(mapping: &Mapping) -> BTreeMap<String, OwnField> {
 
 fn own_entry(path: &str, own: &OwnField) -> FieldEntry {
     match own {
-        OwnField::Text(tokenizer) => FieldEntry::new(
+        OwnField::Text(options) => FieldEntry::new(
             format!("t:{path}"),
             TantivyType::Str(
                 TextOptions::default().set_indexing_options(
                     TextFieldIndexing::default()
-                        .set_tokenizer(tokenizer)
-                        .set_index_option(IndexRecordOption::WithFreqsAndPositions)
-                        .set_fieldnorms(true),
+                        .set_tokenizer(&tokenizer_name(&options.analyzer))
+                        .set_index_option(match options.index_options {
+                            TextIndexOptions::Docs => IndexRecordOption::Basic,
+                            TextIndexOptions::Freqs => IndexRecordOption::WithFreqs,
+                            TextIndexOptions::Positions => IndexRecordOption::WithFreqsAndPositions,
+                        })
+                        .set_fieldnorms(options.norms),
                 ),
             ),
         ),

@@ -1,5 +1,6 @@
 //! A consistent, read-only view of an index: what a search sees.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -8,9 +9,10 @@ use tantivy::columnar::Column;
 use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, Term};
 
+use crate::analysis::{Analysis, Analyzer};
 use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
-use crate::mapping::Mapping;
+use crate::mapping::{DEFAULT_ANALYZER, FieldType, Mapping};
 use crate::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use crate::query::SnapshotCache;
 use crate::schema::{IndexSchema, SEQ_NO, VERSION};
@@ -113,6 +115,7 @@ pub struct Snapshot {
     schema: Arc<IndexSchema>,
     mapping: Arc<Mapping>,
     mapping_epoch: u64,
+    analysis: Arc<Analysis>,
     cache: Arc<SnapshotCache>,
 }
 
@@ -123,9 +126,10 @@ impl Snapshot {
         schema: Arc<IndexSchema>,
         mapping: Arc<Mapping>,
         mapping_epoch: u64,
+        analysis: Arc<Analysis>,
     ) -> Self {
         debug_assert_eq!(searcher.segment_readers().len(), segments.len());
-        Self { searcher, segments, schema, mapping, mapping_epoch, cache: Arc::default() }
+        Self { searcher, segments, schema, mapping, mapping_epoch, analysis, cache: Arc::default() }
     }
 
     /// The same segments under a newer mapping (fields of the shared JSON fields were added).
@@ -146,6 +150,7 @@ impl Snapshot {
             schema: self.schema.clone(),
             mapping,
             mapping_epoch,
+            analysis: self.analysis.clone(),
             cache: self.cache.clone(),
         }
     }
@@ -168,6 +173,43 @@ impl Snapshot {
     /// The mapping as of this snapshot.
     pub fn mapping(&self) -> &Arc<Mapping> {
         &self.mapping
+    }
+
+    /// The analyzers of the index.
+    pub fn analysis(&self) -> &Arc<Analysis> {
+        &self.analysis
+    }
+
+    /// The analyzer of the field's documents: of a text field its own, of a keyword its normalizer. `None` for
+    /// fields without terms, and for keywords that stay as they are.
+    pub fn index_analyzer(&self, path: &str) -> Option<Arc<Analyzer>> {
+        match self.mapping.field(path)? {
+            FieldType::Text { options } => self.analysis.analyzer(&options.analyzer),
+            FieldType::Keyword { normalizer, .. } => self.analysis.normalizer(normalizer.as_deref()?),
+            _ => None,
+        }
+    }
+
+    /// The analyzer of queries on the field, of phrases if `quoted`; `None` as for [`Snapshot::index_analyzer`].
+    pub fn search_analyzer(&self, path: &str, quoted: bool) -> Option<Arc<Analyzer>> {
+        let FieldType::Text { options } = self.mapping.field(path)? else { return self.index_analyzer(path) };
+        let named = options.search_quote_analyzer.as_ref().filter(|_| quoted);
+        match named.or(options.search_analyzer.as_ref()) {
+            Some(name) => self.analysis.analyzer(name),
+            None if options.analyzer == DEFAULT_ANALYZER => self.analysis.default_search(),
+            None => self.analysis.analyzer(&options.analyzer),
+        }
+    }
+
+    /// A value as the field's terms have it: through the normalizer of a keyword, unchanged otherwise.
+    pub fn normalized<'a>(&self, path: &str, value: &'a str) -> Cow<'a, str> {
+        match self.mapping.field(path) {
+            Some(FieldType::Keyword { normalizer: Some(name), .. }) => match self.analysis.normalizer(name) {
+                Some(normalizer) => Cow::Owned(normalizer.normalize(value)),
+                None => Cow::Borrowed(value),
+            },
+            _ => Cow::Borrowed(value),
+        }
     }
 
     /// Tells the mappings apart that were in force in this process.

@@ -11,15 +11,16 @@ use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::schema::OwnedValue;
 use tantivy::{Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentReader, TantivyDocument, Term};
 
-use crate::analysis;
+use crate::analysis::{self, Analysis};
 use crate::directory::LazyDirectory;
 use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::index::{IndexOptions, WriteDocument};
 use crate::mapping::{FieldType, Mapping, NumberValue};
 use crate::plugins::{Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_tokens, encode_vector};
-use crate::schema::IndexSchema;
+use crate::schema::{self, IndexSchema};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
+use crate::values;
 
 /// Smallest memory budget of an indexing thread tantivy accepts.
 const MIN_THREAD_BUDGET: usize = 15_000_000;
@@ -87,9 +88,15 @@ struct Opened {
     reader: IndexReader,
 }
 
-/// Registers our analyzers and the segment plugin.
-pub(crate) fn prepare(index: &mut Index, format: Format, gauge: &Arc<Gauge>, vectors: &Arc<VectorSettings>) {
-    index.set_tokenizers(analysis::tokenizers());
+/// Registers the analyzers that the schema names, and the segment plugin.
+pub(crate) fn prepare(
+    index: &mut Index,
+    format: Format,
+    gauge: &Arc<Gauge>,
+    vectors: &Arc<VectorSettings>,
+    analysis: &Arc<Analysis>,
+) {
+    index.set_tokenizers(analysis::tokenizers(analysis, schema::analyzers(&index.schema())));
     index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone(), vectors: vectors.clone() }));
 }
 
@@ -109,7 +116,7 @@ impl Opened {
         vectors: &Arc<VectorSettings>,
         options: &IndexOptions,
     ) -> tantivy::Result<Self> {
-        prepare(&mut index, format, gauge, vectors);
+        prepare(&mut index, format, gauge, vectors, &options.analysis);
         let threads = options.indexing_threads.max(1);
         let writer: IndexWriter = index.writer_with_options(
             IndexWriterOptions::builder()
@@ -226,7 +233,7 @@ impl Writer {
     pub fn add(&mut self, document: WriteDocument) -> Result<(), IndexError> {
         let replaces = document.replaces.then(|| Term::from_field_text(self.schema.id, &document.id));
         let size = document.source.len() * 2 + 1024;
-        let document = build_document(&self.schema, &self.mapping, document)?;
+        let document = build_document(&self.schema, &self.mapping, &self.options.analysis, document)?;
         let gauge = self.gauge.clone();
         let writer = self.writer()?;
         if let Some(term) = replaces {
@@ -336,7 +343,14 @@ impl Writer {
         self.plugins = plugins;
         self.live = live;
         self.published_generation = Some(generation);
-        Ok(Snapshot::new(searcher, segments, self.schema.clone(), self.mapping.clone(), self.mapping_epoch))
+        Ok(Snapshot::new(
+            searcher,
+            segments,
+            self.schema.clone(),
+            self.mapping.clone(),
+            self.mapping_epoch,
+            self.options.analysis.clone(),
+        ))
     }
 
     /// Merges all segments into one, in the calling thread's time.
@@ -378,26 +392,10 @@ fn live_words(reader: &SegmentReader) -> Option<Arc<[u64]>> {
     Some(words.into())
 }
 
-/// Adds a value under a flat key of a JSON field; repeated keys become arrays.
-fn push_value(object: &mut BTreeMap<String, OwnedValue>, path: String, value: OwnedValue) {
-    use std::collections::btree_map::Entry;
-    match object.entry(path) {
-        Entry::Vacant(entry) => {
-            entry.insert(value);
-        }
-        Entry::Occupied(mut entry) => match entry.get_mut() {
-            OwnedValue::Array(values) => values.push(value),
-            single => {
-                let first = std::mem::replace(single, OwnedValue::Null);
-                *single = OwnedValue::Array(vec![first, value]);
-            }
-        },
-    }
-}
-
 fn build_document(
     schema: &IndexSchema,
     mapping: &Mapping,
+    analysis: &Analysis,
     document: WriteDocument,
 ) -> Result<TantivyDocument, IndexError> {
     let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
@@ -413,13 +411,8 @@ fn build_document(
     for name in &parsed.field_names {
         out.add_text(schema.field_names, name);
     }
-    for (path, text) in &parsed.texts {
-        out.add_text(schema.text(path).ok_or_else(|| unknown(path))?, text);
-    }
-    let mut keywords = BTreeMap::new();
-    for (path, keyword) in parsed.keywords {
-        push_value(&mut keywords, path, OwnedValue::Str(keyword));
-    }
+    values::add_texts(&mut out, schema, mapping, analysis, &parsed)?;
+    let keywords = values::keywords(mapping, analysis, parsed.keywords);
     if !keywords.is_empty() {
         out.add_object(schema.keywords, keywords);
     }
@@ -431,7 +424,7 @@ fn build_document(
             NumberValue::F64(value) => OwnedValue::F64(value),
             NumberValue::Bool(value) => OwnedValue::Bool(value),
         };
-        push_value(&mut numbers, path, value);
+        values::push_value(&mut numbers, path, value);
     }
     if !numbers.is_empty() {
         out.add_object(schema.numbers, numbers);

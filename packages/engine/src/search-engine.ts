@@ -11,6 +11,7 @@ export const OPERATIONS = [
   'put_mapping',
   'get_settings',
   'put_settings',
+  'analyze',
   'refresh',
   'flush',
   'count',

@@ -126,6 +126,7 @@ pub(crate) fn put_mapping(
 fn widened(handle: &IndexHandle, definition: &Value) -> Result<Mapping, EngineError> {
     let mapping = handle.mapping().merge_update(definition)?;
     mapping.check_total_fields(handle.settings().limits().total_fields)?;
+    mapping.check_analyzers(handle.snapshot().analysis())?;
     Ok(mapping)
 }
 

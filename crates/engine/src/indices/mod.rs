@@ -1,6 +1,7 @@
 //! The indices of the node: which there are, and each one's write path, reads and upkeep.
 
 pub(crate) mod admin;
+pub(crate) mod analyze;
 pub(crate) mod cat;
 pub(crate) mod field_mapping;
 mod handle;
@@ -130,8 +131,8 @@ impl Indices {
                 handle::remove_folder(&root.join(folder));
             }
         }
-        let (index, covered) =
-            SparrowIndex::open(&root.join(&metadata.folder), &metadata.mapping, &self.index_options)?;
+        let options = self.options(&metadata.settings)?;
+        let (index, covered) = SparrowIndex::open(&root.join(&metadata.folder), &metadata.mapping, &options)?;
         let (wal, log) = Wal::open(&root.join("wal"))?;
         let replayed = recovery::apply(log, &index, &metadata.mapping, &metadata.settings, covered)?;
         if replayed.records > 0 {
@@ -140,6 +141,11 @@ impl Indices {
         }
         let next_seq_no = covered.max(replayed.last_seq_no).map_or(0, |last| last + 1);
         Ok(IndexHandle::new(self.data.clone(), metadata, index, wal, next_seq_no))
+    }
+
+    /// How an index with these settings is opened.
+    fn options(&self, settings: &Settings) -> Result<IndexOptions, EngineError> {
+        Ok(IndexOptions { analysis: settings.analysis()?, ..self.index_options.clone() })
     }
 
     /// Starts the background work.
@@ -249,6 +255,8 @@ impl Indices {
                 uuid: existing.uuid.clone(),
             });
         }
+        let options = self.options(&settings)?;
+        mapping.check_analyzers(&options.analysis)?;
         let metadata = Metadata {
             name: name.to_owned(),
             uuid: new_uuid(),
@@ -260,7 +268,7 @@ impl Indices {
         };
         let root = self.data.index_dir(&metadata.uuid);
         durable::create_dir_all(&root)?;
-        let index = SparrowIndex::create(&root.join(FIRST_FOLDER), &metadata.mapping, &self.index_options)?;
+        let index = SparrowIndex::create(&root.join(FIRST_FOLDER), &metadata.mapping, &options)?;
         let (wal, _) = Wal::open(&root.join("wal"))?;
         durable::sync_dir(&root)?;
         // The index exists from here on; a crash before leaves a folder that the next start removes.

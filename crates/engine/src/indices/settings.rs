@@ -5,12 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use sparrow_index::analysis::{Analysis, AnalysisLimits};
 use sparrow_index::mapping::Limits;
 
 use crate::error::EngineError;
 use crate::params::parse_duration;
 
 const MAX_DEPTH: usize = 20;
+
+/// Most tokens of `_analyze` without an index.
+pub(crate) const DEFAULT_ANALYZED_TOKENS: usize = 10_000;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -40,11 +44,17 @@ const KNOWN: &[(&str, Kind, bool)] = &[
     ("gc_deletes", Kind::Time, true),
     ("hidden", Kind::Boolean, true),
     ("codec", Kind::Text, false),
+    ("max_ngram_diff", Kind::Integer { min: 0 }, true),
+    ("max_shingle_diff", Kind::Integer { min: 0 }, true),
+    ("analyze.max_token_count", Kind::Integer { min: 1 }, true),
 ];
 
-/// The settings that a user gave. Cloning shares them.
+/// Prefix of the settings that define analyzers. They hold any name, and lists.
+const ANALYSIS: &str = "analysis.";
+
+/// The settings that a user gave: strings, and lists of strings under `analysis`. Cloning shares them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Settings(Arc<BTreeMap<String, String>>);
+pub(crate) struct Settings(Arc<BTreeMap<String, Value>>);
 
 impl Settings {
     /// Reads settings from a request: nested or dotted, with or without `index.`.
@@ -57,15 +67,22 @@ impl Settings {
         let mut settings = BTreeMap::new();
         for (name, value) in flat {
             let short = name.strip_prefix("index.").unwrap_or(&name).to_owned();
+            if short.starts_with(ANALYSIS) {
+                if let Some(value) = value {
+                    settings.insert(short, value);
+                }
+                continue;
+            }
             let Some((_, kind, _)) = KNOWN.iter().find(|(known, ..)| *known == short) else {
                 return Err(EngineError::illegal_argument(format!(
                     "unknown setting [index.{short}] please check that any required plugins are installed, or \
                      check the breaking changes documentation for removed settings"
                 )));
             };
-            if let Some(text) = value {
+            if let Some(value) = value {
+                let text = one_text(&value);
                 check(&short, *kind, &text)?;
-                settings.insert(short, text);
+                settings.insert(short, text.into());
             }
         }
         Ok(Self(Arc::new(settings)))
@@ -89,7 +106,7 @@ impl Settings {
                 )));
             }
             match given.and(changes.0.get(short)) {
-                Some(text) => result.insert(short.to_owned(), text.clone()),
+                Some(value) => result.insert(short.to_owned(), value.clone()),
                 None => result.remove(short),
             };
         }
@@ -97,7 +114,37 @@ impl Settings {
     }
 
     fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.0.get(name).and_then(Value::as_str)
+    }
+
+    /// The analyzers that the settings define.
+    ///
+    /// # Errors
+    /// Illegal argument for a definition that cannot be used.
+    pub(crate) fn analysis(&self) -> Result<Arc<Analysis>, EngineError> {
+        let mut nested = Map::new();
+        for (name, value) in self.0.iter() {
+            if let Some(name) = name.strip_prefix(ANALYSIS) {
+                insert_nested(&mut nested, name, value);
+            }
+        }
+        if nested.is_empty() && self.analysis_limits() == AnalysisLimits::default() {
+            return Ok(Analysis::built_in());
+        }
+        Ok(Arc::new(Analysis::parse(&nested, self.analysis_limits())?))
+    }
+
+    fn analysis_limits(&self) -> AnalysisLimits {
+        let default = AnalysisLimits::default();
+        AnalysisLimits {
+            max_ngram_diff: self.number("max_ngram_diff", default.max_ngram_diff),
+            max_shingle_diff: self.number("max_shingle_diff", default.max_shingle_diff),
+        }
+    }
+
+    /// Most tokens that `_analyze` gives.
+    pub(crate) fn max_analyzed_tokens(&self) -> usize {
+        self.number("analyze.max_token_count", DEFAULT_ANALYZED_TOKENS)
     }
 
     fn number<T: std::str::FromStr>(&self, name: &str, default: T) -> T {
@@ -159,29 +206,32 @@ impl Settings {
 
     /// Flat form for storing.
     pub(crate) fn to_flat(&self) -> Value {
-        Value::Object(self.0.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect())
+        Value::Object(self.0.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
     /// Reads what [`Settings::to_flat`] wrote.
     pub(crate) fn from_flat(value: &Value) -> Self {
         let entries = value.as_object().into_iter().flatten();
         Self(Arc::new(
-            entries.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect(),
+            entries
+                .filter(|(_, value)| value.is_string() || value.is_array())
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
         ))
     }
 
     /// The `index` object of the API: nested, every value a string.
     pub(crate) fn to_nested(&self, facts: &[(&str, String)]) -> Value {
         let mut nested = Map::new();
-        let mut all: BTreeMap<&str, &str> = BTreeMap::from([
-            ("number_of_shards", "1"),
-            ("number_of_replicas", "1"),
-            ("routing.allocation.include._tier_preference", "data_content"),
+        let mut all: BTreeMap<&str, Value> = BTreeMap::from([
+            ("number_of_shards", "1".into()),
+            ("number_of_replicas", "1".into()),
+            ("routing.allocation.include._tier_preference", "data_content".into()),
         ]);
-        all.extend(self.0.iter().map(|(name, text)| (name.as_str(), text.as_str())));
-        all.extend(facts.iter().map(|(name, text)| (*name, text.as_str())));
-        for (name, text) in all {
-            insert_nested(&mut nested, name, text);
+        all.extend(self.0.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        all.extend(facts.iter().map(|(name, text)| (*name, text.as_str().into())));
+        for (name, value) in &all {
+            insert_nested(&mut nested, name, value);
         }
         Value::Object(nested)
     }
@@ -189,24 +239,32 @@ impl Settings {
     /// The same with dotted names.
     pub(crate) fn to_dotted(&self, facts: &[(&str, String)]) -> Value {
         let mut flat = BTreeMap::from([
-            ("index.number_of_shards".to_owned(), "1".to_owned()),
-            ("index.number_of_replicas".to_owned(), "1".to_owned()),
+            ("index.number_of_shards".to_owned(), Value::from("1")),
+            ("index.number_of_replicas".to_owned(), Value::from("1")),
         ]);
-        flat.extend(self.0.iter().map(|(name, text)| (format!("index.{name}"), text.clone())));
-        flat.extend(facts.iter().map(|(name, text)| (format!("index.{name}"), text.clone())));
-        Value::Object(flat.into_iter().map(|(name, text)| (name, text.into())).collect())
+        flat.extend(self.0.iter().map(|(name, value)| (format!("index.{name}"), value.clone())));
+        flat.extend(facts.iter().map(|(name, text)| (format!("index.{name}"), text.as_str().into())));
+        Value::Object(flat.into_iter().collect())
     }
 }
 
-fn insert_nested(object: &mut Map<String, Value>, name: &str, text: &str) {
+/// A list as the text that settings without lists take.
+fn one_text(value: &Value) -> String {
+    match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        other => other.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+fn insert_nested(object: &mut Map<String, Value>, name: &str, value: &Value) {
     match name.split_once('.') {
         None => {
-            object.insert(name.to_owned(), text.into());
+            object.insert(name.to_owned(), value.clone());
         }
         Some((head, rest)) => {
             let entry = object.entry(head.to_owned()).or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(inner) = entry {
-                insert_nested(inner, rest, text);
+                insert_nested(inner, rest, value);
             }
         }
     }
@@ -216,7 +274,7 @@ fn flatten(
     prefix: &str,
     value: &Value,
     depth: usize,
-    flat: &mut BTreeMap<String, Option<String>>,
+    flat: &mut BTreeMap<String, Option<Value>>,
 ) -> Result<(), EngineError> {
     match value {
         Value::Object(members) if depth < MAX_DEPTH => {
@@ -231,18 +289,18 @@ fn flatten(
         Value::Null => {
             flat.insert(prefix.to_owned(), None);
         }
-        Value::String(text) => {
-            flat.insert(prefix.to_owned(), Some(text.clone()));
+        Value::String(_) => {
+            flat.insert(prefix.to_owned(), Some(value.clone()));
         }
         Value::Array(items) => {
-            let texts: Vec<String> = items
-                .iter()
-                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
-                .collect();
-            flat.insert(prefix.to_owned(), Some(texts.join(",")));
+            let texts = items.iter().map(|item| match item {
+                Value::String(_) => item.clone(),
+                other => other.to_string().into(),
+            });
+            flat.insert(prefix.to_owned(), Some(Value::Array(texts.collect())));
         }
         other => {
-            flat.insert(prefix.to_owned(), Some(other.to_string()));
+            flat.insert(prefix.to_owned(), Some(other.to_string().into()));
         }
     }
     Ok(())

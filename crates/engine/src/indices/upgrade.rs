@@ -40,7 +40,9 @@ impl Indices {
         let folder = next_folder(&old_folder);
         let target = handle.root().join(&folder);
         let kept = KeepLog::start(&handle.keep_log);
-        let result = handle.rewrite_into(&target, &folder, &self.index_options, progress, cancel);
+        let result = self
+            .options(&handle.settings())
+            .and_then(|options| handle.rewrite_into(&target, &folder, &options, progress, cancel));
         drop(kept);
         match result {
             Ok(stats) => {

@@ -1,109 +1,43 @@
-//! Words of a text, close to Lucene's `StandardTokenizer` (the word break rules of UAX #29).
+//! Words of a text as Lucene's `StandardTokenizer` finds them (the word break rules of UAX #29).
 //!
 //! Letters and digits join; `'`, `.` and `:` join letters, `.`, `,` and `;` join digits; underscores join
-//! both. Ideographs and Hiragana are words of one character, Katakana runs are words, and pictographs
-//! (emoji) are words of their own. Words longer than 255 characters are cut there, as Lucene does.
-//! Not done: dictionary-less runs of Thai and Khmer follow plain letter rules.
+//! both. Ideographs and Hiragana are words of one character, runs of Katakana and of the scripts of
+//! Southeast Asia are words, and pictographs (emoji) are words of their own. Long words are cut.
 
 use std::ops::Range;
 
+use super::unicode::{WordClass as Class, word_class as class};
+
 /// Lucene's `maxTokenLength`.
-const MAX_CHARS: usize = 255;
+pub(super) const MAX_CHARS: usize = 255;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Letter,
-    Digit,
-    Katakana,
-    /// A word of one character.
-    Single,
-    Emoji,
-    /// `_` and other connectors.
-    Connector,
-    /// Joins letters.
-    MidLetter,
-    /// Joins digits.
-    MidNumber,
-    /// Joins both.
-    MidBoth,
-    /// Combining marks and format characters: belong to what is before.
-    Extend,
-    Other,
-}
-
-fn class(c: char) -> Class {
-    if c.is_ascii() {
-        return match c {
-            'a'..='z' | 'A'..='Z' => Class::Letter,
-            '0'..='9' => Class::Digit,
-            '_' => Class::Connector,
-            '\'' | '.' => Class::MidBoth,
-            ':' => Class::MidLetter,
-            ',' | ';' => Class::MidNumber,
-            _ => Class::Other,
-        };
-    }
-    match c {
-        '\u{B7}' | '\u{387}' | '\u{55F}' | '\u{5F4}' | '\u{2027}' | '\u{FE13}' | '\u{FE55}' | '\u{FF1A}' => {
-            Class::MidLetter
+/// Type of the word `text`, as token types name it.
+pub(super) fn word_kind(text: &str) -> &'static str {
+    let mut hangul = true;
+    let mut katakana = true;
+    let mut digits = true;
+    for c in text.chars() {
+        match class(c) {
+            Class::Ideograph => return "<IDEOGRAPHIC>",
+            Class::Hiragana => return "<HIRAGANA>",
+            Class::SoutheastAsian => return "<SOUTHEAST_ASIAN>",
+            Class::Emoji => return "<EMOJI>",
+            Class::Hangul => (katakana, digits) = (false, false),
+            Class::Katakana => (hangul, digits) = (false, false),
+            Class::Digit => (hangul, katakana) = (false, false),
+            Class::Letter | Class::Hebrew => return "<ALPHANUM>",
+            Class::Connector => (hangul, katakana) = (false, false),
+            // An emoji that needs a variation selector or keycap is one all the same.
+            Class::Extend if c == '\u{20E3}' => return "<EMOJI>",
+            _ => {}
         }
-        '\u{2018}' | '\u{2019}' | '\u{2024}' | '\u{FE52}' | '\u{FF07}' | '\u{FF0E}' => Class::MidBoth,
-        '\u{37E}' | '\u{589}' | '\u{60C}' | '\u{60D}' | '\u{66C}' | '\u{7F8}' | '\u{2044}' | '\u{FE10}'
-        | '\u{FE14}' | '\u{FE50}' | '\u{FE54}' | '\u{FF0C}' | '\u{FF1B}' => Class::MidNumber,
-        '\u{203F}'
-        | '\u{2040}'
-        | '\u{2054}'
-        | '\u{FE33}'
-        | '\u{FE34}'
-        | '\u{FE4D}'..='\u{FE4F}'
-        | '\u{FF3F}' => Class::Connector,
-        '\u{AD}'
-        | '\u{200C}'
-        | '\u{200D}'
-        | '\u{2060}'
-        | '\u{FEFF}'
-        | '\u{FE00}'..='\u{FE0F}'
-        | '\u{300}'..='\u{36F}'
-        | '\u{483}'..='\u{489}'
-        | '\u{591}'..='\u{5BD}'
-        | '\u{610}'..='\u{61A}'
-        | '\u{64B}'..='\u{65F}'
-        | '\u{1AB0}'..='\u{1AFF}'
-        | '\u{1DC0}'..='\u{1DFF}'
-        | '\u{20D0}'..='\u{20F0}'
-        | '\u{FE20}'..='\u{FE2F}'
-        | '\u{1F3FB}'..='\u{1F3FF}'
-        | '\u{E0100}'..='\u{E01EF}' => Class::Extend,
-        '\u{3041}'..='\u{309F}' => Class::Single,
-        '\u{30A0}'..='\u{30FA}'
-        | '\u{30FC}'..='\u{30FF}'
-        | '\u{31F0}'..='\u{31FF}'
-        | '\u{FF66}'..='\u{FF9F}' => Class::Katakana,
-        '\u{2E80}'..='\u{2FD5}'
-        | '\u{3005}'
-        | '\u{3007}'
-        | '\u{3021}'..='\u{3029}'
-        | '\u{3400}'..='\u{4DBF}'
-        | '\u{4E00}'..='\u{9FFF}'
-        | '\u{F900}'..='\u{FAFF}'
-        | '\u{20000}'..='\u{3FFFF}' => Class::Single,
-        '\u{2600}'..='\u{27BF}' | '\u{1F1E6}'..='\u{1F1FF}' | '\u{1F300}'..='\u{1FAFF}' => Class::Emoji,
-        c if c.is_numeric() && c.to_digit(10).is_none() && !c.is_alphabetic() && !is_decimal(c) => {
-            Class::Other
-        }
-        c if is_decimal(c) => Class::Digit,
-        c if c.is_alphabetic() => Class::Letter,
-        _ => Class::Other,
     }
-}
-
-/// Decimal digits of other scripts: blocks of ten, most of which start at a multiple of sixteen or six.
-fn is_decimal(c: char) -> bool {
-    const STARTS: [u32; 24] = [
-        0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6, 0xE50,
-        0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0xA620, 0xFF10,
-    ];
-    STARTS.iter().any(|&start| (start..start + 10).contains(&u32::from(c)))
+    match (hangul, katakana, digits) {
+        (true, ..) => "<HANGUL>",
+        (_, true, _) => "<KATAKANA>",
+        (_, _, true) => "<NUM>",
+        _ => "<ALPHANUM>",
+    }
 }
 
 /// Iterator over byte ranges of words.
@@ -112,11 +46,17 @@ pub(super) struct Words<'a> {
     at: usize,
     /// End of a long word that is being cut into pieces.
     pending_end: Option<usize>,
+    max_chars: usize,
 }
 
 impl<'a> Words<'a> {
     pub fn new(text: &'a str) -> Self {
-        Self { text, at: 0, pending_end: None }
+        Self::with_max(text, MAX_CHARS)
+    }
+
+    /// Words that are cut after so many characters.
+    pub fn with_max(text: &'a str, max_chars: usize) -> Self {
+        Self { text, at: 0, pending_end: None, max_chars }
     }
 
     /// First character at or after `at` that is not [`Class::Extend`], with its class and position.
@@ -141,28 +81,45 @@ impl<'a> Words<'a> {
     fn word_end(&self, start: usize, first: char, class_of_first: Class) -> (usize, bool) {
         let mut end = self.skip_marks(start + first.len_utf8());
         match class_of_first {
-            Class::Single => return (end, true),
+            Class::Hiragana | Class::Ideograph => return (end, true),
+            Class::SoutheastAsian => {
+                while let Some((at, c, Class::SoutheastAsian)) = self.next_base(end) {
+                    end = self.skip_marks(at + c.len_utf8());
+                }
+                return (end, true);
+            }
             Class::Emoji => return (self.emoji_end(end, first), true),
             _ => {}
         }
+        let letter = |class| matches!(class, Class::Letter | Class::Hebrew | Class::Hangul);
         let mut last = class_of_first;
         let mut wordlike = class_of_first != Class::Connector;
         while let Some((at, c, next)) = self.next_base(end) {
             let after = at + c.len_utf8();
             let joins = match (last, next) {
-                (Class::Letter | Class::Digit, Class::Letter | Class::Digit)
-                | (Class::Katakana, Class::Katakana)
-                | (Class::Letter | Class::Digit | Class::Katakana | Class::Connector, Class::Connector)
-                | (Class::Connector, Class::Letter | Class::Digit | Class::Katakana) => true,
-                (Class::Letter, Class::MidLetter | Class::MidBoth) => self.followed_by(after, Class::Letter),
-                (Class::Digit, Class::MidNumber | Class::MidBoth) => self.followed_by(after, Class::Digit),
+                (Class::Katakana, Class::Katakana) => true,
+                (last, Class::Digit) if letter(last) || last == Class::Digit => true,
+                (last, next) if letter(next) && (letter(last) || last == Class::Digit) => true,
+                (Class::Digit | Class::Katakana | Class::Connector, Class::Connector) => true,
+                (last, Class::Connector) if letter(last) => true,
+                (Class::Connector, Class::Digit | Class::Katakana) => true,
+                (Class::Connector, next) if letter(next) => true,
+                (last, Class::MidLetter | Class::MidBoth) if letter(last) => {
+                    self.followed_by(after, letter) || last == Class::Hebrew && c == '\''
+                }
+                (Class::Hebrew, Class::DoubleQuote) => {
+                    self.followed_by(after, |class| class == Class::Hebrew)
+                }
+                (Class::Digit, Class::MidNumber | Class::MidBoth) => {
+                    self.followed_by(after, |class| class == Class::Digit)
+                }
                 _ => false,
             };
             if !joins {
                 break;
             }
             wordlike |= next != Class::Connector;
-            if matches!(next, Class::MidLetter | Class::MidNumber | Class::MidBoth) {
+            if matches!(next, Class::MidLetter | Class::MidNumber | Class::MidBoth | Class::DoubleQuote) {
                 // The next round takes the letter or digit; `last` stays what it joins to.
                 end = self.skip_marks(after);
                 continue;
@@ -173,8 +130,8 @@ impl<'a> Words<'a> {
         (end, wordlike)
     }
 
-    fn followed_by(&self, at: usize, wanted: Class) -> bool {
-        self.next_base(at).is_some_and(|(_, _, class)| class == wanted)
+    fn followed_by(&self, at: usize, wanted: impl Fn(Class) -> bool) -> bool {
+        self.next_base(at).is_some_and(|(_, _, class)| wanted(class))
     }
 
     /// Takes the rest of an emoji sequence: joined pictographs, and flags of two regional letters.
@@ -195,13 +152,13 @@ impl<'a> Words<'a> {
         end
     }
 
-    /// The next piece of at most 255 characters of the word up to `end`.
+    /// The next piece of the word up to `end` that is not too long.
     fn piece(&mut self, end: usize) -> Range<usize> {
         let start = self.at;
-        let piece = match self.text[start..end].char_indices().nth(MAX_CHARS) {
-            Some((len, _)) => start + len,
-            None => end,
-        };
+        // Most words are short in bytes already.
+        let long = end - start > self.max_chars;
+        let cut = long.then(|| self.text[start..end].char_indices().nth(self.max_chars)).flatten();
+        let piece = cut.map_or(end, |(len, _)| start + len);
         self.at = piece;
         self.pending_end = (piece < end).then_some(end);
         start..piece
@@ -220,9 +177,13 @@ impl Iterator for Words<'_> {
             if matches!(
                 class,
                 Class::Letter
+                    | Class::Hebrew
+                    | Class::Hangul
                     | Class::Digit
                     | Class::Katakana
-                    | Class::Single
+                    | Class::Hiragana
+                    | Class::Ideograph
+                    | Class::SoutheastAsian
                     | Class::Emoji
                     | Class::Connector
             ) {

@@ -21,6 +21,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
+use crate::analysis::Analysis;
+
 pub use dense::{DenseVector, VectorOptions};
 pub use document::dense::hex;
 pub(crate) use document::dense::{component_problem, magnitude_problem, preview};
@@ -28,7 +30,8 @@ pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use source::SourceFilter;
 pub use sparse_options::SparseIndexOptions;
 pub use types::{
-    Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument, feature_value,
+    DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument, TextIndexOptions,
+    TextOptions, feature_value,
 };
 pub use values::normalize_float;
 
@@ -53,11 +56,13 @@ pub(crate) struct LeafOptions {
     pub coerce: bool,
     pub ignore_malformed: bool,
     pub null_value: Option<Value>,
+    /// Fields that get the values too.
+    pub copy_to: Vec<String>,
 }
 
 impl Default for LeafOptions {
     fn default() -> Self {
-        Self { indexed: true, coerce: true, ignore_malformed: false, null_value: None }
+        Self { indexed: true, coerce: true, ignore_malformed: false, null_value: None, copy_to: Vec::new() }
     }
 }
 
@@ -176,6 +181,34 @@ impl Mapping {
     pub fn check_total_fields(&self, limit: usize) -> Result<(), MappingError> {
         if self.field_count() > limit {
             return Err(MappingError::TotalFields { limit });
+        }
+        Ok(())
+    }
+
+    /// Checks that all analyzers and normalizers that fields name are there.
+    ///
+    /// # Errors
+    /// [`MappingError::UnknownAnalyzer`], or that there is no such normalizer.
+    pub fn check_analyzers(&self, analysis: &Analysis) -> Result<(), MappingError> {
+        let mut fields: Vec<(&str, &FieldType)> = self.leaf_fields().collect();
+        fields.sort_unstable_by_key(|(path, _)| *path);
+        for (path, field_type) in fields {
+            match field_type {
+                FieldType::Text { options } => {
+                    let search = options.search_analyzer.iter().chain(&options.search_quote_analyzer);
+                    for name in std::iter::once(&options.analyzer).chain(search) {
+                        if analysis.analyzer(name).is_none() {
+                            return Err(MappingError::UnknownAnalyzer { analyzer: name.clone() });
+                        }
+                    }
+                }
+                FieldType::Keyword { normalizer: Some(name), .. } if analysis.normalizer(name).is_none() => {
+                    return Err(MappingError::Malformed {
+                        reason: format!("normalizer [{name}] not found for field [{path}]"),
+                    });
+                }
+                _ => {}
+            }
         }
         Ok(())
     }

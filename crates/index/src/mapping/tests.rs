@@ -175,7 +175,10 @@ fn mappings_print_as_elasticsearch_shows_them() {
     assert_eq!(mapping.to_json().to_string(), expected.to_string());
     assert_eq!(Mapping::parse(&mapping.to_json()).unwrap(), mapping);
     assert_eq!(mapping.field_count(), 8);
-    assert_eq!(mapping.field("b.raw"), Some(&FieldType::Keyword { ignore_above: Some(256) }));
+    assert_eq!(
+        mapping.field("b.raw"),
+        Some(&FieldType::Keyword { ignore_above: Some(256), normalizer: None })
+    );
     assert_eq!(mapping.field("ml.tokens"), Some(&FieldType::RankFeatures));
     assert!(mapping.field("ml").is_some_and(|field| matches!(field, FieldType::Object { .. })));
     assert_eq!(mapping.leaf_fields().count(), 6);
@@ -192,7 +195,7 @@ fn updates_add_and_refuse() {
         }}))
         .unwrap();
     assert!(merged.field("title.raw").is_some() && merged.field("extra.deep").is_some());
-    assert_eq!(merged.field("tag"), Some(&FieldType::Keyword { ignore_above: Some(10) }));
+    assert_eq!(merged.field("tag"), Some(&FieldType::Keyword { ignore_above: Some(10), normalizer: None }));
     assert_eq!(merged.field("v"), Some(&FieldType::SparseVector));
     let refused = |definition: Value, reason: &str| {
         assert_eq!(old.merge_update(&definition).unwrap_err().reason(), reason, "{definition}");

@@ -1,34 +1,47 @@
 //! Field types of a mapping and the parameters that change how a value is read.
 
+use std::sync::Arc;
+
 use super::dense::DenseVector;
 
-/// Analysis of a `text` field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Analyzer {
-    /// Unicode words, lowercased.
-    #[default]
-    Standard,
-    /// `standard` plus possessive removal, English stop words and stemming.
-    English,
+/// The analyzer of fields that name none.
+pub const DEFAULT_ANALYZER: &str = "default";
+
+/// How a `text` field is analyzed and what its postings hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Name of the analyzer of documents; [`DEFAULT_ANALYZER`] if the mapping names none.
+    pub analyzer: String,
+    /// Name of the analyzer of queries, if the mapping names one.
+    pub search_analyzer: Option<String>,
+    /// Name of the analyzer of phrases, if the mapping names one.
+    pub search_quote_analyzer: Option<String>,
+    pub index_options: TextIndexOptions,
+    /// Whether the length of a text counts in its score.
+    pub norms: bool,
+    /// Distance between two values, if the mapping says one.
+    pub position_increment_gap: Option<usize>,
 }
 
-impl Analyzer {
-    /// Name in mappings; also the name under which the tokenizer is registered.
-    pub fn name(self) -> &'static str {
-        match self {
-            Analyzer::Standard => "standard",
-            Analyzer::English => "english",
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self {
+            analyzer: DEFAULT_ANALYZER.to_owned(),
+            search_analyzer: None,
+            search_quote_analyzer: None,
+            index_options: TextIndexOptions::Positions,
+            norms: true,
+            position_increment_gap: None,
         }
     }
+}
 
-    /// The analyzer called `name`, if there is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "standard" | "default" => Some(Analyzer::Standard),
-            "english" => Some(Analyzer::English),
-            _ => None,
-        }
-    }
+/// What the postings of a `text` field hold besides documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextIndexOptions {
+    Docs,
+    Freqs,
+    Positions,
 }
 
 /// What happens to a field of a document that the mapping does not know.
@@ -59,11 +72,13 @@ impl Dynamic {
 pub enum FieldType {
     /// Analyzed text, tantivy field `t:<path>`.
     Text {
-        analyzer: Analyzer,
+        options: Arc<TextOptions>,
     },
     /// One term per value, in `_kw`. Values longer than `ignore_above` characters are not indexed.
     Keyword {
         ignore_above: Option<usize>,
+        /// Name of the normalizer, which values and terms of queries pass through.
+        normalizer: Option<Arc<str>>,
     },
     Long,
     Integer,

@@ -10,13 +10,17 @@ use super::values::java_string;
 use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse};
 
 /// Parameters that an update may change.
-const UPDATABLE: [&str; 9] = [
+const UPDATABLE: [&str; 13] = [
     "ignore_above",
     "coerce",
     "ignore_malformed",
     "meta",
     "eager_global_ordinals",
     "fielddata",
+    "search_analyzer",
+    "search_quote_analyzer",
+    "split_queries_on_whitespace",
+    "copy_to",
     "fielddata_frequency_filter",
     "index_options",
     "dims",
@@ -111,12 +115,18 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
     for name in names {
         let default = Value::String("default".to_owned());
         let (from, to) = (old.params.get(name), update.params.get(name));
-        if from != to && !UPDATABLE.contains(&name.as_str()) {
+        // What postings hold is fixed once they are written.
+        let postings = name == "index_options" && matches!(old.field_type, FieldType::Text { .. });
+        if from != to && (postings || !UPDATABLE.contains(&name.as_str())) {
             // Spelled out or not, the default is the default.
             let analyzer = |value: Option<&Value>| {
                 value.and_then(Value::as_str).is_none_or(|text| text == "standard" || text == "default")
             };
             if name == "analyzer" && analyzer(from) && analyzer(to) {
+                continue;
+            }
+            // The lengths are there and may be left unused; they cannot be made up.
+            if name == "norms" && to == Some(&Value::Bool(false)) && from.is_none() {
                 continue;
             }
             return Err(change(path, name, from.unwrap_or(&default), to.unwrap_or(&default)));

@@ -156,11 +156,11 @@ impl<'a> Compiler<'a> {
                 Ok(weights::constant(set, 1.0, scoring))
             }
             QueryKind::Prefix { field, value, case_insensitive, rewrite } => {
-                let prefix = TermFilter::Prefix(value.clone());
+                let prefix = TermFilter::Prefix(self.snapshot.normalized(field, value).into_owned());
                 self.pattern(field, "prefix", prefix, *case_insensitive, (*rewrite, scoring))
             }
             QueryKind::Wildcard { field, value, case_insensitive, rewrite } => {
-                let pattern = TermFilter::Wildcard(Wildcard::new(value));
+                let pattern = TermFilter::Wildcard(Wildcard::new(&self.snapshot.normalized(field, value)));
                 self.pattern(field, "wildcard", pattern, *case_insensitive, (*rewrite, scoring))
             }
             QueryKind::Regexp(query) => {
@@ -255,6 +255,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
         let text = scalar_text(field, value)?;
+        let text = self.snapshot.normalized(field, &text).into_owned();
         let Some(terms) = self.string_terms(field) else {
             return self.match_other(field, &text, false, scoring);
         };
@@ -279,7 +280,8 @@ impl<'a> Compiler<'a> {
     ) -> Result<Box<dyn Weight>, QueryError> {
         if let Some(terms) = self.string_terms(field) {
             self.count_clause()?;
-            let set = TermFilter::Set(vec![scalar_text(field, value)?]);
+            let text = scalar_text(field, value)?;
+            let set = TermFilter::Set(vec![self.snapshot.normalized(field, &text).into_owned()]);
             return Ok(multi_term(terms, set, case_insensitive && field != ID));
         }
         let number = match self.snapshot.mapping().field(field) {
@@ -309,7 +311,8 @@ impl<'a> Compiler<'a> {
         if let Some(terms) = self.string_terms(field) {
             let mut texts = Vec::with_capacity(values.len());
             for value in values {
-                texts.push(scalar_text(field, value)?);
+                let text = scalar_text(field, value)?;
+                texts.push(self.snapshot.normalized(field, &text).into_owned());
             }
             return Ok(multi_term(terms, TermFilter::Set(texts), false));
         }

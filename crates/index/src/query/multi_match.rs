@@ -48,7 +48,7 @@ impl Compiler<'_> {
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
         let analyzer = query.template.analyzer.as_deref();
-        let mut groups: Vec<(&'static str, Vec<CrossField>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<CrossField>)> = Vec::new();
         let mut ways = Vec::new();
         for (path, boost, by_pattern) in fields {
             let Some(terms) = self.string_terms(&path) else {
@@ -135,7 +135,7 @@ impl Compiler<'_> {
     ) -> Result<Box<dyn Weight>, QueryError> {
         const CLAUSE: &str = "combined_fields";
         let mut fields: Vec<(StringTerms, f32)> = Vec::new();
-        let mut analyzer: Option<(String, &'static str)> = None;
+        let mut analyzer: Option<(String, String)> = None;
         for (path, boost, by_pattern) in self.expand_fields(&query.fields) {
             match self.snapshot.mapping().field(&path) {
                 Some(FieldType::Text { .. }) => {}

@@ -83,7 +83,10 @@ impl Compiler<'_> {
             let text = |value: &Option<Value>| -> Result<Option<String>, QueryError> {
                 match value {
                     None | Some(Value::Null) => Ok(None),
-                    Some(value) => scalar_text(&query.field, value).map(Some),
+                    Some(value) => {
+                        let text = scalar_text(&query.field, value)?;
+                        Ok(Some(self.snapshot.normalized(&query.field, &text).into_owned()))
+                    }
                 }
             };
             let lower = match (text(&query.gt)?, text(&query.gte)?) {

@@ -47,7 +47,8 @@ impl Compiler<'_> {
             return self.unsupported(&query.field, "fuzzy");
         };
         self.count_clause()?;
-        let fuzzy = Fuzzy::new(&query.value, &query.fuzziness, query.prefix_length, query.max_expansions)?
+        let value = self.snapshot.normalized(&query.field, &query.value);
+        let fuzzy = Fuzzy::new(&value, &query.fuzziness, query.prefix_length, query.max_expansions)?
             .with_transpositions(!query.without_transpositions);
         self.fuzzy(&terms, &fuzzy, query.rewrite, scoring)
     }

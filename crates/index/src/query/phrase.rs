@@ -11,7 +11,7 @@ use super::multi_term::{DEFAULT_EXPANSIONS, TermFilter, first_terms};
 use super::scored::{Bm25, PhraseWeight};
 use super::text::any;
 use super::weights;
-use crate::mapping::FieldType;
+use crate::mapping::{FieldType, TextIndexOptions};
 
 impl Compiler<'_> {
     pub(super) fn match_phrase(
@@ -108,6 +108,16 @@ impl Compiler<'_> {
         if !matches!(self.snapshot.mapping().field(&terms.path), Some(FieldType::Text { .. })) {
             let actual = self.snapshot.mapping().field(&terms.path).map_or("_id", FieldType::name);
             return Err(QueryError::Unsupported { field: terms.path.clone(), actual, clause: "phrase" });
+        }
+        if let Some(FieldType::Text { options }) = self.snapshot.mapping().field(&terms.path)
+            && options.index_options != TextIndexOptions::Positions
+        {
+            return Err(QueryError::Invalid {
+                reason: format!(
+                    "field:[{}] was indexed without position data; cannot run PhraseQuery",
+                    terms.path
+                ),
+            });
         }
         let statistics = self.statistics(terms, scoring)?;
         let single: Option<Vec<_>> = places

@@ -1,7 +1,6 @@
 //! Clauses over analysed text in one field: `match`, `match_bool_prefix`, and what they are put together from.
 
 use tantivy::query::{BooleanWeight, BoostWeight, DisjunctionMaxCombiner, Occur, SumCombiner, Weight};
-use tantivy::tokenizer::TokenStream;
 
 use super::analyzed::{QueryToken, Section, sections};
 use super::ast::{MatchQuery, Operator, Query, ZeroTerms};
@@ -13,7 +12,7 @@ use super::minimum::minimum_should_match;
 use super::multi_term::{Fuzzy, TermFilter, multi_term};
 use super::scored::{Bm25, SummedWeight};
 use super::weights;
-use crate::mapping::{Analyzer, FieldType};
+use crate::mapping::FieldType;
 
 impl Compiler<'_> {
     pub(super) fn match_query(
@@ -203,28 +202,34 @@ impl Compiler<'_> {
         }
     }
 
-    /// Name of the analyzer that a text is taken apart with; `raw` leaves it whole.
+    /// Name of the analyzer that a text of a field is taken apart with.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownAnalyzer`] when the clause names one that does not exist.
     pub(super) fn analyzer_name(
         &self,
         path: &str,
         analyzer: Option<&str>,
         clause: &'static str,
-    ) -> Result<&'static str, QueryError> {
-        match analyzer {
-            Some(name) => match Analyzer::from_name(name) {
-                Some(analyzer) => Ok(analyzer.name()),
-                None if name == "keyword" => Ok("raw"),
-                None if name == "whitespace" => Ok("whitespace"),
+    ) -> Result<String, QueryError> {
+        if let Some(name) = analyzer {
+            return match self.snapshot.analysis().analyzer(name) {
+                Some(_) => Ok(name.to_owned()),
                 None => Err(QueryError::UnknownAnalyzer { clause, name: name.to_owned() }),
-            },
-            None => match self.snapshot.mapping().field(path) {
-                Some(FieldType::Text { analyzer }) => Ok(analyzer.name()),
-                _ => Ok("raw"),
-            },
+            };
         }
+        Ok(match self.snapshot.mapping().field(path) {
+            Some(FieldType::Text { options }) => {
+                options.search_analyzer.clone().unwrap_or_else(|| options.analyzer.clone())
+            }
+            // Names of normalizers may be those of analyzers.
+            Some(FieldType::Keyword { normalizer: Some(name), .. }) => format!("normalizer {name}"),
+            _ => "keyword".to_owned(),
+        })
     }
 
-    /// The tokens of a text, ascending by position.
+    /// The tokens of a query's text, ascending by position: by the analyzer that the clause names, or the
+    /// field's for queries or phrases.
     pub(super) fn analyze(
         &self,
         terms: &StringTerms,
@@ -232,25 +237,27 @@ impl Compiler<'_> {
         analyzer: Option<&str>,
         clause: &'static str,
     ) -> Result<Vec<QueryToken>, QueryError> {
-        let name = self.analyzer_name(&terms.path, analyzer, clause)?;
-        if name == "raw" {
+        let quoted = matches!(clause, "match_phrase" | "match_phrase_prefix");
+        let analyzer = match analyzer {
+            Some(name) => match self.snapshot.analysis().analyzer(name) {
+                Some(analyzer) => Some(analyzer),
+                None => return Err(QueryError::UnknownAnalyzer { clause, name: name.to_owned() }),
+            },
+            None => self.snapshot.search_analyzer(&terms.path, quoted),
+        };
+        let Some(analyzer) = analyzer else {
             return Ok(vec![QueryToken { position: 0, length: 1, text: text.to_owned() }]);
-        }
-        let Some(mut tokenizer) = self.searcher().index().tokenizers().get(name) else {
-            return Err(QueryError::UnknownAnalyzer { clause, name: name.to_owned() });
         };
         let mut tokens = Vec::new();
-        let mut stream = tokenizer.token_stream(text);
-        while stream.advance() {
+        for token in analyzer.tokens(text) {
             // Each token becomes a clause: a text of megabytes is refused before it is all in memory.
             if tokens.len() >= MAX_CLAUSES {
                 return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
             }
-            let token = stream.token();
             tokens.push(QueryToken {
                 position: token.position,
-                length: token.position_length,
-                text: token.text.clone(),
+                length: token.length as usize,
+                text: token.text,
             });
         }
         Ok(tokens)

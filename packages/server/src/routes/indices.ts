@@ -31,6 +31,9 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     params: [...TIMEOUTS, ...WHICH, 'flat_settings', 'preserve_existing'],
   }),
+  ...engine('analyze', 'indices:admin/analyze', ['GET|POST /_analyze', 'GET|POST /{index}/_analyze'], {
+    body: true,
+  }),
   ...engine('refresh', 'indices:admin/refresh', ['GET|POST /{index}/_refresh', 'GET|POST /_refresh'], {
     params: WHICH,
   }),

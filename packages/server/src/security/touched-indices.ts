@@ -85,7 +85,9 @@ export function lookedUpIndices(action: Action, body: Uint8Array | undefined): r
 
 function walk(value: unknown, found: Set<string>): void {
   if (Array.isArray(value)) {
-    value.forEach((item) => walk(item, found));
+    value.forEach((item) => {
+      walk(item, found);
+    });
     return;
   }
   for (const [key, inner] of Object.entries(object(value))) {

@@ -1,16 +1,17 @@
 //! Scalar values of mapped fields, and the types dynamic mapping gives to new ones.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
 use super::super::dense::{DenseVector, MAX_DIMS};
 use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT};
 use super::super::location::Step;
-use super::super::types::{Analyzer, FieldType, NumberValue};
+use super::super::types::{FieldType, NumberValue, TextOptions};
 use super::super::values::{self, java_string, token_name};
 use super::super::{LeafNode, LeafOptions, date, join};
-use super::Reader;
+use super::{Reader, Scope};
 
 /// Longest term Lucene takes, in bytes.
 pub(super) const MAX_TERM: usize = 32_766;
@@ -18,6 +19,9 @@ pub(super) const MAX_TERM: usize = 32_766;
 const MIN_DYNAMIC_DIMS: usize = 128;
 /// `ignore_above` of the keyword that dynamic mapping adds to a text.
 const DYNAMIC_IGNORE_ABOVE: u64 = 256;
+
+/// A text field without parameters.
+static DEFAULT_TEXT: LazyLock<Arc<TextOptions>> = LazyLock::new(Arc::default);
 
 impl Reader<'_> {
     pub(super) fn dynamic_leaf(&self, value: &Value) -> LeafNode {
@@ -51,10 +55,12 @@ impl Reader<'_> {
                     }
                     return leaf;
                 }
-                let mut keyword =
-                    plain(FieldType::Keyword { ignore_above: Some(DYNAMIC_IGNORE_ABOVE as usize) });
+                let mut keyword = plain(FieldType::Keyword {
+                    ignore_above: Some(DYNAMIC_IGNORE_ABOVE as usize),
+                    normalizer: None,
+                });
                 keyword.params.insert("ignore_above".to_owned(), DYNAMIC_IGNORE_ABOVE.into());
-                let mut leaf = plain(FieldType::Text { analyzer: Analyzer::Standard });
+                let mut leaf = plain(FieldType::Text { options: DEFAULT_TEXT.clone() });
                 leaf.fields.insert("keyword".to_owned(), keyword);
                 leaf
             }
@@ -94,7 +100,23 @@ impl Reader<'_> {
         for (name, sub) in &leaf.fields {
             self.leaf(sub, &join(path, name), value)?;
         }
+        if !self.copying && !leaf.options.copy_to.is_empty() {
+            self.copying = true;
+            let copied = leaf.options.copy_to.iter().try_for_each(|target| self.copy(target, value));
+            self.copying = false;
+            return copied;
+        }
         Ok(())
+    }
+
+    /// Gives a value to another field as well; what is copied is not copied on.
+    fn copy(&mut self, target: &str, value: &Value) -> Result<(), DocumentError> {
+        let root =
+            Scope { node: Some(&self.mapping.root), path: "", dynamic: self.mapping.dynamic(), depth: 1 };
+        match target.contains('.') {
+            true => self.dotted(&root, target, value),
+            false => self.entry(&root, target, value),
+        }
     }
 
     fn scalar(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), Vec<Cause>> {
@@ -107,7 +129,7 @@ impl Reader<'_> {
                     self.out.texts.push((path.to_owned(), text));
                 }
             }
-            FieldType::Keyword { ignore_above } => {
+            FieldType::Keyword { ignore_above, .. } => {
                 let Some(text) = text_of(value)? else { return Ok(()) };
                 if ignore_above.is_some_and(|limit| text.chars().count() > limit) || !leaf.options.indexed {
                     return Ok(());

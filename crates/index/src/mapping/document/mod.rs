@@ -32,6 +32,7 @@ pub(super) fn parse_document(
         added: BTreeMap::new(),
         added_count: 0,
         steps: Vec::new(),
+        copying: false,
     };
     let Value::Object(map) = source else {
         return Err(reader
@@ -110,6 +111,8 @@ struct Reader<'a> {
     /// How many of them the limit counts, multi-fields included.
     added_count: usize,
     steps: Vec<Step>,
+    /// Whether a value of another field is being copied.
+    copying: bool,
 }
 
 impl<'a> Reader<'a> {

@@ -1,35 +1,36 @@
 //! Definitions of fields with values: types, their parameters and multi-fields.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::super::dense;
 use super::super::error::MappingError;
 use super::super::sparse_options::SparseIndexOptions;
-use super::super::types::{Analyzer, FieldType};
+use super::super::types::FieldType;
 use super::super::values::java_string;
 use super::super::{LeafNode, LeafOptions, date};
-use super::{bad, boolean};
+use super::{bad, boolean, text};
 
 /// One field definition being read: hands out parameters and notices the ones nobody asked for.
-struct Params<'a> {
-    field: &'a str,
+pub(super) struct Params<'a> {
+    pub field: &'a str,
     type_name: &'static str,
     map: &'a Map<String, Value>,
     /// Non-default parameters, as the mapping will show them.
-    kept: Map<String, Value>,
+    pub kept: Map<String, Value>,
     known: Vec<&'static str>,
 }
 
 impl Params<'_> {
-    fn take(&mut self, name: &'static str) -> Option<&Value> {
+    pub fn take(&mut self, name: &'static str) -> Option<&Value> {
         self.known.push(name);
         self.map.get(name).filter(|value| !value.is_null())
     }
 
     /// A boolean parameter; kept if it is not the default.
-    fn flag(&mut self, name: &'static str, default: bool) -> Result<bool, MappingError> {
+    pub fn flag(&mut self, name: &'static str, default: bool) -> Result<bool, MappingError> {
         let Some(value) = self.take(name).cloned() else { return Ok(default) };
         let flag = boolean(name, &value)?;
         if flag != default {
@@ -39,7 +40,7 @@ impl Params<'_> {
     }
 
     /// A parameter that is accepted with its default only.
-    fn only(&mut self, name: &'static str, allowed: &[Value]) -> Result<(), MappingError> {
+    pub fn only(&mut self, name: &'static str, allowed: &[Value]) -> Result<(), MappingError> {
         let Some(value) = self.take(name).cloned() else { return Ok(()) };
         if allowed.contains(&value) {
             return Ok(());
@@ -53,13 +54,13 @@ impl Params<'_> {
     }
 
     /// A parameter that is shown again and otherwise has no effect here (hints, storage choices).
-    fn keep(&mut self, name: &'static str) {
+    pub fn keep(&mut self, name: &'static str) {
         if let Some(value) = self.take(name).cloned() {
             self.kept.insert(name.to_owned(), value);
         }
     }
 
-    fn unsigned(&mut self, name: &'static str) -> Result<Option<u64>, MappingError> {
+    pub fn unsigned(&mut self, name: &'static str) -> Result<Option<u64>, MappingError> {
         let Some(value) = self.take(name).cloned() else { return Ok(None) };
         let number = match &value {
             Value::Number(number) => number.as_u64(),
@@ -91,21 +92,15 @@ pub(super) fn leaf(
     let mut options = LeafOptions::default();
     params.keep("meta");
     match &mut field_type {
-        FieldType::Text { analyzer } => {
-            *analyzer = text_params(&mut params)?;
+        FieldType::Text { options: text } => {
+            *text = Arc::new(text::text(&mut params)?);
             options.indexed = params.flag("index", true)?;
         }
-        FieldType::Keyword { ignore_above } => {
+        FieldType::Keyword { ignore_above, normalizer } => {
             *ignore_above = params.unsigned("ignore_above")?.map(|limit| limit as usize);
             searchable(&mut params, &mut options)?;
             null_value(&mut params, &mut options);
-            params.only("norms", &[Value::Bool(false)])?;
-            params.only("normalizer", &[])?;
-            params.only("script", &[])?;
-            params.keep("eager_global_ordinals");
-            params.only("split_queries_on_whitespace", &[Value::Bool(false)])?;
-            params.only("similarity", &["BM25".into()])?;
-            params.only("index_options", &["docs".into()])?;
+            *normalizer = text::keyword(&mut params)?;
         }
         FieldType::Boolean => {
             searchable(&mut params, &mut options)?;
@@ -176,7 +171,7 @@ pub(super) fn leaf(
                 });
             }
         }
-        params.only("copy_to", &[])?;
+        options.copy_to = copy_to(&mut params)?;
     }
     if let Some(parameter) = map.keys().find(|key| !params.known.contains(&key.as_str())) {
         return Err(MappingError::UnknownParameter {
@@ -203,8 +198,8 @@ fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {
 
 fn plain_type(type_name: &str) -> Option<FieldType> {
     Some(match type_name {
-        "text" => FieldType::Text { analyzer: Analyzer::Standard },
-        "keyword" => FieldType::Keyword { ignore_above: None },
+        "text" => FieldType::Text { options: Arc::default() },
+        "keyword" => FieldType::Keyword { ignore_above: None, normalizer: None },
         "long" => FieldType::Long,
         "integer" => FieldType::Integer,
         "short" => FieldType::Short,
@@ -231,6 +226,25 @@ fn searchable(params: &mut Params<'_>, options: &mut LeafOptions) -> Result<(), 
     params.flag("store", false)?;
     options.indexed = index || doc_values;
     Ok(())
+}
+
+/// `copy_to`: one field or several.
+fn copy_to(params: &mut Params<'_>) -> Result<Vec<String>, MappingError> {
+    let Some(value) = params.take("copy_to").cloned() else { return Ok(Vec::new()) };
+    let targets = match &value {
+        Value::Array(items) => items.iter().collect(),
+        single => vec![single],
+    };
+    let targets: Vec<String> = targets.into_iter().map(java_string).collect();
+    if let Some(pattern) = targets.iter().find(|target| target.contains('*')) {
+        return Err(MappingError::Malformed {
+            reason: format!("[copy_to] may not be used to copy to a pattern: [{pattern}]"),
+        });
+    }
+    if !targets.is_empty() {
+        params.kept.insert("copy_to".to_owned(), Value::from(targets.clone()));
+    }
+    Ok(targets)
 }
 
 fn null_value(params: &mut Params<'_>, options: &mut LeafOptions) {
@@ -268,45 +282,4 @@ fn scaling_factor(params: &mut Params<'_>) -> Result<f64, MappingError> {
             Err(bad(format!("[scaling_factor] must be a positive number, got [{}]", java_string(&value))))
         }
     }
-}
-
-fn text_params(params: &mut Params<'_>) -> Result<Analyzer, MappingError> {
-    let mut analyzer = Analyzer::Standard;
-    if let Some(value) = params.take("analyzer").cloned() {
-        let name = java_string(&value);
-        analyzer = Analyzer::from_name(&name)
-            .ok_or_else(|| MappingError::UnknownAnalyzer { analyzer: name.clone() })?;
-        params.kept.insert("analyzer".to_owned(), value);
-    }
-    for parameter in ["search_analyzer", "search_quote_analyzer"] {
-        if let Some(value) = params.take(parameter).cloned() {
-            let name = java_string(&value);
-            let search = Analyzer::from_name(&name)
-                .ok_or_else(|| MappingError::UnknownAnalyzer { analyzer: name.clone() })?;
-            if search != analyzer {
-                return Err(MappingError::UnsupportedParameter {
-                    field: params.field.to_owned(),
-                    type_name: "text",
-                    parameter: parameter.to_owned(),
-                    value: name,
-                });
-            }
-        }
-    }
-    params.flag("store", false)?;
-    params.only("norms", &[Value::Bool(true)])?;
-    params.only("index_options", &["positions".into(), "offsets".into()])?;
-    params.only("similarity", &["BM25".into()])?;
-    params.only("position_increment_gap", &[100.into()])?;
-    for hint in [
-        "fielddata",
-        "eager_global_ordinals",
-        "term_vector",
-        "index_phrases",
-        "index_prefixes",
-        "fielddata_frequency_filter",
-    ] {
-        params.keep(hint);
-    }
-    Ok(analyzer)
 }

@@ -1,6 +1,7 @@
 //! JSON mapping definitions to field trees. Unknown keys are errors that name the key.
 
 mod leaf;
+mod text;
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,148 @@
+//! Analyzers: char filters, a tokenizer and token filters, one behind the other.
+
+use std::sync::Arc;
+
+use super::char_filters::{CharFilter, OffsetMap};
+use super::filters::Filter;
+use super::token::{Token, Tokens, positioned};
+use super::tokenizers::Tokenizer;
+
+/// Distance between the last token of one value and the first of the next, unless a field or analyzer says
+/// otherwise: phrases do not reach over it.
+pub const POSITION_INCREMENT_GAP: usize = 100;
+
+/// An analyzer, or a normalizer (whose text stays one token). Cheap to share, safe to use from many threads.
+#[derive(Debug, Clone)]
+pub struct Analyzer {
+    pub(super) name: String,
+    /// Whether its parts were named one by one.
+    pub(super) custom: bool,
+    pub(super) char_filters: Vec<(String, Arc<dyn CharFilter>)>,
+    pub(super) tokenizer: (String, Arc<dyn Tokenizer>),
+    pub(super) filters: Vec<(String, Arc<dyn Filter>)>,
+    pub(super) gap: usize,
+    /// The same chain in one pass, where there is one.
+    pub(super) fast: Option<Fast>,
+}
+
+/// Chains that are so common that they have code of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fast {
+    Standard,
+    English,
+}
+
+/// What one step of an analyzer made of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub name: String,
+    pub tokens: Vec<Token>,
+}
+
+/// A text on its way through an analyzer, step by step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detail {
+    /// Name of each char filter and the text after it.
+    pub char_filters: Vec<(String, String)>,
+    pub tokenizer: Step,
+    pub filters: Vec<Step>,
+}
+
+impl Analyzer {
+    /// Its name, as mappings know it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it was put together from named parts.
+    pub fn is_custom(&self) -> bool {
+        self.custom
+    }
+
+    /// Distance between values of one field.
+    pub fn position_increment_gap(&self) -> usize {
+        self.gap
+    }
+
+    /// The tokens of a text, in the order of their positions. Offsets are bytes of `text`.
+    pub fn tokens<'a>(&'a self, text: &'a str) -> Tokens<'a> {
+        let mut tokens = self.tokenized(text);
+        for (_, filter) in &self.filters {
+            tokens = filter.apply(tokens);
+        }
+        positioned(tokens)
+    }
+
+    /// What the tokenizer makes of a text.
+    fn tokenized<'a>(&'a self, text: &'a str) -> Tokens<'a> {
+        if self.char_filters.is_empty() {
+            return self.tokenizer.1.tokens(text);
+        }
+        let (filtered, offsets) = self.filtered(text);
+        // The tokens cannot borrow from a text that only lives here.
+        let mut tokens: Vec<Token> = self.tokenizer.1.tokens(&filtered).collect();
+        for token in &mut tokens {
+            token.start = correct(&offsets, token.start, text);
+            token.end = correct(&offsets, token.end, text).max(token.start);
+        }
+        Box::new(tokens.into_iter())
+    }
+
+    fn filtered(&self, text: &str) -> (String, Vec<OffsetMap>) {
+        let mut filtered = text.to_owned();
+        let mut offsets = Vec::with_capacity(self.char_filters.len());
+        for (_, filter) in &self.char_filters {
+            let next = filter.filter(&filtered);
+            filtered = next.text;
+            offsets.push(next.offsets);
+        }
+        (filtered, offsets)
+    }
+
+    /// The text as one token, through the filters that work on single characters: what term-level queries and
+    /// keywords compare with.
+    pub fn normalize(&self, text: &str) -> String {
+        let mut filtered = text.to_owned();
+        for (_, filter) in self.char_filters.iter().filter(|(_, filter)| filter.normalizes()) {
+            filtered = filter.filter(&filtered).text;
+        }
+        if filtered.is_empty() {
+            return filtered;
+        }
+        let mut tokens: Tokens<'_> = Box::new(std::iter::once(Token::new(filtered, 0, text.len(), "word")));
+        for (_, filter) in self.filters.iter().filter(|(_, filter)| filter.normalizes()) {
+            tokens = filter.apply(tokens);
+        }
+        tokens.next().map(|token| token.text).unwrap_or_default()
+    }
+
+    /// Every step by itself. `limit` bounds the tokens that are kept of each; `None` when there are more.
+    pub fn detail(&self, text: &str, limit: usize) -> Option<Detail> {
+        let mut char_filters = Vec::new();
+        let mut filtered = text.to_owned();
+        for (name, filter) in &self.char_filters {
+            filtered = filter.filter(&filtered).text;
+            char_filters.push((name.clone(), filtered.clone()));
+        }
+        let collect = |tokens: Tokens<'_>| -> Option<Vec<Token>> {
+            let tokens: Vec<Token> = tokens.take(limit + 1).collect();
+            (tokens.len() <= limit).then_some(tokens)
+        };
+        let number =
+            |tokens: &[Token]| -> Vec<Token> { positioned(Box::new(tokens.to_vec().into_iter())).collect() };
+        let mut tokens = collect(self.tokenized(text))?;
+        let tokenizer = Step { name: self.tokenizer.0.clone(), tokens: number(&tokens) };
+        let mut filters = Vec::with_capacity(self.filters.len());
+        for (name, filter) in &self.filters {
+            tokens = collect(filter.apply(Box::new(tokens.into_iter())))?;
+            filters.push(Step { name: name.clone(), tokens: number(&tokens) });
+        }
+        Some(Detail { char_filters, tokenizer, filters })
+    }
+}
+
+/// Takes an offset back through all char filters, to the start of a character.
+fn correct(offsets: &[OffsetMap], offset: usize, text: &str) -> usize {
+    let offset = offsets.iter().rev().fold(offset, |offset, map| map.correct(offset)).min(text.len());
+    (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}

@@ -1,0 +1,26 @@
+//! The char filter of Persian: a zero-width non-joiner separates like a space.
+
+use super::{CharFilter, Filtered, OffsetMap, last_len};
+
+#[derive(Debug)]
+pub(super) struct Persian;
+
+impl CharFilter for Persian {
+    fn filter(&self, text: &str) -> Filtered {
+        let mut out = String::with_capacity(text.len());
+        let mut offsets = OffsetMap::default();
+        let mut rest = 0;
+        for (at, joiner) in text.match_indices('\u{200C}') {
+            out.push_str(&text[rest..at]);
+            rest = at + joiner.len();
+            offsets.replaced(out.len(), 1, at..rest, last_len(text, &(at..rest)));
+            out.push(' ');
+        }
+        out.push_str(&text[rest..]);
+        Filtered { text: out, offsets }
+    }
+
+    fn normalizes(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,201 @@
+//! Token filters: tokens in, tokens out.
+
+pub(super) mod cjk;
+mod delimiter;
+mod fold;
+mod grams;
+mod normalize;
+mod shingle;
+mod simple;
+mod stem;
+mod stop;
+mod synonym;
+mod synonym_rules;
+mod unique;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::error::AnalysisError;
+use super::params::Params;
+use super::token::Tokens;
+
+pub(super) use normalize::build as normalization;
+pub(super) use simple::{FRENCH_ARTICLES, elision, lower, lowercase, lowercase_filter};
+pub(super) use stem::{Stem, protect, remove_possessive};
+pub(super) use stop::{Stop, stop_words, word_list};
+pub(super) use synonym_rules::RuleAnalyzer;
+pub(super) use unique::Fingerprint;
+
+/// How a filter takes part in reading the rules of a synonym filter behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InRules {
+    /// Rules pass through it too.
+    Applies,
+    /// Rules do without it.
+    Skipped,
+    /// There must be no such filter before synonyms.
+    Refused,
+}
+
+/// Changes a stream of tokens.
+pub(super) trait Filter: Debug + Send + Sync {
+    fn apply<'a>(&'a self, tokens: Tokens<'a>) -> Tokens<'a>;
+
+    /// Whether it works on single characters, so that a normalizer may have it.
+    fn normalizes(&self) -> bool {
+        false
+    }
+
+    fn in_rules(&self) -> InRules {
+        InRules::Applies
+    }
+}
+
+/// What a filter's definition may depend on besides its parameters.
+pub(super) struct Context<'a> {
+    /// The chain before the filter, with which synonyms are read.
+    pub rules: &'a RuleAnalyzer<'a>,
+    /// `index.max_ngram_diff`.
+    pub max_ngram_diff: i64,
+    /// `index.max_shingle_diff`.
+    pub max_shingle_diff: i64,
+}
+
+/// Filters of Elasticsearch that are not here.
+const REFUSED: &[&str] = &[
+    "condition",
+    "predicate_token_filter",
+    "delimited_payload",
+    "delimited_payload_filter",
+    "dictionary_decompounder",
+    "hyphenation_decompounder",
+    "hunspell",
+    "kstem",
+    "min_hash",
+    "multiplexer",
+    "phonetic",
+    "icu_folding",
+    "icu_normalizer",
+    "icu_collation",
+    "icu_transform",
+    "bengali_normalization",
+    "hindi_normalization",
+    "indic_normalization",
+    "dutch_stem",
+    "brazilian_stem",
+    "czech_stem",
+];
+
+/// The filter of this type; `None`: no such type.
+pub(super) fn build(
+    kind: &str,
+    params: &Params<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Arc<dyn Filter>>, AnalysisError> {
+    if REFUSED.contains(&kind) {
+        return Err(AnalysisError::illegal(format!(
+            "token filter type [{kind}] of [{}] is not supported",
+            params.name
+        )));
+    }
+    let filter: Option<Arc<dyn Filter>> = match kind {
+        "stop" => Some(Arc::new(Stop::new(params)?)),
+        "keep" => Some(stop::keep(params)?),
+        "keep_types" => Some(stop::keep_types(params)?),
+        "asciifolding" => Some(Arc::new(fold::AsciiFolding::new(params)?)),
+        "stemmer" | "snowball" | "porter_stem" | "porterStem" | "stemmer_override" | "keyword_marker"
+        | "keyword_repeat" | "arabic_stem" | "german_stem" | "french_stem" | "russian_stem" => {
+            Some(stem::build(kind, params)?)
+        }
+        "ngram" | "nGram" | "edge_ngram" | "edgeNGram" => {
+            Some(Arc::new(grams::GramFilter::new(params, kind.starts_with("edge"), context.max_ngram_diff)?))
+        }
+        "shingle" => Some(Arc::new(shingle::Shingle::new(params, context.max_shingle_diff)?)),
+        "common_grams" => Some(Arc::new(shingle::CommonGrams::new(params)?)),
+        "unique" | "remove_duplicates" => Some(Arc::new(unique::Unique::new(params, kind)?)),
+        "fingerprint" => Some(Arc::new(Fingerprint::new(params)?)),
+        "synonym" | "synonym_graph" => {
+            Some(Arc::new(synonym::Synonyms::new(params, kind == "synonym_graph", context.rules)?))
+        }
+        "word_delimiter" | "word_delimiter_graph" => {
+            Some(Arc::new(delimiter::Delimiter::new(params, kind == "word_delimiter_graph")?))
+        }
+        "cjk_width" => Some(cjk::width()),
+        "cjk_bigram" => Some(Arc::new(cjk::Bigrams::new(params)?)),
+        _ => match normalize::build(kind) {
+            Some(filter) => Some(filter),
+            None => simple::build(kind, params)?,
+        },
+    };
+    if filter.is_some() {
+        params.finish()?;
+    }
+    Ok(filter)
+}
+
+/// A filter of single tokens by its type.
+pub(super) fn simple_named(
+    kind: &str,
+    params: &Params<'_>,
+) -> Result<Option<Arc<dyn Filter>>, AnalysisError> {
+    simple::build(kind, params)
+}
+
+/// The `decimal_digit` filter.
+pub(super) fn decimal_digit() -> (String, Arc<dyn Filter>) {
+    ("decimal_digit".to_owned(), simple::decimal_digit())
+}
+
+/// Rules instead of stems.
+pub(super) fn overrides(rules: &[(&str, &str)]) -> Arc<dyn Filter> {
+    stem::overrides(rules)
+}
+
+/// Filters that are there by name, with their defaults.
+pub(super) const BUILT_IN: &[&str] = &[
+    "apostrophe",
+    "arabic_normalization",
+    "arabic_stem",
+    "asciifolding",
+    "cjk_bigram",
+    "cjk_width",
+    "classic",
+    "decimal_digit",
+    "edge_ngram",
+    "edgeNGram",
+    "elision",
+    "fingerprint",
+    "flatten_graph",
+    "french_stem",
+    "german_normalization",
+    "german_stem",
+    "keyword_repeat",
+    "length",
+    "limit",
+    "lowercase",
+    "ngram",
+    "nGram",
+    "persian_normalization",
+    "porter_stem",
+    "remove_duplicates",
+    "reverse",
+    "russian_stem",
+    "scandinavian_folding",
+    "scandinavian_normalization",
+    "serbian_normalization",
+    "shingle",
+    "snowball",
+    "sorani_normalization",
+    "stemmer",
+    "stop",
+    "trim",
+    "truncate",
+    "unique",
+    "uppercase",
+    "word_delimiter",
+    "word_delimiter_graph",
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Parameters of one definition (`{"type": "stop", "stopwords": [...]}`), read with the leniency of
+//! settings: numbers and booleans may be strings. Parameters that nobody asked for are errors.
+
+use std::cell::RefCell;
+
+use serde_json::{Map, Value};
+
+use super::error::AnalysisError;
+
+/// The parameters of one component.
+pub(super) struct Params<'a> {
+    /// `analyzer`, `tokenizer`, `filter`, `char_filter` or `normalizer`.
+    pub part: &'static str,
+    pub name: &'a str,
+    map: &'a Map<String, Value>,
+    used: RefCell<Vec<&'static str>>,
+}
+
+/// A scalar as settings keep it.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+impl<'a> Params<'a> {
+    pub fn new(part: &'static str, name: &'a str, map: &'a Map<String, Value>) -> Self {
+        Self { part, name, map, used: RefCell::new(vec!["type"]) }
+    }
+
+    fn get(&self, key: &'static str) -> Option<&'a Value> {
+        self.used.borrow_mut().push(key);
+        self.map.get(key).filter(|value| !value.is_null())
+    }
+
+    pub fn has(&self, key: &'static str) -> bool {
+        self.get(key).is_some()
+    }
+
+    fn bad(&self, key: &str, value: &Value) -> AnalysisError {
+        let shown = text_of(value).unwrap_or_else(|| value.to_string());
+        AnalysisError::illegal(format!(
+            "Failed to parse value [{shown}] for setting [index.analysis.{}.{}.{key}]",
+            self.part, self.name
+        ))
+    }
+
+    pub fn text(&self, key: &'static str) -> Result<Option<String>, AnalysisError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value {
+            // A list of one is as good as its element.
+            Value::Array(items) if items.len() == 1 => text_of(&items[0]),
+            other => text_of(other),
+        }
+        .map(Some)
+        .ok_or_else(|| self.bad(key, value))
+    }
+
+    pub fn flag(&self, key: &'static str, default: bool) -> Result<bool, AnalysisError> {
+        match self.text(key)?.as_deref() {
+            None => Ok(default),
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(other) => Err(AnalysisError::illegal(format!(
+                "Failed to parse value [{other}] as only [true] or [false] are allowed."
+            ))),
+        }
+    }
+
+    pub fn number(&self, key: &'static str, default: i64) -> Result<i64, AnalysisError> {
+        match self.text(key)? {
+            None => Ok(default),
+            Some(text) => text
+                .trim()
+                .parse::<i32>()
+                .map(i64::from)
+                .map_err(|_| self.bad(key, &Value::String(text.clone()))),
+        }
+    }
+
+    /// A list; one string stands for the parts between its commas.
+    pub fn list(&self, key: &'static str) -> Result<Option<Vec<String>>, AnalysisError> {
+        match self.get(key) {
+            Some(Value::String(text)) => Ok(Some(
+                text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect(),
+            )),
+            _ => self.lines(key),
+        }
+    }
+
+    /// A list whose elements may contain commas.
+    pub fn lines(&self, key: &'static str) -> Result<Option<Vec<String>>, AnalysisError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value {
+            Value::Array(items) => items
+                .iter()
+                .map(|item| text_of(item).ok_or_else(|| self.bad(key, value)))
+                .collect::<Result<_, _>>()
+                .map(Some),
+            other => text_of(other).map(|text| Some(vec![text])).ok_or_else(|| self.bad(key, value)),
+        }
+    }
+
+    /// Refuses a parameter that is Elasticsearch's but not ours.
+    pub fn refuse(&self, keys: &[&'static str]) -> Result<(), AnalysisError> {
+        match keys.iter().find(|key| self.has(key)) {
+            Some(key) => Err(AnalysisError::illegal(format!(
+                "[{key}] is not supported on {} [{}]",
+                self.part, self.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The names that a definition uses, as written: a name, or a definition without one.
+    pub fn parts(&self, key: &'static str) -> Vec<&'a Value> {
+        match self.get(key) {
+            None => Vec::new(),
+            Some(Value::Array(items)) => items.iter().collect(),
+            Some(single) => vec![single],
+        }
+    }
+
+    /// Refuses what nobody asked for.
+    pub fn finish(&self) -> Result<(), AnalysisError> {
+        let used = self.used.borrow();
+        match self.map.keys().find(|key| !used.contains(&key.as_str())) {
+            Some(key) => Err(AnalysisError::illegal(format!(
+                "unknown setting [index.analysis.{}.{}.{key}] please check that any required plugins are \
+                 installed, or check the breaking changes documentation for removed settings",
+                self.part, self.name
+            ))),
+            None => Ok(()),
+        }
+    }
+}

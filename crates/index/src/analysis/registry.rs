@@ -1,0 +1,562 @@
+//! The analyzers of an index: those that are always there, and those its settings define.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value};
+
+use super::chain::{Analyzer, Fast, POSITION_INCREMENT_GAP};
+use super::char_filters::{self, CharFilter};
+use super::error::AnalysisError;
+use super::filters::{self, Context, Fingerprint, InRules, RuleAnalyzer, Stop, lowercase_filter, word_list};
+use super::languages;
+use super::params::Params;
+use super::pattern::compile;
+use super::token::{Token, Tokens};
+use super::tokenizers::{self, Keyword, Pattern, Runs, Standard, Tokenizer, max_token_length};
+use super::words::MAX_CHARS;
+
+/// Definitions of one kind by name.
+type Definitions = BTreeMap<String, Map<String, Value>>;
+
+/// Bounds of the index settings that definitions are held against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnalysisLimits {
+    /// `index.max_ngram_diff`.
+    pub max_ngram_diff: i64,
+    /// `index.max_shingle_diff`.
+    pub max_shingle_diff: i64,
+}
+
+impl Default for AnalysisLimits {
+    fn default() -> Self {
+        Self { max_ngram_diff: 1, max_shingle_diff: 3 }
+    }
+}
+
+/// The analyzers, normalizers and their parts that an index knows. Immutable: they are settings that only a new
+/// index can choose.
+#[derive(Debug, Clone, Default)]
+pub struct Analysis {
+    limits: AnalysisLimits,
+    tokenizers: Definitions,
+    filters: Definitions,
+    char_filters: Definitions,
+    analyzers: BTreeMap<String, Arc<Analyzer>>,
+    normalizers: BTreeMap<String, Arc<Analyzer>>,
+}
+
+/// An analyzer put together for one request: names, or definitions without one.
+#[derive(Debug, Clone, Default)]
+pub struct CustomAnalyzer<'a> {
+    pub char_filters: Vec<&'a Value>,
+    pub tokenizer: Option<&'a Value>,
+    pub filters: Vec<&'a Value>,
+}
+
+impl Analysis {
+    /// What every index has.
+    pub fn built_in() -> Arc<Self> {
+        static BUILT_IN: LazyLock<Arc<Analysis>> = LazyLock::new(Arc::default);
+        BUILT_IN.clone()
+    }
+
+    /// Reads the `analysis` object of index settings: `analyzer`, `normalizer`, `tokenizer`, `filter` and
+    /// `char_filter`, each with definitions by name.
+    ///
+    /// # Errors
+    /// For the first definition that cannot be used, also if nothing uses it.
+    pub fn parse(settings: &Map<String, Value>, limits: AnalysisLimits) -> Result<Self, AnalysisError> {
+        let mut analysis = Self { limits, ..Self::default() };
+        let mut analyzers = Definitions::new();
+        let mut normalizers = Definitions::new();
+        for (kind, definitions) in settings {
+            let target = match kind.as_str() {
+                "analyzer" => &mut analyzers,
+                "normalizer" => &mut normalizers,
+                "tokenizer" => &mut analysis.tokenizers,
+                "filter" => &mut analysis.filters,
+                "char_filter" => &mut analysis.char_filters,
+                other => {
+                    return Err(AnalysisError::illegal(format!(
+                        "unknown setting [index.analysis.{other}] please check that any required plugins are \
+                         installed, or check the breaking changes documentation for removed settings"
+                    )));
+                }
+            };
+            let bad = |name: &str| {
+                AnalysisError::illegal(format!("[index.analysis.{kind}{name}] must be an object"))
+            };
+            for (name, definition) in definitions.as_object().ok_or_else(|| bad(""))? {
+                let definition = definition.as_object().ok_or_else(|| bad(&format!(".{name}")))?;
+                target.insert(name.clone(), definition.clone());
+            }
+        }
+        analysis.check_parts()?;
+        for (name, definition) in &analyzers {
+            if name.starts_with('_') {
+                return Err(AnalysisError::illegal(format!(
+                    "analyzer name must not start with '_'. got \"{name}\""
+                )));
+            }
+            let analyzer = analysis.define_analyzer(name, definition)?;
+            analysis.analyzers.insert(name.clone(), Arc::new(analyzer));
+        }
+        for (name, definition) in &normalizers {
+            let normalizer = analysis.define_normalizer(name, definition)?;
+            analysis.normalizers.insert(name.clone(), Arc::new(normalizer));
+        }
+        Ok(analysis)
+    }
+
+    /// Whether the settings define anything.
+    pub fn is_built_in(&self) -> bool {
+        self.analyzers.is_empty() && self.normalizers.is_empty()
+    }
+
+    /// The analyzer called `name`. `default` is the one that fields have which name none.
+    pub fn analyzer(&self, name: &str) -> Option<Arc<Analyzer>> {
+        match self.analyzers.get(name) {
+            Some(analyzer) => Some(analyzer.clone()),
+            None => built_in(if name == "default" { "standard" } else { name }),
+        }
+    }
+
+    /// The analyzer of queries on fields that name none: `default_search`, or `default`.
+    pub fn default_search(&self) -> Option<Arc<Analyzer>> {
+        self.analyzers.get("default_search").cloned().or_else(|| self.analyzer("default"))
+    }
+
+    /// The normalizer called `name`.
+    pub fn normalizer(&self, name: &str) -> Option<Arc<Analyzer>> {
+        if let Some(normalizer) = self.normalizers.get(name) {
+            return Some(normalizer.clone());
+        }
+        static LOWERCASE: LazyLock<Option<Arc<Analyzer>>> = LazyLock::new(|| {
+            let filters = vec![("lowercase".to_owned(), lowercase_filter(None).ok()?)];
+            let tokenizer: Arc<dyn Tokenizer> = Arc::new(Keyword);
+            Some(Arc::new(chain("lowercase", Vec::new(), ("keyword", tokenizer), filters)))
+        });
+        if name == "lowercase" { LOWERCASE.clone() } else { None }
+    }
+
+    /// Names of the analyzers that the settings define.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.analyzers.keys().map(String::as_str)
+    }
+
+    /// An analyzer of parts; without a tokenizer it is a normalizer.
+    ///
+    /// # Errors
+    /// For a part that is not there, or that a normalizer may not have.
+    pub fn custom(&self, parts: &CustomAnalyzer<'_>) -> Result<Analyzer, AnalysisError> {
+        let missing = |part: &'static str, name: &str| {
+            AnalysisError::illegal(format!("failed to find global {part} under [{name}]"))
+        };
+        let tokenizer = match parts.tokenizer {
+            Some(tokenizer) => {
+                self.tokenizer(tokenizer)?.ok_or_else(|| missing("tokenizer", &shown(tokenizer)))?
+            }
+            None => ("keyword_for_normalizer".to_owned(), Arc::new(Keyword) as Arc<dyn Tokenizer>),
+        };
+        let mut char_filters = Vec::new();
+        for part in &parts.char_filters {
+            let filter = self.char_filter(part)?.ok_or_else(|| missing("char_filter", &shown(part)))?;
+            if parts.tokenizer.is_none() && !filter.1.normalizes() {
+                return Err(AnalysisError::illegal(format!(
+                    "Custom normalizer may not use char filter [{}]",
+                    filter.0
+                )));
+            }
+            char_filters.push(filter);
+        }
+        let mut chain = chain("", char_filters, (&tokenizer.0, tokenizer.1), Vec::new());
+        chain.custom = true;
+        for part in &parts.filters {
+            let filter = self.filter(part, &chain)?.ok_or_else(|| missing("filter", &shown(part)))?;
+            if parts.tokenizer.is_none() && !filter.1.normalizes() {
+                return Err(AnalysisError::illegal(format!(
+                    "Custom normalizer may not use filter [{}]",
+                    filter.0
+                )));
+            }
+            chain.filters.push(filter);
+        }
+        Ok(chain)
+    }
+
+    /// Builds every part once, so that what nothing uses is right as well.
+    fn check_parts(&self) -> Result<(), AnalysisError> {
+        let whitespace: Arc<dyn Tokenizer> = Arc::new(Runs::whitespace(MAX_CHARS));
+        let before = chain("", Vec::new(), ("whitespace", whitespace), Vec::new());
+        for name in self.tokenizers.keys() {
+            self.tokenizer(&Value::String(name.clone()))?;
+        }
+        for name in self.char_filters.keys() {
+            self.char_filter(&Value::String(name.clone()))?;
+        }
+        for (name, definition) in &self.filters {
+            // Synonyms mean something only in a chain.
+            if !definition.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("synonym"))
+            {
+                self.filter(&Value::String(name.clone()), &before)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tokenizer(&self, part: &Value) -> Result<Option<(String, Arc<dyn Tokenizer>)>, AnalysisError> {
+        let Some((name, kind, map)) = locate(part, "tokenizer", &self.tokenizers, tokenizers::BUILT_IN)?
+        else {
+            return Ok(None);
+        };
+        let params = Params::new("tokenizer", &name, map);
+        match tokenizers::build(&kind, &params, self.limits.max_ngram_diff)? {
+            Some(tokenizer) => Ok(Some((name, tokenizer))),
+            None => Err(unknown("tokenizer", &kind, &name, part)),
+        }
+    }
+
+    fn char_filter(&self, part: &Value) -> Result<Option<(String, Arc<dyn CharFilter>)>, AnalysisError> {
+        let located = locate(part, "char_filter", &self.char_filters, char_filters::BUILT_IN)?;
+        let Some((name, kind, map)) = located else { return Ok(None) };
+        let params = Params::new("char_filter", &name, map);
+        match char_filters::build(&kind, &params)? {
+            Some(filter) => Ok(Some((name, filter))),
+            None => Err(unknown("char_filter", &kind, &name, part)),
+        }
+    }
+
+    /// A token filter behind the chain so far.
+    fn filter(
+        &self,
+        part: &Value,
+        before: &Analyzer,
+    ) -> Result<Option<(String, Arc<dyn filters::Filter>)>, AnalysisError> {
+        let Some((name, kind, map)) = locate(part, "filter", &self.filters, filters::BUILT_IN)? else {
+            return Ok(None);
+        };
+        let params = Params::new("filter", &name, map);
+        let rules = RuleAnalyzer(Box::new(|text| rule_tokens(before, text)));
+        let context = Context {
+            rules: &rules,
+            max_ngram_diff: self.limits.max_ngram_diff,
+            max_shingle_diff: self.limits.max_shingle_diff,
+        };
+        match filters::build(&kind, &params, &context)? {
+            Some(filter) => Ok(Some((name, filter))),
+            None => Err(unknown("filter", &kind, &name, part)),
+        }
+    }
+
+    fn define_analyzer(
+        &self,
+        name: &str,
+        definition: &Map<String, Value>,
+    ) -> Result<Analyzer, AnalysisError> {
+        let params = Params::new("analyzer", name, definition);
+        let kind = params.text("type")?;
+        let analyzer = match kind.as_deref() {
+            None if !params.has("tokenizer") => {
+                return Err(AnalysisError::illegal(format!(
+                    "analyzer [{name}] must specify either an analyzer type, or a tokenizer"
+                )));
+            }
+            None | Some("custom") => self.define_custom(name, &params)?,
+            Some(kind) => match typed(kind, name, &params)? {
+                Some(mut analyzer) => {
+                    analyzer.gap = gap(&params)?;
+                    analyzer
+                }
+                None if languages::REFUSED.contains(&kind) => {
+                    return Err(AnalysisError::illegal(format!(
+                        "analyzer type [{kind}] of [{name}] is not supported"
+                    )));
+                }
+                None => {
+                    return Err(AnalysisError::illegal(format!(
+                        "Unknown analyzer type [{kind}] for [{name}]"
+                    )));
+                }
+            },
+        };
+        params.finish()?;
+        Ok(analyzer)
+    }
+
+    fn define_custom(&self, name: &str, params: &Params<'_>) -> Result<Analyzer, AnalysisError> {
+        let missing = |part: &str, wanted: &Value| {
+            AnalysisError::illegal(format!(
+                "Custom Analyzer [{name}] failed to find {part} under name [{}]",
+                shown(wanted)
+            ))
+        };
+        let Some(tokenizer) = params.parts("tokenizer").first().copied() else {
+            return Err(AnalysisError::illegal(format!(
+                "analyzer [{name}] must be configured with a tokenizer"
+            )));
+        };
+        let tokenizer = self.tokenizer(tokenizer)?.ok_or_else(|| missing("tokenizer", tokenizer))?;
+        let mut char_filters = Vec::new();
+        for part in each_name(&params.parts("char_filter")) {
+            char_filters.push(self.char_filter(&part)?.ok_or_else(|| missing("char_filter", &part))?);
+        }
+        let mut analyzer = chain(name, char_filters, (&tokenizer.0, tokenizer.1), Vec::new());
+        analyzer.custom = true;
+        for part in each_name(&params.parts("filter")) {
+            let filter = self.filter(&part, &analyzer)?.ok_or_else(|| missing("filter", &part))?;
+            analyzer.filters.push(filter);
+        }
+        analyzer.gap = gap(params)?;
+        Ok(analyzer)
+    }
+
+    fn define_normalizer(
+        &self,
+        name: &str,
+        definition: &Map<String, Value>,
+    ) -> Result<Analyzer, AnalysisError> {
+        let params = Params::new("normalizer", name, definition);
+        let kind = params.text("type")?;
+        if params.has("tokenizer") {
+            return Err(AnalysisError::illegal(format!(
+                "Custom normalizer [{name}] cannot configure a tokenizer"
+            )));
+        }
+        match kind.as_deref() {
+            None | Some("custom") => {}
+            Some("lowercase") => {
+                params.finish()?;
+                return self
+                    .normalizer("lowercase")
+                    .map(|normalizer| Analyzer { name: name.to_owned(), ..(*normalizer).clone() })
+                    .ok_or_else(|| AnalysisError::illegal("no lowercase normalizer"));
+            }
+            Some(kind) => {
+                return Err(AnalysisError::illegal(format!("Unknown normalizer type [{kind}] for [{name}]")));
+            }
+        }
+        let missing = |part: &str, wanted: &Value| {
+            AnalysisError::illegal(format!(
+                "Custom normalizer [{name}] failed to find {part} under name [{}]",
+                shown(wanted)
+            ))
+        };
+        let mut char_filters = Vec::new();
+        for part in each_name(&params.parts("char_filter")) {
+            let filter = self.char_filter(&part)?.ok_or_else(|| missing("char_filter", &part))?;
+            if !filter.1.normalizes() {
+                return Err(AnalysisError::illegal(format!(
+                    "Custom normalizer [{name}] may not use char filter [{}]",
+                    filter.0
+                )));
+            }
+            char_filters.push(filter);
+        }
+        let tokenizer: Arc<dyn Tokenizer> = Arc::new(Keyword);
+        let mut normalizer = chain(name, char_filters, ("keyword", tokenizer), Vec::new());
+        normalizer.custom = true;
+        for part in each_name(&params.parts("filter")) {
+            let filter = self.filter(&part, &normalizer)?.ok_or_else(|| missing("filter", &part))?;
+            if !filter.1.normalizes() {
+                return Err(AnalysisError::illegal(format!(
+                    "Custom normalizer [{name}] may not use filter [{}]",
+                    filter.0
+                )));
+            }
+            normalizer.filters.push(filter);
+        }
+        params.finish()?;
+        Ok(normalizer)
+    }
+}
+
+fn gap(params: &Params<'_>) -> Result<usize, AnalysisError> {
+    usize::try_from(params.number("position_increment_gap", POSITION_INCREMENT_GAP as i64)?)
+        .map_err(|_| AnalysisError::illegal("[position_increment_gap] must be positive, or 0"))
+}
+
+/// The names of a list; one string may hold several, between commas.
+fn each_name(parts: &[&Value]) -> Vec<Value> {
+    match parts {
+        [Value::String(names)] => {
+            names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Value::from).collect()
+        }
+        parts => parts.iter().map(|&part| part.clone()).collect(),
+    }
+}
+
+fn shown(part: &Value) -> String {
+    match part {
+        Value::String(name) => name.clone(),
+        Value::Object(map) => map.get("type").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn unknown(part: &str, kind: &str, name: &str, value: &Value) -> AnalysisError {
+    AnalysisError::illegal(if value.is_object() {
+        format!("failed to find global {part} under [{kind}]")
+    } else {
+        format!("Unknown {part} type [{kind}] for [{name}]")
+    })
+}
+
+/// A part: its name, type and parameters.
+type Located<'a> = (String, String, &'a Map<String, Value>);
+
+/// A part by name, or the definition itself.
+fn locate<'a>(
+    part: &'a Value,
+    what: &'static str,
+    defined: &'a Definitions,
+    built_in: &[&str],
+) -> Result<Option<Located<'a>>, AnalysisError> {
+    static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+    match part {
+        Value::String(name) => match defined.get(name) {
+            Some(map) => match map.get("type").and_then(Value::as_str) {
+                Some(kind) => Ok(Some((name.clone(), kind.to_owned(), map))),
+                // A definition that changes what is always there.
+                None if built_in.contains(&name.as_str()) => Ok(Some((name.clone(), name.clone(), map))),
+                None => Err(AnalysisError::illegal(format!(
+                    "{what} [{name}] must have a type associated with it"
+                ))),
+            },
+            None if built_in.contains(&name.as_str()) => Ok(Some((name.clone(), name.clone(), &NONE))),
+            None => Ok(None),
+        },
+        Value::Object(map) => match map.get("type") {
+            Some(Value::String(kind)) => Ok(Some((format!("__anonymous__{kind}"), kind.clone(), map))),
+            _ => Err(AnalysisError::illegal(format!("Missing [type] setting for anonymous {what}: {part}"))),
+        },
+        other => Err(AnalysisError::illegal(format!("{what} must be a name or an object, found [{other}]"))),
+    }
+}
+
+/// The words of a synonym rule: the chain so far without what would keep rules from being plain words.
+fn rule_tokens(before: &Analyzer, text: &str) -> Result<Vec<Token>, AnalysisError> {
+    let (text, mut filters) = (
+        before.char_filters.iter().fold(text.to_owned(), |text, (_, filter)| filter.filter(&text).text),
+        Vec::new(),
+    );
+    for (name, filter) in &before.filters {
+        match filter.in_rules() {
+            InRules::Applies => filters.push(filter),
+            InRules::Skipped => {}
+            InRules::Refused => {
+                return Err(AnalysisError::illegal(format!(
+                    "Token filter [{name}] cannot be used to parse synonyms"
+                )));
+            }
+        }
+    }
+    let mut tokens: Tokens<'_> = before.tokenizer.1.tokens(&text);
+    for filter in filters {
+        tokens = filter.apply(tokens);
+    }
+    Ok(tokens.collect())
+}
+
+fn chain(
+    name: &str,
+    char_filters: Vec<(String, Arc<dyn CharFilter>)>,
+    tokenizer: (&str, Arc<dyn Tokenizer>),
+    filters: Vec<(String, Arc<dyn filters::Filter>)>,
+) -> Analyzer {
+    Analyzer {
+        name: name.to_owned(),
+        custom: false,
+        char_filters,
+        tokenizer: (tokenizer.0.to_owned(), tokenizer.1),
+        filters,
+        gap: POSITION_INCREMENT_GAP,
+        fast: None,
+    }
+}
+
+/// An analyzer of a type that is always there, with parameters.
+fn typed(kind: &str, name: &str, params: &Params<'_>) -> Result<Option<Analyzer>, AnalysisError> {
+    let standard =
+        |max_chars| -> (&str, Arc<dyn Tokenizer>) { ("standard", Arc::new(Standard { max_chars })) };
+    let lowercase = || -> Result<_, AnalysisError> { Ok(("lowercase".to_owned(), lowercase_filter(None)?)) };
+    let stop = |default: &str| -> Result<Option<(String, Arc<dyn filters::Filter>)>, AnalysisError> {
+        params.refuse(&["stopwords_path"])?;
+        let words = word_list(params, "stopwords", default)?;
+        let filter = (!words.is_empty()).then(|| Arc::new(Stop::of(words)) as Arc<dyn filters::Filter>);
+        Ok(filter.map(|filter| ("stop".to_owned(), filter)))
+    };
+    let analyzer = match kind {
+        "standard" | "default" => {
+            let mut filters = vec![lowercase()?];
+            filters.extend(stop("")?);
+            let max_chars = max_token_length(params)?;
+            let mut analyzer = chain(name, Vec::new(), standard(max_chars), filters);
+            analyzer.fast = (analyzer.filters.len() == 1 && max_chars == MAX_CHARS).then_some(Fast::Standard);
+            analyzer
+        }
+        "simple" => {
+            chain(name, Vec::new(), ("lowercase", Arc::new(Runs::letters(MAX_CHARS, true))), Vec::new())
+        }
+        "whitespace" => {
+            chain(name, Vec::new(), ("whitespace", Arc::new(Runs::whitespace(MAX_CHARS))), Vec::new())
+        }
+        "keyword" => chain(name, Vec::new(), ("keyword", Arc::new(Keyword)), Vec::new()),
+        "stop" => {
+            let filters = stop("english")?.into_iter().collect();
+            chain(name, Vec::new(), ("lowercase", Arc::new(Runs::letters(MAX_CHARS, true))), filters)
+        }
+        "pattern" => {
+            let pattern = params.text("pattern")?.unwrap_or_else(|| "\\W+".to_owned());
+            let regex = compile(&pattern, &params.text("flags")?.unwrap_or_default())?;
+            let mut filters = Vec::new();
+            if params.flag("lowercase", true)? {
+                filters.push(lowercase()?);
+            }
+            filters.extend(stop("")?);
+            chain(name, Vec::new(), ("pattern", Arc::new(Pattern::split(regex))), filters)
+        }
+        "fingerprint" => {
+            let none = Map::new();
+            let mut filters = vec![lowercase()?];
+            filters.extend(filters_named("asciifolding", &none)?);
+            filters.extend(stop("")?);
+            filters.push(("fingerprint".to_owned(), Arc::new(Fingerprint::new(params)?)));
+            chain(name, Vec::new(), standard(MAX_CHARS), filters)
+        }
+        language if languages::is_language(language) => {
+            let plain = !params.has("stopwords") && !params.has("stem_exclusion");
+            let (char_filters, filters) = languages::parts(language, params)?;
+            let mut analyzer = chain(name, char_filters, standard(MAX_CHARS), filters);
+            analyzer.fast = (language == "english" && plain).then_some(Fast::English);
+            analyzer
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(analyzer))
+}
+
+/// A filter without parameters.
+fn filters_named(
+    kind: &str,
+    none: &Map<String, Value>,
+) -> Result<Option<(String, Arc<dyn filters::Filter>)>, AnalysisError> {
+    let rules = RuleAnalyzer(Box::new(|_| Ok(Vec::new())));
+    let context = Context { rules: &rules, max_ngram_diff: 1, max_shingle_diff: 3 };
+    let filter = filters::build(kind, &Params::new("filter", kind, none), &context)?;
+    Ok(filter.map(|filter| (kind.to_owned(), filter)))
+}
+
+/// An analyzer that is always there, made once.
+fn built_in(name: &str) -> Option<Arc<Analyzer>> {
+    static MADE: LazyLock<Mutex<FxHashMap<String, Arc<Analyzer>>>> = LazyLock::new(Mutex::default);
+    if let Some(analyzer) = MADE.lock().get(name) {
+        return Some(analyzer.clone());
+    }
+    let none = Map::new();
+    let analyzer = Arc::new(typed(name, name, &Params::new("analyzer", name, &none)).ok()??);
+    MADE.lock().insert(name.to_owned(), analyzer.clone());
+    Some(analyzer)
+}

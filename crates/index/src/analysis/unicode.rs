@@ -1,0 +1,140 @@
+//! Word break classes of characters (UAX #29), from the tables of `regex-syntax`.
+
+use std::sync::LazyLock;
+
+use regex_syntax::hir::{Class, HirKind};
+
+/// What a character does at the borders of words, as far as Lucene's `StandardTokenizer` tells them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum WordClass {
+    Other,
+    Letter,
+    Hebrew,
+    Hangul,
+    Digit,
+    Katakana,
+    /// A word of one character.
+    Hiragana,
+    /// A word of one character.
+    Ideograph,
+    /// Scripts without spaces, whose runs stay in one piece.
+    SoutheastAsian,
+    Emoji,
+    /// `_` and other connectors.
+    Connector,
+    /// Joins letters.
+    MidLetter,
+    /// Joins digits.
+    MidNumber,
+    /// Joins both.
+    MidBoth,
+    DoubleQuote,
+    /// Combining marks and format characters: belong to what is before.
+    Extend,
+}
+
+use WordClass as W;
+
+/// Later ones win where two hold.
+const RULES: [(&str, WordClass); 16] = [
+    (r"\p{Extended_Pictographic}", W::Emoji),
+    (r"\p{wb=ALetter}", W::Letter),
+    (r"[\p{Hangul}&&\p{wb=ALetter}]", W::Hangul),
+    (r"\p{wb=Hebrew_Letter}", W::Hebrew),
+    (r"[\p{wb=Numeric}\x{FF10}-\x{FF19}]", W::Digit),
+    (r"[\p{wb=Katakana}\x{FF66}-\x{FF9F}]", W::Katakana),
+    (r"\p{wb=ExtendNumLet}", W::Connector),
+    (r"\p{wb=MidLetter}", W::MidLetter),
+    (r"\p{wb=MidNum}", W::MidNumber),
+    (r"[\p{wb=MidNumLet}\p{wb=Single_Quote}]", W::MidBoth),
+    (r"\p{wb=Double_Quote}", W::DoubleQuote),
+    (r"[\p{Hiragana}&&\p{Alphabetic}]", W::Hiragana),
+    (r"\p{Han}", W::Ideograph),
+    (
+        r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}\p{Ahom}]&&[\p{L}\p{M}]]",
+        W::SoutheastAsian,
+    ),
+    (
+        r"[[\p{wb=Extend}\p{wb=Format}\p{wb=ZWJ}]--\p{sc=Thai}--\p{sc=Lao}--\p{sc=Khmer}--\p{sc=Myanmar}--\p{sc=Tai_Tham}]",
+        W::Extend,
+    ),
+    (r"[\p{wb=Regional_Indicator}]", W::Emoji),
+];
+
+const PAGE: usize = 128;
+
+/// Two stages: most pages are alike.
+struct Table {
+    pages: Vec<[WordClass; PAGE]>,
+    index: Vec<u8>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut all = vec![W::Other; 0x11_0000];
+    for (pattern, class) in RULES {
+        let Ok(hir) = regex_syntax::parse(pattern) else { continue };
+        if let HirKind::Class(Class::Unicode(ranges)) = hir.kind() {
+            for range in ranges.iter() {
+                all[range.start() as usize..=range.end() as usize].fill(class);
+            }
+        }
+    }
+    let mut table = Table { pages: Vec::new(), index: Vec::with_capacity(all.len() / PAGE) };
+    for page in all.chunks_exact(PAGE) {
+        let known = table.pages.iter().position(|known| known[..] == *page);
+        let at = known.unwrap_or_else(|| {
+            let mut copy = [W::Other; PAGE];
+            copy.copy_from_slice(page);
+            table.pages.push(copy);
+            table.pages.len() - 1
+        });
+        // There are some two hundred different ones.
+        table.index.push(at as u8);
+    }
+    debug_assert!(table.pages.len() <= 256);
+    table
+});
+
+/// Class of a character.
+#[inline]
+pub(super) fn word_class(c: char) -> WordClass {
+    if c.is_ascii() {
+        return match c {
+            'a'..='z' | 'A'..='Z' => W::Letter,
+            '0'..='9' => W::Digit,
+            '_' => W::Connector,
+            '\'' | '.' => W::MidBoth,
+            ':' => W::MidLetter,
+            ',' | ';' => W::MidNumber,
+            '"' => W::DoubleQuote,
+            _ => W::Other,
+        };
+    }
+    let table = &*TABLE;
+    let c = c as usize;
+    table.pages[table.index[c / PAGE] as usize][c % PAGE]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_a_class_and_pages_fit() {
+        for (pattern, _) in RULES {
+            let hir = regex_syntax::parse(pattern).unwrap();
+            assert!(matches!(hir.kind(), HirKind::Class(Class::Unicode(_))), "{pattern}");
+        }
+        assert!(TABLE.pages.len() <= 256, "{}", TABLE.pages.len());
+        for (c, class) in
+            [('é', W::Letter), ('\u{301}', W::Extend), ('日', W::Ideograph), ('ひ', W::Hiragana)]
+        {
+            assert_eq!(word_class(c), class);
+        }
+        for (c, class) in [('ไ', W::SoutheastAsian), ('한', W::Hangul), ('🙂', W::Emoji), ('٣', W::Digit)]
+        {
+            assert_eq!(word_class(c), class);
+        }
+    }
+}

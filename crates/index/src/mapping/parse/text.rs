@@ -1,0 +1,158 @@
+//! Parameters of `text` and `keyword` fields.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::error::MappingError;
+use super::super::types::{DEFAULT_ANALYZER, TextIndexOptions, TextOptions};
+use super::super::values::java_string;
+use super::bad;
+use super::leaf::Params;
+
+pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError> {
+    let mut options = TextOptions::default();
+    let analyzer = name(params, "analyzer")?;
+    options.search_analyzer = name(params, "search_analyzer")?;
+    options.search_quote_analyzer = name(params, "search_quote_analyzer")?;
+    let field = params.field;
+    if analyzer.is_none() && options.search_analyzer.is_some() {
+        return Err(MappingError::Malformed {
+            reason: format!("analyzer on field [{field}] must be set when search_analyzer is set"),
+        });
+    }
+    if options.search_analyzer.is_none() && options.search_quote_analyzer.is_some() {
+        return Err(MappingError::Malformed {
+            reason: format!(
+                "analyzer and search_analyzer on field [{field}] must be set when search_quote_analyzer is set"
+            ),
+        });
+    }
+    options.analyzer = analyzer.unwrap_or_else(|| DEFAULT_ANALYZER.to_owned());
+    options.norms = params.flag("norms", true)?;
+    options.index_options = index_options(params)?;
+    params.only("similarity", &["BM25".into()])?;
+    if let Some(gap) = params.take("position_increment_gap").cloned() {
+        let gap = gap.as_i64().or_else(|| gap.as_str()?.parse().ok()).ok_or_else(|| {
+            bad(format!(
+                "Failed to parse value [{}] for parameter [position_increment_gap] on field [{field}]",
+                java_string(&gap)
+            ))
+        })?;
+        let gap = u32::try_from(gap).ok().filter(|gap| *gap <= 1 << 20).ok_or_else(|| {
+            bad("[position_increment_gap] must be positive, got [GAP]".replace("GAP", &gap.to_string()))
+        })?;
+        if options.index_options != TextIndexOptions::Positions {
+            return Err(bad(format!(
+                "Cannot set position_increment_gap on field [{field}] without positions enabled"
+            )));
+        }
+        options.position_increment_gap = Some(gap as usize);
+        params.kept.insert("position_increment_gap".to_owned(), gap.into());
+    }
+    params.flag("store", false)?;
+    params.flag("fielddata", false)?;
+    params.flag("eager_global_ordinals", false)?;
+    // Phrases and prefixes give the same results without these, by other means.
+    params.flag("index_phrases", false)?;
+    index_prefixes(params)?;
+    one_of(
+        params,
+        "term_vector",
+        &[
+            "no",
+            "yes",
+            "with_positions",
+            "with_offsets",
+            "with_positions_offsets",
+            "with_positions_payloads",
+            "with_positions_offsets_payloads",
+        ],
+    )?;
+    params.keep("fielddata_frequency_filter");
+    Ok(options)
+}
+
+/// Reads the parameters of a keyword; gives its normalizer.
+pub(super) fn keyword(params: &mut Params<'_>) -> Result<Option<Arc<str>>, MappingError> {
+    params.flag("norms", false)?;
+    let normalizer = name(params, "normalizer")?;
+    params.only("script", &[])?;
+    params.only("on_script_error", &[])?;
+    params.only("time_series_dimension", &[Value::Bool(false)])?;
+    params.flag("eager_global_ordinals", false)?;
+    params.flag("split_queries_on_whitespace", false)?;
+    params.only("similarity", &["BM25".into()])?;
+    params.only("index_options", &["docs".into()])?;
+    Ok(normalizer.map(Arc::from))
+}
+
+fn name(params: &mut Params<'_>, key: &'static str) -> Result<Option<String>, MappingError> {
+    let Some(value) = params.take(key).cloned() else { return Ok(None) };
+    let name = java_string(&value);
+    params.kept.insert(key.to_owned(), name.as_str().into());
+    Ok(Some(name))
+}
+
+fn index_options(params: &mut Params<'_>) -> Result<TextIndexOptions, MappingError> {
+    let text = one_of(params, "index_options", &["positions", "docs", "freqs", "offsets"])?;
+    Ok(match text.as_deref() {
+        Some("docs") => TextIndexOptions::Docs,
+        Some("freqs") => TextIndexOptions::Freqs,
+        // Offsets are found again where they are needed.
+        _ => TextIndexOptions::Positions,
+    })
+}
+
+/// One of some values, of which the first is the default.
+fn one_of(
+    params: &mut Params<'_>,
+    key: &'static str,
+    allowed: &[&str],
+) -> Result<Option<String>, MappingError> {
+    let Some(value) = params.take(key).cloned() else { return Ok(None) };
+    let text = java_string(&value);
+    if !allowed.contains(&text.as_str()) {
+        return Err(MappingError::Malformed {
+            reason: format!(
+                "Unknown value [{text}] for field [{key}] - accepted values are [{}]",
+                allowed.join(", ")
+            ),
+        });
+    }
+    if text != allowed[0] {
+        params.kept.insert(key.to_owned(), text.as_str().into());
+    }
+    Ok(Some(text))
+}
+
+fn index_prefixes(params: &mut Params<'_>) -> Result<(), MappingError> {
+    let Some(value) = params.take("index_prefixes").cloned() else { return Ok(()) };
+    let field = params.field;
+    let Value::Object(map) = &value else {
+        return Err(bad(format!("[index_prefixes] of field [{field}] must be an object")));
+    };
+    if let Some(key) = map.keys().find(|key| !matches!(key.as_str(), "min_chars" | "max_chars")) {
+        return Err(MappingError::Malformed {
+            reason: format!("unknown parameter [{key}] in [index_prefixes] of field [{field}]"),
+        });
+    }
+    let number = |key: &str, default: i64| match map.get(key) {
+        None => Some(default),
+        Some(value) => value.as_i64().or_else(|| value.as_str()?.parse().ok()),
+    };
+    let (Some(min), Some(max)) = (number("min_chars", 2), number("max_chars", 5)) else {
+        return Err(bad(format!("[index_prefixes] of field [{field}] takes numbers")));
+    };
+    if min > max {
+        return Err(bad(format!("min_chars [{min}] must be less than max_chars [{max}]")));
+    }
+    if min < 1 {
+        return Err(bad(format!("min_chars [{min}] must be greater than zero")));
+    }
+    if max >= 20 {
+        return Err(bad(format!("max_chars [{max}] must be less than 20")));
+    }
+    params.kept.insert("index_prefixes".to_owned(), serde_json::json!({"min_chars": min, "max_chars": max}));
+    Ok(())
+}

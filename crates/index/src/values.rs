@@ -1,0 +1,121 @@
+//! Text and keyword values of a document as tantivy takes them.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
+use tantivy::TantivyDocument;
+use tantivy::schema::{Field, OwnedValue};
+use tantivy::tokenizer::{PreTokenizedString, Token};
+
+use crate::analysis::{Analysis, POSITION_INCREMENT_GAP};
+use crate::error::IndexError;
+use crate::mapping::{FieldType, Mapping, ParsedDocument};
+use crate::schema::IndexSchema;
+
+/// Adds the texts. One value is left to tantivy; of several the tokens are made here, as positions between them
+/// are the mapping's affair.
+pub(crate) fn add_texts(
+    out: &mut TantivyDocument,
+    schema: &IndexSchema,
+    mapping: &Mapping,
+    analysis: &Analysis,
+    parsed: &ParsedDocument,
+) -> Result<(), IndexError> {
+    for (at, (path, text)) in parsed.texts.iter().enumerate() {
+        let field = schema.text(path).ok_or_else(|| IndexError::UnknownField { field: path.to_owned() })?;
+        let same = |other: &&(String, String)| other.0 == *path;
+        if parsed.texts[..at].iter().any(|other| same(&other)) {
+            continue;
+        }
+        let mut values = parsed.texts[at..].iter().filter(same).peekable();
+        values.next();
+        if values.peek().is_none() {
+            out.add_text(field, text);
+        } else {
+            let values = std::iter::once(text).chain(values.map(|(_, text)| text));
+            add_values(out, field, path, mapping, analysis, values);
+        }
+    }
+    Ok(())
+}
+
+fn add_values<'a>(
+    out: &mut TantivyDocument,
+    field: Field,
+    path: &str,
+    mapping: &Mapping,
+    analysis: &Analysis,
+    values: impl Iterator<Item = &'a String>,
+) {
+    let options = match mapping.field(path) {
+        Some(FieldType::Text { options }) => options.clone(),
+        _ => return,
+    };
+    let Some(analyzer) = analysis.analyzer(&options.analyzer) else { return };
+    let gap = options.position_increment_gap.unwrap_or_else(|| match analyzer.is_custom() {
+        true => analyzer.position_increment_gap(),
+        false => POSITION_INCREMENT_GAP,
+    });
+    let mut tokens = Vec::new();
+    let mut next = 0;
+    for value in values {
+        let start = next;
+        for token in analyzer.tokens(value) {
+            let position = start + token.position;
+            next = next.max(position + 1 + gap);
+            tokens.push(Token {
+                offset_from: token.start,
+                offset_to: token.end,
+                position,
+                text: token.text,
+                position_length: token.length as usize,
+            });
+        }
+    }
+    out.add_pre_tokenized_text(field, PreTokenizedString { text: String::new(), tokens });
+}
+
+/// The keywords by path, through their normalizers.
+pub(crate) fn keywords(
+    mapping: &Mapping,
+    analysis: &Analysis,
+    values: Vec<(String, String)>,
+) -> BTreeMap<String, OwnedValue> {
+    let mut keywords = BTreeMap::new();
+    let mut seen = FxHashSet::default();
+    for (path, value) in values {
+        let value = match mapping.field(&path) {
+            Some(FieldType::Keyword { normalizer: Some(name), .. }) => {
+                let value = match analysis.normalizer(name) {
+                    Some(normalizer) => normalizer.normalize(&value),
+                    None => value,
+                };
+                // Values that were told apart before may be the same now.
+                if !seen.insert((path.clone(), value.clone())) {
+                    continue;
+                }
+                value
+            }
+            _ => value,
+        };
+        push_value(&mut keywords, path, OwnedValue::Str(value));
+    }
+    keywords
+}
+
+/// Adds a value under a flat key of a JSON field; repeated keys become arrays.
+pub(crate) fn push_value(object: &mut BTreeMap<String, OwnedValue>, path: String, value: OwnedValue) {
+    use std::collections::btree_map::Entry;
+    match object.entry(path) {
+        Entry::Vacant(entry) => {
+            entry.insert(value);
+        }
+        Entry::Occupied(mut entry) => match entry.get_mut() {
+            OwnedValue::Array(values) => values.push(value),
+            single => {
+                let first = std::mem::replace(single, OwnedValue::Null);
+                *single = OwnedValue::Array(vec![first, value]);
+            }
+        },
+    }
+}
