@@ -470,6 +470,3 @@ pub(super) fn arabic(text: &mut String) {
         }
     });
 }
-
-#[cfg(test)]
-mod tests;

@@ -133,10 +133,10 @@ impl<'a> Compiler<'a> {
                 Ok(weights::constant(set, 1.0, scoring))
             }
             QueryKind::Prefix { field, value, case_insensitive } => {
-                self.pattern(field, "prefix", TermFilter::Prefix(value.clone()), *case_insensitive)
+                self.pattern(field, "prefix", TermFilter::Prefix(self.snapshot.normalized(field, value).into_owned()), *case_insensitive)
             }
             QueryKind::Wildcard { field, value, case_insensitive } => {
-                let pattern = TermFilter::Wildcard(Wildcard::new(value));
+                let pattern = TermFilter::Wildcard(Wildcard::new(&self.normalized_pattern(field, value)));
                 self.pattern(field, "wildcard", pattern, *case_insensitive)
             }
             QueryKind::Regexp { field, value } => {
@@ -228,7 +228,7 @@ impl<'a> Compiler<'a> {
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
-        let text = scalar_text(field, value)?;
+        let text = self.term_text(field, value)?;
         let Some(terms) = self.string_terms(field) else {
             return self.match_other(field, &text, false, scoring);
         };
@@ -253,7 +253,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Box<dyn Weight>, QueryError> {
         if let Some(terms) = self.string_terms(field) {
             self.count_clause()?;
-            let set = TermFilter::Set(vec![scalar_text(field, value)?]);
+            let set = TermFilter::Set(vec![self.term_text(field, value)?]);
             return Ok(multi_term(terms, set, case_insensitive && field != ID));
         }
         let number = match self.snapshot.mapping().field(field) {
@@ -283,7 +283,7 @@ impl<'a> Compiler<'a> {
         if let Some(terms) = self.string_terms(field) {
             let mut texts = Vec::with_capacity(values.len());
             for value in values {
-                texts.push(scalar_text(field, value)?);
+                texts.push(self.term_text(field, value)?);
             }
             return Ok(multi_term(terms, TermFilter::Set(texts), false));
         }
@@ -448,8 +448,11 @@ impl query_string::Fields for Compiler<'_> {
 
     fn normalize(&self, field: &str, text: &str) -> String {
         match self.snapshot.mapping().field(field) {
-            Some(FieldType::Text { .. }) => text.to_lowercase(),
-            _ => text.to_owned(),
+            Some(FieldType::Text { .. }) => match self.snapshot.search_analyzer(field, false) {
+                Some(analyzer) => analyzer.normalize(text),
+                None => text.to_owned(),
+            },
+            _ => self.snapshot.normalized(field, text).into_owned(),
         }
     }
 }

@@ -87,7 +87,7 @@ impl Compiler<'_> {
             QueryKind::Term { field, value, case_insensitive: false } if field != ID => {
                 let Some(terms) = self.string_terms(field) else { return Ok(false) };
                 self.count_clause()?;
-                let text = super::compile::scalar_text(field, value)?;
+                let text = self.term_text(field, value)?;
                 parts.push(self.word(&terms, &text, boost)?);
             }
             QueryKind::Bool(tree)

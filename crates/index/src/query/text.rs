@@ -1,5 +1,8 @@
 //! Clauses over analysed text: `match`, `match_phrase`, `multi_match`.
 
+use std::borrow::Cow;
+
+use serde_json::Value;
 use tantivy::query::{
     BooleanWeight, BoostWeight, DisjunctionMaxCombiner, EnableScoring, Occur, PhraseQuery, Query as _,
     SumCombiner, Weight,
@@ -8,7 +11,7 @@ use tantivy::query::{
 use super::ast::{
     MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, ZeroTerms,
 };
-use super::compile::{Compiler, MAX_CLAUSES};
+use super::compile::{Compiler, MAX_CLAUSES, scalar_text};
 use super::error::QueryError;
 use super::explain::described;
 use super::fields::{FieldStatistics, StringTerms, bm25_weight, term_weight};
@@ -232,6 +235,35 @@ impl Compiler<'_> {
             tokens.push(token);
         }
         Ok(tokens)
+    }
+
+    /// A value as the terms of its field have it: through a keyword's normalizer.
+    pub(super) fn term_text(&self, field: &str, value: &Value) -> Result<String, QueryError> {
+        let text = scalar_text(field, value)?;
+        Ok(match self.snapshot.normalized(field, &text) {
+            Cow::Owned(normalized) => normalized,
+            Cow::Borrowed(_) => text,
+        })
+    }
+
+    /// A pattern whose literal parts went through a keyword's normalizer.
+    pub(super) fn normalized_pattern(&self, field: &str, pattern: &str) -> String {
+        let mut out = String::with_capacity(pattern.len());
+        let mut literal = String::new();
+        let mut chars = pattern.chars();
+        while let Some(c) = chars.next() {
+            if !matches!(c, '*' | '?' | '\\') {
+                literal.push(c);
+                continue;
+            }
+            out.push_str(&self.snapshot.normalized(field, &std::mem::take(&mut literal)));
+            out.push(c);
+            if c == '\\' {
+                out.extend(chars.next());
+            }
+        }
+        out.push_str(&self.snapshot.normalized(field, &literal));
+        out
     }
 }
 
