@@ -469,6 +469,3 @@ pub(super) fn arabic(text: &mut String) {
         }
     });
 }
-
-#[cfg(test)]
-mod tests;

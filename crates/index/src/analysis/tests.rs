@@ -2,7 +2,7 @@
 //! texts, one analyzer and text a line: `{"analyzer", "text", "tokens": [[text, start, end, increment, length, type]]}`
 //! with offsets in UTF-16 code units.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -60,9 +60,4 @@ fn chains_do_as_lucene_does() {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-#[allow(dead_code)]
-fn unused() -> Map<String, Value> {
-    Map::new()
 }

@@ -37,7 +37,7 @@ pub(super) enum WordClass {
 use WordClass as W;
 
 /// Later ones win where two hold.
-const RULES: [(&str, WordClass); 16] = [
+const RULES: [(&str, WordClass); 15] = [
     (r"\p{Extended_Pictographic}", W::Emoji),
     (r"\p{wb=ALetter}", W::Letter),
     (r"[\p{Hangul}&&\p{wb=ALetter}]", W::Hangul),
@@ -48,7 +48,6 @@ const RULES: [(&str, WordClass); 16] = [
     (r"\p{wb=MidLetter}", W::MidLetter),
     (r"\p{wb=MidNum}", W::MidNumber),
     (r"[\p{wb=MidNumLet}\p{wb=Single_Quote}]", W::MidBoth),
-    (r"\p{wb=Double_Quote}", W::DoubleQuote),
     (r"[\p{Hiragana}&&\p{Alphabetic}]", W::Hiragana),
     (r"\p{Han}", W::Ideograph),
     (

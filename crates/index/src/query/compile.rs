@@ -160,7 +160,7 @@ impl<'a> Compiler<'a> {
                 self.pattern(field, "prefix", prefix, *case_insensitive, (*rewrite, scoring))
             }
             QueryKind::Wildcard { field, value, case_insensitive, rewrite } => {
-                let pattern = TermFilter::Wildcard(Wildcard::new(&self.snapshot.normalized(field, value)));
+                let pattern = TermFilter::Wildcard(Wildcard::new(&self.normalized_pattern(field, value)));
                 self.pattern(field, "wildcard", pattern, *case_insensitive, (*rewrite, scoring))
             }
             QueryKind::Regexp(query) => {
@@ -254,8 +254,7 @@ impl<'a> Compiler<'a> {
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
-        let text = scalar_text(field, value)?;
-        let text = self.snapshot.normalized(field, &text).into_owned();
+        let text = self.term_text(field, value)?;
         let Some(terms) = self.string_terms(field) else {
             return self.match_other(field, &text, false, scoring);
         };
@@ -280,8 +279,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Box<dyn Weight>, QueryError> {
         if let Some(terms) = self.string_terms(field) {
             self.count_clause()?;
-            let text = scalar_text(field, value)?;
-            let set = TermFilter::Set(vec![self.snapshot.normalized(field, &text).into_owned()]);
+            let set = TermFilter::Set(vec![self.term_text(field, value)?]);
             return Ok(multi_term(terms, set, case_insensitive && field != ID));
         }
         let number = match self.snapshot.mapping().field(field) {
@@ -311,8 +309,7 @@ impl<'a> Compiler<'a> {
         if let Some(terms) = self.string_terms(field) {
             let mut texts = Vec::with_capacity(values.len());
             for value in values {
-                let text = scalar_text(field, value)?;
-                texts.push(self.snapshot.normalized(field, &text).into_owned());
+                texts.push(self.term_text(field, value)?);
             }
             return Ok(multi_term(terms, TermFilter::Set(texts), false));
         }
@@ -473,8 +470,11 @@ impl query_string::Fields for Compiler<'_> {
 
     fn normalize(&self, field: &str, text: &str) -> String {
         match self.snapshot.mapping().field(field) {
-            Some(FieldType::Text { .. }) => text.to_lowercase(),
-            _ => text.to_owned(),
+            Some(FieldType::Text { .. }) => match self.snapshot.search_analyzer(field, false) {
+                Some(analyzer) => analyzer.normalize(text),
+                None => text.to_owned(),
+            },
+            _ => self.snapshot.normalized(field, text).into_owned(),
         }
     }
 }

@@ -83,10 +83,7 @@ impl Compiler<'_> {
             let text = |value: &Option<Value>| -> Result<Option<String>, QueryError> {
                 match value {
                     None | Some(Value::Null) => Ok(None),
-                    Some(value) => {
-                        let text = scalar_text(&query.field, value)?;
-                        Ok(Some(self.snapshot.normalized(&query.field, &text).into_owned()))
-                    }
+                    Some(value) => self.term_text(&query.field, value).map(Some),
                 }
             };
             let lower = match (text(&query.gt)?, text(&query.gte)?) {

@@ -87,8 +87,8 @@ impl Compiler<'_> {
             QueryKind::Term { field, value, case_insensitive: false } if field != ID => {
                 let Some(terms) = self.string_terms(field) else { return Ok(false) };
                 self.count_clause()?;
-                let text = super::compile::scalar_text(field, value)?;
-                parts.push(self.word(&terms, &self.snapshot.normalized(field, &text), boost)?);
+                let text = self.term_text(field, value)?;
+                parts.push(self.word(&terms, &text, boost)?);
             }
             QueryKind::Bool(tree)
                 if tree.must.is_empty() && tree.filter.is_empty() && tree.must_not.is_empty() =>

@@ -1,10 +1,13 @@
 //! Clauses over analysed text in one field: `match`, `match_bool_prefix`, and what they are put together from.
 
+use std::borrow::Cow;
+
+use serde_json::Value;
 use tantivy::query::{BooleanWeight, BoostWeight, DisjunctionMaxCombiner, Occur, SumCombiner, Weight};
 
 use super::analyzed::{QueryToken, Section, sections};
 use super::ast::{MatchQuery, Operator, Query, ZeroTerms};
-use super::compile::{Compiler, MAX_CLAUSES};
+use super::compile::{Compiler, MAX_CLAUSES, scalar_text};
 use super::error::QueryError;
 use super::explain::described;
 use super::fields::{FieldStatistics, StringTerms, term_weight};
@@ -261,6 +264,35 @@ impl Compiler<'_> {
             });
         }
         Ok(tokens)
+    }
+
+    /// A value as the terms of its field have it: through a keyword's normalizer.
+    pub(super) fn term_text(&self, field: &str, value: &Value) -> Result<String, QueryError> {
+        let text = scalar_text(field, value)?;
+        Ok(match self.snapshot.normalized(field, &text) {
+            Cow::Owned(normalized) => normalized,
+            Cow::Borrowed(_) => text,
+        })
+    }
+
+    /// A pattern whose literal parts went through a keyword's normalizer.
+    pub(super) fn normalized_pattern(&self, field: &str, pattern: &str) -> String {
+        let mut out = String::with_capacity(pattern.len());
+        let mut literal = String::new();
+        let mut chars = pattern.chars();
+        while let Some(c) = chars.next() {
+            if !matches!(c, '*' | '?' | '\\') {
+                literal.push(c);
+                continue;
+            }
+            out.push_str(&self.snapshot.normalized(field, &std::mem::take(&mut literal)));
+            out.push(c);
+            if c == '\\' {
+                out.extend(chars.next());
+            }
+        }
+        out.push_str(&self.snapshot.normalized(field, &literal));
+        out
     }
 }
 

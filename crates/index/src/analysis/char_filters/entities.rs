@@ -2,7 +2,7 @@
 
 /// Name and code point.
 #[rustfmt::skip]
-pub(super) const ENTITIES: [(&str, u32); 252] = [
+pub(super) const ENTITIES: [(&str, u32); 253] = [
     ("AElig", 198), ("Aacute", 193), ("Acirc", 194), ("Agrave", 192), ("Alpha", 913), ("Aring", 197),
     ("Atilde", 195), ("Auml", 196), ("Beta", 914), ("Ccedil", 199), ("Chi", 935), ("Dagger", 8225),
     ("Delta", 916), ("ETH", 208), ("Eacute", 201), ("Ecirc", 202), ("Egrave", 200), ("Epsilon", 917),
@@ -14,7 +14,7 @@ pub(super) const ENTITIES: [(&str, u32); 252] = [
     ("Tau", 932), ("Theta", 920), ("Uacute", 218), ("Ucirc", 219), ("Ugrave", 217), ("Upsilon", 933),
     ("Uuml", 220), ("Xi", 926), ("Yacute", 221), ("Yuml", 376), ("Zeta", 918), ("aacute", 225),
     ("acirc", 226), ("acute", 180), ("aelig", 230), ("agrave", 224), ("alefsym", 8501), ("alpha", 945),
-    ("amp", 38), ("and", 8743), ("ang", 8736), ("aring", 229), ("asymp", 8776), ("atilde", 227),
+    ("amp", 38), ("and", 8743), ("ang", 8736), ("aring", 229), ("apos", 39), ("asymp", 8776), ("atilde", 227),
     ("auml", 228), ("bdquo", 8222), ("beta", 946), ("brvbar", 166), ("bull", 8226), ("cap", 8745),
     ("ccedil", 231), ("cedil", 184), ("cent", 162), ("chi", 967), ("circ", 710), ("clubs", 9827),
     ("cong", 8773), ("copy", 169), ("crarr", 8629), ("cup", 8746), ("curren", 164), ("dArr", 8659),

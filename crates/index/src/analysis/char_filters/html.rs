@@ -49,6 +49,17 @@ impl CharFilter for HtmlStrip {
             out.push_str(&text[at..at + found]);
             at += found;
             let rest = &text[at..];
+            // What is in it is text.
+            if let Some(cdata) = rest.strip_prefix("<![CDATA[")
+                && let Some(length) = ends.find(cdata, "]]>")
+            {
+                let (start, end) = (at + 9, at + 9 + length - 3);
+                offsets.replaced(out.len(), 0, at..start, 1);
+                out.push_str(&text[start..end]);
+                offsets.replaced(out.len(), 0, end..end + 3, 1);
+                at = end + 3;
+                continue;
+            }
             let markup = if rest.starts_with('&') { reference(rest) } else { self.tag(text, at, &mut ends) };
             match markup {
                 Some(Markup { length, output }) => {
@@ -106,15 +117,11 @@ impl HtmlStrip {
         if let Some(comment) = rest.strip_prefix("<!--") {
             return gone(4 + ends.find(comment, "-->")?);
         }
-        if let Some(cdata) = rest.strip_prefix("<![CDATA[") {
-            let length = 9 + ends.find(cdata, "]]>")?;
-            return Some(Markup { length, output: rest[9..length - 3].to_owned() });
-        }
         if rest.starts_with("<?") {
             return gone(ends.find(rest, ">")?);
         }
         if rest.starts_with("<!") {
-            return line(ends.find(rest, ">")?);
+            return gone(ends.find(rest, ">")?);
         }
         let name_at = if rest.starts_with("</") { 2 } else { 1 };
         let name_len = rest[name_at..]

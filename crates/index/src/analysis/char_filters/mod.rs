@@ -95,6 +95,3 @@ pub(super) const BUILT_IN: &[&str] = &["html_strip", "htmlStrip", "persian"];
 pub(super) fn persian() -> Arc<dyn CharFilter> {
     Arc::new(Persian)
 }
-
-#[cfg(test)]
-mod tests;

@@ -196,6 +196,3 @@ pub(super) const BUILT_IN: &[&str] = &[
     "word_delimiter",
     "word_delimiter_graph",
 ];
-
-#[cfg(test)]
-mod tests;

@@ -82,7 +82,8 @@ impl Shingle {
                 _ => last.end,
             };
             let mut shingle = Token::new(text.join(&self.separator), start, end, "shingle");
-            shingle.length = size as u32;
+            // Without words beside them, the shortest take one position.
+            shingle.length = if self.unigrams { size } else { size - self.min + 1 } as u32;
             shingle.increment = u32::from(out.len() == before);
             out.push_back(shingle);
         }
@@ -197,7 +198,7 @@ impl Filter for CommonGrams {
                     joined.increment = 0;
                     joined.length = 2;
                     gram = Some(joined);
-                } else if self.query_mode && was_in_gram {
+                } else if self.query_mode && was_in_gram && next.is_none() {
                     continue;
                 }
                 return Some(token);

@@ -87,7 +87,12 @@ fn algorithm(language: &str) -> Option<Algorithm> {
 }
 
 fn snowball(algorithm: Algorithm) -> Change {
+    let russian = matches!(algorithm, Algorithm::Russian);
     Box::new(move |text| {
+        // Lucene's is a later edition, for which the two are one letter.
+        if russian && text.contains('ё') {
+            *text = text.replace('ё', "е");
+        }
         let stemmer = rust_stemmers::Stemmer::create(algorithm);
         let stemmed = match stemmer.stem(text) {
             std::borrow::Cow::Borrowed(stem) if stem.len() == text.len() => return,

@@ -91,11 +91,16 @@ impl Classic {
         const LETTERS: &str = r"[\p{L}&&[^\p{Han}\p{Hiragana}\p{Katakana}]]";
         let p = r"(?:_|-|/|\.|,)";
         let has_digit = format!(r"(?:[\p{{L}}\p{{Nd}}]*\p{{Nd}}[\p{{L}}\p{{Nd}}]*)");
-        let num = format!(
-            "(?:{ALPHANUM}{p}{has_digit}|{has_digit}{p}{ALPHANUM}|{ALPHANUM}(?:{p}{has_digit}{p}{ALPHANUM})+|{has_digit}(?:{p}{ALPHANUM}{p}{has_digit})+|{ALPHANUM}{p}{has_digit}(?:{p}{ALPHANUM}{p}{has_digit})+|{has_digit}{p}{ALPHANUM}(?:{p}{has_digit}{p}{ALPHANUM})+)"
-        );
+        let numbers = [
+            format!("{ALPHANUM}{p}{has_digit}"),
+            format!("{has_digit}{p}{ALPHANUM}"),
+            format!("{ALPHANUM}(?:{p}{has_digit}{p}{ALPHANUM})+"),
+            format!("{has_digit}(?:{p}{ALPHANUM}{p}{has_digit})+"),
+            format!("{ALPHANUM}{p}{has_digit}(?:{p}{ALPHANUM}{p}{has_digit})+"),
+            format!("{has_digit}{p}{ALPHANUM}(?:{p}{has_digit}{p}{ALPHANUM})+"),
+        ];
         let anchored = |pattern: &str| own(&format!("^(?:{pattern})"));
-        let kinds = vec![
+        let mut kinds = vec![
             (anchored(ALPHANUM)?, "<ALPHANUM>"),
             (anchored(&format!("{LETTERS}+(?:'{LETTERS}+)+"))?, "<APOSTROPHE>"),
             (anchored(&format!(r"{LETTERS}\.(?:{LETTERS}\.)+"))?, "<ACRONYM>"),
@@ -105,9 +110,11 @@ impl Classic {
                 "<EMAIL>",
             ),
             (anchored(&format!(r"{ALPHANUM}(?:\.{ALPHANUM})+"))?, "<HOST>"),
-            (anchored(&num)?, "<NUM>"),
             (anchored(r"[\p{Han}\p{Hiragana}\p{Katakana}]")?, "<CJ>"),
         ];
+        for number in &numbers {
+            kinds.push((anchored(number)?, "<NUM>"));
+        }
         Ok(Self { kinds, start: own(r"[\p{L}\p{Nd}]")?, max_chars })
     }
 }
