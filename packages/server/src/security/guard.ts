@@ -13,7 +13,14 @@ const SEARCH: Action = 'indices:data/read/search';
 const NARROWED: ReadonlySet<string> = new Set(['search', 'count', 'field_caps', 'validate_query']);
 
 /** Operations that open or use what lives between requests: it belongs to the restricted key that opened it. */
-const OWNED: ReadonlySet<string> = new Set(['search', 'msearch', 'scroll', 'clear_scroll', 'open_point_in_time', 'close_point_in_time']);
+const OWNED: ReadonlySet<string> = new Set([
+  'search',
+  'msearch',
+  'scroll',
+  'clear_scroll',
+  'open_point_in_time',
+  'close_point_in_time',
+]);
 
 /**
  * Checks that the key may make the request. Asked to search everything, a restricted key searches everything it may: the
