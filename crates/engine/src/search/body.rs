@@ -54,8 +54,6 @@ pub struct SearchBody {
     pub profile: bool,
     /// Order of the hits.
     pub sort: Sort,
-    /// The request names an order, be it the usual one.
-    pub sort_given: bool,
     /// Values of the sort keys behind which hits are wanted.
     pub search_after: Option<Vec<serde_json::Value>>,
     /// Where a scroll goes on; not part of a request.
@@ -111,7 +109,6 @@ impl Default for SearchBody {
             timeout: None,
             profile: false,
             sort: Sort::Score,
-            sort_given: false,
             search_after: None,
             position: None,
             scroll: None,
@@ -217,7 +214,6 @@ impl SearchBody {
             }
             ("sort", Json::String(_) | Json::Array(_) | Json::Object(_)) => {
                 self.sort = sort::parse(node)?;
-                self.sort_given = true;
             }
             ("search_after", Json::Array(items)) => self.search_after = Some(sort::parse_after(items)?),
             ("slice", Json::Object(_)) => self.slice = Some(paging::parse_slice(node)?),

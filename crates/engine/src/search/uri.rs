@@ -61,7 +61,6 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
     }
     if let Some(text) = params.get("sort") {
         search.sort = sort::from_text(text)?;
-        search.sort_given = true;
     }
     if let Some(number) = params.integer("terminate_after")? {
         search.terminate_after = body::terminate_after(number)?;
