@@ -59,8 +59,6 @@ pub struct SearchBody {
     pub explain: bool,
     /// Order of the hits.
     pub sort: Sort,
-    /// The request names an order, be it the usual one.
-    pub sort_given: bool,
     /// Values of the sort keys behind which hits are wanted.
     pub search_after: Option<Vec<serde_json::Value>>,
     /// Where a scroll goes on; not part of a request.
@@ -118,7 +116,6 @@ impl Default for SearchBody {
             explain: false,
             highlight: None,
             sort: Sort::Score,
-            sort_given: false,
             search_after: None,
             position: None,
             scroll: None,
@@ -226,7 +223,6 @@ impl SearchBody {
             }
             ("sort", Json::String(_) | Json::Array(_) | Json::Object(_)) => {
                 self.sort = sort::parse(node)?;
-                self.sort_given = true;
             }
             ("search_after", Json::Array(items)) => self.search_after = Some(sort::parse_after(items)?),
             ("slice", Json::Object(_)) => self.slice = Some(paging::parse_slice(node)?),

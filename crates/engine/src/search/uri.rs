@@ -61,7 +61,6 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
     }
     if let Some(text) = params.get("sort") {
         search.sort = sort::from_text(text)?;
-        search.sort_given = true;
     }
     search.explain = params.bool("explain", search.explain)?;
     if let Some(number) = params.integer("terminate_after")? {

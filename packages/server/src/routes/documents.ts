@@ -47,11 +47,16 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     params: VECTORS,
   }),
-  ...engine('multi_term_vectors', 'indices:data/read/mtv', ['GET|POST /_mtermvectors', 'GET|POST /{index}/_mtermvectors'], {
-    body: true,
-    indices: 'docs',
-    params: ['ids', ...VECTORS],
-  }),
+  ...engine(
+    'multi_term_vectors',
+    'indices:data/read/mtv',
+    ['GET|POST /_mtermvectors', 'GET|POST /{index}/_mtermvectors'],
+    {
+      body: true,
+      indices: 'docs',
+      params: ['ids', ...VECTORS],
+    },
+  ),
   ...engine('bulk', 'indices:data/write/bulk', ['POST|PUT /_bulk', 'POST|PUT /{index}/_bulk'], {
     body: true,
     indices: 'bulk',
