@@ -23,6 +23,7 @@ pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use source::SourceFilter;
 pub use types::{Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument};
 pub use values::normalize_float;
+pub(crate) use values::{java_double, java_string};
 
 /// The `_source` part of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]

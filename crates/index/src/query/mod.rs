@@ -35,4 +35,6 @@ mod tests;
 pub use ast::*;
 pub(crate) use bits::DocBits;
 pub(crate) use cache::SnapshotCache;
+pub(crate) use dates::DateRequest;
 pub use error::QueryError;
+pub(crate) use fields::{keyword_column, number_column};
