@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sparrow_index::query::{Query, TotalHits};
 
+use super::aggs::{self, Aggregations};
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
 use super::json::{self, Json, Member, Node};
@@ -28,6 +29,8 @@ pub struct SearchBody {
     pub sub_searches: Vec<Query>,
     /// `rank`.
     pub rank: Option<RankFusion>,
+    /// `aggs`, also known as `aggregations`.
+    pub aggs: Option<Aggregations>,
     /// `post_filter`.
     pub post_filter: Option<Query>,
     /// Hits passed over.
@@ -59,6 +62,7 @@ impl Default for SearchBody {
             knn: Vec::new(),
             sub_searches: Vec::new(),
             rank: None,
+            aggs: None,
             post_filter: None,
             from: 0,
             size: DEFAULT_SIZE,
@@ -119,6 +123,7 @@ impl SearchBody {
                 }
             }
             ("rank", Json::Object(_)) => self.rank = Some(rank::parse(node)?),
+            ("aggs" | "aggregations", Json::Object(_)) => self.aggs = Some(aggs::parse(node, context)?),
             ("retriever", Json::Object(_)) => self.retriever(node, context)?,
             // The size is known already.
             ("size", Json::Number(_) | Json::String(_)) => {
@@ -272,8 +277,6 @@ impl SearchBody {
 
 /// Sections of a search that Elasticsearch has and this server does not have yet.
 const LATER: &[&str] = &[
-    "aggregations",
-    "aggs",
     "collapse",
     "docvalue_fields",
     "explain",
@@ -363,7 +366,8 @@ fn sub_search(node: &Node, context: Context) -> Result<Query, SearchError> {
     query.ok_or(SearchError::Required { field: "query" })
 }
 
-fn source_selection(node: &Node) -> Result<SourceSelection, SearchError> {
+/// Reads what is shown of sources.
+pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, SearchError> {
     let (mut includes, mut excludes) = (Vec::new(), Vec::new());
     match &node.json {
         Json::Bool(true) => return Ok(SourceSelection::Whole),

@@ -1,6 +1,7 @@
 //! What can be wrong with a search request, and how Elasticsearch's error bodies say it.
 
 use serde_json::json;
+use sparrow_index::aggregations::AggregationError;
 use sparrow_index::query::QueryError;
 
 use super::json::{JsonError, Location};
@@ -51,6 +52,18 @@ pub enum SearchError {
     /// The query does not fit the index.
     #[error("index {}: {source}", shard.index)]
     Query { shard: Box<Shard>, source: QueryError },
+    /// An aggregation does not fit the index.
+    #[error("index {}: {source}", shard.index)]
+    Aggregation { shard: Box<Shard>, source: AggregationError },
+    /// The results of indices cannot be put together.
+    #[error("{source}")]
+    Reduce { source: AggregationError },
+    /// An aggregation stands where it cannot.
+    #[error("{reason}")]
+    AggregationExecution { reason: String },
+    /// An aggregation holds what it cannot.
+    #[error("{reason}")]
+    AggregationInitialization { reason: String },
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
     ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
@@ -102,6 +115,7 @@ impl SearchError {
     pub fn status(&self) -> u16 {
         match self {
             SearchError::Query { source, .. } => source.status(),
+            SearchError::Aggregation { source, .. } | SearchError::Reduce { source } => source.status(),
             _ => 400,
         }
     }
@@ -113,7 +127,12 @@ impl SearchError {
             SearchError::UnknownName { what, name, suggestions, at: place } => at(
                 Exception::new(
                     "parsing_exception",
-                    format!("unknown {what} [{name}]{}", did_you_mean(suggestions)),
+                    match *what {
+                        "aggregation" => {
+                            format!("Unknown aggregation type [{name}]{}", did_you_mean(suggestions))
+                        }
+                        what => format!("unknown {what} [{name}]{}", did_you_mean(suggestions)),
+                    },
                 ),
                 *place,
             )
@@ -191,6 +210,13 @@ impl SearchError {
                     None => exception,
                 }
             }
+            SearchError::Aggregation { source, .. } | SearchError::Reduce { source } => aggregation_exception(source),
+            SearchError::AggregationExecution { reason } => {
+                Exception::new("aggregation_execution_exception", reason)
+            }
+            SearchError::AggregationInitialization { reason } => {
+                Exception::new("aggregation_initialization_exception", reason)
+            }
             SearchError::ModelMismatch { shard, field, model, stored } => of(
                 Exception::new(
                     "query_shard_exception",
@@ -209,6 +235,7 @@ impl SearchError {
         match self {
             SearchError::WindowTooLarge { shard, .. }
             | SearchError::Query { shard, .. }
+            | SearchError::Aggregation { shard, .. }
             | SearchError::ModelMismatch { shard, .. } => Some(shard),
             _ => None,
         }
@@ -236,6 +263,15 @@ impl From<SearchError> for EngineError {
             _ => root(&exception).clone(),
         }];
         let status = error.status();
+        if let SearchError::Reduce { .. } = &error {
+            // What goes wrong after all shards have answered is nobody's failure but the coordinator's.
+            let wrapper = Exception::new("search_phase_execution_exception", "")
+                .with("phase", "fetch")
+                .with("grouped", true)
+                .with("failed_shards", json!([]))
+                .because(exception);
+            return EngineError::Api(Box::new(ApiError { status, exception: wrapper, root_causes }));
+        }
         let exception = match error.failed_shard() {
             None => exception,
             Some(failed) => {
@@ -252,6 +288,14 @@ impl From<SearchError> for EngineError {
             }
         };
         EngineError::Api(Box::new(ApiError { status, exception, root_causes }))
+    }
+}
+
+fn aggregation_exception(error: &AggregationError) -> Exception {
+    let exception = Exception::new(error.es_type(), error.to_string());
+    match error {
+        AggregationError::TooManyBuckets { limit } => exception.with("max_buckets", *limit),
+        _ => exception,
     }
 }
 

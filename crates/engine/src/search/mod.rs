@@ -4,6 +4,7 @@
 //! ([`body`], [`dsl`], [`uri`]) knows no index; [`execute`] knows no JSON; [`response`] copies stored sources as
 //! they are.
 
+mod aggs;
 mod body;
 mod deadline;
 mod dsl;
@@ -64,6 +65,7 @@ pub(crate) fn search(
     queries.extend(&mut body.post_filter);
     queries.extend(&mut body.sub_searches);
     queries.extend(body.knn.iter_mut().map(|knn| &mut knn.query));
+    queries.extend(body.aggs.iter_mut().flat_map(aggs::Aggregations::queries_mut));
     let encoded = encode(engine, &handles, &mut queries, deadline.flag());
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let found =
@@ -83,7 +85,14 @@ pub(crate) fn search(
         return Err(outcome.failures.swap_remove(0).into());
     }
     let hits = read_hits(&targets, &body, &outcome)?;
-    let bytes = response::write(&body, shown, targets.len(), &outcome, &hits, start.elapsed());
+    let aggregations = match (&body.aggs, outcome.aggregated.take()) {
+        (Some(asked), Some(collected)) => Some(asked.reduce(collected, &targets, shown.typed_keys)?),
+        _ => None,
+    };
+    let mut bytes = response::write(&body, shown, targets.len(), &outcome, &hits, start.elapsed());
+    if let Some(aggregations) = aggregations {
+        response::append(&mut bytes, "aggregations", &aggregations);
+    }
     Ok(Reply::bytes(200, bytes))
 }
 

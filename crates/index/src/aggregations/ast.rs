@@ -328,6 +328,13 @@ pub struct TopHits {
     pub options: usize,
 }
 
+impl TopHits {
+    /// Whether hits show their scores.
+    pub fn scores_shown(&self) -> bool {
+        self.sort.is_empty() || self.sort.iter().any(|key| key.by == HitOrderBy::Score)
+    }
+}
+
 /// One key of the order of hits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HitOrder {
@@ -427,9 +434,7 @@ impl Aggregation {
     /// Whether scores of documents are needed.
     pub fn needs_scores(&self) -> bool {
         let own = match &self.kind {
-            AggregationKind::TopHits(top) => {
-                top.sort.is_empty() || top.sort.iter().any(|key| key.by == HitOrderBy::Score)
-            }
+            AggregationKind::TopHits(top) => top.scores_shown(),
             _ => false,
         };
         own || self.subs.iter().any(Aggregation::needs_scores)

@@ -380,7 +380,10 @@ pub fn sort_values(top: &TopHits, hit: &TopHit, fields: &FxHashMap<usize, &Resol
     let mut values = Vec::with_capacity(top.sort.len());
     for (key, value) in top.sort.iter().zip(&hit.sort) {
         values.push(match (&key.by, value) {
-            (HitOrderBy::Score, _) => serde_json::json!(hit.score),
+            (HitOrderBy::Score, _) => {
+                // The digits of a float, not those of the double that equals it.
+                hit.score.to_string().parse::<f64>().map_or(Value::Null, Value::from)
+            }
             (HitOrderBy::Doc, _) => hit.seq_no.into(),
             (HitOrderBy::Field(_), Key::Text(text)) => Value::from(&**text),
             (HitOrderBy::Field(_), Key::Long(value)) => match fields.get(&key.id).map(|field| field.kind) {

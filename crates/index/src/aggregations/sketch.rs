@@ -139,11 +139,6 @@ impl Distribution {
         }
     }
 
-    /// Whether there is no value.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
     fn sort(&mut self) {
         if !self.sorted {
             self.values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));

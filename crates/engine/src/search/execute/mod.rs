@@ -1,11 +1,13 @@
 //! Running a search over the indices it names: union of query and kNN, fusion, merging.
 
+mod aggregated;
 mod fused;
 mod plain;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use sparrow_index::aggregations::Collected;
 use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_index::{DocAddress, Snapshot};
 
@@ -41,7 +43,7 @@ pub struct Hit {
 }
 
 /// What a search found.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Outcome {
     /// The hits of the page asked for.
     pub hits: Vec<Hit>,
@@ -49,6 +51,8 @@ pub struct Outcome {
     pub total: Option<(u64, bool)>,
     /// Highest score.
     pub max_score: Option<f32>,
+    /// What the indices contribute to aggregations, if any are asked for.
+    pub aggregated: Option<Vec<Collected>>,
     /// Indices that could not be searched.
     pub failures: Vec<SearchError>,
     /// The time ran out before all was searched.
@@ -77,6 +81,9 @@ pub fn execute(
         Some(rank) => run.fused(rank)?,
         None => run.plain()?,
     };
+    if let (Some(aggregations), false) = (&body.aggs, targets.is_empty()) {
+        outcome.aggregated = Some(run.aggregated(aggregations));
+    }
     let cancelled =
         |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
     let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();

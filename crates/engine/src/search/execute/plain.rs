@@ -27,7 +27,7 @@ impl Run<'_> {
 
     /// The query that each index runs: `query` and the `knn` sections in one, `None` where only kNN
     /// asks and the index holds none of the nearest neighbours.
-    fn union_per_target(&mut self) -> Vec<Option<Query>> {
+    pub(super) fn union_per_target(&mut self) -> Vec<Option<Query>> {
         let body = self.body;
         // One sub-search without a rank is a query by another name.
         let query = body.query.clone().or_else(|| body.sub_searches.first().cloned());
