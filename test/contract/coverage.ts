@@ -13,7 +13,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
   ...group('search interface issue', [
     // `sort` and `fields` in one request.
     'search-term-filter',
-    ...['search-profile', 'search-explain-version', 'search-aggs-terms', 'msearch'],
+    ...['search-explain-version', 'msearch'],
     ...['search-scroll-open', 'scroll-next', 'scroll-clear', 'analyze', 'field-caps', 'termvectors'],
   ]),
   ...group('write interface issue', [
@@ -21,6 +21,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
     ...['forcemerge-task-completed', 'error-trace', 'accept-yaml', 'index-stats', 'cluster-stats', 'nodes-info'],
     ...['nodes-stats', 'cat-health', 'cat-nodes', 'cat-shards', 'cat-count', 'cat-help'],
   ]),
+  ...group("names Lucene's phases, of which other engines have others", ['search-profile']),
   ...group('lists the background tasks of that server', ['tasks-list-2']),
 };
 

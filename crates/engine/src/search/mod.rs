@@ -6,16 +6,28 @@
 
 mod aggs;
 mod body;
+mod caller;
+mod collapse;
+mod contexts;
 mod deadline;
 mod dsl;
 mod error;
 mod execute;
+mod fields;
 mod fusion;
+mod hits;
 mod java_float;
 pub(crate) mod json;
+pub(crate) mod msearch;
+mod paging;
+pub(crate) mod point_in_time;
+mod profile;
 mod rank;
+mod rescore;
 mod resolve;
 mod response;
+mod retriever;
+pub(crate) mod scroll;
 mod sort;
 mod source_filter;
 mod suggest;
@@ -26,18 +38,25 @@ mod body_tests;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::Value;
-use sparrow_index::query::{Query, QueryError};
+use sparrow_encoder::Timings;
+use sparrow_index::query::{Query, QueryError, TotalHits};
 
 use self::body::SearchBody;
+use self::caller::Caller;
+pub(crate) use self::contexts::Contexts;
+use self::contexts::{Content, Scroll};
 use self::deadline::Deadline;
 use self::dsl::Context;
 pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
-use self::response::ShownHit;
+use self::response::OpenIds;
+use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
+use self::uri::Presentation;
 pub(crate) use self::uri::source as source_of_params;
 use crate::Engine;
 use crate::error::{EngineError, Exception};
@@ -58,42 +77,163 @@ pub(crate) fn search(
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
-    let deadline = Deadline::start(body.timeout, cancel);
-    let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
-
-    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    queries.extend(&mut body.post_filter);
-    queries.extend(&mut body.sub_searches);
-    queries.extend(body.knn.iter_mut().map(|knn| &mut knn.query));
-    queries.extend(body.aggs.iter_mut().flat_map(aggs::Aggregations::queries_mut));
-    let encoded = encode(engine, &handles, &mut queries, deadline.flag());
+    body.fuse();
+    if let Some(pit) = &body.pit {
+        let targets = point_in_time::targets(engine, request, pit)?;
+        let id = pit.id.clone();
+        // The models of fields are those of the indices as they are now.
+        let handles: Vec<_> =
+            targets.iter().filter_map(|target| engine.indices.get(&target.shard.index).ok()).collect();
+        encode_body(engine, &handles, &mut body, cancel.flag())?;
+        let ids = OpenIds { pit: Some(&id), scroll: None };
+        let answered = answer(engine, &targets, &body, shown, cancel, start, ids)?;
+        return Ok(Reply::bytes(200, answered.bytes));
+    }
+    check_boosted(engine, &body, request)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
-    let found =
-        encoded.and_then(|()| execute::execute(&targets, &body, deadline.flag()).map_err(EngineError::from));
-    let mut outcome = match found {
-        Ok(outcome) => outcome,
-        Err(error) if timed_out(&error) && shown.all_or_nothing => {
-            return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
+    if let Some(keep_alive) = body.scroll {
+        encode_body(engine, &handles, &mut body, cancel.flag())?;
+        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
+    }
+    let deadline = Deadline::start(body.timeout, cancel);
+    let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
+    let answered =
+        answer_within(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
+    Ok(Reply::bytes(200, answered.bytes))
+}
+
+/// The first page of a scroll.
+#[allow(clippy::too_many_arguments)]
+fn open_scroll(
+    engine: &Engine,
+    request: &Request,
+    targets: Vec<Target>,
+    mut body: SearchBody,
+    shown: Presentation,
+    keep_alive: Duration,
+    cancel: &CancelFlag,
+    start: Instant,
+) -> Result<Reply, EngineError> {
+    if let Some(target) = targets.iter().find(|target| body.size > target.max_result_window) {
+        return Err(SearchError::BatchTooLarge {
+            limit: target.max_result_window,
+            asked: body.size,
+            shard: target.shard.clone(),
         }
+        .into());
+    }
+    body.track_total_hits = Some(TotalHits::Exact);
+    let scroll = Arc::new(Mutex::new(Scroll { targets, body, shown }));
+    let mut open = scroll.lock();
+    let id =
+        engine.contexts.open(Content::Scroll(Arc::clone(&scroll)), Caller::of(request).owner, keep_alive)?;
+    let ids = OpenIds { scroll: Some(&id), pit: None };
+    match answer(engine, &open.targets, &open.body, shown, cancel, start, ids) {
+        Ok(answered) => {
+            open.body.position = answered.last;
+            Ok(Reply::bytes(200, answered.bytes))
+        }
+        Err(error) => {
+            engine.contexts.close(&id, None)?;
+            Err(error)
+        }
+    }
+}
+
+/// An index that gets a factor has to be there.
+fn check_boosted(engine: &Engine, body: &SearchBody, request: &Request) -> Result<(), EngineError> {
+    // A restricted key is not told which indices there are.
+    if body.indices_boost.is_empty() || Caller::of(request).owner.is_some() {
+        return Ok(());
+    }
+    let options = ResolveOptions::from_params(&request.params())?;
+    for (names, _) in &body.indices_boost {
+        engine.indices.resolve(names, options)?;
+    }
+    Ok(())
+}
+
+/// A search that was answered.
+pub(crate) struct Answered {
+    /// The body of the answer.
+    bytes: Vec<u8>,
+    /// Where its last hit stands, if it has any and they are sorted.
+    last: Option<Position>,
+}
+
+/// Runs a search whose texts are encoded, and writes its answer.
+fn answer(
+    engine: &Engine,
+    targets: &[Target],
+    body: &SearchBody,
+    shown: Presentation,
+    cancel: &CancelFlag,
+    start: Instant,
+    ids: OpenIds<'_>,
+) -> Result<Answered, EngineError> {
+    let deadline = Deadline::start(body.timeout, cancel);
+    answer_within(engine, targets, body, shown, &deadline, Ok(()), start, ids)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn answer_within(
+    _engine: &Engine,
+    targets: &[Target],
+    body: &SearchBody,
+    shown: Presentation,
+    deadline: &Deadline,
+    encoded: Result<(), EngineError>,
+    start: Instant,
+    ids: OpenIds<'_>,
+) -> Result<Answered, EngineError> {
+    let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
+    let found =
+        encoded.and_then(|()| execute::execute(targets, body, deadline.flag()).map_err(EngineError::from));
+    let mut outcome = match found {
+        // Only the clock leaves a part behind that is of use.
+        Ok(outcome) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
+        Ok(outcome) => outcome,
         Err(error) if timed_out(&error) => {
-            Outcome { total: Some((0, true)), timed_out: true, ..Outcome::default() }
+            Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }
         }
         Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
         Err(error) => return Err(error),
     };
+    if shown.all_or_nothing && outcome.timed_out {
+        return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
+    }
     if shown.all_or_nothing && !outcome.failures.is_empty() {
         return Err(outcome.failures.swap_remove(0).into());
     }
-    let hits = read_hits(&targets, &body, &outcome)?;
+    let mut profile = outcome.profile.take();
+    let hits = hits::read(targets, body, shown, &outcome, deadline.flag(), profile.as_deref_mut())?;
+    if let Some(profile) = &mut profile {
+        profile.models.clone_from(&body.timings);
+    }
+    outcome.profile = profile;
     let aggregations = match (&body.aggs, outcome.aggregated.take()) {
-        (Some(asked), Some(collected)) => Some(asked.reduce(collected, &targets, shown.typed_keys)?),
+        (Some(asked), Some(collected)) => Some(asked.reduce(collected, targets, shown.typed_keys)?),
         _ => None,
     };
-    let mut bytes = response::write(&body, shown, targets.len(), &outcome, &hits, start.elapsed());
+    let mut bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
     if let Some(aggregations) = aggregations {
         response::append(&mut bytes, "aggregations", &aggregations);
     }
-    Ok(Reply::bytes(200, bytes))
+    Ok(Answered { bytes, last: outcome.last.take() })
+}
+
+/// Encodes the texts of all queries of a search.
+fn encode_body(
+    engine: &Engine,
+    handles: &[Arc<IndexHandle>],
+    body: &mut SearchBody,
+    cancel: &AtomicBool,
+) -> Result<(), EngineError> {
+    let mut timings = body.profile.then(Vec::new);
+    let mut queries: Vec<&mut Query> = body.queries_mut().collect();
+    encode(engine, handles, &mut queries, cancel, timings.as_mut())?;
+    body.timings = timings.unwrap_or_default();
+    Ok(())
 }
 
 /// `_count`.
@@ -110,21 +250,31 @@ pub(crate) fn count(
         query = Some(text);
     }
     let min_score = params.float("min_score")?;
+    let terminate_after = params.integer("terminate_after")?.unwrap_or(0);
     let mut body = SearchBody {
         query,
+        terminate_after: body::terminate_after(terminate_after)?,
         size: 0,
         min_score: min_score.map(|score| score as f32),
         track_total_hits: Some(sparrow_index::query::TotalHits::Exact),
         ..SearchBody::default()
     };
     let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    encode(engine, &handles, &mut queries, cancel.flag())?;
+    encode(engine, &handles, &mut queries, cancel.flag(), None)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let outcome = execute::execute(&targets, &body, cancel.flag())
         .map_err(EngineError::from)
         .map_err(|error| if is_cancelled(&error) { EngineError::Cancelled } else { error })?;
     let counted = outcome.total.map_or(0, |(count, _)| count);
-    Ok(Reply::bytes(200, response::write_count(counted, targets.len(), &outcome.failures)))
+    Ok(Reply::bytes(
+        200,
+        response::write_count(
+            counted,
+            outcome.terminated_early.filter(|_| terminate_after > 0),
+            targets.len(),
+            &outcome.failures,
+        ),
+    ))
 }
 
 /// Reads a query in its JSON form and encodes its texts: for jobs that select documents by query.
@@ -138,7 +288,7 @@ pub(crate) fn prepare_query(
     cancel: &CancelFlag,
 ) -> Result<Query, EngineError> {
     let mut query = parse_query(query)?;
-    encode(engine, handles, &mut [&mut query], cancel.flag())?;
+    encode(engine, handles, &mut [&mut query], cancel.flag(), None)?;
     Ok(query)
 }
 
@@ -190,6 +340,7 @@ fn encode(
     handles: &[Arc<IndexHandle>],
     queries: &mut [&mut Query],
     cancel: &AtomicBool,
+    timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
@@ -208,54 +359,7 @@ fn encode(
             }
         }
     }
-    resolve::resolve(&engine.models, queries, cancel)
-}
-
-/// Reads the documents of the hits and finds out which named clauses match them.
-fn read_hits<'a>(
-    targets: &'a [Target],
-    body: &SearchBody,
-    outcome: &Outcome,
-) -> Result<Vec<ShownHit<'a>>, EngineError> {
-    let mut shown = Vec::with_capacity(outcome.hits.len());
-    for hit in &outcome.hits {
-        let target = &targets[hit.target];
-        shown.push(ShownHit {
-            hit: *hit,
-            index: &target.shard.index,
-            stored: target.snapshot.fetch(hit.addr)?,
-            matched: Vec::new(),
-        });
-    }
-    let mut named = Vec::new();
-    let queries = body.query.iter().chain(&body.sub_searches).chain(&body.post_filter);
-    for query in queries.chain(body.knn.iter().map(|knn| &knn.query)) {
-        resolve::visit(query, &mut |clause| {
-            named.extend(clause.name.as_deref().map(|name| (name, clause)));
-        });
-    }
-    for (name, clause) in named {
-        for (number, target) in targets.iter().enumerate() {
-            if !shown.iter().any(|shown| shown.hit.target == number) {
-                continue;
-            }
-            let sets = target
-                .snapshot
-                .matching(clause)
-                .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
-            for shown in shown.iter_mut().filter(|shown| shown.hit.target == number) {
-                let addr = shown.hit.addr;
-                let word = sets
-                    .get(addr.segment_ord as usize)
-                    .and_then(|words| words.get(addr.doc_id as usize / 64));
-                let matches = word.is_some_and(|word| word >> (addr.doc_id % 64) & 1 == 1);
-                if matches && !shown.matched.iter().any(|known| known == name) {
-                    shown.matched.push(name.to_owned());
-                }
-            }
-        }
-    }
-    Ok(shown)
+    resolve::resolve(&engine.models, queries, cancel, timed)
 }
 
 /// The indices that a search reads.

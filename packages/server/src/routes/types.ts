@@ -24,7 +24,11 @@ export type IndexSource =
   /** In `docs[]._index`, the path's being the default. */
   | 'docs'
   /** In `source.index` (read) and `dest.index` (write). */
-  | 'reindex';
+  | 'reindex'
+  /** In what was opened by an earlier request: the engine knows who opened it. */
+  | 'opened'
+  /** In the header lines of an NDJSON body, the path's being the default: the engine checks each. */
+  | 'headers';
 
 /** One row of the route table: everything the HTTP layer knows about an endpoint. */
 export interface Endpoint {

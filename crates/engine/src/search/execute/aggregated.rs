@@ -1,9 +1,9 @@
 //! Aggregations over what a search matches, whatever page of it is shown.
 
 use sparrow_index::aggregations::{Aggregation, AggregationError, Budget, Collected, Documents};
-use sparrow_index::query::{BoolQuery, Query, QueryKind};
+use sparrow_index::query::{Query, QueryKind};
 
-use super::{Run, with_k};
+use super::Run;
 use crate::search::aggs::Aggregations;
 use crate::search::error::SearchError;
 use crate::search::resolve::set_default_fields;
@@ -11,14 +11,10 @@ use crate::search::resolve::set_default_fields;
 impl Run<'_> {
     /// What each index contributes. Post filters do not apply; fused lists count with all that any of them matches.
     pub(super) fn aggregated(&mut self, aggregations: &Aggregations) -> Vec<Collected> {
-        let queries = match &self.body.rank {
+        let queries = match &self.body.fusion {
             None => self.union_per_target(),
-            Some(rank) => {
-                let window = rank.window_for(self.body.from + self.body.size);
-                let mut any: Vec<Query> =
-                    self.body.query.iter().chain(&self.body.sub_searches).cloned().collect();
-                any.extend(self.body.knn.iter().filter_map(|knn| with_k(&knn.query, knn.k.min(window))));
-                let any: Query = QueryKind::Bool(BoolQuery { should: any, ..Default::default() }).into();
+            Some(fusion) => {
+                let any = fusion.any();
                 self.targets.iter().map(|_| Some(any.clone())).collect()
             }
         };
@@ -62,7 +58,7 @@ impl Run<'_> {
             tree = Some(own);
         }
         let tree = tree.as_deref().unwrap_or(&aggregations.tree);
-        let mut matching = snapshot.matching(&query)?;
+        let mut matching = snapshot.matching_until(&query, Some(self.cancel))?;
         let mut scores = None;
         if aggregations.needs_scores() || self.body.min_score.is_some() {
             scores = Some(snapshot.all_scores(&query, Some(self.cancel))?);
