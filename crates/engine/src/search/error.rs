@@ -237,7 +237,9 @@ impl SearchError {
                     None => exception,
                 }
             }
-            SearchError::Aggregation { source, .. } | SearchError::Reduce { source } => aggregation_exception(source),
+            SearchError::Aggregation { source, .. } | SearchError::Reduce { source } => {
+                aggregation_exception(source)
+            }
             SearchError::AggregationExecution { reason } => {
                 Exception::new("aggregation_execution_exception", reason)
             }

@@ -245,7 +245,8 @@ mod tests {
     use crate::search::source_filter::SourceSelection;
     use crate::search::uri::Presentation;
 
-    const PLAIN: Presentation = Presentation { total_as_int: false, all_or_nothing: false, typed_keys: false };
+    const PLAIN: Presentation =
+        Presentation { total_as_int: false, all_or_nothing: false, typed_keys: false };
 
     fn hit(score: f32, rank: Option<u32>) -> ShownHit<'static> {
         ShownHit {

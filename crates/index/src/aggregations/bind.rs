@@ -2,9 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ast::{
-    Aggregation, AggregationKind, Group, HitOrderBy, StatsKind, ValueSource,
-};
+use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, StatsKind, ValueSource};
 use super::error::AggregationError;
 use super::values::{Accepts, Fields, Kind, Resolved};
 use crate::mapping::normalize_float;

@@ -64,7 +64,8 @@ pub fn collect_segment(
     }
     if !global_nodes.is_empty() {
         let words = (0..max_doc.div_ceil(64)).map(|word| {
-            let live = context.segment.live().map_or(u64::MAX, |live| live.get(word as usize).copied().unwrap_or(0));
+            let live =
+                context.segment.live().map_or(u64::MAX, |live| live.get(word as usize).copied().unwrap_or(0));
             let rest = max_doc - word * 64;
             live & if rest < 64 { (1 << rest) - 1 } else { u64::MAX }
         });
@@ -214,7 +215,11 @@ impl BucketNode<'_> {
         Ok(())
     }
 
-    fn finish(mut self, parents: usize, context: &SegmentContext<'_>) -> Result<Vec<Partial>, AggregationError> {
+    fn finish(
+        mut self,
+        parents: usize,
+        context: &SegmentContext<'_>,
+    ) -> Result<Vec<Partial>, AggregationError> {
         if let Some(codes) = self.groups.codes_without_documents(context)? {
             let before = self.slots.owners.len();
             for parent in 0..parents as u32 {

@@ -30,7 +30,9 @@ pub enum AggregationError {
     )]
     TooManyBuckets { limit: usize },
     /// More memory than one request may take.
-    #[error("[request] Data too large, data for [<agg [{name}]>] would be larger than the limit of [{limit}b]")]
+    #[error(
+        "[request] Data too large, data for [<agg [{name}]>] would be larger than the limit of [{limit}b]"
+    )]
     TooMuchMemory { name: String, limit: usize },
 }
 

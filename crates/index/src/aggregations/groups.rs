@@ -62,11 +62,13 @@ impl<'a> Groups<'a> {
                     bounds: (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX)),
                 }
             }
-            AggregationKind::Range(_) => {
-                GroupKind::Ranges { values: open()?, ranges: bound.ranges.get(&id).map_or(&[], Vec::as_slice) }
-            }
+            AggregationKind::Range(_) => GroupKind::Ranges {
+                values: open()?,
+                ranges: bound.ranges.get(&id).map_or(&[], Vec::as_slice),
+            },
             AggregationKind::Filter(_) | AggregationKind::Filters(_) => {
-                let other = matches!(&aggregation.kind, AggregationKind::Filters(filters) if filters.other.is_some());
+                let other =
+                    matches!(&aggregation.kind, AggregationKind::Filters(filters) if filters.other.is_some());
                 let sets = bound.filters.get(&id).into_iter().flatten();
                 let of_segment = |set: &'a Vec<Vec<u64>>| {
                     set.get(context.ord as usize).map_or(&[] as &[u64], Vec::as_slice)
@@ -312,8 +314,7 @@ impl<'a> CompositeGroups<'a> {
         for place in 0..docs.len() as u32 {
             tuples.clear();
             tuples.push(Vec::with_capacity(self.sources.len()));
-            for ((source, start), asked) in
-                self.sources.iter().zip(&mut starts).zip(&self.composite.sources)
+            for ((source, start), asked) in self.sources.iter().zip(&mut starts).zip(&self.composite.sources)
             {
                 let rest = &source.found[*start..];
                 let count = rest.iter().take_while(|(of, _)| *of == place).count();
@@ -366,9 +367,7 @@ impl<'a> CompositeGroups<'a> {
             let known: Vec<u64> = of_source.iter().flatten().copied().collect();
             let mut decoded = match source.group {
                 GroupOf::Value => source.values.keys(&known)?,
-                GroupOf::Interval(_) => {
-                    known.iter().map(|&code| Key::double(f64::from_bits(code))).collect()
-                }
+                GroupOf::Interval(_) => known.iter().map(|&code| Key::double(f64::from_bits(code))).collect(),
                 GroupOf::Date(_) => known.iter().map(|&code| Key::Long(code as i64)).collect(),
             }
             .into_iter();

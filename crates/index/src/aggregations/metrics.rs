@@ -67,11 +67,9 @@ impl<'a> Metric<'a> {
                 MetricKind::Count { values: open(id)?, found: Vec::new() }
             }
             AggregationKind::Stats(..) => MetricKind::Stats { values: open(id)?, found: Vec::new() },
-            AggregationKind::Cardinality { precision_threshold, .. } => MetricKind::Distinct {
-                values: open(id)?,
-                threshold: *precision_threshold,
-                found: Vec::new(),
-            },
+            AggregationKind::Cardinality { precision_threshold, .. } => {
+                MetricKind::Distinct { values: open(id)?, threshold: *precision_threshold, found: Vec::new() }
+            }
             AggregationKind::Percentiles(percentiles) | AggregationKind::PercentileRanks(percentiles) => {
                 MetricKind::Distribution {
                     values: open(id)?,
@@ -193,7 +191,11 @@ impl<'a> Metric<'a> {
     }
 
     /// The value for each of so many buckets.
-    pub fn finish(self, parents: usize, context: &SegmentContext<'_>) -> Result<Vec<Partial>, AggregationError> {
+    pub fn finish(
+        self,
+        parents: usize,
+        context: &SegmentContext<'_>,
+    ) -> Result<Vec<Partial>, AggregationError> {
         let mut partials: Vec<Partial> = match self.kind {
             MetricKind::Stats { found, .. } | MetricKind::Count { found, .. } => {
                 found.into_iter().map(Partial::Stats).collect()

@@ -96,10 +96,13 @@ pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), Agg
         match (&path.property, known) {
             (None, _) => {
                 return Err(invalid(
-                    "When ordering on a multi-value metrics aggregation a metric name must be specified.".to_owned(),
+                    "When ordering on a multi-value metrics aggregation a metric name must be specified."
+                        .to_owned(),
                 ));
             }
-            (Some(property), Some(known)) if !known.contains(&property.as_str()) && property != "std_lower" => {
+            (Some(property), Some(known))
+                if !known.contains(&property.as_str()) && property != "std_lower" =>
+            {
                 return Err(invalid(format!(
                     "Unknown metric name [{property}] on multi-value metrics aggregation [{}]",
                     level.name

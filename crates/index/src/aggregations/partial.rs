@@ -274,7 +274,8 @@ pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) 
                     }
                 }
             }
-            let merged = list.into_iter().map(|(key, buckets)| (key, merge_buckets(aggregation, buckets, widened)));
+            let merged =
+                list.into_iter().map(|(key, buckets)| (key, merge_buckets(aggregation, buckets, widened)));
             Partial::Buckets(merged.collect())
         }
     }

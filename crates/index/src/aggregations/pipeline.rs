@@ -119,7 +119,9 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
             PipelineKind::Derivative(unit) => {
                 let mut last: Option<(f64, f64)> = None;
                 for (key, bucket) in list.iter_mut() {
-                    let Some(value) = value_of(aggregation, bucket, &pipeline.path, pipeline) else { continue };
+                    let Some(value) = value_of(aggregation, bucket, &pipeline.path, pipeline) else {
+                        continue;
+                    };
                     let at = key.number();
                     if let (Some((before, from)), Some(slot)) = (last, bucket.subs.get_mut(place)) {
                         let change = value - before;

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::Collected;
 use super::ast::{
-    Aggregation, AggregationKind, Composite, CompositeSource, DateHistogram, Group, Histogram, HitOrderBy, Range,
+    Aggregation, AggregationKind, Composite, CompositeSource, DateHistogram, Group, Histogram, HitOrderBy,
+    Range,
 };
 use super::error::AggregationError;
 use super::groups::interval_of;
@@ -34,7 +35,12 @@ pub trait HitWriter {
     ///
     /// # Errors
     /// When a document cannot be read.
-    fn write(&mut self, top: &TopHits, list: &TopList, sort: &[Vec<Value>]) -> Result<Value, AggregationError>;
+    fn write(
+        &mut self,
+        top: &TopHits,
+        list: &TopList,
+        sort: &[Vec<Value>],
+    ) -> Result<Value, AggregationError>;
 }
 
 /// Puts the parts of all indices together: the members of `aggregations`.
@@ -54,8 +60,7 @@ pub fn reduce(
     for aggregation in aggregations {
         choose_fields(aggregation, &collected, &mut fields, &mut widened)?;
     }
-    let mut reducer =
-        Reducer { collected: &collected, fields, max_buckets: options.max_buckets, buckets: 0 };
+    let mut reducer = Reducer { collected: &collected, fields, max_buckets: options.max_buckets, buckets: 0 };
     let mut results = Vec::with_capacity(aggregations.len());
     for aggregation in aggregations {
         let of_all = parts.iter_mut().filter_map(Iterator::next).collect();
@@ -78,7 +83,9 @@ fn choose_fields<'a>(
     match &aggregation.kind {
         AggregationKind::Composite(composite) => ids.extend(composite.sources.iter().map(|source| source.id)),
         AggregationKind::TopHits(top) => {
-            ids.extend(top.sort.iter().filter(|key| matches!(key.by, HitOrderBy::Field(_))).map(|key| key.id));
+            ids.extend(
+                top.sort.iter().filter(|key| matches!(key.by, HitOrderBy::Field(_))).map(|key| key.id),
+            );
         }
         _ => {}
     }
@@ -88,7 +95,8 @@ fn choose_fields<'a>(
             all.filter(|field| field.place != Place::Nowhere)
         };
         let any = || collected.iter().find_map(|index| index.field(id));
-        let Some(chosen) = mapped().find(|field| field.kind == Kind::Double).or(mapped().next()).or(any()) else {
+        let Some(chosen) = mapped().find(|field| field.kind == Kind::Double).or(mapped().next()).or(any())
+        else {
             continue;
         };
         if mapped().any(|field| field.kind.is_numeric() != chosen.kind.is_numeric()) {
@@ -158,7 +166,8 @@ impl Reducer<'_> {
             self.count(list.len())?;
         }
         for (_, bucket) in &mut list {
-            let results = std::mem::take(&mut bucket.subs).into_iter().chain(std::iter::repeat(Partial::Nothing));
+            let results =
+                std::mem::take(&mut bucket.subs).into_iter().chain(std::iter::repeat(Partial::Nothing));
             for (sub, result) in aggregation.subs.iter().zip(results) {
                 bucket.subs.push(self.order(sub, result)?);
             }
@@ -173,9 +182,7 @@ impl Reducer<'_> {
         let ends = self.collected.iter().find_map(|index| index.bound.ranges.get(&aggregation.id));
         let mut slots: Vec<usize> = (0..range.ranges.len()).collect();
         if let Some(ends) = ends {
-            slots.sort_by(|&a, &b| {
-                ends[a].0.total_cmp(&ends[b].0).then(ends[a].1.total_cmp(&ends[b].1))
-            });
+            slots.sort_by(|&a, &b| ends[a].0.total_cmp(&ends[b].0).then(ends[a].1.total_cmp(&ends[b].1)));
         }
         fill(aggregation, list, slots.into_iter());
     }
@@ -237,14 +244,17 @@ impl Reducer<'_> {
             };
             let bounds = self.collected.iter().find_map(|index| index.bound.extended.get(&aggregation.id));
             let (least, most) = bounds.copied().unwrap_or_default();
-            let mut ends = [at(list.first()), at(list.last()), least, most].map(|end| end.map(|at| rounding.round(at)));
+            let mut ends =
+                [at(list.first()), at(list.last()), least, most].map(|end| end.map(|at| rounding.round(at)));
             ends.sort();
             if let (Some(from), Some(to)) = (ends.iter().flatten().next(), ends[3]) {
                 let steps = (i128::from(to) - i128::from(*from)) / i128::from(rounding.shortest().max(1));
                 if steps > self.max_buckets as i128 {
                     return Err(AggregationError::TooManyBuckets { limit: self.max_buckets });
                 }
-                let keys = std::iter::successors(Some(*from), |&at| Some(rounding.next(at)).filter(|&next| next > at));
+                let keys = std::iter::successors(Some(*from), |&at| {
+                    Some(rounding.next(at)).filter(|&next| next > at)
+                });
                 fill_gaps(aggregation, list, keys.take_while(|&at| at <= to).map(Key::Long));
             }
         } else {
@@ -254,7 +264,11 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    fn composite(&self, composite: &Composite, list: &mut Vec<(Key, Bucket)>) -> Result<(), AggregationError> {
+    fn composite(
+        &self,
+        composite: &Composite,
+        list: &mut Vec<(Key, Bucket)>,
+    ) -> Result<(), AggregationError> {
         if let Some(after) = &composite.after {
             let mut keys = Vec::with_capacity(after.len());
             for (source, value) in composite.sources.iter().zip(after) {
@@ -299,12 +313,14 @@ impl Reducer<'_> {
         match source.group {
             Group::Interval(_) => {
                 let text = crate::mapping::java_string(value);
-                let number = text.parse().map_err(|_| invalid(AggregationError::NumberFormat(text.clone())))?;
+                let number =
+                    text.parse().map_err(|_| invalid(AggregationError::NumberFormat(text.clone())))?;
                 Ok(Key::double(number))
             }
             Group::Value | Group::Date(_) => {
                 // Milliseconds are what a page ends with where no format is asked for.
-                if let (Kind::Date, Some(millis), None) = (field.kind, value.as_i64(), &source.source.format) {
+                if let (Kind::Date, Some(millis), None) = (field.kind, value.as_i64(), &source.source.format)
+                {
                     return Ok(Key::Long(millis));
                 }
                 field.key(value, now, false).map_err(invalid)

@@ -20,7 +20,8 @@ pub struct Slots {
 impl Slots {
     /// `width`: codes are below it, if that is known.
     pub fn new(width: Option<usize>) -> Self {
-        let table = width.filter(|&width| (1..=MOST_ENTRIES).contains(&width)).map(|width| (width, Vec::new()));
+        let table =
+            width.filter(|&width| (1..=MOST_ENTRIES).contains(&width)).map(|width| (width, Vec::new()));
         Self { table, map: FxHashMap::default(), last: None, owners: Vec::new() }
     }
 

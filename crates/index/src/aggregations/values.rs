@@ -175,8 +175,7 @@ impl Fields<'_> {
         path: &str,
         aggregation: &str,
     ) -> Result<Option<(Kind, Place, Vec<DateFormat>)>, AggregationError> {
-        let number =
-            |kind| Ok(Some((kind, Place::Numbers(number_column(path)), Vec::new())));
+        let number = |kind| Ok(Some((kind, Place::Numbers(number_column(path)), Vec::new())));
         match path {
             "_index" => return Ok(Some((Kind::Text, Place::Constant(self.index.into()), Vec::new()))),
             "_seq_no" => return Ok(Some((Kind::Long, Place::Numbers(SEQ_NO.to_owned()), Vec::new()))),
@@ -192,7 +191,8 @@ impl Fields<'_> {
         }
         let mapping = self.snapshot.mapping();
         let Some(field_type) = mapping.field(path) else { return Ok(None) };
-        let has_values = mapping.parameter(path, "doc_values").is_none_or(|value| value != false && value != "false");
+        let has_values =
+            mapping.parameter(path, "doc_values").is_none_or(|value| value != false && value != "false");
         if !has_values && !matches!(field_type, FieldType::Object { .. } | FieldType::Text { .. }) {
             return Err(AggregationError::IllegalArgument(format!(
                 "Can't load fielddata on [{path}] because fielddata is unsupported on fields of type [{}]. Use doc \

@@ -131,9 +131,9 @@ impl Writer<'_> {
                     }
                     _ => None,
                 };
-                let format = format.as_ref().map_or(ValueFormat::Raw, |format| {
-                    ValueFormat::Decimal(Decimal::new(format))
-                });
+                let format = format
+                    .as_ref()
+                    .map_or(ValueFormat::Raw, |format| ValueFormat::Decimal(Decimal::new(format)));
                 single(found, &format, &mut out);
             }
             (AggregationKind::Percentiles(asked), result) => {
@@ -301,7 +301,9 @@ impl Writer<'_> {
         for (key, bucket) in list {
             let mut head = Map::new();
             let (text, name) = match &key {
-                Key::Long(at) => (format.whole_text(*at), format.whole_text(*at).unwrap_or_else(|| at.to_string())),
+                Key::Long(at) => {
+                    (format.whole_text(*at), format.whole_text(*at).unwrap_or_else(|| at.to_string()))
+                }
                 key => (format.text(key.number()), format.key(key.number())),
             };
             if let Some(text) = text {
@@ -366,7 +368,10 @@ impl Writer<'_> {
                 false => buckets.push(value),
             }
         }
-        out.insert("buckets".to_owned(), if range.keyed { Value::Object(named) } else { Value::Array(buckets) });
+        out.insert(
+            "buckets".to_owned(),
+            if range.keyed { Value::Object(named) } else { Value::Array(buckets) },
+        );
         Ok(())
     }
 
@@ -378,7 +383,8 @@ impl Writer<'_> {
         of: impl Fn(&mut Distribution, f64) -> Option<f64>,
         out: &mut Map<String, Value>,
     ) {
-        let mut distribution = if let Partial::Distribution(found) = result { found } else { Distribution::default() };
+        let mut distribution =
+            if let Partial::Distribution(found) = result { found } else { Distribution::default() };
         let format = self.format(aggregation.id);
         let mut keyed = Map::new();
         let mut listed = Vec::with_capacity(asked.points.len());

@@ -32,12 +32,12 @@ mod top_docs;
 mod weights;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use ast::*;
 pub(crate) use bits::DocBits;
 pub(crate) use cache::SnapshotCache;
 pub(crate) use dates::DateRequest;
 pub use error::QueryError;
-pub(crate) use fields::{keyword_column, number_column};
 pub use explain::Explanation;
+pub(crate) use fields::{keyword_column, number_column};

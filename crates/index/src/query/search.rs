@@ -101,7 +101,11 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Snapshot::search`].
-    pub fn all_scores(&self, query: &Query, cancel: Option<&AtomicBool>) -> Result<Vec<Vec<f32>>, QueryError> {
+    pub fn all_scores(
+        &self,
+        query: &Query,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Vec<f32>>, QueryError> {
         let mut compiler = Compiler::new(self, cancel);
         let weight = compiler.compile(query, true)?;
         let mut all = Vec::with_capacity(self.segments().len());

@@ -12,7 +12,9 @@ pub fn is_offset(zone: &str) -> bool {
         None => (digits, "0"),
     };
     let number = |text: &str, most: u8| {
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u8>().is_ok_and(|n| n <= most)
+        !text.is_empty()
+            && text.bytes().all(|byte| byte.is_ascii_digit())
+            && text.parse::<u8>().is_ok_and(|n| n <= most)
     };
     number(hours, 18) && number(minutes, 59)
 }

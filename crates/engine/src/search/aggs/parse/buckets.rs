@@ -68,10 +68,9 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
             "collect_mode" => match options.text(member)?.as_str() {
                 "depth_first" | "breadth_first" => {}
                 other => {
-                    return Err(options.invalid(
-                        member,
-                        format!("no [collect_mode] found for value [{other}]"),
-                    ));
+                    return Err(
+                        options.invalid(member, format!("no [collect_mode] found for value [{other}]"))
+                    );
                 }
             },
             _ => return Err(options.unknown(member, KNOWN)),
@@ -79,7 +78,9 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     }
     options.need_field(&terms.source)?;
     if matches!(terms.include, Some(Selection::Partition { .. })) && terms.exclude.is_some() {
-        return Err(SearchError::illegal("Cannot specify any exclude clause when using a partition-based include"));
+        return Err(SearchError::illegal(
+            "Cannot specify any exclude clause when using a partition-based include",
+        ));
     }
     Ok(AggregationKind::Terms(terms))
 }
@@ -97,7 +98,10 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
                     _ => {
                         return Err(options.invalid(
                             member,
-                            format!("Array elements in include/exclude clauses should be string values, not [{}]", item.token()),
+                            format!(
+                                "Array elements in include/exclude clauses should be string values, not [{}]",
+                                item.token()
+                            ),
                         ));
                     }
                 }
@@ -119,19 +123,21 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
                 }
             }
             match (partition, partitions) {
-                (None, _) => Err(options.invalid(member, "Missing [partition] parameter for partition-based include")),
+                (None, _) => {
+                    Err(options.invalid(member, "Missing [partition] parameter for partition-based include"))
+                }
                 (_, None) => {
-                    Err(options.invalid(member, "Missing [num_partitions] parameter for partition-based include"))
+                    Err(options
+                        .invalid(member, "Missing [num_partitions] parameter for partition-based include"))
                 }
                 (Some(partition), Some(partitions)) if partition >= partitions => Err(options.invalid(
                     member,
                     "Partition index must be >= 0 and < num_partitions".to_owned()
                         + &format!(", got [{partition}] of [{partitions}]"),
                 )),
-                (Some(partition), Some(partitions)) => Ok(Selection::Partition {
-                    partition: partition as u64,
-                    partitions: partitions as u64,
-                }),
+                (Some(partition), Some(partitions)) => {
+                    Ok(Selection::Partition { partition: partition as u64, partitions: partitions as u64 })
+                }
             }
         }
         _ => Err(options.wrong_type(&member.name, &member.value)),
@@ -163,7 +169,10 @@ pub fn range(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     }
     options.need_field(&range.source)?;
     if range.ranges.is_empty() {
-        return Err(SearchError::illegal(format!("No [ranges] specified for the [{}] aggregation", options.name)));
+        return Err(SearchError::illegal(format!(
+            "No [ranges] specified for the [{}] aggregation",
+            options.name
+        )));
     }
     Ok(AggregationKind::Range(range))
 }
@@ -276,7 +285,9 @@ fn number_bounds(options: &Options<'_>, member: &Member) -> Result<NumberBounds,
     if let (Some(min), Some(max)) = (min, max)
         && max < min
     {
-        return Err(options.invalid(member, format!("Max bound [{max:?}] must be greater than min bound [{min:?}]")));
+        return Err(
+            options.invalid(member, format!("Max bound [{max:?}] must be greater than min bound [{min:?}]"))
+        );
     }
     Ok((min, max))
 }
@@ -386,8 +397,10 @@ pub fn date_interval(
     } else {
         let Some(millis) = fixed_millis(&text) else {
             let reason = match calendar_unit(&text) {
-                Some(_) => format!("failed to parse setting [fixed_interval] with value [{text}] as a time value: \
-                                    unit is missing or unrecognized"),
+                Some(_) => format!(
+                    "failed to parse setting [fixed_interval] with value [{text}] as a time value: \
+                                    unit is missing or unrecognized"
+                ),
                 None => format!(
                     "failed to parse setting [date_histogram.fixed_interval] with value [{text}] as a time value: \
                      unit is missing or unrecognized"
@@ -402,10 +415,8 @@ pub fn date_interval(
     };
     match interval.replace(found) {
         None => Ok(()),
-        Some(_) => Err(options.invalid(
-            member,
-            "Cannot use [fixed_interval] with [calendar_interval] configuration option.",
-        )),
+        Some(_) => Err(options
+            .invalid(member, "Cannot use [fixed_interval] with [calendar_interval] configuration option.")),
     }
 }
 

@@ -42,7 +42,9 @@ pub fn composite(
         return Err(SearchError::illegal("Composite [sources] cannot be null or empty"));
     }
     if sources.len() > MOST_SOURCES {
-        return Err(SearchError::illegal(format!("Composite [sources] cannot be more than [{MOST_SOURCES}]")));
+        return Err(SearchError::illegal(format!(
+            "Composite [sources] cannot be more than [{MOST_SOURCES}]"
+        )));
     }
     let mut doubles: Vec<&str> = Vec::new();
     for (place, source) in sources.iter().enumerate() {
@@ -157,7 +159,9 @@ fn source(
             ("interval", "histogram") => {
                 let value = inner.float(member)?;
                 if !(value > 0.0 && value.is_finite()) {
-                    return Err(inner.invalid(member, "[interval] must be greater than 0 for [histogram] source"));
+                    return Err(
+                        inner.invalid(member, "[interval] must be greater than 0 for [histogram] source")
+                    );
                 }
                 width = Some(value);
             }

@@ -42,7 +42,10 @@ pub fn top_hits(
             (name, _) if LATER.contains(&name) => {
                 return Err(SearchError::parsing(
                     member.value.at,
-                    format!("[{name}] of the [top_hits] aggregation [{}] is not supported by this server", options.name),
+                    format!(
+                        "[{name}] of the [top_hits] aggregation [{}] is not supported by this server",
+                        options.name
+                    ),
                 ));
             }
             (name, _) => {

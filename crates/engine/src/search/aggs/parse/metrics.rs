@@ -74,7 +74,10 @@ pub fn cardinality(options: Options<'_>) -> Result<AggregationKind, SearchError>
                 options.boolean(member)?;
             }
             "execution_hint" => match options.text(member)?.as_str() {
-                "direct" | "global_ordinals" | "segment_ordinals" | "save_time_heuristic"
+                "direct"
+                | "global_ordinals"
+                | "segment_ordinals"
+                | "save_time_heuristic"
                 | "save_memory_heuristic" => {}
                 other => {
                     return Err(options.invalid(
@@ -190,7 +193,9 @@ fn hdr(options: &Options<'_>, member: &Member) -> Result<u8, SearchError> {
             "number_of_significant_value_digits" => {
                 digits = options.whole(option, i64::MIN, "number_of_significant_value_digits")?;
                 if !(0..=5).contains(&digits) {
-                    return Err(options.invalid(option, "[numberOfSignificantValueDigits] must be between 0 and 5"));
+                    return Err(
+                        options.invalid(option, "[numberOfSignificantValueDigits] must be between 0 and 5")
+                    );
                 }
             }
             _ => return Err(options.unknown(option, &["number_of_significant_value_digits"])),

@@ -154,7 +154,9 @@ impl Parser {
             ));
         };
         if level >= MOST_LEVELS {
-            return Err(SearchError::illegal(format!("aggregations are nested deeper than [{MOST_LEVELS}] levels")));
+            return Err(SearchError::illegal(format!(
+                "aggregations are nested deeper than [{MOST_LEVELS}] levels"
+            )));
         }
         let mut all: Vec<Aggregation> = Vec::with_capacity(members.len());
         for member in members {
@@ -227,7 +229,9 @@ impl Parser {
                     if let Some((first, _)) = kind {
                         return Err(SearchError::parsing(
                             value.at,
-                            format!("Found two aggregation type definitions in [{name}]: [{first}] and [{key}]"),
+                            format!(
+                                "Found two aggregation type definitions in [{name}]: [{first}] and [{key}]"
+                            ),
                         ));
                     }
                     kind = Some((key, self.kind(name, key, value)?));
@@ -244,9 +248,9 @@ impl Parser {
         let aggregation = Aggregation { name: name.to_owned(), id, kind, subs, meta };
         if !aggregation.subs.is_empty() && !aggregation.is_multi_bucket() && !aggregation.is_single_bucket() {
             let what = match &aggregation.kind {
-                AggregationKind::Pipeline(_) => format!(
-                    "Aggregation [{name}] cannot define sub-aggregations"
-                ),
+                AggregationKind::Pipeline(_) => {
+                    format!("Aggregation [{name}] cannot define sub-aggregations")
+                }
                 _ => format!("Aggregator [{name}] of type [{type_name}] cannot accept sub-aggregations"),
             };
             return Err(match &aggregation.kind {
@@ -284,7 +288,9 @@ impl Parser {
             "missing" => buckets::missing(options),
             "global" => buckets::global(options),
             "composite" => composite::composite(options, &mut || self.number()),
-            "avg" | "min" | "max" | "sum" | "stats" | "extended_stats" | "value_count" => metrics::stats(options),
+            "avg" | "min" | "max" | "sum" | "stats" | "extended_stats" | "value_count" => {
+                metrics::stats(options)
+            }
             "cardinality" => metrics::cardinality(options),
             "percentiles" | "percentile_ranks" => metrics::percentiles(options),
             "median_absolute_deviation" => metrics::median_absolute_deviation(options),

@@ -37,7 +37,12 @@ impl<'a> Options<'a> {
 
     /// A value of the wrong shape.
     pub fn wrong_type(&self, key: &str, node: &Node) -> SearchError {
-        SearchError::ValueType { parser: self.parser, field: key.to_owned(), token: node.token(), at: node.at }
+        SearchError::ValueType {
+            parser: self.parser,
+            field: key.to_owned(),
+            token: node.token(),
+            at: node.at,
+        }
     }
 
     /// A value that is wrong in itself.
@@ -63,10 +68,8 @@ impl<'a> Options<'a> {
                 1 => "greater than 0".to_owned(),
                 least => format!("greater than or equal to {least}"),
             };
-            return Err(self.invalid(
-                member,
-                format!("[{label}] must be {bound}. Found [{found}] in [{}]", self.name),
-            ));
+            return Err(self
+                .invalid(member, format!("[{label}] must be {bound}. Found [{found}] in [{}]", self.name)));
         }
         Ok(found)
     }
@@ -92,7 +95,8 @@ impl<'a> Options<'a> {
         if !matches!(member.value.json, Json::Bool(_) | Json::String(_)) {
             return Err(self.wrong_type(&member.name, &member.value));
         }
-        value::boolean(&member.value).map_err(|error| error.within(self.parser, &member.name, member.value.at))
+        value::boolean(&member.value)
+            .map_err(|error| error.within(self.parser, &member.name, member.value.at))
     }
 
     /// A text.
@@ -200,9 +204,9 @@ impl<'a> Options<'a> {
     /// Checks that a field is named.
     pub fn need_field(&self, source: &ValueSource) -> Result<(), SearchError> {
         match source.field.is_empty() {
-            true => Err(SearchError::illegal(
-                "Required one of fields [field, script], but none were specified. ",
-            )),
+            true => {
+                Err(SearchError::illegal("Required one of fields [field, script], but none were specified. "))
+            }
             false => Ok(()),
         }
     }
@@ -228,10 +232,7 @@ impl<'a> Options<'a> {
 
     fn one_order(&self, node: &Node) -> Result<Order, SearchError> {
         let Some([member]) = node.as_object() else {
-            return Err(SearchError::parsing(
-                node.at,
-                "Must specify at least one field for [order]",
-            ));
+            return Err(SearchError::parsing(node.at, "Must specify at least one field for [order]"));
         };
         let direction = match &member.value.json {
             Json::String(text) => text.to_ascii_lowercase(),

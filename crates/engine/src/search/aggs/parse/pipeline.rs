@@ -1,6 +1,6 @@
 //! Aggregations of results.
 
-use sparrow_index::aggregations::{Aggregation, AggregationKind, OrderBy, Order, Pipeline, PipelineKind};
+use sparrow_index::aggregations::{Aggregation, AggregationKind, Order, OrderBy, Pipeline, PipelineKind};
 
 use super::metric_path;
 use super::options::Options;
@@ -22,10 +22,7 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
                         _ => {
                             return Err(options.invalid(
                                 member,
-                                format!(
-                                    "must contain a single entry for aggregation [{}]",
-                                    options.name
-                                ),
+                                format!("must contain a single entry for aggregation [{}]", options.name),
                             ));
                         }
                     },
@@ -186,10 +183,12 @@ pub fn check(
     );
     match (&pipeline.kind, parent) {
         (PipelineKind::Sort { .. }, Some(parent)) if parent.is_multi_bucket() => Ok(()),
-        (PipelineKind::Sort { .. }, _) => fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation")),
-        (_, None) => fail(format!(
-            "{type_name} aggregation [{name}] must be declared inside of another aggregation"
-        )),
+        (PipelineKind::Sort { .. }, _) => {
+            fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation"))
+        }
+        (_, None) => {
+            fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation"))
+        }
         (_, Some(_)) if sorted => Ok(()),
         (_, Some(_)) => fail(format!(
             "{type_name} aggregation [{name}] must have a histogram, date_histogram or auto_date_histogram as parent"
