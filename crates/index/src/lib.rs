@@ -5,6 +5,7 @@
 //! [`SparrowIndex::flush`]; a [`Snapshot`] is what a search reads. Sequence numbers, versions and the
 //! WAL belong to the engine: this crate stores the numbers it is given.
 
+pub mod aggregations;
 pub mod analysis;
 mod directory;
 mod error;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sparrow_index::query::{Query, TotalHits};
 
+use super::aggs::{self, Aggregations};
 use super::collapse::{self, Collapse};
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
@@ -35,6 +36,8 @@ pub struct SearchBody {
     pub sub_searches: Vec<Query>,
     /// `rank`.
     pub rank: Option<RankFusion>,
+    /// `aggs`, also known as `aggregations`.
+    pub aggs: Option<Aggregations>,
     /// Several lists to fuse: a compound `retriever`, or what [`SearchBody::fuse`] makes of `rank`.
     pub fusion: Option<Fusion>,
     /// `post_filter`.
@@ -104,6 +107,7 @@ impl Default for SearchBody {
             knn: Vec::new(),
             sub_searches: Vec::new(),
             rank: None,
+            aggs: None,
             fusion: None,
             post_filter: None,
             from: 0,
@@ -190,6 +194,7 @@ impl SearchBody {
                 }
             }
             ("rank", Json::Object(_)) => self.rank = Some(rank::parse(node)?),
+            ("aggs" | "aggregations", Json::Object(_)) => self.aggs = Some(aggs::parse(node, context)?),
             ("retriever", Json::Object(_)) => self.retriever(node, context)?,
             // The size is known already.
             ("size", Json::Number(_) | Json::String(_)) => {
@@ -311,7 +316,8 @@ impl SearchBody {
         let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
         let rescored = self.rescore.iter_mut().map(|rescore| &mut rescore.query);
         let highlight = self.highlight.iter_mut().flat_map(Highlight::queries_mut);
-        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query)).chain(fused).chain(rescored).chain(highlight)
+        let aggregated = self.aggs.iter_mut().flat_map(Aggregations::queries_mut);
+        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query)).chain(fused).chain(rescored).chain(highlight).chain(aggregated)
     }
 
     /// How far hits are counted.
@@ -346,7 +352,7 @@ fn beside_retriever(members: &[Member]) -> Result<(), SearchError> {
 }
 
 /// Sections of a search that Elasticsearch has and this server does not have yet.
-const LATER: &[&str] = &["aggregations", "aggs", "ext", "runtime_mappings", "script_fields", "suggest"];
+const LATER: &[&str] = &["ext", "runtime_mappings", "script_fields", "suggest"];
 
 /// Reads the body of a count, which takes a `query` only.
 ///
@@ -426,7 +432,8 @@ fn sub_search(node: &Node, context: Context) -> Result<Query, SearchError> {
     query.ok_or(SearchError::Required { field: "query" })
 }
 
-fn source_selection(node: &Node) -> Result<SourceSelection, SearchError> {
+/// Reads what is shown of sources.
+pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, SearchError> {
     let (mut includes, mut excludes) = (Vec::new(), Vec::new());
     match &node.json {
         Json::Bool(true) => return Ok(SourceSelection::Whole),

@@ -1,6 +1,7 @@
 //! What can be wrong with a search request, and how Elasticsearch's error bodies say it.
 
 use serde_json::json;
+use sparrow_index::aggregations::AggregationError;
 use sparrow_index::query::QueryError;
 
 use super::json::{JsonError, Location};
@@ -57,6 +58,18 @@ pub enum SearchError {
     /// The query does not fit the index.
     #[error("index {}: {source}", shard.index)]
     Query { shard: Box<Shard>, source: QueryError },
+    /// An aggregation does not fit the index.
+    #[error("index {}: {source}", shard.index)]
+    Aggregation { shard: Box<Shard>, source: AggregationError },
+    /// The results of indices cannot be put together.
+    #[error("{source}")]
+    Reduce { source: AggregationError },
+    /// An aggregation stands where it cannot.
+    #[error("{reason}")]
+    AggregationExecution { reason: String },
+    /// An aggregation holds what it cannot.
+    #[error("{reason}")]
+    AggregationInitialization { reason: String },
     /// An index refuses a part of the request that is no query; `kind` is the exception's type.
     #[error("index {}: {reason}", shard.index)]
     OfShard { shard: Box<Shard>, kind: &'static str, reason: String },
@@ -121,6 +134,7 @@ impl SearchError {
         match self {
             SearchError::Query { source, .. } => source.status(),
             SearchError::ContextMissing { .. } => 404,
+            SearchError::Aggregation { source, .. } | SearchError::Reduce { source } => source.status(),
             SearchError::Retrievers { failures, .. } => {
                 failures.iter().map(|failure| failure.1.status()).max().unwrap_or(400)
             }
@@ -135,7 +149,12 @@ impl SearchError {
             SearchError::UnknownName { what, name, suggestions, at: place } => at(
                 Exception::new(
                     "parsing_exception",
-                    format!("unknown {what} [{name}]{}", did_you_mean(suggestions)),
+                    match *what {
+                        "aggregation" => {
+                            format!("Unknown aggregation type [{name}]{}", did_you_mean(suggestions))
+                        }
+                        what => format!("unknown {what} [{name}]{}", did_you_mean(suggestions)),
+                    },
                 ),
                 *place,
             )
@@ -231,6 +250,15 @@ impl SearchError {
                 format!("Failed to parse search_after value for field [{field}]."),
             )
             .because(cause.exception()),
+            SearchError::Aggregation { source, .. } | SearchError::Reduce { source } => {
+                aggregation_exception(source)
+            }
+            SearchError::AggregationExecution { reason } => {
+                Exception::new("aggregation_execution_exception", reason)
+            }
+            SearchError::AggregationInitialization { reason } => {
+                Exception::new("aggregation_initialization_exception", reason)
+            }
             SearchError::ContextMissing { id } => Exception::new(
                 "search_context_missing_exception",
                 format!("No search context found for id [{id}]"),
@@ -268,6 +296,7 @@ impl SearchError {
             SearchError::WindowTooLarge { shard, .. }
             | SearchError::BatchTooLarge { shard, .. }
             | SearchError::Query { shard, .. }
+            | SearchError::Aggregation { shard, .. }
             | SearchError::OfShard { shard, .. }
             | SearchError::ModelMismatch { shard, .. } => Some(shard),
             _ => None,
@@ -316,8 +345,26 @@ impl From<SearchError> for EngineError {
             SearchError::Query { source: QueryError::Syntax { .. }, .. } => exception.clone(),
             _ => root(&exception).clone(),
         }];
-        let (status, exception) = (error.status(), error.phase_exception());
+        let status = error.status();
+        if let SearchError::Reduce { .. } = &error {
+            // What goes wrong after all shards have answered is nobody's failure but the coordinator's.
+            let wrapper = Exception::new("search_phase_execution_exception", "")
+                .with("phase", "fetch")
+                .with("grouped", true)
+                .with("failed_shards", json!([]))
+                .because(exception);
+            return EngineError::Api(Box::new(ApiError { status, exception: wrapper, root_causes }));
+        }
+        let exception = error.phase_exception();
         EngineError::Api(Box::new(ApiError { status, exception, root_causes }))
+    }
+}
+
+fn aggregation_exception(error: &AggregationError) -> Exception {
+    let exception = Exception::new(error.es_type(), error.to_string());
+    match error {
+        AggregationError::TooManyBuckets { limit } => exception.with("max_buckets", *limit),
+        _ => exception,
     }
 }
 

@@ -4,6 +4,7 @@
 //! ([`body`], [`dsl`], [`uri`]) knows no index; [`execute`] knows no JSON; [`response`] copies stored sources as
 //! they are.
 
+mod aggs;
 mod attribution;
 mod body;
 mod caller;
@@ -211,7 +212,14 @@ fn answer(
         profile.models = timings;
     }
     outcome.profile = profile;
-    let bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
+    let aggregations = match (&body.aggs, outcome.aggregated.take()) {
+        (Some(asked), Some(collected)) => Some(asked.reduce(collected, targets, shown.typed_keys)?),
+        _ => None,
+    };
+    let mut bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
+    if let Some(aggregations) = aggregations {
+        response::append(&mut bytes, "aggregations", &aggregations);
+    }
     Ok(Answered { bytes, last: outcome.last.take() })
 }
 

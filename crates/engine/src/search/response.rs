@@ -117,6 +117,17 @@ pub fn write_hits(
     out.extend_from_slice(b"]}");
 }
 
+/// Adds a member to an answer that is written already.
+pub fn append(answer: &mut Vec<u8>, name: &str, value: &impl serde::Serialize) {
+    answer.pop();
+    answer.push(b',');
+    write_string(answer, name);
+    answer.push(b':');
+    // A tree of values always serialises, and a vector takes all bytes.
+    let _ = serde_json::to_writer(&mut *answer, value);
+    answer.push(b'}');
+}
+
 /// Writes the body of a count response.
 pub fn write_count(
     count: u64,
@@ -264,7 +275,8 @@ mod tests {
     use crate::search::source_filter::SourceSelection;
     use crate::search::uri::Presentation;
 
-    const PLAIN: Presentation = Presentation { total_as_int: false, all_or_nothing: false };
+    const PLAIN: Presentation =
+        Presentation { total_as_int: false, all_or_nothing: false, typed_keys: false };
 
     fn hit(score: f32, rank: Option<u32>) -> ShownHit<'static> {
         ShownHit {
@@ -329,7 +341,7 @@ mod tests {
         let body = SearchBody { size: 0, ..SearchBody::default() };
         assert!(text(&body, PLAIN, &uncounted, &[]).ends_with(r#""hits":{"max_score":null,"hits":[]}}"#));
         let counted = Outcome { total: Some((5, true)), ..Outcome::default() };
-        let as_int = Presentation { total_as_int: true, all_or_nothing: false };
+        let as_int = Presentation { total_as_int: true, all_or_nothing: false, typed_keys: false };
         assert_eq!(
             text(&body, as_int, &counted, &[]),
             r#"{"took":12,"timed_out":false,"terminated_early":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"total":5,"max_score":null,"hits":[]}}"#

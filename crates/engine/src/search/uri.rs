@@ -23,6 +23,8 @@ pub struct Presentation {
     pub total_as_int: bool,
     /// A failure of one index of several fails the search.
     pub all_or_nothing: bool,
+    /// Names of aggregations start with their type.
+    pub typed_keys: bool,
 }
 
 /// `size` of the address; the body's other parts depend on it.
@@ -90,7 +92,11 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
     if total_as_int {
         exact_total(search)?;
     }
-    Ok(Presentation { total_as_int, all_or_nothing: !params.bool("allow_partial_search_results", true)? })
+    Ok(Presentation {
+        total_as_int,
+        all_or_nothing: !params.bool("allow_partial_search_results", true)?,
+        typed_keys: params.bool("typed_keys", false)?,
+    })
 }
 
 /// Parameters about shards: an index has one here, which takes part in every search, so that only malformed

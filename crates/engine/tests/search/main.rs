@@ -1,5 +1,6 @@
 //! Searches through the whole engine: documents are written, refreshed and found again.
 
+mod aggs;
 mod common;
 mod errors;
 mod explain;

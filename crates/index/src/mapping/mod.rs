@@ -34,6 +34,7 @@ pub use types::{
     TextOptions, feature_value,
 };
 pub use values::normalize_float;
+pub(crate) use values::{java_double, java_string};
 
 /// The `_source` part of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,6 +27,11 @@ impl<'a> DateRequest<'a> {
         Ok(Self { formats, now, offset })
     }
 
+    /// Milliseconds that the request's zone is ahead of UTC.
+    pub(crate) fn zone_millis(&self) -> i64 {
+        i64::from(self.offset.whole_seconds()) * 1000
+    }
+
     /// Milliseconds since the epoch. What a date does not state is the earliest moment, or the last
     /// one of the day when `round_up`; so does rounding by date math.
     pub(crate) fn parse(&self, text: &str, round_up: bool, in_range: bool) -> Result<i64, QueryError> {

@@ -49,11 +49,13 @@ mod weights;
 mod wildcard;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use ast::*;
 pub(crate) use bits::DocBits;
 pub(crate) use cache::SnapshotCache;
+pub(crate) use dates::DateRequest;
 pub use error::QueryError;
 pub use explain::Explanation;
+pub(crate) use fields::{keyword_column, number_column};
 pub use highlight::{MatchedText, TextMatch, TextMatcher};

@@ -97,6 +97,36 @@ impl Snapshot {
         Ok(docs.iter().enumerate().map(|(ord, docs)| self.live_words(ord, docs).collect()).collect())
     }
 
+    /// Score of every document that matches, by document for each segment; what does not match has none (NaN).
+    /// Four bytes per document of the index: for who needs scores of more than the best.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search`].
+    pub fn all_scores(
+        &self,
+        query: &Query,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Vec<f32>>, QueryError> {
+        let mut compiler = Compiler::new(self, cancel);
+        let weight = compiler.compile(query, true)?;
+        let mut all = Vec::with_capacity(self.segments().len());
+        for reader in self.searcher().segment_readers() {
+            compiler.check_cancelled()?;
+            let mut scores = vec![f32::NAN; reader.max_doc() as usize];
+            let mut scorer = weight.scorer(reader, 1.0)?;
+            let mut doc = scorer.doc();
+            while doc != TERMINATED {
+                if doc % CANCEL_INTERVAL == 0 {
+                    compiler.check_cancelled()?;
+                }
+                scores[doc as usize] = scorer.score();
+                doc = scorer.advance();
+            }
+            all.push(scores);
+        }
+        Ok(all)
+    }
+
     /// Words of the live ones among some documents of a segment.
     fn live_words<'a>(&'a self, ord: usize, docs: &'a SegmentDocs) -> impl Iterator<Item = u64> + 'a {
         self.live_words_from(ord, docs, 0)

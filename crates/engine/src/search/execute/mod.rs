@@ -1,5 +1,6 @@
 //! Running a search over the indices it names: union of query and kNN, fusion, merging.
 
+mod aggregated;
 mod fused;
 mod plain;
 mod sorted;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
+use sparrow_index::aggregations::Collected;
 use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_index::{DocAddress, Snapshot};
@@ -49,7 +51,7 @@ pub struct Hit {
 }
 
 /// What a search found.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Outcome {
     /// The hits of the page asked for.
     pub hits: Vec<Hit>,
@@ -57,6 +59,8 @@ pub struct Outcome {
     pub total: Option<(u64, bool)>,
     /// Highest score.
     pub max_score: Option<f32>,
+    /// What the indices contribute to aggregations, if any are asked for.
+    pub aggregated: Option<Vec<Collected>>,
     /// The `sort` member of each hit; empty where hits show none.
     pub sort: Vec<Box<str>>,
     /// The value of each hit in the field that hits are collapsed by.
@@ -109,6 +113,10 @@ pub fn execute(
         None if body.is_sorted() => run.sorted()?,
         None => run.plain()?,
     };
+    // A scroll aggregates with its first page only.
+    if let (Some(aggregations), false, None) = (&body.aggs, targets.is_empty(), &body.position) {
+        outcome.aggregated = Some(run.aggregated(aggregations));
+    }
     let cancelled =
         |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
     let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();

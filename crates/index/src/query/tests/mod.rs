@@ -19,14 +19,14 @@ use super::{Query, QueryError, QueryStringQuery, SearchOptions, TopDocs};
 use crate::{IndexOptions, Limits, Mapping, Snapshot, SparrowIndex, WriteDocument};
 
 /// An index with one segment per batch of documents.
-pub(super) struct Fixture {
+pub(crate) struct Fixture {
     _dir: TempDir,
     index: SparrowIndex,
     next_seq_no: u64,
 }
 
 impl Fixture {
-    pub(super) fn new(properties: Value) -> Self {
+    pub(crate) fn new(properties: Value) -> Self {
         Self::with_options(properties, IndexOptions::default())
     }
 
@@ -39,7 +39,7 @@ impl Fixture {
     }
 
     /// Writes documents, replacing those of the same id, and makes them visible as a segment.
-    pub(super) fn batch(&mut self, docs: &[(&str, Value)]) -> &mut Self {
+    pub(crate) fn batch(&mut self, docs: &[(&str, Value)]) -> &mut Self {
         for (id, source) in docs {
             let mapping = self.index.mapping();
             let (parsed, wider) = mapping.parse_document(id, source, &Limits::default()).unwrap();
@@ -62,13 +62,13 @@ impl Fixture {
         self
     }
 
-    pub(super) fn delete(&mut self, id: &str) -> &mut Self {
+    pub(crate) fn delete(&mut self, id: &str) -> &mut Self {
         self.index.delete(id).unwrap();
         self.index.refresh().unwrap();
         self
     }
 
-    pub(super) fn snapshot(&self) -> std::sync::Arc<Snapshot> {
+    pub(crate) fn snapshot(&self) -> std::sync::Arc<Snapshot> {
         self.index.searcher()
     }
 

@@ -1,0 +1,197 @@
+//! Aggregations of results.
+
+use sparrow_index::aggregations::{Aggregation, AggregationKind, Order, OrderBy, Pipeline, PipelineKind};
+
+use super::metric_path;
+use super::options::Options;
+use crate::search::error::SearchError;
+use crate::search::json::{Json, Node};
+
+pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+    if options.parser == "bucket_sort" {
+        return bucket_sort(options);
+    }
+    let (mut path, mut insert_zeros, mut format, mut unit) = (None, false, None, None);
+    for member in options.members() {
+        match &*member.name {
+            "buckets_path" => {
+                path = Some(match &member.value.json {
+                    Json::String(text) => text.to_string(),
+                    Json::Array(items) => match &items[..] {
+                        [Node { json: Json::String(text), .. }] => text.to_string(),
+                        _ => {
+                            return Err(options.invalid(
+                                member,
+                                format!("must contain a single entry for aggregation [{}]", options.name),
+                            ));
+                        }
+                    },
+                    _ => return Err(options.wrong_type("buckets_path", &member.value)),
+                });
+            }
+            "gap_policy" => {
+                insert_zeros = match options.text(member)?.as_str() {
+                    "insert_zeros" => true,
+                    "skip" | "keep_values" => false,
+                    other => {
+                        return Err(options.invalid(
+                            member,
+                            format!(
+                                "Invalid gap policy: [{other}], accepted values: [insert_zeros, skip, keep_values]"
+                            ),
+                        ));
+                    }
+                };
+            }
+            "format" => format = Some(options.text(member)?),
+            "unit" if options.parser == "derivative" => {
+                let text = options.text(member)?;
+                unit = Some(match text.as_str() {
+                    "second" | "1s" | "s" => 1e3,
+                    "minute" | "1m" | "m" => 6e4,
+                    "hour" | "1h" | "h" => 3.6e6,
+                    "day" | "1d" | "d" => 8.64e7,
+                    "week" | "1w" | "w" => 6.048e8,
+                    "month" | "1M" | "M" => 2.629_746e9,
+                    "quarter" | "1q" | "q" => 7.889_238e9,
+                    "year" | "1y" | "y" => 3.155_695_2e10,
+                    _ => return Err(options.invalid(member, format!("unknown unit [{text}]"))),
+                });
+            }
+            _ => {
+                return Err(options.unknown(member, &["buckets_path", "gap_policy", "format", "unit"]));
+            }
+        }
+    }
+    let Some(path) = path else {
+        return Err(SearchError::parsing(
+            options.node.at,
+            format!("Missing required field [buckets_path] for aggregation [{}]", options.name),
+        ));
+    };
+    let kind = match options.parser {
+        "avg_bucket" => PipelineKind::Avg,
+        "max_bucket" => PipelineKind::Max,
+        "min_bucket" => PipelineKind::Min,
+        "sum_bucket" => PipelineKind::Sum,
+        "stats_bucket" => PipelineKind::Stats,
+        "cumulative_sum" => PipelineKind::CumulativeSum,
+        _ => PipelineKind::Derivative(unit),
+    };
+    Ok(AggregationKind::Pipeline(Pipeline { kind, path: metric_path(&path), insert_zeros, format }))
+}
+
+fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+    let (mut order, mut from, mut size, mut insert_zeros) = (Vec::new(), 0, None, false);
+    for member in options.members() {
+        match &*member.name {
+            "from" => from = options.whole(member, 0, "from")? as usize,
+            "size" => size = Some(options.whole(member, 1, "size")? as usize),
+            "gap_policy" => insert_zeros = options.text(member)? == "insert_zeros",
+            "sort" => match &member.value.json {
+                Json::Array(items) => {
+                    for item in items {
+                        order.extend(sort_key(&options, item)?);
+                    }
+                }
+                _ => order.extend(sort_key(&options, &member.value)?),
+            },
+            _ => return Err(options.unknown(member, &["from", "size", "sort", "gap_policy"])),
+        }
+    }
+    if order.is_empty() && from == 0 && size.is_none() {
+        return Err(SearchError::Validation {
+            messages: vec![format!(
+                "[{}] is configured to perform nothing. Please set either of [sort, size, from] to use bucket_sort",
+                options.name
+            )],
+        });
+    }
+    Ok(AggregationKind::Pipeline(Pipeline {
+        kind: PipelineKind::Sort { order, from, size },
+        path: metric_path(""),
+        insert_zeros,
+        format: None,
+    }))
+}
+
+fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, SearchError> {
+    let by = |name: &str| match name {
+        "_count" => OrderBy::Count,
+        "_key" => OrderBy::Key,
+        path => OrderBy::Metric(metric_path(path)),
+    };
+    match &node.json {
+        Json::String(name) => Ok(vec![Order { by: by(name), ascending: true }]),
+        Json::Object(members) => {
+            let mut found = Vec::new();
+            for member in members {
+                let direction = match &member.value.json {
+                    Json::String(direction) => direction.to_string(),
+                    Json::Object(parts) => match &parts[..] {
+                        [part] if &*part.name == "order" => options.text(part)?,
+                        [] => "asc".to_owned(),
+                        [part, ..] => return Err(options.unknown(part, &["order"])),
+                    },
+                    _ => return Err(options.wrong_type("sort", &member.value)),
+                };
+                let ascending = match direction.to_ascii_lowercase().as_str() {
+                    "asc" => true,
+                    "desc" => false,
+                    other => {
+                        return Err(SearchError::illegal(format!("Unknown sort order [{other}]")));
+                    }
+                };
+                found.push(Order { by: by(&member.name), ascending });
+            }
+            Ok(found)
+        }
+        _ => Err(options.wrong_type("sort", node)),
+    }
+}
+
+/// Checks that an aggregation of results stands where results are.
+pub fn check(
+    aggregation: &Aggregation,
+    siblings: &[Aggregation],
+    parent: Option<&Aggregation>,
+) -> Result<(), SearchError> {
+    let AggregationKind::Pipeline(pipeline) = &aggregation.kind else { return Ok(()) };
+    let (name, type_name) = (&aggregation.name, aggregation.type_name());
+    let fail = |message: String| Err(SearchError::Validation { messages: vec![message] });
+    if pipeline.kind.is_sibling() {
+        let Some(first) = pipeline.path.names.first() else {
+            return fail(format!("buckets_path must be set for aggregation [{name}]"));
+        };
+        return match siblings.iter().find(|sibling| sibling.name == *first) {
+            None => fail(format!(
+                "buckets_path aggregation does not exist for aggregation [{name}]: {}",
+                pipeline.path.text
+            )),
+            Some(read) if !read.is_multi_bucket() && !read.is_single_bucket() => fail(format!(
+                "The first aggregation in buckets_path must be a multi-bucket aggregation for aggregation [{name}] \
+                 found :{} for buckets path: {}",
+                read.type_name(),
+                pipeline.path.text
+            )),
+            Some(_) => Ok(()),
+        };
+    }
+    let sorted = matches!(
+        parent.map(|parent| &parent.kind),
+        Some(AggregationKind::Histogram(_) | AggregationKind::DateHistogram(_))
+    );
+    match (&pipeline.kind, parent) {
+        (PipelineKind::Sort { .. }, Some(parent)) if parent.is_multi_bucket() => Ok(()),
+        (PipelineKind::Sort { .. }, _) => {
+            fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation"))
+        }
+        (_, None) => {
+            fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation"))
+        }
+        (_, Some(_)) if sorted => Ok(()),
+        (_, Some(_)) => fail(format!(
+            "{type_name} aggregation [{name}] must have a histogram, date_histogram or auto_date_histogram as parent"
+        )),
+    }
+}

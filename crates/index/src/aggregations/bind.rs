@@ -1,0 +1,167 @@
+//! Aggregations bound to one index: fields looked up, filters evaluated, bounds read.
+
+use rustc_hash::FxHashMap;
+
+use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, StatsKind, ValueSource};
+use super::error::AggregationError;
+use super::values::{Accepts, Fields, Kind, Resolved};
+use crate::mapping::normalize_float;
+
+/// Documents that a query matches: words of 64 bits, for each segment.
+pub type Matches = Vec<Vec<u64>>;
+
+/// What the aggregations of a request need of one index, by their numbers.
+#[derive(Default)]
+pub struct Bound {
+    /// Fields; a weight's field is under the number of its aggregation in `weights`.
+    pub fields: FxHashMap<usize, Resolved>,
+    /// Weights.
+    pub weights: FxHashMap<usize, Resolved>,
+    /// Documents of filters.
+    pub filters: FxHashMap<usize, Vec<Matches>>,
+    /// Lower ends, included, and upper ends, excluded.
+    pub ranges: FxHashMap<usize, Vec<(f64, f64)>>,
+    /// Ends of the dates that a date histogram shows at least.
+    pub extended: FxHashMap<usize, (Option<i64>, Option<i64>)>,
+    /// Ends of the dates that a date histogram takes.
+    pub hard: FxHashMap<usize, (Option<i64>, Option<i64>)>,
+}
+
+impl Bound {
+    /// Binds aggregations and all below them.
+    ///
+    /// # Errors
+    /// When something does not fit the index.
+    pub fn new(fields: &Fields<'_>, aggregations: &[Aggregation]) -> Result<Self, AggregationError> {
+        let mut bound = Self::default();
+        bound.add_all(fields, aggregations)?;
+        Ok(bound)
+    }
+
+    fn add_all(&mut self, fields: &Fields<'_>, all: &[Aggregation]) -> Result<(), AggregationError> {
+        for aggregation in all {
+            self.add(fields, aggregation)?;
+            self.add_all(fields, &aggregation.subs)?;
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        fields: &Fields<'_>,
+        id: usize,
+        source: &ValueSource,
+        name: &str,
+        accepts: Accepts,
+    ) -> Result<&Resolved, AggregationError> {
+        let resolved = fields.resolve(source, name, accepts)?;
+        Ok(self.fields.entry(id).or_insert(resolved))
+    }
+
+    fn add(&mut self, fields: &Fields<'_>, aggregation: &Aggregation) -> Result<(), AggregationError> {
+        let (id, name) = (aggregation.id, aggregation.type_name());
+        match &aggregation.kind {
+            AggregationKind::Terms(terms) => {
+                self.field(fields, id, &terms.source, name, Accepts::Any)?;
+            }
+            AggregationKind::Missing(source) => {
+                self.field(fields, id, source, name, Accepts::Any)?;
+            }
+            AggregationKind::Cardinality { source, .. } => {
+                self.field(fields, id, source, name, Accepts::Any)?;
+            }
+            AggregationKind::Stats(kind, source) => {
+                let accepts = match kind {
+                    StatsKind::ValueCount => Accepts::Any,
+                    _ => Accepts::Numbers,
+                };
+                self.field(fields, id, source, name, accepts)?;
+            }
+            AggregationKind::MedianAbsoluteDeviation(source) => {
+                self.field(fields, id, source, name, Accepts::OnlyNumbers)?;
+            }
+            AggregationKind::Percentiles(percentiles) | AggregationKind::PercentileRanks(percentiles) => {
+                self.field(fields, id, &percentiles.source, name, Accepts::Numbers)?;
+            }
+            AggregationKind::WeightedAvg { value, weight, .. } => {
+                self.field(fields, id, value, name, Accepts::OnlyNumbers)?;
+                let weight = fields.resolve(weight, name, Accepts::OnlyNumbers)?;
+                self.weights.insert(id, weight);
+            }
+            AggregationKind::Histogram(histogram) => {
+                self.field(fields, id, &histogram.source, name, Accepts::Numbers)?;
+            }
+            AggregationKind::DateHistogram(histogram) => {
+                let now = fields.now;
+                let resolved = self.field(fields, id, &histogram.source, name, Accepts::Dates)?.clone();
+                let read = |bounds: &(Option<_>, Option<_>)| -> Result<_, AggregationError> {
+                    let date = |value: &Option<_>| {
+                        value.as_ref().map(|value| resolved.date(value, now, false)).transpose()
+                    };
+                    Ok((date(&bounds.0)?, date(&bounds.1)?))
+                };
+                if let Some(bounds) = &histogram.extended_bounds {
+                    self.extended.insert(id, read(bounds)?);
+                }
+                if let Some(bounds) = &histogram.hard_bounds {
+                    self.hard.insert(id, read(bounds)?);
+                }
+            }
+            AggregationKind::Range(range) => {
+                let now = fields.now;
+                let accepts = if range.dates { Accepts::Dates } else { Accepts::Numbers };
+                let resolved = self.field(fields, id, &range.source, name, accepts)?.clone();
+                let mut ends = Vec::with_capacity(range.ranges.len());
+                let field_type = fields.snapshot.mapping().field(&range.source.field);
+                for bucket in &range.ranges {
+                    let end = |value: &Option<serde_json::Value>, open: f64| match value {
+                        None => Ok(open),
+                        Some(value) if resolved.kind == Kind::Date => {
+                            resolved.date(value, now, false).map(|millis| millis as f64)
+                        }
+                        Some(value) => {
+                            let text = crate::mapping::java_string(value);
+                            let number = text
+                                .trim()
+                                .parse::<f64>()
+                                .map_err(|_| AggregationError::NumberFormat(text.clone()))?;
+                            // A `float` holds 0.04 as another double than the request.
+                            Ok(field_type.map_or(number, |field_type| normalize_float(field_type, number)))
+                        }
+                    };
+                    ends.push((end(&bucket.from, f64::NEG_INFINITY)?, end(&bucket.to, f64::INFINITY)?));
+                }
+                self.ranges.insert(id, ends);
+            }
+            AggregationKind::Filter(query) => {
+                self.filters.insert(id, vec![fields.snapshot.matching(query)?]);
+            }
+            AggregationKind::Filters(filters) => {
+                let mut sets = Vec::with_capacity(filters.filters.len());
+                for (_, query) in &filters.filters {
+                    sets.push(fields.snapshot.matching(query)?);
+                }
+                self.filters.insert(id, sets);
+            }
+            AggregationKind::Composite(composite) => {
+                for source in &composite.sources {
+                    let accepts = match &source.group {
+                        Group::Value => Accepts::Any,
+                        Group::Interval(_) => Accepts::Numbers,
+                        Group::Date(_) => Accepts::Dates,
+                    };
+                    self.field(fields, source.id, &source.source, name, accepts)?;
+                }
+            }
+            AggregationKind::TopHits(top) => {
+                for key in &top.sort {
+                    if let HitOrderBy::Field(source) = &key.by {
+                        self.field(fields, key.id, source, name, Accepts::Any)?;
+                    }
+                }
+            }
+            AggregationKind::Global | AggregationKind::Pipeline(_) => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,275 @@
+//! How numbers and dates are written as text.
+
+use time::{OffsetDateTime, UtcOffset, Weekday};
+
+use crate::mapping::date::parse_formats;
+use crate::mapping::{DateFormat, java_double};
+
+/// How the values of a field are shown as text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ValueFormat {
+    /// As they are; such values have no text of their own.
+    Raw,
+    /// `true` and `false`.
+    Boolean,
+    /// Dates, in a zone that is ahead of UTC by some milliseconds.
+    Date(DateFormat, i64),
+    /// A pattern such as `#,##0.00`.
+    Decimal(Decimal),
+}
+
+impl ValueFormat {
+    /// The text of a number; `None` for [`ValueFormat::Raw`].
+    pub fn text(&self, value: f64) -> Option<String> {
+        match self {
+            ValueFormat::Raw => None,
+            _ => Some(self.key(value)),
+        }
+    }
+
+    /// The text of a number, as Java prints it if there is no format.
+    pub fn key(&self, value: f64) -> String {
+        match self {
+            ValueFormat::Raw => java_double(value),
+            ValueFormat::Boolean => (value != 0.0).to_string(),
+            ValueFormat::Date(format, zone) => format_date(format, value as i64, *zone),
+            ValueFormat::Decimal(pattern) => pattern.format(value),
+        }
+    }
+
+    /// The text of a whole number; `None` for [`ValueFormat::Raw`].
+    pub fn whole_text(&self, value: i64) -> Option<String> {
+        match self {
+            ValueFormat::Raw => None,
+            ValueFormat::Boolean => Some((value != 0).to_string()),
+            ValueFormat::Date(format, zone) => Some(format_date(format, value, *zone)),
+            ValueFormat::Decimal(pattern) => Some(pattern.format(value as f64)),
+        }
+    }
+}
+
+/// The date format that a request names; `None` if it is not one.
+pub fn date_format(format: &str) -> Option<DateFormat> {
+    parse_formats(format).ok()?.into_iter().next()
+}
+
+/// Milliseconds since the epoch as text.
+pub fn format_date(format: &DateFormat, millis: i64, zone: i64) -> String {
+    let pattern = match format {
+        DateFormat::EpochMillis => return millis.to_string(),
+        DateFormat::EpochSecond => {
+            let fraction = millis.rem_euclid(1000);
+            let seconds = millis.div_euclid(1000);
+            return match fraction {
+                0 => seconds.to_string(),
+                fraction => format!("{seconds}.{fraction:03}").trim_end_matches('0').to_owned(),
+            };
+        }
+        DateFormat::StrictDateOptionalTime => "uuuu-MM-dd'T'HH:mm:ss.SSSXXX",
+        DateFormat::Pattern(pattern) => pattern,
+    };
+    let local = i128::from(millis).saturating_mul(1_000_000);
+    let offset = UtcOffset::from_whole_seconds((zone / 1000) as i32).unwrap_or(UtcOffset::UTC);
+    match OffsetDateTime::from_unix_timestamp_nanos(local).ok().and_then(|at| at.checked_to_offset(offset)) {
+        Some(at) => by_pattern(pattern, at),
+        None => millis.to_string(),
+    }
+}
+
+fn by_pattern(pattern: &str, at: OffsetDateTime) -> String {
+    let letters: Vec<char> = pattern.chars().collect();
+    let mut out = String::with_capacity(32);
+    let mut place = 0;
+    while place < letters.len() {
+        let letter = letters[place];
+        if letter == '\'' {
+            place += 1;
+            let start = place;
+            while place < letters.len() && letters[place] != '\'' {
+                out.push(letters[place]);
+                place += 1;
+            }
+            if place == start {
+                out.push('\'');
+            }
+            place += 1;
+            continue;
+        }
+        let run = letters[place..].iter().take_while(|&&next| next == letter).count();
+        place += run;
+        let number = |out: &mut String, value: i64| out.push_str(&format!("{value:0run$}"));
+        match letter {
+            'y' | 'u' | 'Y' if run == 2 => number(&mut out, i64::from(at.year().rem_euclid(100))),
+            'y' | 'u' | 'Y' => number(&mut out, i64::from(at.year())),
+            'M' | 'L' if run == 3 => out.push_str(&at.month().to_string()[..3]),
+            'M' | 'L' if run > 3 => out.push_str(&at.month().to_string()),
+            'M' | 'L' => number(&mut out, i64::from(u8::from(at.month()))),
+            'd' => number(&mut out, i64::from(at.day())),
+            'D' => number(&mut out, i64::from(at.ordinal())),
+            'H' => number(&mut out, i64::from(at.hour())),
+            'h' => number(&mut out, i64::from((at.hour() + 11) % 12 + 1)),
+            'm' => number(&mut out, i64::from(at.minute())),
+            's' => number(&mut out, i64::from(at.second())),
+            'S' => {
+                let digits = format!("{:09}", at.nanosecond());
+                out.push_str(&digits[..run.min(9)]);
+            }
+            'e' => number(&mut out, i64::from(at.weekday().number_from_monday())),
+            'E' => {
+                let name = day_name(at.weekday());
+                out.push_str(if run > 3 { name } else { &name[..3] });
+            }
+            'a' => out.push_str(if at.hour() < 12 { "AM" } else { "PM" }),
+            'X' if at.offset().is_utc() => out.push('Z'),
+            'X' | 'x' | 'Z' => {
+                let (hours, minutes, _) = at.offset().as_hms();
+                let sign = if hours < 0 || minutes < 0 { '-' } else { '+' };
+                let colon = if run >= 3 && letter != 'Z' || run == 5 { ":" } else { "" };
+                let (hours, minutes) = (hours.unsigned_abs(), minutes.unsigned_abs());
+                if run == 1 && minutes == 0 && letter != 'Z' {
+                    out.push_str(&format!("{sign}{hours:02}"));
+                } else {
+                    out.push_str(&format!("{sign}{hours:02}{colon}{minutes:02}"));
+                }
+            }
+            other => out.extend(std::iter::repeat_n(other, run)),
+        }
+    }
+    out
+}
+
+fn day_name(day: Weekday) -> &'static str {
+    match day {
+        Weekday::Monday => "Monday",
+        Weekday::Tuesday => "Tuesday",
+        Weekday::Wednesday => "Wednesday",
+        Weekday::Thursday => "Thursday",
+        Weekday::Friday => "Friday",
+        Weekday::Saturday => "Saturday",
+        Weekday::Sunday => "Sunday",
+    }
+}
+
+/// A number pattern as Java's `DecimalFormat` reads it: text around digits, `0` and `#`, grouping, `%`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decimal {
+    prefix: String,
+    suffix: String,
+    whole_digits: usize,
+    least_fraction: usize,
+    most_fraction: usize,
+    group: usize,
+    factor: f64,
+}
+
+impl Decimal {
+    /// Reads a pattern. One without any digit is all text.
+    pub fn new(pattern: &str) -> Self {
+        let pattern = pattern.split(';').next().unwrap_or_default();
+        let is_digit = |c: char| matches!(c, '0' | '#');
+        let start = pattern.find(is_digit).unwrap_or(pattern.len());
+        let start = match pattern[..start].strip_suffix('.') {
+            Some(before) => before.len(),
+            None => start,
+        };
+        let body_len = pattern[start..].find(|c| !matches!(c, '0' | '#' | ',' | '.'));
+        let end = body_len.map_or(pattern.len(), |length| start + length);
+        let (prefix, body, suffix) = (&pattern[..start], &pattern[start..end], &pattern[end..]);
+        let (whole, fraction) = body.split_once('.').unwrap_or((body, ""));
+        let zeros = |text: &str| text.matches('0').count();
+        let group = whole.rsplit_once(',').map_or(0, |(_, last)| last.len());
+        let affixes = format!("{prefix}{suffix}");
+        let factor = if affixes.contains('%') {
+            100.0
+        } else if affixes.contains('\u{2030}') {
+            1000.0
+        } else {
+            1.0
+        };
+        let unquoted = |text: &str| text.replace("''", "\u{0}").replace('\'', "").replace('\u{0}', "'");
+        Self {
+            prefix: unquoted(prefix),
+            suffix: unquoted(suffix),
+            whole_digits: zeros(whole),
+            least_fraction: zeros(fraction),
+            most_fraction: fraction.chars().filter(|&c| is_digit(c)).count().min(17),
+            group,
+            factor,
+        }
+    }
+
+    fn format(&self, value: f64) -> String {
+        if value.is_nan() {
+            return "NaN".to_owned();
+        }
+        if value.is_infinite() {
+            let sign = if value < 0.0 { "-" } else { "" };
+            return format!("{sign}{}\u{221e}{}", self.prefix, self.suffix);
+        }
+        // Rust rounds ties to even, as Java's pattern does.
+        let digits = format!("{:.*}", self.most_fraction, (value * self.factor).abs());
+        let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+        let mut fraction = fraction.to_owned();
+        while fraction.len() > self.least_fraction && fraction.ends_with('0') {
+            fraction.pop();
+        }
+        let whole = whole.trim_start_matches('0');
+        let mut whole = format!("{}{whole}", "0".repeat(self.whole_digits.saturating_sub(whole.len())));
+        if whole.is_empty() && fraction.is_empty() {
+            whole.push('0');
+        }
+        let zero = whole.bytes().chain(fraction.bytes()).all(|digit| digit == b'0');
+        if self.group > 0 {
+            let mut grouped = String::new();
+            for (place, digit) in whole.chars().enumerate() {
+                if place > 0 && (whole.len() - place).is_multiple_of(self.group) {
+                    grouped.push(',');
+                }
+                grouped.push(digit);
+            }
+            whole = grouped;
+        }
+        let sign = if value < 0.0 && !zero || value < 0.0 { "-" } else { "" };
+        let point = if fraction.is_empty() { "" } else { "." };
+        format!("{sign}{}{whole}{point}{fraction}{}", self.prefix, self.suffix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decimal, date_format, format_date};
+
+    #[test]
+    fn numbers_follow_patterns() {
+        for (pattern, value, expected) in [
+            ("0.00", 1.005, "1.00"),
+            ("0.0#", 0.04, "0.04"),
+            ("0.0#", 0.0, "0.0"),
+            ("#,##0.00", 1_234_567.891, "1,234,567.89"),
+            ("$###.00", 12.5, "$12.50"),
+            ("0000.0", -3.0, "-0003.0"),
+            ("#.##%", 0.256, "25.6%"),
+            ("Value is ##0.0", 50.0, "Value is 50.0"),
+            ("#", 0.2, "0"),
+            (".00", 0.5, ".50"),
+        ] {
+            assert_eq!(Decimal::new(pattern).format(value), expected, "{pattern} {value}");
+        }
+    }
+
+    #[test]
+    fn dates_follow_patterns() {
+        let at = 1_709_209_815_123; // 2024-02-29T12:30:15.123Z, a Thursday
+        for (format, zone, expected) in [
+            ("strict_date_optional_time", 0, "2024-02-29T12:30:15.123Z"),
+            ("iso8601", -2 * 3_600_000, "2024-02-29T10:30:15.123-02:00"),
+            ("epoch_millis", 3_600_000, "1709209815123"),
+            ("epoch_second", 0, "1709209815.123"),
+            ("yyyy-MM-dd", 12 * 3_600_000, "2024-03-01"),
+            ("dd.MM.yy HH 'h'", 0, "29.02.24 12 h"),
+            ("yyyyMMdd'T'HHmmss.SSSXX", 0, "20240229T123015.123Z"),
+        ] {
+            assert_eq!(format_date(&date_format(format).unwrap(), at, zone), expected, "{format}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Which buckets the documents of a segment fall into, as codes of 64 bits.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::ast::{Aggregation, AggregationKind, Composite, Group};
+use super::bind::Bound;
+use super::collect::SegmentContext;
+use super::error::AggregationError;
+use super::key::Key;
+use super::rounding::Rounding;
+use super::select::Allowed;
+use super::values::{Resolved, Scratch, Values};
+
+/// The buckets of one aggregation in one segment.
+pub struct Groups<'a> {
+    kind: GroupKind<'a>,
+    scratch: Scratch,
+    numbers: Vec<(u32, f64)>,
+}
+
+enum GroupKind<'a> {
+    Terms { values: Values, allowed: Option<Allowed>, all: bool },
+    Interval { values: Values, interval: f64, offset: f64, bounds: (f64, f64) },
+    Dates { values: Values, rounder: Rounder, bounds: (i64, i64) },
+    Ranges { values: Values, ranges: &'a [(f64, f64)] },
+    Filters { sets: Vec<&'a [u64]>, other: bool },
+    Missing(Values),
+    All,
+    Composite(CompositeGroups<'a>),
+}
+
+impl<'a> Groups<'a> {
+    /// `None` if the aggregation makes no buckets.
+    pub fn new(
+        aggregation: &'a Aggregation,
+        context: &SegmentContext<'a>,
+    ) -> Result<Option<Self>, AggregationError> {
+        let bound: &'a Bound = context.bound;
+        let id = aggregation.id;
+        let field = || -> Result<&'a Resolved, AggregationError> { lookup(bound, id) };
+        let open = || field()?.open(context.reader);
+        let kind = match &aggregation.kind {
+            AggregationKind::Terms(terms) => {
+                let values = open()?;
+                let allowed = Allowed::new(&aggregation.name, terms, field()?, &values, context.now)?;
+                GroupKind::Terms { values, allowed, all: terms.min_doc_count == 0 }
+            }
+            AggregationKind::Histogram(histogram) => {
+                let (from, to) = histogram.hard_bounds.unwrap_or_default();
+                GroupKind::Interval {
+                    values: open()?,
+                    interval: histogram.interval,
+                    offset: histogram.offset,
+                    bounds: (from.unwrap_or(f64::NEG_INFINITY), to.unwrap_or(f64::INFINITY)),
+                }
+            }
+            AggregationKind::DateHistogram(histogram) => {
+                let (from, to) = bound.hard.get(&id).copied().unwrap_or_default();
+                GroupKind::Dates {
+                    values: open()?,
+                    rounder: Rounder::new(histogram.rounding),
+                    bounds: (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX)),
+                }
+            }
+            AggregationKind::Range(_) => GroupKind::Ranges {
+                values: open()?,
+                ranges: bound.ranges.get(&id).map_or(&[], Vec::as_slice),
+            },
+            AggregationKind::Filter(_) | AggregationKind::Filters(_) => {
+                let other =
+                    matches!(&aggregation.kind, AggregationKind::Filters(filters) if filters.other.is_some());
+                let sets = bound.filters.get(&id).into_iter().flatten();
+                let of_segment = |set: &'a Vec<Vec<u64>>| {
+                    set.get(context.ord as usize).map_or(&[] as &[u64], Vec::as_slice)
+                };
+                GroupKind::Filters { sets: sets.map(of_segment).collect(), other }
+            }
+            AggregationKind::Missing(_) => GroupKind::Missing(open()?),
+            AggregationKind::Global => GroupKind::All,
+            AggregationKind::Composite(composite) => {
+                GroupKind::Composite(CompositeGroups::new(composite, context)?)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Self { kind, scratch: Scratch::default(), numbers: Vec::new() }))
+    }
+
+    /// Codes are below this number, if that is known.
+    pub fn code_limit(&self) -> Option<usize> {
+        match &self.kind {
+            GroupKind::Terms { values, .. } => values.code_limit(),
+            GroupKind::Ranges { ranges, .. } => Some(ranges.len()),
+            GroupKind::Filters { sets, .. } => Some(sets.len() + 1),
+            GroupKind::Missing(_) | GroupKind::All => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Codes of the buckets of documents, each with the place of the document in `docs`. A document is in a bucket
+    /// once, however many of its values are.
+    ///
+    /// # Errors
+    /// When a document is in too many.
+    pub fn codes(&mut self, docs: &[u32], out: &mut Vec<(u32, u64)>) -> Result<(), AggregationError> {
+        out.clear();
+        match &mut self.kind {
+            GroupKind::Terms { values, allowed, .. } => {
+                values.codes(docs, &mut self.scratch, out);
+                if let Some(allowed) = allowed {
+                    out.retain(|(_, code)| allowed.contains(*code));
+                }
+                once(out, docs.len());
+            }
+            GroupKind::Interval { values, interval, offset, bounds } => {
+                values.numbers(docs, &mut self.scratch, &mut self.numbers);
+                for &(place, value) in &self.numbers {
+                    let start = interval_of(value, *interval, *offset);
+                    if start - *offset >= bounds.0 && start - *offset <= bounds.1 {
+                        out.push((place, start.to_bits()));
+                    }
+                }
+                once(out, docs.len());
+            }
+            GroupKind::Dates { values, rounder, bounds } => {
+                values.codes(docs, &mut self.scratch, out);
+                out.retain_mut(|(_, code)| {
+                    let start = rounder.round(*code as i64);
+                    *code = start as u64;
+                    start >= bounds.0 && (start < bounds.1 || bounds.1 == i64::MAX)
+                });
+                once(out, docs.len());
+            }
+            GroupKind::Ranges { values, ranges } => {
+                values.numbers(docs, &mut self.scratch, &mut self.numbers);
+                for &(place, value) in &self.numbers {
+                    for (slot, &(from, to)) in ranges.iter().enumerate() {
+                        // The largest whole number is in a range that ends there.
+                        if value >= from && (value < to || to == f64::INFINITY) {
+                            out.push((place, slot as u64));
+                        }
+                    }
+                }
+                once(out, docs.len());
+            }
+            GroupKind::Filters { sets, other } => {
+                for (place, &doc) in docs.iter().enumerate() {
+                    let before = out.len();
+                    for (slot, set) in sets.iter().enumerate() {
+                        let word = set.get(doc as usize / 64).copied().unwrap_or(0);
+                        if word >> (doc % 64) & 1 == 1 {
+                            out.push((place as u32, slot as u64));
+                        }
+                    }
+                    if *other && out.len() == before {
+                        out.push((place as u32, sets.len() as u64));
+                    }
+                }
+            }
+            GroupKind::Missing(values) => {
+                for (place, &doc) in docs.iter().enumerate() {
+                    if !values.has_value(doc) && !values.has_missing() {
+                        out.push((place as u32, 0));
+                    }
+                }
+            }
+            GroupKind::All => out.extend((0..docs.len() as u32).map(|place| (place, 0))),
+            GroupKind::Composite(composite) => composite.codes(docs, &mut self.scratch, out)?,
+        }
+        Ok(())
+    }
+
+    /// Codes that have a bucket although no document that is looked at is in it.
+    pub fn codes_without_documents(
+        &mut self,
+        context: &SegmentContext<'_>,
+    ) -> Result<Option<Vec<u64>>, AggregationError> {
+        let GroupKind::Terms { values, allowed, all: true } = &self.kind else { return Ok(None) };
+        let allowed = |code: &u64| allowed.as_ref().is_none_or(|allowed| allowed.contains(*code));
+        if let Some(column) = values.texts() {
+            return Ok(Some((0..column.num_terms() as u64).filter(|code| allowed(code)).collect()));
+        }
+        let mut codes = FxHashSet::default();
+        let mut found = Vec::new();
+        let docs: Vec<u32> = (0..context.reader.max_doc()).collect();
+        for docs in docs.chunks(4096) {
+            context.budget.check_cancelled()?;
+            values.codes(docs, &mut self.scratch, &mut found);
+            codes.extend(found.iter().map(|(_, code)| *code).filter(allowed));
+        }
+        Ok(Some(codes.into_iter().collect()))
+    }
+
+    /// The keys that codes stand for.
+    pub fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
+        match &self.kind {
+            GroupKind::Terms { values, .. } => values.keys(codes),
+            GroupKind::Interval { .. } => {
+                Ok(codes.iter().map(|&code| Key::double(f64::from_bits(code))).collect())
+            }
+            GroupKind::Dates { .. } => Ok(codes.iter().map(|&code| Key::Long(code as i64)).collect()),
+            GroupKind::Composite(composite) => composite.keys(codes),
+            _ => Ok(codes.iter().map(|&code| Key::Slot(code as usize)).collect()),
+        }
+    }
+}
+
+fn lookup(bound: &Bound, id: usize) -> Result<&Resolved, AggregationError> {
+    bound
+        .fields
+        .get(&id)
+        .ok_or_else(|| AggregationError::Execution(format!("aggregation number {id} was not bound")))
+}
+
+/// Start of the interval that a number is in.
+pub fn interval_of(value: f64, interval: f64, offset: f64) -> f64 {
+    let start = ((value - offset) / interval).floor() * interval + offset;
+    if start == 0.0 { 0.0 } else { start }
+}
+
+/// Keeps each code of a document once. More codes than documents: some have several.
+fn once(codes: &mut Vec<(u32, u64)>, docs: usize) {
+    let single = codes.len() <= docs && codes.windows(2).all(|pair| pair[0].0 != pair[1].0);
+    if !single {
+        codes.sort_unstable();
+        codes.dedup();
+    }
+}
+
+/// Rounds dates; the last interval is kept, as dates that are near each other come one after another.
+struct Rounder {
+    rounding: Rounding,
+    from: i64,
+    to: i64,
+}
+
+impl Rounder {
+    fn new(rounding: Rounding) -> Self {
+        Self { rounding, from: 0, to: 0 }
+    }
+
+    fn round(&mut self, at: i64) -> i64 {
+        if at < self.from || at >= self.to {
+            self.from = self.rounding.round(at);
+            self.to = self.rounding.next(self.from);
+        }
+        self.from
+    }
+}
+
+/// Most buckets of a composite aggregation that one document is in.
+const MOST_TUPLES: usize = 100_000;
+
+struct CompositeGroups<'a> {
+    sources: Vec<CompositeGroup>,
+    composite: &'a Composite,
+    /// Tuples by code.
+    tuples: Vec<Box<[Option<u64>]>>,
+    codes: FxHashMap<Box<[Option<u64>]>, u64>,
+}
+
+struct CompositeGroup {
+    values: Values,
+    group: GroupOf,
+    found: Vec<(u32, u64)>,
+}
+
+enum GroupOf {
+    Value,
+    Interval(f64),
+    Date(Rounder),
+}
+
+impl<'a> CompositeGroups<'a> {
+    fn new(composite: &'a Composite, context: &SegmentContext<'_>) -> Result<Self, AggregationError> {
+        let mut sources = Vec::with_capacity(composite.sources.len());
+        for source in &composite.sources {
+            let group = match source.group {
+                Group::Value => GroupOf::Value,
+                Group::Interval(interval) => GroupOf::Interval(interval),
+                Group::Date(rounding) => GroupOf::Date(Rounder::new(rounding)),
+            };
+            let values = lookup(context.bound, source.id)?.open(context.reader)?;
+            sources.push(CompositeGroup { values, group, found: Vec::new() });
+        }
+        Ok(Self { sources, composite, tuples: Vec::new(), codes: FxHashMap::default() })
+    }
+
+    fn codes(
+        &mut self,
+        docs: &[u32],
+        scratch: &mut Scratch,
+        out: &mut Vec<(u32, u64)>,
+    ) -> Result<(), AggregationError> {
+        for source in &mut self.sources {
+            let CompositeGroup { values, group, found } = source;
+            values.codes(docs, scratch, found);
+            match group {
+                GroupOf::Value => {}
+                GroupOf::Interval(interval) => {
+                    for (_, code) in found.iter_mut() {
+                        *code = interval_of(values.number(*code), *interval, 0.0).to_bits();
+                    }
+                }
+                GroupOf::Date(rounder) => {
+                    for (_, code) in found.iter_mut() {
+                        *code = rounder.round(*code as i64) as u64;
+                    }
+                }
+            }
+            once(found, docs.len());
+        }
+        let mut starts = vec![0; self.sources.len()];
+        let mut tuples: Vec<Vec<Option<u64>>> = Vec::new();
+        for place in 0..docs.len() as u32 {
+            tuples.clear();
+            tuples.push(Vec::with_capacity(self.sources.len()));
+            for ((source, start), asked) in self.sources.iter().zip(&mut starts).zip(&self.composite.sources)
+            {
+                let rest = &source.found[*start..];
+                let count = rest.iter().take_while(|(of, _)| *of == place).count();
+                *start += count;
+                match (count, asked.missing_bucket) {
+                    (0, false) => tuples.clear(),
+                    (0, true) => tuples.iter_mut().for_each(|tuple| tuple.push(None)),
+                    _ if tuples.len().saturating_mul(count) > MOST_TUPLES => {
+                        return Err(AggregationError::Execution(format!(
+                            "a document has more than [{MOST_TUPLES}] combinations of values of [composite] sources"
+                        )));
+                    }
+                    _ => {
+                        let values = &rest[..count];
+                        tuples = tuples
+                            .iter()
+                            .flat_map(|tuple| {
+                                values.iter().map(|(_, code)| {
+                                    let mut tuple = tuple.clone();
+                                    tuple.push(Some(*code));
+                                    tuple
+                                })
+                            })
+                            .collect();
+                    }
+                }
+            }
+            for tuple in tuples.drain(..) {
+                let code = match self.codes.get(tuple.as_slice()) {
+                    Some(&code) => code,
+                    None => {
+                        let code = self.tuples.len() as u64;
+                        let tuple = tuple.into_boxed_slice();
+                        self.tuples.push(tuple.clone());
+                        self.codes.insert(tuple, code);
+                        code
+                    }
+                };
+                out.push((place, code));
+            }
+        }
+        Ok(())
+    }
+
+    fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
+        let mut keys: Vec<Vec<Key>> = vec![Vec::with_capacity(self.sources.len()); codes.len()];
+        for (place, source) in self.sources.iter().enumerate() {
+            let of_source: Vec<Option<u64>> =
+                codes.iter().map(|&code| self.tuples[code as usize][place]).collect();
+            let known: Vec<u64> = of_source.iter().flatten().copied().collect();
+            let mut decoded = match source.group {
+                GroupOf::Value => source.values.keys(&known)?,
+                GroupOf::Interval(_) => known.iter().map(|&code| Key::double(f64::from_bits(code))).collect(),
+                GroupOf::Date(_) => known.iter().map(|&code| Key::Long(code as i64)).collect(),
+            }
+            .into_iter();
+            for (key, code) in keys.iter_mut().zip(&of_source) {
+                key.push(match code {
+                    Some(_) => decoded.next().unwrap_or(Key::Missing),
+                    None => Key::Missing,
+                });
+            }
+        }
+        Ok(keys.into_iter().map(|key| Key::Tuple(key.into_boxed_slice())).collect())
+    }
+}

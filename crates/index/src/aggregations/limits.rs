@@ -1,0 +1,39 @@
+//! What one request may take, and when it is to stop.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::error::AggregationError;
+use crate::query::QueryError;
+
+/// Bytes that the results of one request may take while they are computed.
+const MOST_BYTES: usize = 512 << 20;
+
+/// The bounds of one request, over all of its indices.
+pub struct Budget<'a> {
+    cancel: Option<&'a AtomicBool>,
+    bytes: Cell<usize>,
+}
+
+impl<'a> Budget<'a> {
+    /// A fresh budget; `cancel` ends the work.
+    pub fn new(cancel: Option<&'a AtomicBool>) -> Self {
+        Self { cancel, bytes: Cell::new(0) }
+    }
+
+    /// Takes memory.
+    pub(super) fn charge(&self, name: &str, bytes: usize) -> Result<(), AggregationError> {
+        self.bytes.set(self.bytes.get() + bytes);
+        if self.bytes.get() > MOST_BYTES {
+            return Err(AggregationError::TooMuchMemory { name: name.to_owned(), limit: MOST_BYTES });
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_cancelled(&self) -> Result<(), AggregationError> {
+        match self.cancel {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(QueryError::Cancelled.into()),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Values computed for each bucket in one segment.
+
+use std::cmp::Ordering;
+
+use rustc_hash::FxHashSet;
+use tantivy::DocAddress;
+
+use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy, StatsKind, TopHits};
+use super::collect::SegmentContext;
+use super::error::AggregationError;
+use super::key::Key;
+use super::partial::{Partial, Stats, Sum, TopHit, TopList};
+use super::sketch::{Distinct, Distribution, hash};
+use super::values::{Kind, Scratch, Values};
+
+/// A metric at work.
+pub struct Metric<'a> {
+    name: &'a str,
+    kind: MetricKind<'a>,
+    scratch: Scratch,
+    numbers: Vec<(u32, f64)>,
+    codes: Vec<(u32, u64)>,
+}
+
+enum MetricKind<'a> {
+    Stats { values: Values, found: Vec<Stats> },
+    Count { values: Values, found: Vec<Stats> },
+    Distinct { values: Values, threshold: usize, found: Vec<Codes> },
+    Distribution { values: Values, found: Vec<Distribution>, positive: bool },
+    Weighted { values: Values, weights: Values, found: Vec<(Sum, Sum)> },
+    TopHits { top: &'a TopHits, keys: Vec<Option<Values>>, found: Vec<TopCodes> },
+}
+
+/// Distinct codes: ordinals of texts one by one, of numbers only hashes.
+enum Codes {
+    Ordinals(FxHashSet<u64>),
+    Hashes(Distinct),
+}
+
+#[derive(Default)]
+struct TopCodes {
+    total: u64,
+    max_score: Option<f32>,
+    hits: Vec<HitCodes>,
+}
+
+struct HitCodes {
+    doc: u32,
+    score: f32,
+    seq_no: u64,
+    sort: Vec<Option<u64>>,
+}
+
+impl<'a> Metric<'a> {
+    /// `None` if the aggregation is not a metric.
+    pub fn new(
+        aggregation: &'a Aggregation,
+        context: &SegmentContext<'_>,
+    ) -> Result<Option<Self>, AggregationError> {
+        let open = |id: usize| match context.bound.fields.get(&id) {
+            Some(resolved) => resolved.open(context.reader),
+            None => Err(AggregationError::Execution(format!("aggregation number {id} was not bound"))),
+        };
+        let id = aggregation.id;
+        let kind = match &aggregation.kind {
+            AggregationKind::Stats(StatsKind::ValueCount, _) => {
+                MetricKind::Count { values: open(id)?, found: Vec::new() }
+            }
+            AggregationKind::Stats(..) => MetricKind::Stats { values: open(id)?, found: Vec::new() },
+            AggregationKind::Cardinality { precision_threshold, .. } => {
+                MetricKind::Distinct { values: open(id)?, threshold: *precision_threshold, found: Vec::new() }
+            }
+            AggregationKind::Percentiles(percentiles) | AggregationKind::PercentileRanks(percentiles) => {
+                MetricKind::Distribution {
+                    values: open(id)?,
+                    found: Vec::new(),
+                    positive: percentiles.hdr.is_some(),
+                }
+            }
+            AggregationKind::MedianAbsoluteDeviation(_) => {
+                MetricKind::Distribution { values: open(id)?, found: Vec::new(), positive: false }
+            }
+            AggregationKind::WeightedAvg { .. } => {
+                let weights = match context.bound.weights.get(&id) {
+                    Some(resolved) => resolved.open(context.reader)?,
+                    None => open(id)?,
+                };
+                MetricKind::Weighted { values: open(id)?, weights, found: Vec::new() }
+            }
+            AggregationKind::TopHits(top) => {
+                let mut keys = Vec::with_capacity(top.sort.len());
+                for key in &top.sort {
+                    keys.push(match key.by {
+                        HitOrderBy::Field(_) => Some(open(key.id)?),
+                        HitOrderBy::Score | HitOrderBy::Doc => None,
+                    });
+                }
+                MetricKind::TopHits { top, keys, found: Vec::new() }
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Self {
+            name: &aggregation.name,
+            kind,
+            scratch: Scratch::default(),
+            numbers: Vec::new(),
+            codes: Vec::new(),
+        }))
+    }
+
+    /// Looks at documents, each with the bucket it is in.
+    pub fn collect(
+        &mut self,
+        docs: &[u32],
+        parents: &[u32],
+        context: &SegmentContext<'_>,
+    ) -> Result<(), AggregationError> {
+        let Self { name, kind, scratch, numbers, codes } = self;
+        match kind {
+            MetricKind::Stats { values, found } => {
+                values.numbers(docs, scratch, numbers);
+                for &(place, value) in numbers.iter() {
+                    at(found, parents[place as usize]).add(value);
+                }
+            }
+            MetricKind::Count { values, found } => {
+                values.codes(docs, scratch, codes);
+                for &(place, _) in codes.iter() {
+                    at(found, parents[place as usize]).count += 1;
+                }
+            }
+            MetricKind::Distinct { values, threshold, found } => {
+                values.codes(docs, scratch, codes);
+                let texts = values.kind == Kind::Text;
+                let empty = || match texts {
+                    true => Codes::Ordinals(FxHashSet::default()),
+                    false => Codes::Hashes(Distinct::default()),
+                };
+                let mut more = 0;
+                for &(place, code) in codes.iter() {
+                    let parent = parents[place as usize] as usize;
+                    while found.len() <= parent {
+                        found.push(empty());
+                    }
+                    match &mut found[parent] {
+                        Codes::Ordinals(ordinals) => more += usize::from(ordinals.insert(code)),
+                        Codes::Hashes(distinct) => distinct.insert(hash(&key_of(values, code)), *threshold),
+                    }
+                }
+                context.budget.charge(name, more * 10 + if texts { 0 } else { codes.len() })?;
+            }
+            MetricKind::Distribution { values, found, positive } => {
+                values.numbers(docs, scratch, numbers);
+                for &(place, value) in numbers.iter() {
+                    // An HDR histogram counts from zero.
+                    if *positive && value < 0.0 {
+                        return Err(AggregationError::Execution(format!(
+                            "ArrayIndexOutOfBoundsException: Negative values are not supported by DoubleHistogram, \
+                             got [{value:?}]"
+                        )));
+                    }
+                    at(found, parents[place as usize]).insert(value);
+                }
+                context.budget.charge(name, numbers.len() * 16)?;
+            }
+            MetricKind::Weighted { values, weights, found } => {
+                weights.numbers(docs, scratch, numbers);
+                let mut of_doc: Vec<Option<f64>> = vec![None; docs.len()];
+                for &(place, weight) in numbers.iter() {
+                    if of_doc[place as usize].replace(weight).is_some() {
+                        return Err(AggregationError::IllegalArgument(
+                            "Encountered more than one weight for a single document. Use a script to combine \
+                             multiple weights-per-doc into a single value."
+                                .to_owned(),
+                        ));
+                    }
+                }
+                values.numbers(docs, scratch, numbers);
+                for &(place, value) in numbers.iter() {
+                    let Some(weight) = of_doc[place as usize] else { continue };
+                    let (sum, total) = at(found, parents[place as usize]);
+                    sum.add(value * weight);
+                    total.add(weight);
+                }
+            }
+            MetricKind::TopHits { top, keys, found } => {
+                top_hits(top, keys, found, docs, parents, scratch, codes, context);
+            }
+        }
+        Ok(())
+    }
+
+    /// The value for each of so many buckets.
+    pub fn finish(
+        self,
+        parents: usize,
+        context: &SegmentContext<'_>,
+    ) -> Result<Vec<Partial>, AggregationError> {
+        let mut partials: Vec<Partial> = match self.kind {
+            MetricKind::Stats { found, .. } | MetricKind::Count { found, .. } => {
+                found.into_iter().map(Partial::Stats).collect()
+            }
+            MetricKind::Distribution { found, .. } => found.into_iter().map(Partial::Distribution).collect(),
+            MetricKind::Weighted { found, .. } => {
+                found.into_iter().map(|(sum, weights)| Partial::Weighted(sum, weights)).collect()
+            }
+            MetricKind::Distinct { values, threshold, found } => {
+                let mut partials = Vec::with_capacity(found.len());
+                let hashes = ordinal_hashes(&values, &found)?;
+                for codes in found {
+                    partials.push(Partial::Distinct(match codes {
+                        Codes::Hashes(distinct) => distinct,
+                        Codes::Ordinals(ordinals) => {
+                            let mut distinct = Distinct::default();
+                            for ordinal in ordinals {
+                                if let Ok(place) = hashes.binary_search_by_key(&ordinal, |(code, _)| *code) {
+                                    distinct.insert(hashes[place].1, threshold);
+                                }
+                            }
+                            distinct
+                        }
+                    }));
+                }
+                partials
+            }
+            MetricKind::TopHits { top, keys, found } => {
+                let mut partials = Vec::with_capacity(found.len());
+                for mut list in found {
+                    list.hits.sort_by(|a, b| compare(&top.sort, &keys, a, b));
+                    list.hits.truncate(top.from + top.size);
+                    partials.push(Partial::TopHits(decode(list, &keys, context)?));
+                }
+                partials
+            }
+        };
+        partials.resize_with(parents, || Partial::Nothing);
+        Ok(partials)
+    }
+}
+
+/// Hashes of all ordinals in some sets, by ordinal.
+fn ordinal_hashes(values: &Values, found: &[Codes]) -> Result<Vec<(u64, u64)>, AggregationError> {
+    let mut ordinals: Vec<u64> = Vec::new();
+    for codes in found {
+        if let Codes::Ordinals(set) = codes {
+            ordinals.extend(set);
+        }
+    }
+    ordinals.sort_unstable();
+    ordinals.dedup();
+    let keys = values.keys(&ordinals)?;
+    Ok(ordinals.into_iter().zip(keys.iter().map(hash)).collect())
+}
+
+/// The key of a number's code.
+fn key_of(values: &Values, code: u64) -> Key {
+    match values.kind {
+        Kind::Double => Key::Double(code),
+        Kind::Unsigned => Key::Unsigned(code),
+        _ => Key::Long(code as i64),
+    }
+}
+
+fn at<T: Default>(list: &mut Vec<T>, place: u32) -> &mut T {
+    let place = place as usize;
+    if place >= list.len() {
+        list.resize_with(place + 1, T::default);
+    }
+    &mut list[place]
+}
+
+#[expect(clippy::too_many_arguments, reason = "parts of one metric, borrowed apart")]
+fn top_hits(
+    top: &TopHits,
+    keys: &[Option<Values>],
+    found: &mut Vec<TopCodes>,
+    docs: &[u32],
+    parents: &[u32],
+    scratch: &mut Scratch,
+    codes: &mut Vec<(u32, u64)>,
+    context: &SegmentContext<'_>,
+) {
+    let mut sorts: Vec<Vec<Option<u64>>> = vec![vec![None; keys.len()]; docs.len()];
+    for (number, values) in keys.iter().enumerate() {
+        let Some(values) = values else { continue };
+        values.codes(docs, scratch, codes);
+        for &(place, code) in codes.iter() {
+            let slot = &mut sorts[place as usize][number];
+            let better = slot.is_none_or(|known| {
+                let order = compare_codes(values, code, known);
+                if top.sort[number].ascending { order.is_lt() } else { order.is_gt() }
+            });
+            if better {
+                *slot = Some(code);
+            }
+        }
+    }
+    let most = top.from + top.size;
+    for ((&doc, &parent), sort) in docs.iter().zip(parents).zip(sorts) {
+        let score = context.scores.and_then(|scores| scores.get(doc as usize)).copied().unwrap_or(f32::NAN);
+        let list = at(found, parent);
+        list.total += 1;
+        if !score.is_nan() {
+            list.max_score = Some(list.max_score.map_or(score, |max| max.max(score)));
+        }
+        if most == 0 {
+            continue;
+        }
+        list.hits.push(HitCodes { doc, score, seq_no: context.segment.seq_no(doc), sort });
+        if list.hits.len() >= most * 2 + 64 {
+            list.hits.sort_by(|a, b| compare(&top.sort, keys, a, b));
+            list.hits.truncate(most);
+        }
+    }
+}
+
+fn compare_codes(values: &Values, a: u64, b: u64) -> Ordering {
+    match values.kind {
+        Kind::Text | Kind::Unsigned => a.cmp(&b),
+        Kind::Double => f64::from_bits(a).total_cmp(&f64::from_bits(b)),
+        _ => (a as i64).cmp(&(b as i64)),
+    }
+}
+
+fn compare(order: &[HitOrder], keys: &[Option<Values>], a: &HitCodes, b: &HitCodes) -> Ordering {
+    let last = a.seq_no.cmp(&b.seq_no);
+    if order.is_empty() {
+        return b.score.total_cmp(&a.score).then(last);
+    }
+    let mut found = Ordering::Equal;
+    for (place, by) in order.iter().enumerate() {
+        found = match (&by.by, &keys[place]) {
+            (HitOrderBy::Field(_), Some(values)) => match (a.sort[place], b.sort[place]) {
+                (None, None) => Ordering::Equal,
+                (None, Some(_)) if by.missing_first => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(_), None) if by.missing_first => Ordering::Greater,
+                (Some(_), None) => Ordering::Less,
+                (Some(a), Some(b)) if by.ascending => compare_codes(values, a, b),
+                (Some(a), Some(b)) => compare_codes(values, b, a),
+            },
+            (HitOrderBy::Doc, _) if by.ascending => last,
+            (HitOrderBy::Doc, _) => last.reverse(),
+            (_, _) if by.ascending => a.score.total_cmp(&b.score),
+            (_, _) => b.score.total_cmp(&a.score),
+        };
+        if found != Ordering::Equal {
+            break;
+        }
+    }
+    found.then(last)
+}
+
+fn decode(
+    list: TopCodes,
+    keys: &[Option<Values>],
+    context: &SegmentContext<'_>,
+) -> Result<TopList, AggregationError> {
+    let mut hits: Vec<TopHit> = list
+        .hits
+        .iter()
+        .map(|hit| TopHit {
+            target: context.target,
+            addr: DocAddress::new(context.ord, hit.doc),
+            score: hit.score,
+            seq_no: hit.seq_no,
+            sort: vec![Key::Missing; keys.len()],
+        })
+        .collect();
+    for (place, values) in keys.iter().enumerate() {
+        let Some(values) = values else { continue };
+        let codes: Vec<u64> = list.hits.iter().filter_map(|hit| hit.sort[place]).collect();
+        let mut decoded = values.keys(&codes)?.into_iter();
+        for (hit, from) in hits.iter_mut().zip(&list.hits) {
+            if from.sort[place].is_some() {
+                hit.sort[place] = decoded.next().unwrap_or(Key::Missing);
+            }
+        }
+    }
+    Ok(TopList { total: list.total, max_score: list.max_score, hits })
+}

@@ -1,0 +1,97 @@
+//! Aggregations: buckets and metrics over the documents of a search.
+//!
+//! [`Collected`] is what one index contributes; [`reduce`] merges the parts of all indices and makes the answer. See
+//! `docs/design/aggregations.md` for why this is not tantivy's aggregation module.
+
+mod ast;
+mod bind;
+mod collect;
+mod error;
+mod format;
+mod groups;
+mod key;
+mod limits;
+mod metrics;
+mod order;
+mod partial;
+mod pipeline;
+mod reduce;
+mod rounding;
+mod select;
+mod sketch;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod values;
+mod write;
+
+pub use ast::*;
+pub use error::AggregationError;
+pub use format::ValueFormat;
+pub use key::Key;
+pub use limits::Budget;
+pub use partial::{TopHit, TopList};
+pub use reduce::{HitWriter, ReduceOptions, reduce};
+pub use rounding::{CalendarUnit, Interval, Rounding};
+pub use values::zone_millis;
+
+use self::bind::Bound;
+use self::collect::{SegmentContext, collect_segment};
+use self::partial::Partial;
+use self::values::{Fields, Resolved};
+use crate::snapshot::Snapshot;
+
+/// The documents of one index that are aggregated.
+pub struct Documents<'a> {
+    /// Words of 64 bits for each segment, live documents only.
+    pub matching: &'a [Vec<u64>],
+    /// Scores by document for each segment, if [`Aggregation::needs_scores`].
+    pub scores: Option<&'a [Vec<f32>]>,
+}
+
+/// What one index contributes to the answer.
+pub struct Collected {
+    /// One result per aggregation and segment.
+    parts: Vec<Vec<Partial>>,
+    bound: Bound,
+}
+
+impl Collected {
+    fn field(&self, id: usize) -> Option<&Resolved> {
+        self.bound.fields.get(&id)
+    }
+}
+
+impl Snapshot {
+    /// Aggregates documents of this index. `index` is its name and `target` its place among those searched.
+    ///
+    /// # Errors
+    /// When an aggregation does not fit its field, takes too much memory, or was cancelled.
+    pub fn aggregate(
+        &self,
+        aggregations: &[Aggregation],
+        documents: &Documents<'_>,
+        index: &str,
+        target: usize,
+        budget: &Budget<'_>,
+    ) -> Result<Collected, AggregationError> {
+        let now = (time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000) as i64;
+        let bound = Bound::new(&Fields { snapshot: self, index, now }, aggregations)?;
+        let mut parts = Vec::with_capacity(self.segments().len());
+        for (ord, reader) in self.searcher().segment_readers().iter().enumerate() {
+            let context = SegmentContext {
+                reader,
+                segment: self.segment(ord as u32),
+                ord: ord as u32,
+                target,
+                bound: &bound,
+                scores: documents.scores.and_then(|scores| scores.get(ord)).map(Vec::as_slice),
+                now,
+                budget,
+            };
+            let matching = documents.matching.get(ord).map_or(&[] as &[u64], Vec::as_slice);
+            parts.push(collect_segment(aggregations, &context, matching)?);
+        }
+        Ok(Collected { parts, bound })
+    }
+}

@@ -1,0 +1,310 @@
+//! Orders of buckets, and the numbers that metric paths lead to.
+
+use std::cmp::Ordering;
+
+use super::ast::{Aggregation, AggregationKind, MetricPath, Order, OrderBy, PipelineKind, StatsKind};
+use super::error::AggregationError;
+use super::key::Key;
+use super::partial::{Bucket, Computed, Partial, Stats};
+
+/// Names of the numbers of `extended_stats`.
+const EXTENDED: [&str; 13] = [
+    "count",
+    "min",
+    "max",
+    "avg",
+    "sum",
+    "sum_of_squares",
+    "variance",
+    "variance_population",
+    "variance_sampling",
+    "std_deviation",
+    "std_deviation_population",
+    "std_deviation_sampling",
+    "std_upper",
+];
+
+/// Checks that an order's paths lead to numbers below `aggregation`.
+pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), AggregationError> {
+    for key in order {
+        let OrderBy::Metric(path) = &key.by else { continue };
+        let invalid = |reason: String| {
+            AggregationError::Execution(format!("Invalid aggregation order path [{}]. {reason}", path.text))
+        };
+        let mut level = aggregation;
+        for (place, name) in path.names.iter().enumerate() {
+            let found = level
+                .subs
+                .iter()
+                .find(|sub| sub.name == *name && !matches!(sub.kind, AggregationKind::Pipeline(_)));
+            let Some(found) = found else {
+                return Err(invalid(format!(
+                    "The provided aggregation [{name}] either does not exist, or is a pipeline aggregation and cannot \
+                     be used to sort the buckets."
+                )));
+            };
+            let last = place + 1 == path.names.len();
+            if !last && !found.is_single_bucket() {
+                return Err(invalid(format!(
+                    "Buckets can only be sorted on a sub-aggregator path that is built out of zero or more \
+                     single-bucket aggregations within the path and a final single-bucket or a metrics aggregation at \
+                     the path end. [{name}] is not single-bucket."
+                )));
+            }
+            level = found;
+        }
+        if level.is_single_bucket() {
+            match path.property.as_deref() {
+                None | Some("doc_count" | "_count") => continue,
+                Some(property) => {
+                    return Err(invalid(format!(
+                        "Ordering on a single-bucket aggregation can only be done on its doc_count. Either drop the \
+                         key (a la \"{name}\") or change it to \"doc_count\" (a la \"{name}.doc_count\") or \
+                         \"{name}.value\" instead of [{property}]",
+                        name = level.name
+                    )));
+                }
+            }
+        }
+        let known = match &level.kind {
+            AggregationKind::Stats(StatsKind::Stats, _) => Some(&EXTENDED[..5]),
+            AggregationKind::Stats(StatsKind::Extended(_), _) => Some(&EXTENDED[..]),
+            AggregationKind::Percentiles(_) | AggregationKind::PercentileRanks(_) => None,
+            AggregationKind::TopHits(_) => {
+                return Err(invalid("[top_hits] cannot be used to sort the buckets.".to_owned()));
+            }
+            _ if level.is_multi_bucket() => {
+                return Err(invalid(format!(
+                    "Buckets can only be sorted on a sub-aggregator path that is built out of zero or more \
+                     single-bucket aggregations within the path and a final single-bucket or a metrics aggregation at \
+                     the path end. [{}] is not single-bucket.",
+                    level.name
+                )));
+            }
+            _ => match path.property.as_deref() {
+                None | Some("value") => continue,
+                Some(property) => {
+                    return Err(invalid(format!(
+                        "Ordering on a single-value metrics aggregation can only be done on its value. Either drop \
+                         the key (a la \"{name}\") or change it to \"value\" (a la \"{name}.value\") instead of \
+                         [{property}]",
+                        name = level.name
+                    )));
+                }
+            },
+        };
+        match (&path.property, known) {
+            (None, _) => {
+                return Err(invalid(
+                    "When ordering on a multi-value metrics aggregation a metric name must be specified."
+                        .to_owned(),
+                ));
+            }
+            (Some(property), Some(known))
+                if !known.contains(&property.as_str()) && property != "std_lower" =>
+            {
+                return Err(invalid(format!(
+                    "Unknown metric name [{property}] on multi-value metrics aggregation [{}]",
+                    level.name
+                )));
+            }
+            (Some(property), None) if property.parse::<f64>().is_err() => {
+                return Err(invalid(format!(
+                    "Unknown metric name [{property}] on multi-value metrics aggregation [{}]",
+                    level.name
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Sorts buckets, ties by key. With `most`, only so many are kept; the documents of the others are counted.
+pub fn sort_buckets(
+    aggregation: &Aggregation,
+    order: &[Order],
+    list: &mut Vec<(Key, Bucket)>,
+    most: Option<usize>,
+) -> u64 {
+    let by_metric = order.iter().any(|key| matches!(key.by, OrderBy::Metric(_)));
+    let mut ranked: Vec<(Vec<f64>, (Key, Bucket))> = std::mem::take(list)
+        .into_iter()
+        .map(|mut entry| {
+            let numbers = match by_metric {
+                false => Vec::new(),
+                true => order
+                    .iter()
+                    .map(|key| match &key.by {
+                        OrderBy::Metric(path) => metric(aggregation, &mut entry.1, path).unwrap_or(f64::NAN),
+                        OrderBy::Count | OrderBy::Key => 0.0,
+                    })
+                    .collect(),
+            };
+            (numbers, entry)
+        })
+        .collect();
+    let compare = |a: &(Vec<f64>, (Key, Bucket)), b: &(Vec<f64>, (Key, Bucket))| {
+        for (place, key) in order.iter().enumerate() {
+            let found = match &key.by {
+                OrderBy::Count => direct(a.1.1.docs.cmp(&b.1.1.docs), key.ascending),
+                OrderBy::Key => direct(a.1.0.cmp(&b.1.0), key.ascending),
+                // What has no number is last, whatever the direction.
+                OrderBy::Metric(_) => match (a.0[place], b.0[place]) {
+                    (x, y) if x.is_nan() || y.is_nan() => x.is_nan().cmp(&y.is_nan()),
+                    (x, y) => direct(x.total_cmp(&y), key.ascending),
+                },
+            };
+            if found != Ordering::Equal {
+                return found;
+            }
+        }
+        a.1.0.cmp(&b.1.0)
+    };
+    let mut other = 0;
+    if let Some(most) = most
+        && ranked.len() > most
+    {
+        if most > 0 {
+            ranked.select_nth_unstable_by(most - 1, compare);
+        }
+        other = ranked[most..].iter().map(|(_, (_, bucket))| bucket.docs).sum();
+        ranked.truncate(most);
+    }
+    ranked.sort_by(compare);
+    list.extend(ranked.into_iter().map(|(_, entry)| entry));
+    other
+}
+
+fn direct(order: Ordering, ascending: bool) -> Ordering {
+    if ascending { order } else { order.reverse() }
+}
+
+/// The number that a path leads to below a bucket; `None` if there is none.
+pub fn metric(aggregation: &Aggregation, bucket: &mut Bucket, path: &MetricPath) -> Option<f64> {
+    metric_below(&aggregation.subs, &mut bucket.subs, &path.names, path.property.as_deref(), bucket.docs)
+}
+
+fn metric_below(
+    aggregations: &[Aggregation],
+    results: &mut [Partial],
+    names: &[String],
+    property: Option<&str>,
+    docs: u64,
+) -> Option<f64> {
+    let Some((name, rest)) = names.split_first() else { return Some(docs as f64) };
+    if rest.is_empty() && name == "_count" {
+        return Some(docs as f64);
+    }
+    let place = aggregations.iter().position(|sub| sub.name == *name)?;
+    let (found, result) = (&aggregations[place], results.get_mut(place)?);
+    if found.is_single_bucket() {
+        let (docs, mut none) = (0, Vec::new());
+        let (docs, subs) = match result {
+            Partial::Buckets(list) | Partial::Ordered(list, _) => match list.first_mut() {
+                Some((_, bucket)) => (bucket.docs, &mut bucket.subs),
+                None => (docs, &mut none),
+            },
+            _ => (docs, &mut none),
+        };
+        return metric_below(&found.subs, subs, rest, property, docs);
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    number(found, result, property)
+}
+
+/// A number of a metric's result.
+fn number(aggregation: &Aggregation, result: &mut Partial, property: Option<&str>) -> Option<f64> {
+    match (&aggregation.kind, result) {
+        (AggregationKind::Stats(kind, _), result) => {
+            let empty = Stats::default();
+            let stats = if let Partial::Stats(stats) = result { stats } else { &empty };
+            stats_number(*kind, stats, property)
+        }
+        (AggregationKind::Cardinality { .. }, Partial::Distinct(distinct)) => Some(distinct.count() as f64),
+        (AggregationKind::Cardinality { .. }, _) => Some(0.0),
+        (AggregationKind::Percentiles(asked), Partial::Distribution(distribution)) => {
+            let share = property?.parse::<f64>().ok()? / 100.0;
+            match asked.hdr {
+                Some(_) => distribution.nearest_rank(share),
+                None => distribution.quantile(share),
+            }
+        }
+        (AggregationKind::PercentileRanks(_), Partial::Distribution(distribution)) => {
+            distribution.rank(property?.parse().ok()?).map(|rank| rank * 100.0)
+        }
+        (AggregationKind::MedianAbsoluteDeviation(_), Partial::Distribution(distribution)) => {
+            distribution.median_absolute_deviation()
+        }
+        (AggregationKind::WeightedAvg { .. }, Partial::Weighted(sum, weights)) => {
+            (weights.value() != 0.0).then(|| sum.value() / weights.value())
+        }
+        (AggregationKind::Pipeline(pipeline), Partial::Computed(computed)) => match computed {
+            Computed::Number(value) | Computed::Extreme(value, _) => Some(*value),
+            Computed::Derivative(value, normalized) => match property {
+                Some("normalized_value") => *normalized,
+                _ => Some(*value),
+            },
+            Computed::Stats(stats) if pipeline.kind == PipelineKind::Stats => {
+                stats_number(StatsKind::Stats, stats, property)
+            }
+            Computed::Stats(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn stats_number(kind: StatsKind, stats: &Stats, property: Option<&str>) -> Option<f64> {
+    let name = match (kind, property) {
+        (StatsKind::Avg, _) => "avg",
+        (StatsKind::Min, _) => "min",
+        (StatsKind::Max, _) => "max",
+        (StatsKind::Sum, _) => "sum",
+        (StatsKind::ValueCount, _) => "count",
+        (StatsKind::Stats | StatsKind::Extended(_), property) => property?,
+    };
+    let sigma = if let StatsKind::Extended(sigma) = kind { sigma } else { 2.0 };
+    let found = match name {
+        "count" => return Some(stats.count as f64),
+        "sum" => return Some(stats.sum.value()),
+        _ if stats.count == 0 => return None,
+        "min" => stats.min,
+        "max" => stats.max,
+        "avg" => stats.mean(),
+        "sum_of_squares" => stats.squares.value(),
+        "variance" | "variance_population" => stats.variance(),
+        "variance_sampling" => stats.sampling_variance(),
+        "std_deviation" | "std_deviation_population" => stats.variance().sqrt(),
+        "std_deviation_sampling" => stats.sampling_variance().sqrt(),
+        "std_upper" => stats.mean() + stats.variance().sqrt() * sigma,
+        "std_lower" => stats.mean() - stats.variance().sqrt() * sigma,
+        _ => return None,
+    };
+    (!found.is_nan()).then_some(found)
+}
+
+impl Stats {
+    /// The average; not a number without values.
+    pub fn mean(&self) -> f64 {
+        self.sum.value() / self.count as f64
+    }
+
+    /// Variance of the values as the whole population.
+    pub fn variance(&self) -> f64 {
+        let count = self.count as f64;
+        let sum = self.sum.value();
+        ((self.squares.value() - sum * sum / count) / count).max(0.0)
+    }
+
+    /// Variance of the values as a sample; not a number for less than two.
+    pub fn sampling_variance(&self) -> f64 {
+        let count = self.count as f64;
+        let sum = self.sum.value();
+        if self.count < 2 {
+            return f64::NAN;
+        }
+        ((self.squares.value() - sum * sum / count) / (count - 1.0)).max(0.0)
+    }
+}

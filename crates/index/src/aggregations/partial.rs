@@ -1,0 +1,314 @@
+//! Results of a part of the documents, which can be merged with those of other parts.
+
+use std::cmp::Ordering;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tantivy::DocAddress;
+
+use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy};
+use super::key::Key;
+use super::sketch::{Distinct, Distribution};
+
+/// The result of one aggregation below one bucket.
+#[derive(Debug, Clone)]
+pub enum Partial {
+    /// No document came by.
+    Nothing,
+    /// Numbers.
+    Stats(Stats),
+    /// Distinct values.
+    Distinct(Distinct),
+    /// A distribution.
+    Distribution(Distribution),
+    /// Weighted sum and sum of the weights.
+    Weighted(Sum, Sum),
+    /// Documents.
+    TopHits(TopList),
+    /// Buckets in no order.
+    Buckets(Vec<(Key, Bucket)>),
+    /// Buckets as they are shown, and the number of documents in those that are not.
+    Ordered(Vec<(Key, Bucket)>, u64),
+    /// What a pipeline aggregation computed.
+    Computed(Computed),
+}
+
+/// The result of a pipeline aggregation.
+#[derive(Debug, Clone)]
+pub enum Computed {
+    /// A number.
+    Number(f64),
+    /// A number per unit of the buckets' distance besides.
+    Derivative(f64, Option<f64>),
+    /// A number and the keys of the buckets that have it.
+    Extreme(f64, Vec<Key>),
+    /// Numbers.
+    Stats(Stats),
+}
+
+/// Documents of one key.
+#[derive(Debug, Clone, Default)]
+pub struct Bucket {
+    /// Their number.
+    pub docs: u64,
+    /// Results of the aggregations below, in their order.
+    pub subs: Vec<Partial>,
+}
+
+/// A sum that loses no digits to the order of its parts (Kahan's).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sum {
+    value: f64,
+    lost: f64,
+}
+
+impl Sum {
+    /// Adds a number.
+    pub fn add(&mut self, number: f64) {
+        if !number.is_finite() || !self.value.is_finite() {
+            self.value += number;
+            return;
+        }
+        let corrected = number + self.lost;
+        let sum = self.value + corrected;
+        self.lost = corrected - (sum - self.value);
+        self.value = sum;
+    }
+
+    /// Adds another sum.
+    pub fn merge(&mut self, other: Sum) {
+        self.add(other.value);
+        self.lost += other.lost;
+    }
+
+    /// The sum.
+    pub fn value(self) -> f64 {
+        self.value + if self.value.is_finite() { self.lost } else { 0.0 }
+    }
+}
+
+/// What one pass over numbers gives.
+#[derive(Debug, Clone, Copy)]
+pub struct Stats {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: Sum,
+    /// Sum of their squares.
+    pub squares: Sum,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            sum: Sum::default(),
+            squares: Sum::default(),
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+        }
+    }
+}
+
+impl Stats {
+    /// Adds a number.
+    pub fn add(&mut self, value: f64) {
+        self.count += 1;
+        self.sum.add(value);
+        self.squares.add(value * value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    fn merge(&mut self, other: &Stats) {
+        self.count += other.count;
+        self.sum.merge(other.sum);
+        self.squares.merge(other.squares);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+}
+
+/// A document of a list.
+#[derive(Debug, Clone)]
+pub struct TopHit {
+    /// Which of the indices it is in.
+    pub target: usize,
+    /// Where it is.
+    pub addr: DocAddress,
+    /// Its score.
+    pub score: f32,
+    /// Sequence number of its last write.
+    pub seq_no: u64,
+    /// What it is ordered by.
+    pub sort: Vec<Key>,
+}
+
+/// The first documents of a bucket.
+#[derive(Debug, Clone, Default)]
+pub struct TopList {
+    /// Documents in the bucket.
+    pub total: u64,
+    /// Highest score.
+    pub max_score: Option<f32>,
+    /// The first ones.
+    pub hits: Vec<TopHit>,
+}
+
+/// Which of two hits comes first.
+pub fn compare_hits(order: &[HitOrder], a: &TopHit, b: &TopHit) -> Ordering {
+    let last = a.target.cmp(&b.target).then(a.seq_no.cmp(&b.seq_no));
+    if order.is_empty() {
+        return b.score.total_cmp(&a.score).then(last);
+    }
+    let mut found = Ordering::Equal;
+    for (place, by) in order.iter().enumerate() {
+        found = match by.by {
+            HitOrderBy::Score if by.ascending => a.score.total_cmp(&b.score),
+            HitOrderBy::Score => b.score.total_cmp(&a.score),
+            HitOrderBy::Doc if by.ascending => last,
+            HitOrderBy::Doc => last.reverse(),
+            HitOrderBy::Field(_) => match (&a.sort[place], &b.sort[place]) {
+                (Key::Missing, Key::Missing) => Ordering::Equal,
+                (Key::Missing, _) if by.missing_first => Ordering::Less,
+                (Key::Missing, _) => Ordering::Greater,
+                (_, Key::Missing) if by.missing_first => Ordering::Greater,
+                (_, Key::Missing) => Ordering::Less,
+                (a, b) if by.ascending => a.cmp(b),
+                (a, b) => b.cmp(a),
+            },
+        };
+        if found != Ordering::Equal {
+            break;
+        }
+    }
+    found.then(last)
+}
+
+/// Numbers of the aggregations and sources whose keys are doubles in some index and whole numbers in another.
+pub type Widened = FxHashSet<usize>;
+
+/// Merges results of the same aggregation.
+pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) -> Partial {
+    let mut parts = parts.into_iter().filter(|part| !matches!(part, Partial::Nothing)).peekable();
+    let Some(first) = parts.next() else { return Partial::Nothing };
+    if parts.peek().is_none() && !matches!(first, Partial::Buckets(_)) {
+        return first;
+    }
+    match first {
+        Partial::Nothing | Partial::Ordered(..) | Partial::Computed(_) => first,
+        Partial::Stats(mut stats) => {
+            for part in parts {
+                if let Partial::Stats(other) = part {
+                    stats.merge(&other);
+                }
+            }
+            Partial::Stats(stats)
+        }
+        Partial::Distinct(mut distinct) => {
+            let threshold = match &aggregation.kind {
+                AggregationKind::Cardinality { precision_threshold, .. } => *precision_threshold,
+                _ => 0,
+            };
+            for part in parts {
+                if let Partial::Distinct(other) = part {
+                    distinct.merge(other, threshold);
+                }
+            }
+            Partial::Distinct(distinct)
+        }
+        Partial::Distribution(mut distribution) => {
+            for part in parts {
+                if let Partial::Distribution(other) = part {
+                    distribution.merge(other);
+                }
+            }
+            Partial::Distribution(distribution)
+        }
+        Partial::Weighted(mut sum, mut weights) => {
+            for part in parts {
+                if let Partial::Weighted(more, more_weights) = part {
+                    sum.merge(more);
+                    weights.merge(more_weights);
+                }
+            }
+            Partial::Weighted(sum, weights)
+        }
+        Partial::TopHits(mut list) => {
+            for part in parts {
+                if let Partial::TopHits(other) = part {
+                    list.total += other.total;
+                    list.max_score = match (list.max_score, other.max_score) {
+                        (Some(a), Some(b)) => Some(a.max(b)),
+                        (a, b) => a.or(b),
+                    };
+                    list.hits.extend(other.hits);
+                }
+            }
+            if let AggregationKind::TopHits(top) = &aggregation.kind {
+                list.hits.sort_by(|a, b| compare_hits(&top.sort, a, b));
+                list.hits.truncate(top.from + top.size);
+            }
+            Partial::TopHits(list)
+        }
+        Partial::Buckets(first) => {
+            if parts.peek().is_none() && widened.is_empty() {
+                return Partial::Buckets(first);
+            }
+            let mut list: Vec<(Key, Vec<Bucket>)> = Vec::with_capacity(first.len());
+            let mut places: FxHashMap<Key, usize> = FxHashMap::default();
+            let all = first.into_iter().chain(parts.flat_map(|part| match part {
+                Partial::Buckets(buckets) => buckets,
+                _ => Vec::new(),
+            }));
+            for (key, bucket) in all {
+                let key = if widened.is_empty() { key } else { widen(aggregation, key, widened) };
+                match places.get(&key) {
+                    Some(&place) => list[place].1.push(bucket),
+                    None => {
+                        places.insert(key.clone(), list.len());
+                        list.push((key, vec![bucket]));
+                    }
+                }
+            }
+            let merged =
+                list.into_iter().map(|(key, buckets)| (key, merge_buckets(aggregation, buckets, widened)));
+            Partial::Buckets(merged.collect())
+        }
+    }
+}
+
+fn widen(aggregation: &Aggregation, key: Key, widened: &Widened) -> Key {
+    match (&aggregation.kind, key) {
+        (AggregationKind::Terms(_), key) if widened.contains(&aggregation.id) => key.widened(),
+        (AggregationKind::Composite(composite), Key::Tuple(keys)) => {
+            let parts = keys.into_vec().into_iter().zip(&composite.sources);
+            Key::Tuple(
+                parts
+                    .map(|(key, source)| if widened.contains(&source.id) { key.widened() } else { key })
+                    .collect(),
+            )
+        }
+        (_, key) => key,
+    }
+}
+
+fn merge_buckets(aggregation: &Aggregation, mut buckets: Vec<Bucket>, widened: &Widened) -> Bucket {
+    if buckets.len() == 1 && widened.is_empty() {
+        return buckets.pop().unwrap_or_default();
+    }
+    let docs = buckets.iter().map(|bucket| bucket.docs).sum();
+    let mut lists: Vec<_> = buckets.into_iter().map(|bucket| bucket.subs.into_iter()).collect();
+    let subs = aggregation
+        .subs
+        .iter()
+        .map(|sub| {
+            let parts = lists.iter_mut().filter_map(Iterator::next).collect();
+            merge(sub, parts, widened)
+        })
+        .collect();
+    Bucket { docs, subs }
+}

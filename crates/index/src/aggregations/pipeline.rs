@@ -1,0 +1,155 @@
+//! Aggregations of results: beside the aggregation that they read, or below it.
+
+use super::ast::{Aggregation, AggregationKind, MetricPath, OrderBy, Pipeline, PipelineKind};
+use super::error::AggregationError;
+use super::key::Key;
+use super::order::{metric, sort_buckets};
+use super::partial::{Bucket, Computed, Partial, Stats};
+
+/// Computes those that read an aggregation beside them.
+pub fn siblings(aggregations: &[Aggregation], results: &mut [Partial]) -> Result<(), AggregationError> {
+    for place in 0..aggregations.len() {
+        let AggregationKind::Pipeline(pipeline) = &aggregations[place].kind else { continue };
+        if !pipeline.kind.is_sibling() {
+            continue;
+        }
+        let mut found = Vec::new();
+        let Some((first, rest)) = pipeline.path.names.split_first() else { continue };
+        let Some(read) = aggregations.iter().position(|other| other.name == *first) else {
+            return Err(AggregationError::IllegalArgument(format!(
+                "No aggregation found for path [{}]",
+                pipeline.path.text
+            )));
+        };
+        let below = MetricPath {
+            text: pipeline.path.text.clone(),
+            names: rest.to_vec(),
+            property: pipeline.path.property.clone(),
+        };
+        gather(&aggregations[read], &mut results[read], &below, pipeline, &mut found)?;
+        if let Some(slot) = results.get_mut(place) {
+            *slot = Partial::Computed(summary(&pipeline.kind, &found));
+        }
+    }
+    Ok(())
+}
+
+/// The values of all buckets at the end of a path.
+fn gather(
+    aggregation: &Aggregation,
+    result: &mut Partial,
+    path: &MetricPath,
+    pipeline: &Pipeline,
+    found: &mut Vec<(Key, f64)>,
+) -> Result<(), AggregationError> {
+    if !aggregation.is_multi_bucket() && !aggregation.is_single_bucket() {
+        return Err(AggregationError::IllegalArgument(format!(
+            "The first aggregation in buckets_path must be a multi-bucket aggregation for aggregation [{}] found :{} \
+             for buckets path: {}",
+            aggregation.name,
+            aggregation.type_name(),
+            path.text
+        )));
+    }
+    let Partial::Ordered(list, _) = result else { return Ok(()) };
+    for (key, bucket) in list {
+        if let Some(value) = value_of(aggregation, bucket, path, pipeline) {
+            found.push((key.clone(), value));
+        }
+    }
+    Ok(())
+}
+
+/// The number of a bucket; buckets without documents are gaps.
+fn value_of(
+    aggregation: &Aggregation,
+    bucket: &mut Bucket,
+    path: &MetricPath,
+    pipeline: &Pipeline,
+) -> Option<f64> {
+    let counts = path.names.last().is_none_or(|name| name == "_count");
+    let value = metric(aggregation, bucket, path);
+    match value {
+        Some(value) if value.is_finite() && (counts || bucket.docs > 0) => Some(value),
+        _ if pipeline.insert_zeros => Some(0.0),
+        _ => None,
+    }
+}
+
+fn summary(kind: &PipelineKind, found: &[(Key, f64)]) -> Computed {
+    let mut stats = Stats::default();
+    found.iter().for_each(|(_, value)| stats.add(*value));
+    let extreme = |value: f64| {
+        let keys = found.iter().filter(|(_, other)| *other == value).map(|(key, _)| key.clone());
+        Computed::Extreme(value, keys.collect())
+    };
+    match kind {
+        PipelineKind::Avg => Computed::Number(stats.mean()),
+        PipelineKind::Sum => Computed::Number(stats.sum.value()),
+        PipelineKind::Max => extreme(stats.max),
+        PipelineKind::Min => extreme(stats.min),
+        _ => Computed::Stats(stats),
+    }
+}
+
+/// Computes those that stand below the aggregation whose buckets they read.
+pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Result<(), AggregationError> {
+    for (place, sub) in aggregation.subs.iter().enumerate() {
+        let AggregationKind::Pipeline(pipeline) = &sub.kind else { continue };
+        if let Some(name) = pipeline.path.names.first()
+            && name != "_count"
+            && name != "_key"
+            && !aggregation.subs.iter().any(|other| other.name == *name)
+        {
+            return Err(AggregationError::IllegalArgument(format!(
+                "No aggregation found for path [{}]",
+                pipeline.path.text
+            )));
+        }
+        match &pipeline.kind {
+            PipelineKind::CumulativeSum => {
+                let mut sum = 0.0;
+                for (_, bucket) in list.iter_mut() {
+                    sum += value_of(aggregation, bucket, &pipeline.path, pipeline).unwrap_or(0.0);
+                    if let Some(slot) = bucket.subs.get_mut(place) {
+                        *slot = Partial::Computed(Computed::Number(sum));
+                    }
+                }
+            }
+            PipelineKind::Derivative(unit) => {
+                let mut last: Option<(f64, f64)> = None;
+                for (key, bucket) in list.iter_mut() {
+                    let Some(value) = value_of(aggregation, bucket, &pipeline.path, pipeline) else {
+                        continue;
+                    };
+                    let at = key.number();
+                    if let (Some((before, from)), Some(slot)) = (last, bucket.subs.get_mut(place)) {
+                        let change = value - before;
+                        let normalized = unit.map(|unit| change * unit / (at - from));
+                        *slot = Partial::Computed(Computed::Derivative(change, normalized));
+                    }
+                    last = Some((value, at));
+                }
+            }
+            PipelineKind::Sort { order, from, size } => {
+                let wanted = |bucket: &mut Bucket| {
+                    order.iter().all(|key| match &key.by {
+                        OrderBy::Metric(path) => metric(aggregation, bucket, path).is_some(),
+                        OrderBy::Count | OrderBy::Key => true,
+                    })
+                };
+                if !order.is_empty() {
+                    // Buckets without the number have no place in the order.
+                    list.retain_mut(|(_, bucket)| wanted(bucket));
+                    sort_buckets(aggregation, order, list, None);
+                }
+                list.drain(..(*from).min(list.len()));
+                if let Some(size) = size {
+                    list.truncate(*size);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

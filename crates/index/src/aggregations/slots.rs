@@ -1,0 +1,65 @@
+//! Numbers of buckets by the bucket above them and the code of their key.
+
+use rustc_hash::FxHashMap;
+
+/// Stands for no bucket.
+const NONE: u32 = u32::MAX;
+/// Most entries of a table; with more there is a map.
+const MOST_ENTRIES: usize = 1 << 22;
+
+/// Gives each pair of a parent and a code a number of its own, from 0 in the order of appearance.
+pub struct Slots {
+    /// Numbers by `parent * width + code`, as long as codes are below `width`.
+    table: Option<(usize, Vec<u32>)>,
+    map: FxHashMap<(u32, u64), u32>,
+    last: Option<((u32, u64), u32)>,
+    /// Parent and code of each number.
+    pub owners: Vec<(u32, u64)>,
+}
+
+impl Slots {
+    /// `width`: codes are below it, if that is known.
+    pub fn new(width: Option<usize>) -> Self {
+        let table =
+            width.filter(|&width| (1..=MOST_ENTRIES).contains(&width)).map(|width| (width, Vec::new()));
+        Self { table, map: FxHashMap::default(), last: None, owners: Vec::new() }
+    }
+
+    /// The number of a pair.
+    pub fn get(&mut self, parent: u32, code: u64) -> u32 {
+        if let Some((width, table)) = &mut self.table {
+            let place = parent as usize * *width + code as usize;
+            if place >= table.len() {
+                if place >= MOST_ENTRIES {
+                    self.leave_table();
+                    return self.get(parent, code);
+                }
+                table.resize((parent as usize + 1) * *width, NONE);
+            }
+            let number = &mut table[place];
+            if *number == NONE {
+                *number = self.owners.len() as u32;
+                self.owners.push((parent, code));
+            }
+            return *number;
+        }
+        let pair = (parent, code);
+        if let Some((known, number)) = self.last
+            && known == pair
+        {
+            return number;
+        }
+        let next = self.owners.len() as u32;
+        let number = *self.map.entry(pair).or_insert(next);
+        if number == next {
+            self.owners.push(pair);
+        }
+        self.last = Some((pair, number));
+        number
+    }
+
+    fn leave_table(&mut self) {
+        self.table = None;
+        self.map = self.owners.iter().enumerate().map(|(number, &pair)| (pair, number as u32)).collect();
+    }
+}
