@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use tantivy::tokenizer::TokenStream;
 
 use super::analyzed::{all_paths, sections};
 use super::ast::{MatchPhraseQuery, MatchQuery, MultiMatchType, Query, QueryKind};
@@ -402,23 +401,18 @@ impl Extract<'_> {
 impl Compiler<'_> {
     /// The tokens of a text as the field's own analyzer gives them; none for fields without terms.
     fn text_tokens(&self, field: &str, text: &str) -> Result<Vec<TextToken>, QueryError> {
-        let name = match self.snapshot.mapping().field(field) {
-            Some(FieldType::Text { analyzer }) => analyzer.name(),
-            Some(FieldType::Keyword { .. }) => {
+        let analyzer = match (self.snapshot.mapping().field(field), self.snapshot.index_analyzer(field)) {
+            (_, Some(analyzer)) => analyzer,
+            (Some(FieldType::Keyword { .. }), None) => {
                 return Ok(vec![TextToken { text: text.to_owned(), position: 0, range: 0..text.len() }]);
             }
             _ => return Ok(Vec::new()),
         };
-        let Some(mut tokenizer) = self.searcher().index().tokenizers().get(name) else {
-            return Err(QueryError::UnknownAnalyzer { clause: "highlight", name: name.to_owned() });
-        };
         let mut tokens = Vec::new();
-        let mut stream = tokenizer.token_stream(text);
-        while tokens.len() < MAX_TOKENS && stream.advance() {
-            let token = stream.token();
-            let range = token.offset_from..token.offset_to;
+        for token in analyzer.tokens(text).take(MAX_TOKENS) {
+            let range = token.start..token.end;
             if text.get(range.clone()).is_some_and(|part| !part.is_empty()) {
-                tokens.push(TextToken { text: token.text.clone(), position: token.position, range });
+                tokens.push(TextToken { text: token.text, position: token.position, range });
             }
         }
         tokens.sort_by_key(|token| (token.range.start, token.range.end));
