@@ -5,7 +5,7 @@ use sparrow_index::query::TotalHits;
 use super::body::SearchBody;
 use super::error::SearchError;
 use super::fields::StoredFields;
-use super::retriever::Window;
+use super::retriever::{MAX_LISTS, Window};
 use super::sort::{Sort, SortField};
 use super::source_filter::SourceSelection;
 
@@ -43,6 +43,9 @@ impl SearchBody {
                      searches and/or knn searches"
                         .to_owned(),
                 );
+            }
+            if lists > MAX_LISTS {
+                messages.push(format!("[rank] takes at most [{MAX_LISTS}] result sets, but was [{lists}]"));
             }
             for name in self.unfusable().into_iter().chain(self.collapse.is_some().then_some("collapse")) {
                 messages.push(format!("[rank] cannot be used with [{name}]"));

@@ -213,6 +213,11 @@ fn what_does_not_fit_together_is_named() {
     invalid(with("knn", knn(1.0, 1)["knn"].clone()), "cannot specify [retriever] and [knn]");
     invalid(with("sort", json!(["_doc"])), "cannot specify [retriever] and [sort]");
     invalid(with("min_score", json!(2)), "cannot specify [retriever] and [min_score]");
+    let many = vec![json!({"query": all}); 101];
+    invalid(
+        json!({"sub_searches": many, "rank": {"rrf": {}}}),
+        "[rank] takes at most [100] result sets, but was [101]",
+    );
     invalid(with("rank", json!({"rrf": {}})), "cannot specify [retriever] and [rank]");
     invalid(
         json!({"query": all, "min_score": 2, "retriever": {"standard": {}}}),
@@ -306,7 +311,7 @@ fn malformed_retrievers_are_named() {
         (json!({"rrf": {"retrievers": [{"rule": {}}]}}), "retriever [rule] is not supported"),
         (
             json!({"rrf": {"retrievers": vec![one.clone(); 101]}}),
-            "[retrievers] takes at most [100] retrievers, but was [101]",
+            "[retriever] takes at most [100] result sets, but was [101]",
         ),
         (
             json!({"rrf": {"retrievers": [{"standard": {"query": {"match_all": {}}, "terminate_after": 1}}]}}),

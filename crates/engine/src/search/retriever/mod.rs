@@ -18,6 +18,8 @@ pub use parse::parse;
 
 /// Longest window: each list is held in memory.
 pub const MAX_WINDOW: usize = 10_000;
+/// Most lists of a search, for the same reason.
+pub const MAX_LISTS: usize = 100;
 /// Window of a retriever that names none, unless more hits are asked for.
 pub const DEFAULT_WINDOW: usize = 10;
 

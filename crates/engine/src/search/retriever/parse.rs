@@ -10,14 +10,13 @@ use super::super::rescore;
 use super::super::suggest::suggestions;
 use super::simplified::{self, Simplified};
 use super::{
-    DEFAULT_WINDOW, Form, Fusion, Input, Knn, Retriever, Standard, Window, filtered, not_supported_inside,
+    DEFAULT_WINDOW, Form, Fusion, Input, Knn, MAX_LISTS, Retriever, Standard, Window, filtered,
+    not_supported_inside,
 };
 use sparrow_index::query::Query;
 
 /// Deepest nesting of retrievers.
 const MAX_DEPTH: usize = 10;
-/// Most lists of one fusion.
-const MAX_INPUTS: usize = 100;
 /// Retrievers of Elasticsearch that this server does not have.
 const REFUSED: &[&str] = &["text_similarity_reranker", "rule", "pinned", "random_reranker", "diversify"];
 const KNOWN: &[&str] = &["standard", "knn", "rrf", "linear", "rescorer"];
@@ -41,7 +40,14 @@ const KNN_KEYS: &[&str] = &[
 /// # Errors
 /// When it is malformed, or of a kind that this server does not have.
 pub fn parse(node: &Node, context: Context) -> Result<Retriever, SearchError> {
-    retriever(node, context, 0)
+    let tree = retriever(node, context, 0)?;
+    let lists = tree.queries().len();
+    if lists > MAX_LISTS {
+        return Err(SearchError::illegal(format!(
+            "[retriever] takes at most [{MAX_LISTS}] result sets, but was [{lists}]"
+        )));
+    }
+    Ok(tree)
 }
 
 fn retriever(node: &Node, context: Context, depth: usize) -> Result<Retriever, SearchError> {
@@ -270,12 +276,6 @@ fn inputs(
             ));
         }
     };
-    if items.len() > MAX_INPUTS {
-        return Err(SearchError::illegal(format!(
-            "[retrievers] takes at most [{MAX_INPUTS}] retrievers, but was [{}]",
-            items.len()
-        )));
-    }
     items.iter().map(read).collect()
 }
 
