@@ -227,3 +227,52 @@ fn a_damaged_graph_is_named() {
     assert!(matches!(error, IndexError::Vectors { .. }), "{error}");
     assert!(error.to_string().contains("[d:v]") && error.to_string().contains("graph checksum"), "{error}");
 }
+
+#[test]
+fn vectors_of_format_1_are_read_and_upgraded() {
+    let mut fixture = Fixture::new(json!({
+        "v": {"type": "dense_vector", "similarity": "l2_norm", "index_options": {"type": "flat"}}
+    }));
+    fixture.batch(&[("0", json!({"v": [1.0, 2.0]})), ("1", json!({})), ("2", json!({"v": [3.0, 2.0]}))]);
+    fixture.index.flush(Some(2)).unwrap();
+    let (dir, mapping) = (fixture.index.dir().to_path_buf(), fixture.index.mapping());
+    let Fixture { _dir, index, .. } = fixture;
+    drop(index);
+    let mut old = 0;
+    for entry in std::fs::read_dir(&dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == EXTENSION) {
+            let mut bytes = std::fs::read(&path).unwrap();
+            let at = bytes.windows(8).position(|window| window == b"SPRVEC\0\x02").unwrap();
+            bytes[at + 7] = 1;
+            let checksum = crc32fast::hash(&bytes[at..at + 28]);
+            bytes[at + 28..at + 32].copy_from_slice(&checksum.to_le_bytes());
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            old += 1;
+        }
+    }
+    assert_eq!(old, 1);
+    let options = IndexOptions { memory_budget: 15_000_000, ..IndexOptions::default() };
+    let open = |dir: &std::path::Path| SparrowIndex::open(dir, &mapping, &options).unwrap().0;
+    let current = |index: &SparrowIndex| index.searcher().segments()[0].plugins().vectors_are_current();
+    let query = QueryKind::Knn(KnnQuery {
+        field: "v".into(),
+        vector: vec![1.0, 2.0],
+        k: 2,
+        num_candidates: 2,
+        ..KnnQuery::default()
+    });
+    let fixture = Fixture { _dir, index: open(&dir), next_seq_no: 3 };
+    assert!(!current(&fixture.index));
+    let found = fixture.hits(query.clone());
+    assert_eq!(found, [("0".to_owned(), 1.0), ("2".to_owned(), 0.2)]);
+    let target = dir.with_file_name("upgraded");
+    let never = std::sync::atomic::AtomicBool::new(false);
+    fixture.index.rewrite(&target, fixture.index.format(), &mut |_| {}, &never).unwrap();
+    let Fixture { _dir, index, .. } = fixture;
+    drop(index);
+    let fixture = Fixture { _dir, index: open(&target), next_seq_no: 3 };
+    assert!(current(&fixture.index));
+    assert_eq!(fixture.hits(query), found);
+}
