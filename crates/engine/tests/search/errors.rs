@@ -42,7 +42,7 @@ fn values_that_do_not_fit_are_refused() {
         (json!({"term": {"n": "abc"}}), "For input string"),
         (json!({"range": {"n": {"gte": "abc"}}}), "For input string"),
         (json!({"query_string": {"query": "title:("}}), "Failed to parse query [title:(]"),
-        (json!({"knn": {"field": "d", "query_vector": [1], "k": 1}}), "different dimension [1]"),
+        (json!({"knn": {"field": "d", "query_vector": [1], "k": 1}}), "different number of dimensions [1]"),
         (json!({"knn": {"field": "title", "query_vector": [1], "k": 1}}), "[dense_vector]"),
         (json!({"text_expansion": {"v": {"model_id": "none", "model_text": "x"}}}), "none"),
     ] {
