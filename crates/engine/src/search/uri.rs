@@ -269,7 +269,6 @@ mod tests {
                 "Keep alive for request (2d) is too large. It must be less than (1d). This limit can be set by changing the [search.max_keep_alive] cluster level setting.",
             ),
             ("terminate_after", "-1", "terminateAfter must be > 0"),
-            ("explain", "true", "parameter [explain] is not supported by this server"),
             ("sort", "n:up", "No enum constant org.elasticsearch.search.sort.SortOrder.UP"),
             ("preference", "_nowhere", "no Preference for [_nowhere]"),
             ("batched_reduce_size", "1", "batchedReduceSize must be >= 2"),

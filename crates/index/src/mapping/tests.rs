@@ -129,10 +129,6 @@ fn unknown_parameters_are_named() {
     check(json!({"propertys": {}}), "Root mapping definition has unsupported parameters:  [propertys : {}]");
     check(json!({"properties": {"x": {"analyzer": "english"}}}), "No type specified for field [x]");
     check(
-        json!({"properties": {"x": {"type": "text", "analyzer": "klingon"}}}),
-        "analyzer [klingon] has not been configured in mappings",
-    );
-    check(
         json!({"properties": {"x": {"type": "dense_vector", "dims": 5000}}}),
         "The number of dimensions should be in the range [1, 4096] but was [5000]",
     );
