@@ -42,9 +42,8 @@ pub(crate) fn analyze(
     let index = Some(request.part("index")).filter(|index| !index.is_empty());
     wanted.validate(index)?;
     let handle = index.map(|index| engine.indices.get(index)).transpose()?;
-    let limit = handle
-        .as_ref()
-        .map_or(DEFAULT_ANALYZED_TOKENS, |handle| handle.settings().max_analyzed_tokens());
+    let limit =
+        handle.as_ref().map_or(DEFAULT_ANALYZED_TOKENS, |handle| handle.settings().max_analyzed_tokens());
     let (analyzer, gap) = wanted.analyzer(handle.as_deref())?;
     let reply = match wanted.explain {
         true => wanted.explained(&analyzer, gap, limit)?,
@@ -62,7 +61,10 @@ impl Wanted {
         let mut wanted = Self::default();
         let text = |key: &str, value: &Value| match value {
             Value::String(text) => Ok(text.clone()),
-            _ => Err(parsing(format!("[analyze_request] {key} doesn't support values of type: {}", kind(value)))),
+            _ => Err(parsing(format!(
+                "[analyze_request] {key} doesn't support values of type: {}",
+                kind(value)
+            ))),
         };
         let texts = |key: &str, value: &Value| -> Result<Vec<String>, EngineError> {
             match value {
@@ -76,9 +78,10 @@ impl Wanted {
                 single => vec![single.clone()],
             };
             match items.iter().find(|item| !item.is_string() && !item.is_object()) {
-                Some(bad) => {
-                    Err(parsing(format!("[analyze_request] {key} doesn't support values of type: {}", kind(bad))))
-                }
+                Some(bad) => Err(parsing(format!(
+                    "[analyze_request] {key} doesn't support values of type: {}",
+                    kind(bad)
+                ))),
                 None => Ok(items),
             }
         };
@@ -93,7 +96,10 @@ impl Wanted {
                 "char_filter" => wanted.char_filters = parts(key, value)?,
                 "explain" => {
                     wanted.explain = value.as_bool().ok_or_else(|| {
-                        parsing(format!("[analyze_request] explain doesn't support values of type: {}", kind(value)))
+                        parsing(format!(
+                            "[analyze_request] explain doesn't support values of type: {}",
+                            kind(value)
+                        ))
                     })?;
                 }
                 "attributes" => {
@@ -131,16 +137,17 @@ impl Wanted {
     /// The analyzer, and the distance between texts.
     fn analyzer(&self, handle: Option<&IndexHandle>) -> Result<(Arc<Analyzer>, usize), EngineError> {
         let snapshot = handle.map(IndexHandle::snapshot);
-        let analysis = snapshot.as_ref().map_or_else(Analysis::built_in, |snapshot| snapshot.analysis().clone());
+        let analysis =
+            snapshot.as_ref().map_or_else(Analysis::built_in, |snapshot| snapshot.analysis().clone());
         let gap = |analyzer: &Analyzer| match handle {
             Some(_) => analyzer.position_increment_gap(),
             None => GAP_WITHOUT_INDEX,
         };
         if let Some(name) = &self.analyzer {
             let global = if handle.is_some() { "" } else { "global " };
-            let analyzer = analysis
-                .analyzer(name)
-                .ok_or_else(|| EngineError::illegal_argument(format!("failed to find {global}analyzer [{name}]")))?;
+            let analyzer = analysis.analyzer(name).ok_or_else(|| {
+                EngineError::illegal_argument(format!("failed to find {global}analyzer [{name}]"))
+            })?;
             let gap = gap(&analyzer);
             return Ok((analyzer, gap));
         }
@@ -241,7 +248,9 @@ impl Wanted {
         if !analyzer.is_custom() {
             let last = steps.pop().map(|(_, tokens, _)| tokens).unwrap_or_default();
             let name = analyzer.name();
-            return Ok(json!({"detail": {"custom_analyzer": false, "analyzer": {"name": name, "tokens": last}}}));
+            return Ok(
+                json!({"detail": {"custom_analyzer": false, "analyzer": {"name": name, "tokens": last}}}),
+            );
         }
         let mut detail = Map::new();
         detail.insert("custom_analyzer".to_owned(), true.into());
@@ -265,7 +274,10 @@ impl Wanted {
         let wanted = |name: &str| {
             self.attributes.is_empty() || self.attributes.iter().any(|wanted| *wanted == name.to_lowercase())
         };
-        all.into_iter().filter(|(name, _)| wanted(name)).map(|(name, value)| (name.to_owned(), value)).collect()
+        all.into_iter()
+            .filter(|(name, _)| wanted(name))
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 }
 

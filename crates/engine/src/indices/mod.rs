@@ -132,8 +132,7 @@ impl Indices {
             }
         }
         let options = self.options(&metadata.settings)?;
-        let (index, covered) =
-            SparrowIndex::open(&root.join(&metadata.folder), &metadata.mapping, &options)?;
+        let (index, covered) = SparrowIndex::open(&root.join(&metadata.folder), &metadata.mapping, &options)?;
         let (wal, log) = Wal::open(&root.join("wal"))?;
         let replayed = recovery::apply(log, &index, &metadata.mapping, &metadata.settings, covered)?;
         if replayed.records > 0 {

@@ -40,7 +40,8 @@ impl Indices {
         let folder = next_folder(&old_folder);
         let target = handle.root().join(&folder);
         let kept = KeepLog::start(&handle.keep_log);
-        let result = self.options(&handle.settings())
+        let result = self
+            .options(&handle.settings())
             .and_then(|options| handle.rewrite_into(&target, &folder, &options, progress, cancel));
         drop(kept);
         match result {

@@ -128,7 +128,8 @@ impl Analyzer {
             let tokens: Vec<Token> = tokens.take(limit + 1).collect();
             (tokens.len() <= limit).then_some(tokens)
         };
-        let number = |tokens: &[Token]| -> Vec<Token> { positioned(Box::new(tokens.to_vec().into_iter())).collect() };
+        let number =
+            |tokens: &[Token]| -> Vec<Token> { positioned(Box::new(tokens.to_vec().into_iter())).collect() };
         let mut tokens = collect(self.tokenized(text))?;
         let tokenizer = Step { name: self.tokenizer.0.clone(), tokens: number(&tokens) };
         let mut filters = Vec::with_capacity(self.filters.len());

@@ -30,10 +30,16 @@ impl Tokenizer for IndexTokenizer {
     fn token_stream<'a>(&'a mut self, text: &'a str) -> BoxTokenStream<'a> {
         self.token.reset();
         match self.analyzer.fast {
-            Some(fast) => {
-                BoxTokenStream::new(FastStream { fast, text, words: Words::new(text), token: &mut self.token })
-            }
-            None => BoxTokenStream::new(ChainStream { tokens: self.analyzer.tokens(text), token: &mut self.token }),
+            Some(fast) => BoxTokenStream::new(FastStream {
+                fast,
+                text,
+                words: Words::new(text),
+                token: &mut self.token,
+            }),
+            None => BoxTokenStream::new(ChainStream {
+                tokens: self.analyzer.tokens(text),
+                token: &mut self.token,
+            }),
         }
     }
 }

@@ -7,7 +7,8 @@ use rustc_hash::FxHashSet;
 use super::char_filters::{self, CharFilter};
 use super::error::AnalysisError;
 use super::filters::{
-    self, Filter, FRENCH_ARTICLES, Stem, Stop, cjk, elision, lowercase_filter, normalization, protect, word_list,
+    self, FRENCH_ARTICLES, Filter, Stem, Stop, cjk, elision, lowercase_filter, normalization, protect,
+    word_list,
 };
 use super::params::Params;
 
@@ -60,8 +61,8 @@ const STEMMERS: [(&str, Option<&str>); 19] = [
 ];
 
 const ITALIAN_ARTICLES: [&str; 23] = [
-    "c", "l", "all", "dall", "dell", "nell", "sull", "coll", "pell", "gl", "agl", "dagl", "degl", "negl", "sugl",
-    "un", "m", "t", "s", "v", "d", "i", "o",
+    "c", "l", "all", "dall", "dell", "nell", "sull", "coll", "pell", "gl", "agl", "dagl", "degl", "negl",
+    "sugl", "un", "m", "t", "s", "v", "d", "i", "o",
 ];
 
 /// Words that the stemmer of Dutch would get wrong.
@@ -106,7 +107,9 @@ pub(super) fn parts(language: &str, params: &Params<'_>) -> Result<Parts, Analys
         "turkish" => {
             let none = serde_json::Map::new();
             let apostrophe = Params::new("filter", "apostrophe", &none);
-            chain.extend(filters::simple_named("apostrophe", &apostrophe)?.map(|filter| named("apostrophe", filter)));
+            chain.extend(
+                filters::simple_named("apostrophe", &apostrophe)?.map(|filter| named("apostrophe", filter)),
+            );
             chain.extend([named("lowercase", lowercase_filter(Some("turkish"))?), stop]);
         }
         "arabic" => {

@@ -173,8 +173,7 @@ pub(super) fn german(text: &mut String) {
         }
         if word.len() > 5 && word.ends("est") {
             word.cut(3);
-        } else if word.len() > 4
-            && (word.ends_in(&["er", "en"]) || word.ends("st") && before_s(word.back(3)))
+        } else if word.len() > 4 && (word.ends_in(&["er", "en"]) || word.ends("st") && before_s(word.back(3)))
         {
             word.cut(2);
         }

@@ -35,17 +35,16 @@ pub(super) fn compile(pattern: &str, flags: &str) -> Result<Regex, AnalysisError
             pattern.len()
         )));
     }
-    let body = if literal { fancy_regex::escape(pattern).into_owned() } else { from_java(pattern, unicode_classes) };
+    let body =
+        if literal { fancy_regex::escape(pattern).into_owned() } else { from_java(pattern, unicode_classes) };
     let full = if inline.is_empty() { body } else { format!("(?{inline}){body}") };
-    RegexBuilder::new(&full)
-        .backtrack_limit(BACKTRACK_LIMIT)
-        .delegate_size_limit(SIZE_LIMIT)
-        .build()
-        .map_err(|error| AnalysisError {
+    RegexBuilder::new(&full).backtrack_limit(BACKTRACK_LIMIT).delegate_size_limit(SIZE_LIMIT).build().map_err(
+        |error| AnalysisError {
             es_type: "pattern_syntax_exception",
             reason: format!("{error} near index 0\n{pattern}"),
             caused_by: None,
-        })
+        },
+    )
 }
 
 /// Java's classes are ASCII unless told otherwise, and some have other names.
@@ -135,7 +134,9 @@ impl Replacement {
                         while let Some(next) = chars.next_if(|next| *next != '}') {
                             name.push(next);
                         }
-                        if chars.next().is_none() || !regex.capture_names().flatten().any(|known| known == name) {
+                        if chars.next().is_none()
+                            || !regex.capture_names().flatten().any(|known| known == name)
+                        {
                             return Err(AnalysisError::illegal(format!("No group with name {{{name}}}")));
                         }
                         pieces.push(Piece::Name(name));

@@ -177,7 +177,10 @@ impl Analysis {
         for part in &parts.filters {
             let filter = self.filter(part, &chain)?.ok_or_else(|| missing("filter", &shown(part)))?;
             if parts.tokenizer.is_none() && !filter.1.normalizes() {
-                return Err(AnalysisError::illegal(format!("Custom normalizer may not use filter [{}]", filter.0)));
+                return Err(AnalysisError::illegal(format!(
+                    "Custom normalizer may not use filter [{}]",
+                    filter.0
+                )));
             }
             chain.filters.push(filter);
         }
@@ -196,7 +199,8 @@ impl Analysis {
         }
         for (name, definition) in &self.filters {
             // Synonyms mean something only in a chain.
-            if !definition.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("synonym")) {
+            if !definition.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("synonym"))
+            {
                 self.filter(&Value::String(name.clone()), &before)?;
             }
         }
@@ -204,7 +208,8 @@ impl Analysis {
     }
 
     fn tokenizer(&self, part: &Value) -> Result<Option<(String, Arc<dyn Tokenizer>)>, AnalysisError> {
-        let Some((name, kind, map)) = locate(part, "tokenizer", &self.tokenizers, tokenizers::BUILT_IN)? else {
+        let Some((name, kind, map)) = locate(part, "tokenizer", &self.tokenizers, tokenizers::BUILT_IN)?
+        else {
             return Ok(None);
         };
         let params = Params::new("tokenizer", &name, map);
@@ -246,7 +251,11 @@ impl Analysis {
         }
     }
 
-    fn define_analyzer(&self, name: &str, definition: &Map<String, Value>) -> Result<Analyzer, AnalysisError> {
+    fn define_analyzer(
+        &self,
+        name: &str,
+        definition: &Map<String, Value>,
+    ) -> Result<Analyzer, AnalysisError> {
         let params = Params::new("analyzer", name, definition);
         let kind = params.text("type")?;
         let analyzer = match kind.as_deref() {
@@ -267,7 +276,9 @@ impl Analysis {
                     )));
                 }
                 None => {
-                    return Err(AnalysisError::illegal(format!("Unknown analyzer type [{kind}] for [{name}]")));
+                    return Err(AnalysisError::illegal(format!(
+                        "Unknown analyzer type [{kind}] for [{name}]"
+                    )));
                 }
             },
         };
@@ -283,7 +294,9 @@ impl Analysis {
             ))
         };
         let Some(tokenizer) = params.parts("tokenizer").first().copied() else {
-            return Err(AnalysisError::illegal(format!("analyzer [{name}] must be configured with a tokenizer")));
+            return Err(AnalysisError::illegal(format!(
+                "analyzer [{name}] must be configured with a tokenizer"
+            )));
         };
         let tokenizer = self.tokenizer(tokenizer)?.ok_or_else(|| missing("tokenizer", tokenizer))?;
         let mut char_filters = Vec::new();
@@ -300,11 +313,17 @@ impl Analysis {
         Ok(analyzer)
     }
 
-    fn define_normalizer(&self, name: &str, definition: &Map<String, Value>) -> Result<Analyzer, AnalysisError> {
+    fn define_normalizer(
+        &self,
+        name: &str,
+        definition: &Map<String, Value>,
+    ) -> Result<Analyzer, AnalysisError> {
         let params = Params::new("normalizer", name, definition);
         let kind = params.text("type")?;
         if params.has("tokenizer") {
-            return Err(AnalysisError::illegal(format!("Custom normalizer [{name}] cannot configure a tokenizer")));
+            return Err(AnalysisError::illegal(format!(
+                "Custom normalizer [{name}] cannot configure a tokenizer"
+            )));
         }
         match kind.as_deref() {
             None | Some("custom") => {}
@@ -411,9 +430,7 @@ fn locate<'a>(
         },
         Value::Object(map) => match map.get("type") {
             Some(Value::String(kind)) => Ok(Some((format!("__anonymous__{kind}"), kind.clone(), map))),
-            _ => Err(AnalysisError::illegal(format!(
-                "Missing [type] setting for anonymous {what}: {part}"
-            ))),
+            _ => Err(AnalysisError::illegal(format!("Missing [type] setting for anonymous {what}: {part}"))),
         },
         other => Err(AnalysisError::illegal(format!("{what} must be a name or an object, found [{other}]"))),
     }
@@ -462,7 +479,8 @@ fn chain(
 
 /// An analyzer of a type that is always there, with parameters.
 fn typed(kind: &str, name: &str, params: &Params<'_>) -> Result<Option<Analyzer>, AnalysisError> {
-    let standard = |max_chars| -> (&str, Arc<dyn Tokenizer>) { ("standard", Arc::new(Standard { max_chars })) };
+    let standard =
+        |max_chars| -> (&str, Arc<dyn Tokenizer>) { ("standard", Arc::new(Standard { max_chars })) };
     let lowercase = || -> Result<_, AnalysisError> { Ok(("lowercase".to_owned(), lowercase_filter(None)?)) };
     let stop = |default: &str| -> Result<Option<(String, Arc<dyn filters::Filter>)>, AnalysisError> {
         params.refuse(&["stopwords_path"])?;
@@ -479,7 +497,9 @@ fn typed(kind: &str, name: &str, params: &Params<'_>) -> Result<Option<Analyzer>
             analyzer.fast = (analyzer.filters.len() == 1 && max_chars == MAX_CHARS).then_some(Fast::Standard);
             analyzer
         }
-        "simple" => chain(name, Vec::new(), ("lowercase", Arc::new(Runs::letters(MAX_CHARS, true))), Vec::new()),
+        "simple" => {
+            chain(name, Vec::new(), ("lowercase", Arc::new(Runs::letters(MAX_CHARS, true))), Vec::new())
+        }
         "whitespace" => {
             chain(name, Vec::new(), ("whitespace", Arc::new(Runs::whitespace(MAX_CHARS))), Vec::new())
         }

@@ -51,7 +51,12 @@ fn chains_do_as_lucene_does() {
             })
             .collect();
         if Value::Array(found.clone()) != case["tokens"] {
-            wrong.push(format!("{}\n  {text}\n  found  {}\n  lucene {}", case["analyzer"], Value::Array(found), case["tokens"]));
+            wrong.push(format!(
+                "{}\n  {text}\n  found  {}\n  lucene {}",
+                case["analyzer"],
+                Value::Array(found),
+                case["tokens"]
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));

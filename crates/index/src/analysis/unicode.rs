@@ -54,7 +54,10 @@ const RULES: [(&str, WordClass); 15] = [
         r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}\p{Ahom}]&&[\p{L}\p{M}]]",
         W::SoutheastAsian,
     ),
-    (r"[[\p{wb=Extend}\p{wb=Format}\p{wb=ZWJ}]--\p{sc=Thai}--\p{sc=Lao}--\p{sc=Khmer}--\p{sc=Myanmar}--\p{sc=Tai_Tham}]", W::Extend),
+    (
+        r"[[\p{wb=Extend}\p{wb=Format}\p{wb=ZWJ}]--\p{sc=Thai}--\p{sc=Lao}--\p{sc=Khmer}--\p{sc=Myanmar}--\p{sc=Tai_Tham}]",
+        W::Extend,
+    ),
     (r"[\p{wb=Regional_Indicator}]", W::Emoji),
 ];
 
@@ -123,10 +126,13 @@ mod tests {
             assert!(matches!(hir.kind(), HirKind::Class(Class::Unicode(_))), "{pattern}");
         }
         assert!(TABLE.pages.len() <= 256, "{}", TABLE.pages.len());
-        for (c, class) in [('é', W::Letter), ('\u{301}', W::Extend), ('日', W::Ideograph), ('ひ', W::Hiragana)] {
+        for (c, class) in
+            [('é', W::Letter), ('\u{301}', W::Extend), ('日', W::Ideograph), ('ひ', W::Hiragana)]
+        {
             assert_eq!(word_class(c), class);
         }
-        for (c, class) in [('ไ', W::SoutheastAsian), ('한', W::Hangul), ('🙂', W::Emoji), ('٣', W::Digit)] {
+        for (c, class) in [('ไ', W::SoutheastAsian), ('한', W::Hangul), ('🙂', W::Emoji), ('٣', W::Digit)]
+        {
             assert_eq!(word_class(c), class);
         }
     }

@@ -107,7 +107,9 @@ impl<'a> Words<'a> {
                 (last, Class::MidLetter | Class::MidBoth) if letter(last) => {
                     self.followed_by(after, letter) || last == Class::Hebrew && c == '\''
                 }
-                (Class::Hebrew, Class::DoubleQuote) => self.followed_by(after, |class| class == Class::Hebrew),
+                (Class::Hebrew, Class::DoubleQuote) => {
+                    self.followed_by(after, |class| class == Class::Hebrew)
+                }
                 (Class::Digit, Class::MidNumber | Class::MidBoth) => {
                     self.followed_by(after, |class| class == Class::Digit)
                 }

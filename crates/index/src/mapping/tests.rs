@@ -175,7 +175,10 @@ fn mappings_print_as_elasticsearch_shows_them() {
     assert_eq!(mapping.to_json().to_string(), expected.to_string());
     assert_eq!(Mapping::parse(&mapping.to_json()).unwrap(), mapping);
     assert_eq!(mapping.field_count(), 8);
-    assert_eq!(mapping.field("b.raw"), Some(&FieldType::Keyword { ignore_above: Some(256), normalizer: None }));
+    assert_eq!(
+        mapping.field("b.raw"),
+        Some(&FieldType::Keyword { ignore_above: Some(256), normalizer: None })
+    );
     assert_eq!(mapping.field("ml.tokens"), Some(&FieldType::RankFeatures));
     assert!(mapping.field("ml").is_some_and(|field| matches!(field, FieldType::Object { .. })));
     assert_eq!(mapping.leaf_fields().count(), 6);

@@ -132,9 +132,12 @@ impl<'a> Compiler<'a> {
                 let set = multi_term(ids, TermFilter::Set(values.clone()), false);
                 Ok(weights::constant(set, 1.0, scoring))
             }
-            QueryKind::Prefix { field, value, case_insensitive } => {
-                self.pattern(field, "prefix", TermFilter::Prefix(self.snapshot.normalized(field, value).into_owned()), *case_insensitive)
-            }
+            QueryKind::Prefix { field, value, case_insensitive } => self.pattern(
+                field,
+                "prefix",
+                TermFilter::Prefix(self.snapshot.normalized(field, value).into_owned()),
+                *case_insensitive,
+            ),
             QueryKind::Wildcard { field, value, case_insensitive } => {
                 let pattern = TermFilter::Wildcard(Wildcard::new(&self.normalized_pattern(field, value)));
                 self.pattern(field, "wildcard", pattern, *case_insensitive)

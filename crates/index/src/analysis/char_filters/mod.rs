@@ -76,10 +76,7 @@ fn last_len(text: &str, range: &std::ops::Range<usize>) -> usize {
 }
 
 /// The char filter that a definition without parameters names, or that `type` names with them.
-pub(super) fn build(
-    kind: &str,
-    params: &Params<'_>,
-) -> Result<Option<Arc<dyn CharFilter>>, AnalysisError> {
+pub(super) fn build(kind: &str, params: &Params<'_>) -> Result<Option<Arc<dyn CharFilter>>, AnalysisError> {
     let filter: Arc<dyn CharFilter> = match kind {
         "html_strip" | "htmlStrip" => Arc::new(HtmlStrip::new(params)?),
         "mapping" => Arc::new(Mapping::new(params)?),

@@ -16,7 +16,10 @@ pub(super) struct PatternReplace {
 impl PatternReplace {
     pub fn new(params: &Params<'_>) -> Result<Self, AnalysisError> {
         let pattern = params.text("pattern")?.filter(|pattern| !pattern.is_empty()).ok_or_else(|| {
-            AnalysisError::illegal(format!("pattern is missing for [{}] char filter of type 'pattern_replace'", params.name))
+            AnalysisError::illegal(format!(
+                "pattern is missing for [{}] char filter of type 'pattern_replace'",
+                params.name
+            ))
         })?;
         let regex = compile(&pattern, &params.text("flags")?.unwrap_or_default())?;
         let replacement = Replacement::parse(&params.text("replacement")?.unwrap_or_default(), &regex)?;

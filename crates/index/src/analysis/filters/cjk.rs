@@ -19,8 +19,7 @@ pub(in crate::analysis) fn width() -> Arc<dyn Filter> {
 }
 
 /// Full-width forms of U+FF65 to U+FF9D.
-const KATAKANA: &str =
-    "・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン";
+const KATAKANA: &str = "・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン";
 
 fn fold_width(text: &str) -> String {
     let katakana: Vec<char> = KATAKANA.chars().collect();
@@ -53,9 +52,8 @@ fn voiced(c: char, half: bool) -> Option<char> {
     match c {
         'ハ' | 'ヒ' | 'フ' | 'ヘ' | 'ホ' => next(if half { 2 } else { 1 }),
         _ if half => None,
-        'カ' | 'キ' | 'ク' | 'ケ' | 'コ' | 'サ' | 'シ' | 'ス' | 'セ' | 'ソ' | 'タ' | 'チ' | 'ツ' | 'テ' | 'ト' => {
-            next(1)
-        }
+        'カ' | 'キ' | 'ク' | 'ケ' | 'コ' | 'サ' | 'シ' | 'ス' | 'セ' | 'ソ' | 'タ' | 'チ' | 'ツ' | 'テ'
+        | 'ト' => next(1),
         'ウ' => Some('ヴ'),
         'ワ' => Some('ヷ'),
         'ヲ' => Some('ヺ'),
@@ -88,7 +86,9 @@ impl Bigrams {
         let mut kinds = Self::default().kinds;
         for script in params.list("ignored_scripts")?.unwrap_or_default() {
             let Some((_, kind)) = SCRIPTS.iter().find(|(name, _)| *name == script) else {
-                return Err(AnalysisError::illegal(format!("unknown script [{script}] in [ignored_scripts]")));
+                return Err(AnalysisError::illegal(format!(
+                    "unknown script [{script}] in [ignored_scripts]"
+                )));
             };
             kinds.retain(|known| known != kind);
         }
@@ -98,12 +98,13 @@ impl Bigrams {
     /// Writes out a run of neighbouring characters.
     fn flush(&self, run: &mut Vec<(char, usize, usize)>, increment: u32, out: &mut VecDeque<Token>) {
         let mut increment = increment;
-        let mut put = |text: String, start, end, kind, beside: bool, length: u32, out: &mut VecDeque<Token>| {
-            let mut token = Token::new(text, start, end, kind);
-            token.length = length;
-            token.increment = if beside { 0 } else { std::mem::replace(&mut increment, 1) };
-            out.push_back(token);
-        };
+        let mut put =
+            |text: String, start, end, kind, beside: bool, length: u32, out: &mut VecDeque<Token>| {
+                let mut token = Token::new(text, start, end, kind);
+                token.length = length;
+                token.increment = if beside { 0 } else { std::mem::replace(&mut increment, 1) };
+                out.push_back(token);
+            };
         let count = run.len();
         for at in 0..count {
             let (c, start, end) = run[at];
@@ -172,7 +173,12 @@ impl Filter for Bigrams {
 
 impl Bigrams {
     /// Writes out all that begins before the last character of the run.
-    fn flush_part(&self, run: &mut Vec<(char, usize, usize)>, increment: &mut u32, out: &mut VecDeque<Token>) {
+    fn flush_part(
+        &self,
+        run: &mut Vec<(char, usize, usize)>,
+        increment: &mut u32,
+        out: &mut VecDeque<Token>,
+    ) {
         self.flush(run, *increment, out);
         *increment = 1;
         if self.unigrams {

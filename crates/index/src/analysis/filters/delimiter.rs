@@ -66,7 +66,8 @@ impl Delimiter {
             let from = match from.strip_prefix("\\u") {
                 Some(digits) => u32::from_str_radix(digits, 16).ok().and_then(char::from_u32),
                 None => {
-                    let mut chars = from.strip_prefix('\\').filter(|rest| !rest.is_empty()).unwrap_or(from).chars();
+                    let mut chars =
+                        from.strip_prefix('\\').filter(|rest| !rest.is_empty()).unwrap_or(from).chars();
                     chars.next().filter(|_| chars.next().is_none())
                 }
             };
@@ -176,7 +177,14 @@ impl Delimiter {
         let mut spans = self.spans(&token, &parts);
         if self.options.preserve_original {
             let length = self.width(&parts).max(1);
-            spans.push(Span { from: 0, to: length, start: 0, end: token.text.len(), text: token.text.clone(), original: true });
+            spans.push(Span {
+                from: 0,
+                to: length,
+                start: 0,
+                end: token.text.len(),
+                text: token.text.clone(),
+                original: true,
+            });
         }
         // In the order of positions; the graph has the longest first, the other form the shortest.
         if self.graph {
@@ -271,7 +279,8 @@ impl Delimiter {
                     self.options.word_parts || self.options.catenate_words
                 }
             } else {
-                one_run && if parts[0].2 { self.options.catenate_numbers } else { self.options.catenate_words }
+                one_run
+                    && if parts[0].2 { self.options.catenate_numbers } else { self.options.catenate_words }
             };
             if !there {
                 put(0, parts.len());

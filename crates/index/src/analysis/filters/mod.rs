@@ -108,11 +108,9 @@ pub(super) fn build(
         | "keyword_repeat" | "arabic_stem" | "german_stem" | "french_stem" | "russian_stem" => {
             Some(stem::build(kind, params)?)
         }
-        "ngram" | "nGram" | "edge_ngram" | "edgeNGram" => Some(Arc::new(grams::GramFilter::new(
-            params,
-            kind.starts_with("edge"),
-            context.max_ngram_diff,
-        )?)),
+        "ngram" | "nGram" | "edge_ngram" | "edgeNGram" => {
+            Some(Arc::new(grams::GramFilter::new(params, kind.starts_with("edge"), context.max_ngram_diff)?))
+        }
         "shingle" => Some(Arc::new(shingle::Shingle::new(params, context.max_shingle_diff)?)),
         "common_grams" => Some(Arc::new(shingle::CommonGrams::new(params)?)),
         "unique" | "remove_duplicates" => Some(Arc::new(unique::Unique::new(params, kind)?)),

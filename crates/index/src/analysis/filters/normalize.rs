@@ -20,10 +20,9 @@ pub(super) fn digit_value(c: char) -> Option<u8> {
 static ZEROS: std::sync::LazyLock<Vec<u32>> = std::sync::LazyLock::new(|| {
     use regex_syntax::hir::{Class, HirKind};
     match regex_syntax::parse(r"\p{Nd}").map(|hir| hir.into_kind()) {
-        Ok(HirKind::Class(Class::Unicode(class))) => class
-            .iter()
-            .flat_map(|range| (range.start() as u32..=range.end() as u32).step_by(10))
-            .collect(),
+        Ok(HirKind::Class(Class::Unicode(class))) => {
+            class.iter().flat_map(|range| (range.start() as u32..=range.end() as u32).step_by(10)).collect()
+        }
         _ => Vec::new(),
     }
 });

@@ -73,7 +73,9 @@ fn uppercase(text: &mut String) {
 }
 
 /// The `lowercase` filter, of a language if it has its own rules.
-pub(in crate::analysis) fn lowercase_filter(language: Option<&str>) -> Result<Arc<dyn Filter>, AnalysisError> {
+pub(in crate::analysis) fn lowercase_filter(
+    language: Option<&str>,
+) -> Result<Arc<dyn Filter>, AnalysisError> {
     Ok(match language {
         None => text_filter("lowercase", true, lowercase),
         Some("turkish") => text_filter("lowercase", true, turkish),
@@ -139,9 +141,7 @@ fn irish(text: &mut String) {
 /// Cuts off articles before an apostrophe.
 pub(in crate::analysis) fn elision(articles: FxHashSet<String>, ignore_case: bool) -> Arc<dyn Filter> {
     text_filter("elision", true, move |text| {
-        let Some((at, apostrophe)) =
-            text.char_indices().find(|(_, c)| matches!(c, '\'' | '\u{2019}'))
-        else {
+        let Some((at, apostrophe)) = text.char_indices().find(|(_, c)| matches!(c, '\'' | '\u{2019}')) else {
             return;
         };
         let mut article = text[..at].to_owned();

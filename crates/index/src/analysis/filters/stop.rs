@@ -151,9 +151,10 @@ impl Filter for KeepTypes {
 
 /// The `keep_types` filter.
 pub(super) fn keep_types(params: &Params<'_>) -> Result<Arc<dyn Filter>, AnalysisError> {
-    let types = params.list("types")?.filter(|types| !types.is_empty()).ok_or_else(|| {
-        AnalysisError::illegal("keep_types requires `types` to be configured")
-    })?;
+    let types = params
+        .list("types")?
+        .filter(|types| !types.is_empty())
+        .ok_or_else(|| AnalysisError::illegal("keep_types requires `types` to be configured"))?;
     let include = match params.text("mode")?.as_deref() {
         None | Some("include") => true,
         Some("exclude") => false,

@@ -35,7 +35,9 @@ impl Synonyms {
             }
         }
         let lines = params.lines("synonyms")?.ok_or_else(|| {
-            AnalysisError::illegal("synonym requires either `synonyms`, `synonyms_set` or `synonyms_path` to be configured")
+            AnalysisError::illegal(
+                "synonym requires either `synonyms`, `synonyms_set` or `synonyms_path` to be configured",
+            )
         })?;
         let expand = params.flag("expand", true)?;
         let lenient = params.flag("lenient", false)?;

@@ -11,7 +11,9 @@ use super::super::token::Token;
 const MAX_OUTPUTS: usize = 1_000_000;
 
 /// Reads the words of rules: the chain before the synonym filter.
-pub(in crate::analysis) struct RuleAnalyzer<'a>(pub Box<dyn Fn(&str) -> Result<Vec<Token>, AnalysisError> + 'a>);
+pub(in crate::analysis) struct RuleAnalyzer<'a>(
+    pub Box<dyn Fn(&str) -> Result<Vec<Token>, AnalysisError> + 'a>,
+);
 
 /// What stands for some words.
 #[derive(Debug, Default)]
@@ -55,8 +57,10 @@ impl Rules {
                 continue;
             }
             let invalid = |error: AnalysisError| {
-                AnalysisError::illegal("failed to build synonyms")
-                    .because("parse_exception", format!("Invalid synonym rule at line {}: {}", number + 1, error.reason))
+                AnalysisError::illegal("failed to build synonyms").because(
+                    "parse_exception",
+                    format!("Invalid synonym rule at line {}: {}", number + 1, error.reason),
+                )
             };
             let words = |side: &str| -> Result<Vec<Vec<String>>, AnalysisError> {
                 let mut all = Vec::new();
@@ -166,9 +170,7 @@ fn read(text: &str, analyzer: &RuleAnalyzer<'_>) -> Result<Vec<String>, Analysis
         words.push(token.text);
     }
     if words.is_empty() {
-        return Err(AnalysisError::illegal(format!(
-            "term: {text} was completely eliminated by analyzer"
-        )));
+        return Err(AnalysisError::illegal(format!("term: {text} was completely eliminated by analyzer")));
     }
     Ok(words)
 }

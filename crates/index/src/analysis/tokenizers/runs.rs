@@ -141,9 +141,8 @@ impl Runs {
                     .and_then(char::from_u32)
                     .map(CharKind::One)
                     .ok_or_else(|| AnalysisError::illegal(format!("Invalid escaped char [{name}]")))?,
-                _ => CharKind::named(&name).ok_or_else(|| {
-                    AnalysisError::illegal(format!("Invalid escaped char in [{name}]"))
-                })?,
+                _ => CharKind::named(&name)
+                    .ok_or_else(|| AnalysisError::illegal(format!("Invalid escaped char in [{name}]")))?,
             });
         }
         Ok(Self { inside: Inside::Not(kinds), lowercase: false, max_chars })

@@ -55,8 +55,7 @@ impl Reader<'_> {
                     }
                     return leaf;
                 }
-                let mut keyword =
-                    plain(FieldType::Keyword {
+                let mut keyword = plain(FieldType::Keyword {
                     ignore_above: Some(DYNAMIC_IGNORE_ABOVE as usize),
                     normalizer: None,
                 });
@@ -112,7 +111,8 @@ impl Reader<'_> {
 
     /// Gives a value to another field as well; what is copied is not copied on.
     fn copy(&mut self, target: &str, value: &Value) -> Result<(), DocumentError> {
-        let root = Scope { node: Some(&self.mapping.root), path: "", dynamic: self.mapping.dynamic(), depth: 1 };
+        let root =
+            Scope { node: Some(&self.mapping.root), path: "", dynamic: self.mapping.dynamic(), depth: 1 };
         match target.contains('.') {
             true => self.dotted(&root, target, value),
             false => self.entry(&root, target, value),

@@ -39,10 +39,9 @@ pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError>
                 java_string(&gap)
             ))
         })?;
-        let gap = u32::try_from(gap)
-            .ok()
-            .filter(|gap| *gap <= 1 << 20)
-            .ok_or_else(|| bad("[position_increment_gap] must be positive, got [GAP]".replace("GAP", &gap.to_string())))?;
+        let gap = u32::try_from(gap).ok().filter(|gap| *gap <= 1 << 20).ok_or_else(|| {
+            bad("[position_increment_gap] must be positive, got [GAP]".replace("GAP", &gap.to_string()))
+        })?;
         if options.index_options != TextIndexOptions::Positions {
             return Err(bad(format!(
                 "Cannot set position_increment_gap on field [{field}] without positions enabled"
@@ -154,8 +153,6 @@ fn index_prefixes(params: &mut Params<'_>) -> Result<(), MappingError> {
     if max >= 20 {
         return Err(bad(format!("max_chars [{max}] must be less than 20")));
     }
-    params
-        .kept
-        .insert("index_prefixes".to_owned(), serde_json::json!({"min_chars": min, "max_chars": max}));
+    params.kept.insert("index_prefixes".to_owned(), serde_json::json!({"min_chars": min, "max_chars": max}));
     Ok(())
 }
