@@ -255,3 +255,45 @@ describe('privileges', () => {
     expect(own.api_keys.map(({ id }) => id)).toEqual([key.id]);
   });
 });
+
+describe('what is open between searches, and searches in one body', () => {
+  const sentence = (id: string) =>
+    `action [indices:data/read/search] is unauthorized for API key id [${id}] of user [owner] on indices [{}], ` +
+    'this action is granted by the index privileges [read,all]';
+
+  it('are the business of the engine, which is told what a restricted key may read', async () => {
+    const app = await fakeApp();
+    const { key, as } = await callAs(app, indexRole(['logs-*'], ['read']));
+    const asked = async (method: string, path: string, body?: object): Promise<Readonly<Record<string, string>>> => {
+      await as(method, path, body);
+      return app.engine.last?.path ?? {};
+    };
+    expect(await asked('POST', '/logs-1/_search?scroll=1m')).toEqual({ index: 'logs-1', key: key.id });
+    expect(await asked('POST', '/_search', { pit: { id: 'x' } })).toEqual({
+      index: 'logs-*',
+      key: key.id,
+      key_narrowed: 'true',
+    });
+    expect(await asked('POST', '/_search/scroll', { scroll_id: 'x' })).toEqual({ key: key.id });
+    expect(await asked('DELETE', '/_search/scroll/_all')).toEqual({ scroll_id: '_all', key: key.id });
+    expect(await asked('DELETE', '/_pit', { id: 'x' })).toEqual({ key: key.id });
+    expect(await asked('POST', '/logs-2/_pit?keep_alive=1m')).toEqual({ index: 'logs-2', key: key.id });
+    const path = await asked('POST', '/_msearch');
+    expect(path).toMatchObject({ key: key.id, key_indices: 'logs-*' });
+    expect(path['key_denied']?.replace(/of user \[.*?\]/, 'of user [owner]')).toBe(sentence(key.id));
+    const denied = await as('POST', '/books/_pit?keep_alive=1m');
+    expect(denied.status).toBe(403);
+    expect((await as('GET', '/books/_field_caps?fields=*')).status).toBe(403);
+    expect((await as('GET', '/books/_validate/query')).status).toBe(403);
+    expect((await as('GET', '/books/_termvectors/1')).status).toBe(403);
+    expect((await as('GET', '/logs-1/_mapping/field/n')).status).toBe(403);
+  });
+
+  it('are open to keys that may read everything', async () => {
+    const app = await fakeApp();
+    await app.call('POST', '/_search/scroll', { scroll_id: 'x' });
+    expect(app.engine.last?.path).toEqual({});
+    await app.call('POST', '/_msearch', '{}\n{}\n', { 'content-type': 'application/x-ndjson' });
+    expect(app.engine.last?.path).toEqual({});
+  });
+});

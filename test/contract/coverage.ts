@@ -11,10 +11,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
     ...['reindex-sync-nopipe', 'inference-put', 'ml-trained-models', 'xpack', 'license'],
   ]),
   ...group('search interface issue', [
-    // `sort` and `fields` in one request.
-    'search-term-filter',
-    ...['search-explain-version', 'msearch'],
-    ...['search-scroll-open', 'scroll-next', 'scroll-clear', 'analyze', 'field-caps', 'termvectors'],
+    ...['search-explain-version', 'analyze'],
   ]),
   ...group('write interface issue', [
     ...['put-alias', 'get-alias', 'get-alias-missing', 'aliases', 'forcemerge', 'forcemerge-async'],

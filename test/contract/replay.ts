@@ -26,10 +26,10 @@ export function readExchanges(path: URL): readonly Exchange[] {
 }
 
 /** Keys whose values a server makes up. */
-const MADE_UP = new Set(['_id', 'uuid', 'index_uuid', 'node']);
+const MADE_UP = new Set(['_id', 'uuid', 'index_uuid', 'node', '_scroll_id']);
 
-/** The form of what a server makes up: 20 or 22 letters of base64. */
-const MADE_UP_NAME = /^([\w-]{20}|[\w-]{22})$/;
+/** The form of what a server makes up: 20 or 22 letters of base64, more for a scroll. */
+const MADE_UP_NAME = /^([\w-]{20}|[\w-]{22}|[\w-]{30,}={0,2})$/;
 
 /**
  * Plays a recording against a server, in order. Names that a server makes up (ids of documents, uuids of indices) are

@@ -35,9 +35,23 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
     match request.op.as_str() {
         "reindex" | "upgrade_index" | "get_task" | "cancel_tasks" | "cancel_task" | "start_deployment"
         | "stop_deployment" | "update_deployment" | "list_tasks" => Lane::Long,
-        "search" | "count" | "get_doc" | "exists_doc" | "get_source" | "mget" | "infer_trained_model" => {
-            Lane::Read
-        }
+        "search"
+        | "msearch"
+        | "scroll"
+        | "clear_scroll"
+        | "open_point_in_time"
+        | "close_point_in_time"
+        | "field_caps"
+        | "validate_query"
+        | "search_shards"
+        | "count"
+        | "get_doc"
+        | "exists_doc"
+        | "get_source"
+        | "mget"
+        | "term_vectors"
+        | "multi_term_vectors"
+        | "infer_trained_model" => Lane::Read,
         _ => Lane::Write,
     }
 }

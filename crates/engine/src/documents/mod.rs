@@ -12,8 +12,10 @@ mod ingest;
 mod ndjson;
 mod reply;
 mod single;
+mod term_vectors;
 mod update;
 
 pub(crate) use self::bulk::bulk;
 pub(crate) use self::get::{exists_doc, get_doc, get_source, mget};
 pub(crate) use self::single::{create_doc, delete_doc, index_doc, update_doc};
+pub(crate) use self::term_vectors::{multi_term_vectors, term_vectors};

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod cat;
+pub(crate) mod field_mapping;
 mod handle;
 mod maintenance;
 mod metadata;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use sparrow_encoder::Timings;
 use sparrow_index::query::{Query, TotalHits};
 
 use super::aggs::{self, Aggregations};
@@ -10,14 +9,13 @@ use super::collapse::{self, Collapse};
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
 use super::fields::{self, FieldRequest, StoredFields};
-use super::fusion::Normalizer;
 use super::json::{self, Json, Member, Node};
 use super::paging::{self, PointInTime, SliceOf};
 use super::rank::{self, RankFusion};
 use super::rescore::{self, Rescore};
-use super::retriever::{self, Form, Fusion, Input, Retriever, Window};
+use super::retriever::{self, Form, Fusion, Input, Retriever};
 use super::sort::plan::Position;
-use super::sort::{self, Sort, SortField};
+use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
 use crate::params::parse_duration;
 
@@ -57,8 +55,6 @@ pub struct SearchBody {
     pub timeout: Option<Duration>,
     /// The response says where the time went.
     pub profile: bool,
-    /// What the encoder took for the texts, a call for each model, if there is to be a profile.
-    pub timings: Vec<(String, Timings)>,
     /// Order of the hits.
     pub sort: Sort,
     /// The request names an order, be it the usual one.
@@ -116,7 +112,6 @@ impl Default for SearchBody {
             track_total_hits: None,
             timeout: None,
             profile: false,
-            timings: Vec::new(),
             sort: Sort::Score,
             sort_given: false,
             search_after: None,
@@ -287,21 +282,12 @@ impl SearchBody {
     pub fn fuse(&mut self) {
         let Some(rank) = self.rank else { return };
         let queries = self.query.take().into_iter().chain(std::mem::take(&mut self.sub_searches));
-        let standard = |query| {
-            Retriever::Standard(retriever::Standard {
-                query,
-                min_score: None,
-                name: None,
-                sections: Vec::new(),
-            })
-        };
+        let standard = |query| Retriever::Standard(retriever::Standard::new(query));
         let knn = |search| Retriever::Knn(retriever::Knn { search, min_score: None, name: None });
         let retrievers = queries.map(standard).chain(std::mem::take(&mut self.knn).into_iter().map(knn));
         self.fusion = Some(Fusion {
             method: rank.method(),
-            inputs: retrievers
-                .map(|retriever| Input { retriever, weight: 1.0, normalizer: Normalizer::None })
-                .collect(),
+            inputs: retrievers.map(Input::new).collect(),
             window: rank.window(),
             min_score: None,
             name: None,
@@ -313,182 +299,20 @@ impl SearchBody {
     pub fn queries(&self) -> impl Iterator<Item = &Query> {
         let fused = self.fusion.iter().flat_map(Fusion::queries);
         let own = self.query.iter().chain(&self.sub_searches).chain(&self.post_filter);
-        let own = own.chain(self.knn.iter().map(|knn| &knn.query));
-        own.chain(self.rescore.iter().map(|rescore| &rescore.query)).chain(fused)
+        let rescored = self.rescore.iter().map(|rescore| &rescore.query);
+        own.chain(self.knn.iter().map(|knn| &knn.query)).chain(fused).chain(rescored)
     }
 
     /// The same, to be changed.
     pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
         let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
         let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
-        let own = own.chain(self.knn.iter_mut().map(|knn| &mut knn.query));
+        let rescored = self.rescore.iter_mut().map(|rescore| &mut rescore.query);
         let aggregated = self.aggs.iter_mut().flat_map(Aggregations::queries_mut);
-        own.chain(self.rescore.iter_mut().map(|rescore| &mut rescore.query)).chain(fused).chain(aggregated)
-    }
-
-    /// Checks what needs the whole request.
-    ///
-    /// # Errors
-    /// When sections contradict each other.
-    pub fn validate(&self) -> Result<(), SearchError> {
-        if self.query.is_some() && !self.sub_searches.is_empty() {
-            return Err(SearchError::illegal("cannot specify field [query] and field [sub_searches]"));
-        }
-        self.check_combinations()?;
-        let mut messages = self.paging_problems();
-        if self.sub_searches.len() >= 2 && self.rank.is_none() {
-            messages.push("[sub_searches] requires [rank]".to_owned());
-        }
-        if let Some(rank) = &self.rank {
-            let lists = usize::from(self.query.is_some()) + self.sub_searches.len() + self.knn.len();
-            if self.size == 0 {
-                messages.push("[rank] requires [size] greater than [0]".to_owned());
-            }
-            if let Window::Given(window) = rank.window()
-                && window < self.size
-            {
-                messages.push(format!(
-                    "[rank] requires [rank_window_size: {window}] be greater than or equal to \
-                     [size: {}]",
-                    self.size
-                ));
-            }
-            if lists < 2 {
-                messages.push(
-                    "[rank] requires a minimum of [2] result sets using a combination of sub \
-                     searches and/or knn searches"
-                        .to_owned(),
-                );
-            }
-            for (name, used) in [
-                ("sort", self.sort != Sort::Score),
-                ("search_after", self.search_after.is_some()),
-                ("slice", self.slice.is_some()),
-                ("collapse", self.collapse.is_some()),
-                ("rescore", !self.rescore.is_empty()),
-                ("scroll", self.scroll.is_some()),
-                ("terminate_after", self.terminate_after > 0),
-            ] {
-                if used {
-                    messages.push(format!("[rank] cannot be used with [{name}]"));
-                }
-            }
-        }
-        if let Some(fusion) = &self.fusion {
-            // Sections of the body are checked where it is read; these come from the address.
-            let mut beside = Vec::new();
-            beside.extend(self.query.is_some().then_some("query"));
-            beside.extend((self.sort != Sort::Score).then_some("sort"));
-            if !beside.is_empty() {
-                messages.push(format!("cannot specify [retriever] and [{}]", beside.join(", ")));
-            }
-            fusion.validate(self.size, &mut messages);
-        }
-        match messages.is_empty() {
-            true => Ok(()),
-            false => Err(SearchError::Validation { messages }),
-        }
-    }
-
-    fn check_combinations(&self) -> Result<(), SearchError> {
-        if self.search_after.is_some() && self.sort == Sort::Score {
-            return Err(SearchError::illegal("Sort must contain at least one field."));
-        }
-        if !self.rescore.is_empty() && self.sort != Sort::Score {
-            return Err(SearchError::illegal("Cannot use [sort] option in conjunction with [rescore]."));
-        }
-        if let Some(collapse) = &self.collapse {
-            if !self.rescore.is_empty() {
-                return Err(SearchError::illegal("cannot use `collapse` in conjunction with `rescore`"));
-            }
-            let by_group = match &self.sort {
-                Sort::By(keys) => keys.len() == 1 && keys[0].name == collapse.field,
-                Sort::Score => false,
-            };
-            if self.search_after.is_some() && !by_group {
-                return Err(SearchError::illegal(
-                    "Cannot use [collapse] in conjunction with [search_after] unless the search is sorted on the \
-                     same field. Multiple sort fields are not allowed.",
-                ));
-            }
-        }
-        if !self.rescore.is_empty() && (self.terminate_after > 0 || self.slice.is_some()) {
-            return Err(SearchError::illegal(
-                "[rescore] cannot be combined with [terminate_after] or [slice] on this server",
-            ));
-        }
-        Ok(())
-    }
-
-    /// What a request gets wrong about the part of the hits that it wants.
-    fn paging_problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        if self.scroll.is_some() {
-            if !matches!(self.track_total_hits, None | Some(TotalHits::Exact)) {
-                problems.push("disabling [track_total_hits] is not allowed in a scroll context");
-            }
-            if self.from > 0 {
-                problems.push("using [from] is not allowed in a scroll context");
-            }
-            if self.size == 0 {
-                problems.push("[size] cannot be [0] in a scroll context");
-            }
-            if !self.rescore.is_empty() {
-                problems.push("using [rescore] is not allowed in a scroll context");
-            }
-            if self.search_after.is_some() {
-                problems.push("[search_after] cannot be used in a scroll context");
-            }
-            if self.collapse.is_some() {
-                problems.push("cannot use `collapse` in a scroll context");
-            }
-            if self.pit.is_some() {
-                problems.push("using [point in time] is not allowed in a scroll context");
-            }
-        }
-        if self.slice.is_some() && self.scroll.is_none() && self.pit.is_none() {
-            problems.push("[slice] can only be used with [scroll] or [point-in-time] requests");
-        }
-        if self.from > 0 && self.search_after.is_some() {
-            problems.push("[from] parameter must be set to 0 when [search_after] is used");
-        }
-        if self.stored_fields == Some(StoredFields::Nothing) {
-            if self.source_given && self.source != SourceSelection::Nothing {
-                problems.push("[stored_fields] cannot be disabled if [_source] is requested");
-            }
-            if !self.fields.is_empty() {
-                problems.push("[stored_fields] cannot be disabled when using the [fields] option");
-            }
-        }
-        problems.into_iter().map(str::to_owned).collect()
-    }
-
-    /// Whether hits come in an order, or are limited in a way, that a list by score alone does not know.
-    pub fn is_sorted(&self) -> bool {
-        self.sort != Sort::Score
-            || self.scroll.is_some()
-            || self.slice.is_some()
-            || self.collapse.is_some()
-            || self.terminate_after > 0
-    }
-
-    /// The keys of the order.
-    pub fn sort_keys(&self) -> Vec<SortField> {
-        let mut keys = self.sort.keys();
-        if self.ends_with_place() && keys.iter().all(|key| key.name != "_shard_doc") {
-            keys.push(SortField { name: "_shard_doc".to_owned(), ..SortField::default() });
-        }
-        keys
-    }
-
-    /// Sorted hits of a point in time have a last key that tells all of them apart.
-    fn ends_with_place(&self) -> bool {
-        self.pit.is_some() && self.sort != Sort::Score
-    }
-
-    /// Whether hits show the values they are sorted by.
-    pub fn shows_sort(&self) -> bool {
-        self.sort != Sort::Score
+        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query))
+            .chain(fused)
+            .chain(rescored)
+            .chain(aggregated)
     }
 
     /// How far hits are counted.

@@ -227,7 +227,8 @@ mod tests {
         assert!(contexts.get(&mine, None, None).is_ok());
         for (id, owner) in [(&mine, "you"), (&all, "me")] {
             let error = contexts.get(id, Some(owner), None).err().expect("foreign");
-            assert_eq!((error.status(), error.es_type()), (404, "search_context_missing_exception"));
+            assert_eq!(error.status(), 404);
+            assert!(error.body().to_string().contains("search_context_missing_exception"));
             assert!(!contexts.close(id, Some(owner)).expect("an id"));
         }
         assert!(contexts.close(&mine, Some("me")).expect("an id"));

@@ -67,9 +67,6 @@ pub enum SearchError {
     /// An aggregation holds what it cannot.
     #[error("{reason}")]
     AggregationInitialization { reason: String },
-    /// Lists that a retriever needs could not be had: the kinds of their retrievers, and why.
-    #[error("[{kind}] {} of its retrievers failed", failures.len())]
-    Retrievers { kind: &'static str, failures: Vec<(&'static str, SearchError)> },
     /// An index refuses a part of the request that is no query; `kind` is the exception's type.
     #[error("index {}: {reason}", shard.index)]
     OfShard { shard: Box<Shard>, kind: &'static str, reason: String },
@@ -79,6 +76,9 @@ pub enum SearchError {
     /// A scroll or a point in time is not open.
     #[error("no search context {id}")]
     ContextMissing { id: u64 },
+    /// Lists that a retriever needs could not be had: the kinds of their retrievers, and why.
+    #[error("[{kind}] {} of its retrievers failed", failures.len())]
+    Retrievers { kind: &'static str, failures: Vec<(&'static str, SearchError)> },
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
     ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
@@ -131,10 +131,10 @@ impl SearchError {
         match self {
             SearchError::Query { source, .. } => source.status(),
             SearchError::Aggregation { source, .. } | SearchError::Reduce { source } => source.status(),
+            SearchError::ContextMissing { .. } => 404,
             SearchError::Retrievers { failures, .. } => {
                 failures.iter().map(|failure| failure.1.status()).max().unwrap_or(400)
             }
-            SearchError::ContextMissing { .. } => 404,
             _ => 400,
         }
     }
@@ -246,6 +246,19 @@ impl SearchError {
             SearchError::AggregationInitialization { reason } => {
                 Exception::new("aggregation_initialization_exception", reason)
             }
+            SearchError::OfShard { shard, kind, reason } => {
+                let exception = Exception::new(kind, reason);
+                if *kind == "query_shard_exception" { of(exception, shard) } else { exception }
+            }
+            SearchError::AfterValue { field, cause } => Exception::new(
+                "illegal_argument_exception",
+                format!("Failed to parse search_after value for field [{field}]."),
+            )
+            .because(cause.exception()),
+            SearchError::ContextMissing { id } => Exception::new(
+                "search_context_missing_exception",
+                format!("No search context found for id [{id}]"),
+            ),
             SearchError::Retrievers { kind, failures } => {
                 let kinds: Vec<&str> = failures.iter().map(|failure| failure.0).collect();
                 let suppressed: Vec<_> =
@@ -260,19 +273,6 @@ impl SearchError {
                 )
                 .with("suppressed", suppressed)
             }
-            SearchError::OfShard { shard, kind, reason } => {
-                let exception = Exception::new(kind, reason);
-                if *kind == "query_shard_exception" { of(exception, shard) } else { exception }
-            }
-            SearchError::AfterValue { field, cause } => Exception::new(
-                "illegal_argument_exception",
-                format!("Failed to parse search_after value for field [{field}]."),
-            )
-            .because(cause.exception()),
-            SearchError::ContextMissing { id } => Exception::new(
-                "search_context_missing_exception",
-                format!("No search context found for id [{id}]"),
-            ),
             SearchError::ModelMismatch { shard, field, model, stored } => of(
                 Exception::new(
                     "query_shard_exception",

@@ -13,6 +13,7 @@ use super::fields::FieldSource;
 use super::profile::{self, Profile};
 use super::resolve;
 use super::response::{self, ShownHit};
+use super::retriever::Fusion;
 use super::uri::Presentation;
 use crate::error::EngineError;
 
@@ -25,8 +26,8 @@ pub fn read<'a>(
     body: &SearchBody,
     shown: Presentation,
     outcome: &Outcome,
-    cancel: &Arc<AtomicBool>,
     mut profile: Option<&mut Profile>,
+    cancel: &Arc<AtomicBool>,
 ) -> Result<Vec<ShownHit<'a>>, EngineError> {
     let wants_fields =
         !body.fields.is_empty() || !body.docvalue_fields.is_empty() || body.stored_fields.is_some();
@@ -83,12 +84,13 @@ fn inner(
             out.push(b',');
         }
         let mut search = (*inner.body).clone();
-        search.query = Some(collapse.group_query(body.query.as_ref(), group));
+        let any = body.fusion.as_ref().map(Fusion::any);
+        search.query = Some(collapse.group_query(any.as_ref().or(body.query.as_ref()), group));
         search.post_filter.clone_from(&body.post_filter);
         search.min_score = body.min_score;
         search.track_total_hits = Some(sparrow_index::query::TotalHits::Exact);
         let outcome = execute::execute(targets, &search, cancel).map_err(EngineError::from)?;
-        let hits = read(targets, &search, shown, &outcome, cancel, None)?;
+        let hits = read(targets, &search, shown, &outcome, None, cancel)?;
         out.extend_from_slice(serde_json::Value::from(inner.name.as_str()).to_string().as_bytes());
         out.extend_from_slice(b":{\"hits\":");
         response::write_hits(&mut out, &search, shown, targets.len(), &outcome, &hits);

@@ -7,12 +7,14 @@
 mod aggs;
 mod body;
 mod caller;
+mod checks;
 mod collapse;
 mod contexts;
 mod deadline;
 mod dsl;
 mod error;
 mod execute;
+pub(crate) mod field_caps;
 mod fields;
 mod fusion;
 mod hits;
@@ -32,6 +34,7 @@ mod sort;
 mod source_filter;
 mod suggest;
 mod uri;
+pub(crate) mod validate;
 
 #[cfg(test)]
 mod body_tests;
@@ -84,21 +87,21 @@ pub(crate) fn search(
         // The models of fields are those of the indices as they are now.
         let handles: Vec<_> =
             targets.iter().filter_map(|target| engine.indices.get(&target.shard.index).ok()).collect();
-        encode_body(engine, &handles, &mut body, cancel.flag())?;
+        let deadline = Deadline::start(body.timeout, cancel);
+        let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
         let ids = OpenIds { pit: Some(&id), scroll: None };
-        let answered = answer(engine, &targets, &body, shown, cancel, start, ids)?;
+        let answered = answer(&targets, &body, shown, &deadline, encoded, start, ids)?;
         return Ok(Reply::bytes(200, answered.bytes));
     }
     check_boosted(engine, &body, request)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
-    if let Some(keep_alive) = body.scroll {
-        encode_body(engine, &handles, &mut body, cancel.flag())?;
-        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
-    }
     let deadline = Deadline::start(body.timeout, cancel);
     let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
-    let answered =
-        answer_within(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
+    if let Some(keep_alive) = body.scroll {
+        encoded?;
+        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
+    }
+    let answered = answer(&targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
     Ok(Reply::bytes(200, answered.bytes))
 }
 
@@ -128,7 +131,8 @@ fn open_scroll(
     let id =
         engine.contexts.open(Content::Scroll(Arc::clone(&scroll)), Caller::of(request).owner, keep_alive)?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
-    match answer(engine, &open.targets, &open.body, shown, cancel, start, ids) {
+    let deadline = Deadline::start(open.body.timeout, cancel);
+    match answer(&open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids) {
         Ok(answered) => {
             open.body.position = answered.last;
             Ok(Reply::bytes(200, answered.bytes))
@@ -161,40 +165,28 @@ pub(crate) struct Answered {
     last: Option<Position>,
 }
 
-/// Runs a search whose texts are encoded, and writes its answer.
+/// Runs a search whose texts are encoded, and writes its answer. `encoded` says how long that took, for
+/// searches that are profiled.
 fn answer(
-    engine: &Engine,
-    targets: &[Target],
-    body: &SearchBody,
-    shown: Presentation,
-    cancel: &CancelFlag,
-    start: Instant,
-    ids: OpenIds<'_>,
-) -> Result<Answered, EngineError> {
-    let deadline = Deadline::start(body.timeout, cancel);
-    answer_within(engine, targets, body, shown, &deadline, Ok(()), start, ids)
-}
-
-#[allow(clippy::too_many_arguments)]
-fn answer_within(
-    _engine: &Engine,
     targets: &[Target],
     body: &SearchBody,
     shown: Presentation,
     deadline: &Deadline,
-    encoded: Result<(), EngineError>,
+    encoded: Result<ModelTimings, EngineError>,
     start: Instant,
     ids: OpenIds<'_>,
 ) -> Result<Answered, EngineError> {
     let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
-    let found =
-        encoded.and_then(|()| execute::execute(targets, body, deadline.flag()).map_err(EngineError::from));
-    let mut outcome = match found {
+    let found = encoded.and_then(|timings| {
+        let outcome = execute::execute(targets, body, deadline.flag()).map_err(EngineError::from)?;
+        Ok((outcome, timings))
+    });
+    let (mut outcome, timings) = match found {
         // Only the clock leaves a part behind that is of use.
-        Ok(outcome) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
-        Ok(outcome) => outcome,
+        Ok((outcome, _)) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
+        Ok(found) => found,
         Err(error) if timed_out(&error) => {
-            Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }
+            (Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }, Vec::new())
         }
         Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
         Err(error) => return Err(error),
@@ -206,9 +198,9 @@ fn answer_within(
         return Err(outcome.failures.swap_remove(0).into());
     }
     let mut profile = outcome.profile.take();
-    let hits = hits::read(targets, body, shown, &outcome, deadline.flag(), profile.as_deref_mut())?;
+    let hits = hits::read(targets, body, shown, &outcome, profile.as_deref_mut(), deadline.flag())?;
     if let Some(profile) = &mut profile {
-        profile.models.clone_from(&body.timings);
+        profile.models = timings;
     }
     outcome.profile = profile;
     let aggregations = match (&body.aggs, outcome.aggregated.take()) {
@@ -222,18 +214,20 @@ fn answer_within(
     Ok(Answered { bytes, last: outcome.last.take() })
 }
 
-/// Encodes the texts of all queries of a search.
+/// How long the models took, by id.
+type ModelTimings = Vec<(String, Timings)>;
+
+/// Encodes the texts of all queries of a search; timed if it is profiled.
 fn encode_body(
     engine: &Engine,
     handles: &[Arc<IndexHandle>],
     body: &mut SearchBody,
     cancel: &AtomicBool,
-) -> Result<(), EngineError> {
+) -> Result<ModelTimings, EngineError> {
     let mut timings = body.profile.then(Vec::new);
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     encode(engine, handles, &mut queries, cancel, timings.as_mut())?;
-    body.timings = timings.unwrap_or_default();
-    Ok(())
+    Ok(timings.unwrap_or_default())
 }
 
 /// `_count`.

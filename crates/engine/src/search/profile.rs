@@ -183,7 +183,7 @@ fn nanos(duration: Duration) -> u64 {
 const MAX_DESCRIPTION: usize = 1000;
 
 /// The type of a query and its text, in Lucene's names where there is one.
-fn describe(query: &Query) -> (String, String) {
+pub fn describe(query: &Query) -> (String, String) {
     let mut text = String::new();
     let kind = name(&query.kind);
     write(query, &mut text);

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::body::read_object;
 use super::caller::Caller;
 use super::contexts::Content;
+use super::deadline::Deadline;
 use super::dsl::value;
 use super::error::SearchError;
 use super::json::Json;
@@ -40,9 +41,10 @@ pub(crate) fn next(
     // Pages of one scroll come one after the other.
     let mut scroll = scroll.lock();
     let mut shown = scroll.shown;
-    shown.total_as_int = request.params().bool("rest_total_hits_as_int", shown.total_as_int)?;
+    shown.total_as_int = request.params().bool("rest_total_hits_as_int", false)?;
     let ids = OpenIds { scroll: Some(id), pit: None };
-    let answered = answer(engine, &scroll.targets, &scroll.body, shown, cancel, start, ids)?;
+    let deadline = Deadline::start(scroll.body.timeout, cancel);
+    let answered = answer(&scroll.targets, &scroll.body, shown, &deadline, Ok(Vec::new()), start, ids)?;
     if let Some(last) = answered.last {
         scroll.body.position = Some(last);
     }

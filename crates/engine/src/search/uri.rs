@@ -78,6 +78,10 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
     if let Some(keep_alive) = params.get("scroll") {
         search.scroll = Some(keep_alive_of("scroll", keep_alive)?);
     }
+    if let Some(least) = params.float("min_score")? {
+        search.min_score = Some(least as f32);
+    }
+    check_execution(params, search.scroll.is_some())?;
     search.named_scores = params.bool("include_named_queries_score", search.named_scores)?;
     search.version = params.bool("version", search.version)?;
     search.seq_no_primary_term = params.bool("seq_no_primary_term", search.seq_no_primary_term)?;
@@ -92,6 +96,34 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
         all_or_nothing: !params.bool("allow_partial_search_results", true)?,
         typed_keys: params.bool("typed_keys", false)?,
     })
+}
+
+/// Parameters about shards: an index has one here, which takes part in every search, so that only malformed
+/// values make a difference.
+fn check_execution(params: Params<'_>, scroll: bool) -> Result<(), EngineError> {
+    for (name, java_name, least) in [
+        ("batched_reduce_size", "batchedReduceSize", 2),
+        ("pre_filter_shard_size", "preFilterShardSize", 1),
+        ("max_concurrent_shard_requests", "maxConcurrentShardRequests", 1),
+    ] {
+        if params.integer(name)?.is_some_and(|number| number < least) {
+            return Err(EngineError::illegal_argument(format!("{java_name} must be >= {least}")));
+        }
+    }
+    params.bool("ccs_minimize_roundtrips", false)?;
+    if params.bool("request_cache", false)? && scroll {
+        return Err(EngineError::invalid("[request_cache] cannot be used in a scroll context"));
+    }
+    const PREFERENCES: [&str; 5] = ["_local", "_only_local", "_shards:", "_prefer_nodes:", "_only_nodes:"];
+    match params.get("preference") {
+        Some(preference)
+            if preference.starts_with('_')
+                && !PREFERENCES.iter().any(|known| preference.starts_with(known)) =>
+        {
+            Err(EngineError::illegal_argument(format!("no Preference for [{preference}]")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How long a scroll or a point in time is kept.
@@ -244,6 +276,8 @@ mod tests {
             ("terminate_after", "-1", "terminateAfter must be > 0"),
             ("explain", "true", "parameter [explain] is not supported by this server"),
             ("sort", "n:up", "No enum constant org.elasticsearch.search.sort.SortOrder.UP"),
+            ("preference", "_nowhere", "no Preference for [_nowhere]"),
+            ("batched_reduce_size", "1", "batchedReduceSize must be >= 2"),
             ("search_type", "scan", "No search type for [scan]"),
             ("version", "yes", "Failed to parse value [yes] as only [true] or [false] are allowed."),
         ] {

@@ -312,6 +312,15 @@ fn malformed_retrievers_are_named() {
             json!({"rrf": {"retrievers": [{"standard": {"query": {"match_all": {}}, "terminate_after": 1}}]}}),
             "[terminate_after] cannot be used in children of compound retrievers",
         ),
+        (
+            json!({"rrf": {"retrievers": [{"standard": {"sort": ["vector"]}}]}}),
+            "retrievers '[standard]' returned errors",
+        ),
+        (json!({"rescorer": {"retriever": one}}), "Required [rescore]"),
+        (
+            json!({"rescorer": {"rescore": {"query": {"rescore_query": {"match_all": {}}}}}}),
+            "Required [retriever]",
+        ),
         (deep, "exceeds the maximum nested depth [10] for retrievers"),
         (
             json!({"rrf": {"query": "x", "fields": ["text^-1"]}}),
@@ -340,4 +349,83 @@ fn retrievers_that_fail_are_named_with_their_reasons() {
     assert_eq!(suppressed["type"], "search_phase_execution_exception");
     let reason = suppressed["failed_shards"][0]["reason"]["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("sparse_vector"), "{error}");
+}
+
+#[test]
+fn a_list_may_have_its_own_order_and_groups() {
+    let node = example();
+    let mut sorted = json!({"standard": {"query": {"match_all": {}}, "sort": [{"keyword": "asc"}]}});
+    // four, one, three, two
+    let body = |list: &Value| json!({"retriever": rrf(&[list.clone(), knn(3.0, 1)])});
+    let answer = node.search("test", &body(&sorted));
+    assert_scores(&scores(&answer), &[("3", 0.25 + 0.5), ("4", 0.5), ("1", 1.0 / 3.0), ("2", 0.2)]);
+    assert_eq!(answer["hits"]["total"]["value"], 4);
+    sorted["standard"]["query"] = json!({"bool": {"should": [constant("four", 3.0), constant("one", 2.0)]}});
+    sorted["standard"]["min_score"] = json!(2.5);
+    let answer = node.search("test", &body(&sorted));
+    assert_scores(&scores(&answer), &[("3", 0.5), ("4", 0.5)]);
+    // Scores count in a linear fusion, whatever the order of the list.
+    sorted["standard"]["min_score"] = json!(0);
+    let weighted = linear(&[weighted(&sorted, 10.0, "none")]);
+    assert_scores(
+        &scores(&node.search("test", &json!({"retriever": weighted}))),
+        &[("4", 30.0), ("1", 20.0)],
+    );
+}
+
+#[test]
+fn fused_hits_collapse() {
+    let node = Node::start();
+    node.create(
+        "books",
+        &json!({"author": {"type": "keyword"}, "n": {"type": "integer"}, "v": {"type": "sparse_vector"}}),
+    );
+    let documents: Vec<Value> = [("a", 1), ("b", 2), ("a", 3), ("b", 4), ("c", 5)]
+        .iter()
+        .map(|(author, n)| json!({"author": author, "n": n, "v": {"x": n, "y": 6 - n}}))
+        .collect();
+    node.load("books", &documents);
+    let leaf = |token: &str| json!({"standard": {"query": {"sparse_vector": {"field": "v", "query_vector": {token: 1.0}}}}});
+    let mut body = json!({"retriever": {"rrf": {"retrievers": [leaf("x")]}},
+        "collapse": {"field": "author", "inner_hits": {"name": "all", "sort": [{"n": "asc"}]}}});
+    let answer = node.search("books", &body);
+    assert_eq!(ids(&answer), ["5", "4", "3"]);
+    assert_eq!(answer["hits"]["total"]["value"], 5);
+    assert_eq!(answer["hits"]["hits"][1]["fields"]["author"], json!(["b"]));
+    let inner = &answer["hits"]["hits"][2]["inner_hits"]["all"];
+    assert_eq!(ids(inner), ["1", "3"]);
+    body["from"] = json!(1);
+    body["size"] = json!(1);
+    let page = node.search("books", &body);
+    assert_eq!(ids(&page), ["4"]);
+    assert_eq!(page["hits"]["hits"][0]["fields"]["author"], json!(["b"]));
+}
+
+#[test]
+fn rescoring_is_a_retriever() {
+    let node = example();
+    let first = standard(&[("one", 4.0), ("two", 3.0), ("three", 2.0), ("four", 1.0)]);
+    let rescore = json!({"window_size": 3, "query": {"rescore_query": constant("three", 10.0)}});
+    let list = json!({"rescorer": {"retriever": first, "rescore": rescore}});
+    let answer = node.search("test", &json!({"retriever": list, "size": 3}));
+    assert_scores(&scores(&answer), &[("3", 12.0), ("1", 4.0), ("2", 3.0)]);
+    let fused = rrf(&[list.clone(), knn(2.0, 1)]);
+    let answer = node.search("test", &json!({"retriever": fused, "size": 3}));
+    assert_eq!(ids(&answer)[..2], ["2", "3"]);
+    let error = node.search_error("test", &json!({"retriever": list}));
+    let reason = error["error"]["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.contains("[rescorer] requires [rank_window_size: 3] be greater than or equal to [size: 10]"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn factors_of_indices_apply_to_every_list() {
+    let node = example();
+    node.create("other", &json!({"keyword": {"type": "keyword"}, "vector": {"type": "dense_vector", "dims": 1, "similarity": "l2_norm"}}));
+    node.load("other", &[json!({"_id": "o", "keyword": "one", "vector": [4]})]);
+    let list = linear(&[json!({"retriever": standard(&[("one", 2.0)])}), json!({"retriever": knn(4.0, 1)})]);
+    let answer = node.search("test,other", &json!({"retriever": list, "indices_boost": [{"other": 3}]}));
+    assert_scores(&scores(&answer), &[("o", 9.0), ("1", 2.0)]);
 }

@@ -7,6 +7,11 @@ const WRITE = [
 ];
 const READ = [...SOURCE, 'realtime', 'refresh', 'routing', 'preference', 'version', 'version_type', 'stored_fields'];
 
+const VECTORS = [
+  ...['fields', 'field_statistics', 'term_statistics', 'offsets', 'positions', 'payloads', 'realtime', 'routing'],
+  ...['preference', 'version', 'version_type'],
+];
+
 /** Single documents, several at once, and bulk loads. */
 export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
   ...engine('index_doc', 'indices:data/write/index', ['PUT|POST /{index}/_doc/{id}', 'POST /{index}/_doc'], {
@@ -37,6 +42,15 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     indices: 'docs',
     params: [...SOURCE, 'realtime', 'refresh', 'routing', 'preference', 'stored_fields'],
+  }),
+  ...engine('term_vectors', 'indices:data/read/tv', ['GET|POST /{index}/_termvectors/{id}'], {
+    body: true,
+    params: VECTORS,
+  }),
+  ...engine('multi_term_vectors', 'indices:data/read/mtv', ['GET|POST /_mtermvectors', 'GET|POST /{index}/_mtermvectors'], {
+    body: true,
+    indices: 'docs',
+    params: ['ids', ...VECTORS],
   }),
   ...engine('bulk', 'indices:data/write/bulk', ['POST|PUT /_bulk', 'POST|PUT /{index}/_bulk'], {
     body: true,

@@ -14,6 +14,12 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   ...engine('exists_index', 'indices:admin/get', ['HEAD /{index}'], { params: READ }),
   ...engine('delete_index', 'indices:admin/delete', ['DELETE /{index}'], { params: [...TIMEOUTS, ...WHICH] }),
   ...engine('get_mapping', 'indices:admin/mappings/get', ['GET /{index}/_mapping', 'GET /_mapping'], { params: READ }),
+  ...engine(
+    'get_field_mapping',
+    'indices:admin/mappings/fields/get',
+    ['GET /{index}/_mapping/field/{fields}', 'GET /_mapping/field/{fields}'],
+    { params: READ },
+  ),
   ...engine('put_mapping', 'indices:admin/mapping/put', ['PUT|POST /{index}/_mapping'], {
     body: true,
     params: [...TIMEOUTS, ...WHICH, 'write_index_only'],

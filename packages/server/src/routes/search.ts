@@ -13,7 +13,7 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
       ...['search_type', 'timeout', 'terminate_after', 'allow_partial_search_results', 'batched_reduce_size'],
       ...['max_concurrent_shard_requests', 'pre_filter_shard_size', 'request_cache', 'ccs_minimize_roundtrips'],
       ...['version', 'seq_no_primary_term', 'sort', 'explain', 'stored_fields', 'docvalue_fields', 'scroll', 'stats'],
-      ...['include_named_queries_score', 'force_synthetic_source'],
+      'include_named_queries_score',
     ],
   }),
   ...engine('msearch', 'indices:data/read/msearch', ['GET|POST /_msearch', 'GET|POST /{index}/_msearch'], {
@@ -49,6 +49,23 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     indices: 'opened',
   }),
+  ...engine('field_caps', 'indices:data/read/field_caps', ['GET|POST /{index}/_field_caps', 'GET|POST /_field_caps'], {
+    body: true,
+    cancellable: true,
+    params: [...WHICH, 'fields', 'include_unmapped', 'include_empty_fields', 'filters', 'types'],
+  }),
+  ...engine(
+    'validate_query',
+    'indices:admin/validate/query',
+    ['GET|POST /{index}/_validate/query', 'GET|POST /_validate/query'],
+    { body: true, cancellable: true, params: [...WHICH, ...URI_QUERY, 'explain', 'rewrite', 'all_shards'] },
+  ),
+  ...engine(
+    'search_shards',
+    'indices:admin/shards/search_shards',
+    ['GET|POST /{index}/_search_shards', 'GET|POST /_search_shards'],
+    { params: [...WHICH, 'local', 'preference', 'routing', 'master_timeout'] },
+  ),
   ...engine('count', 'indices:data/read/search', ['GET|POST /{index}/_count', 'GET|POST /_count'], {
     body: true,
     cancellable: true,

@@ -1,15 +1,21 @@
 //! Several ranked lists fused into one, to any depth.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use rustc_hash::FxHashSet;
 use sparrow_index::DocAddress;
+use sparrow_index::query::sorted::{GroupId, SortValue};
 use sparrow_index::query::{Query, QueryError, TotalHits};
 
+use super::plain::{boosted, by_score};
 use super::{Hit, List, Outcome, Run, total, with_k};
+use crate::search::body::SearchBody;
+use crate::search::collapse::Collapse;
 use crate::search::error::SearchError;
 use crate::search::fusion::{Fused, Ranked, Ties, fuse};
 use crate::search::profile::timed;
+use crate::search::rescore::Rescore;
 use crate::search::retriever::{Form, Fusion, Knn, MAX_WINDOW, Retriever, Standard, Window};
 
 /// A list of the tree, best first.
@@ -45,6 +51,12 @@ impl Run<'_> {
         };
         let shows_rank = fusion.form == Form::Rank;
         let max_score = hits.first().map(|hit| hit.1).filter(|_| !shows_rank && body.size > 0);
+        let mut groups = Vec::new();
+        if let Some(collapse) = &body.collapse {
+            let kept = self.collapsed(collapse, hits)?;
+            groups = kept.iter().skip(body.from).take(body.size).map(|hit| hit.2.clone()).collect();
+            hits = kept.into_iter().map(|(key, score, _)| (key, score)).collect();
+        }
         let hits = hits
             .iter()
             .zip(1..)
@@ -53,7 +65,7 @@ impl Run<'_> {
             .take(body.size)
             .map(|((key, score), rank)| key.hit(*score, shows_rank.then_some(rank)))
             .collect();
-        Ok(Outcome { hits, total, max_score, ..Outcome::default() })
+        Ok(Outcome { hits, groups, total, max_score, ..Outcome::default() })
     }
 
     /// The best `limit` hits of a retriever.
@@ -65,12 +77,23 @@ impl Run<'_> {
         form: Form,
     ) -> Result<Branch, SearchError> {
         match retriever {
+            Retriever::Standard(Standard { query, min_score, search: Some(search), .. }) => {
+                let mut body = (**search).clone();
+                body.query = Some(query.clone());
+                body.min_score = *min_score;
+                body.size = limit;
+                body.track_total_hits = Some(tracked);
+                body.indices_boost.clone_from(&self.body.indices_boost);
+                self.ordered(&body)
+            }
             Retriever::Standard(Standard { query, min_score, .. }) => {
                 let mut options = self.options(limit, tracked, *min_score);
                 if form == Form::Retriever {
                     options.post_filter = None;
                 }
-                Ok(Branch::leaf(self.list(&options, |_| Some(query.clone()))))
+                let (targets, body) = (self.targets, self.body);
+                let list = self.list(&options, |number| Some(boosted(targets, body, number, query.clone())));
+                Ok(Branch::leaf(list))
             }
             Retriever::Knn(Knn { search, min_score, .. }) => {
                 let limit = search.k.min(limit);
@@ -78,13 +101,71 @@ impl Run<'_> {
                 if form == Form::Retriever {
                     options.post_filter = None;
                 }
-                let mut list = self.list(&options, |_| with_k(&search.query, search.k));
+                let (targets, body) = (self.targets, self.body);
+                let mut list = self.list(&options, |number| {
+                    with_k(&search.query, search.k).map(|query| boosted(targets, body, number, query))
+                });
                 // An index counts its own neighbours; the list holds those of all.
                 list.total = if list.hits.len() < limit { list.hits.len() } else { search.k } as u64;
                 Ok(Branch::leaf(list))
             }
             Retriever::Fused(fusion) => self.fuse(fusion, limit, tracked),
         }
+    }
+
+    /// A list in another order than by score.
+    fn ordered(&mut self, body: &SearchBody) -> Result<Branch, SearchError> {
+        let mut run = Run {
+            targets: self.targets,
+            failures: std::mem::take(&mut self.failures),
+            cancel: self.cancel,
+            body,
+            profile: self.profile.take(),
+            partial: self.partial,
+        };
+        let outcome = run.sorted();
+        (self.failures, self.profile) = (run.failures, run.profile);
+        let outcome = outcome?;
+        let (total, exact) = outcome.total.unwrap_or((0, false));
+        let hits = outcome.hits.iter().map(|hit| (Key::of(hit), hit.score)).collect();
+        Ok(Branch { hits, total, exact, inputs: Vec::new() })
+    }
+
+    /// Scores the first hits of a list again.
+    fn rescored(&self, passes: &[Rescore], branch: &mut Branch) -> Result<(), SearchError> {
+        let mut hits: Vec<Hit> = branch.hits.iter().map(|(key, score)| key.hit(*score, None)).collect();
+        for pass in passes {
+            self.rescore(pass, &mut hits.iter_mut().collect::<Vec<_>>())?;
+            hits.sort_by(by_score);
+        }
+        branch.hits = hits.iter().map(|hit| (Key::of(hit), hit.score)).collect();
+        Ok(())
+    }
+
+    /// Keeps the first hit of each group, and says which group each is of.
+    fn collapsed(
+        &self,
+        collapse: &Collapse,
+        hits: Vec<(Key, f32)>,
+    ) -> Result<Vec<(Key, f32, SortValue)>, SearchError> {
+        let mut columns = Vec::with_capacity(self.targets.len());
+        for target in self.targets {
+            columns.push(collapse.column(target.snapshot.mapping(), &target.shard)?);
+        }
+        let mut seen = HashSet::new();
+        let mut kept = Vec::new();
+        for (key, score) in hits {
+            let target = &self.targets[key.target];
+            let values = target
+                .snapshot
+                .column_values(DocAddress::new(key.segment, key.doc), &columns[key.target])
+                .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
+            let group = values.into_iter().next().unwrap_or(SortValue::Null);
+            if seen.insert(GroupId::of(&group)) {
+                kept.push((key, score, group));
+            }
+        }
+        Ok(kept)
     }
 
     /// The best hits of a fusion, at least `wanted` if there are so many within its window.
@@ -94,7 +175,11 @@ impl Run<'_> {
         let mut inputs = Vec::with_capacity(fusion.inputs.len());
         let mut failures = Vec::new();
         for input in &fusion.inputs {
-            inputs.push(self.branch(&input.retriever, longest, tracked, fusion.form)?);
+            let mut branch = self.branch(&input.retriever, longest, tracked, fusion.form)?;
+            if !input.rescore.is_empty() {
+                self.rescored(&input.rescore, &mut branch)?;
+            }
+            inputs.push(branch);
             if fusion.form == Form::Retriever
                 && let Some(error) = self.failures.iter_mut().find_map(Option::take)
             {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use sparrow_index::query::{BoolQuery, Query, QueryKind, SearchOptions, TotalHits};
 
-use super::{Hit, List, Outcome, Run, total, with_k};
+use super::{Hit, List, Outcome, Run, Target, total, with_k};
 use crate::pattern;
+use crate::search::body::SearchBody;
 use crate::search::dsl::KnnSearch;
 use crate::search::error::SearchError;
 use crate::search::rescore::Rescore;
@@ -20,7 +21,10 @@ impl Run<'_> {
         let options = self.options(wanted, body.tracked_hits(), body.min_score);
         let mut list = self.list(&options, |target| queries[target].clone());
         for rescore in &body.rescore {
-            self.rescore(rescore, &mut list)?;
+            let mut hits: Vec<&mut Hit> = list.hits.iter_mut().collect();
+            self.rescore(rescore, &mut hits)?;
+            list.hits.sort_by(by_score);
+            list.max_score = list.hits.first().map(|hit| hit.score);
         }
         Ok(Outcome {
             max_score: list.max_score.filter(|_| body.size > 0),
@@ -38,7 +42,9 @@ impl Run<'_> {
         let query = body.query.clone().or_else(|| body.sub_searches.first().cloned());
         if body.knn.is_empty() {
             let query = query.unwrap_or_else(Query::match_all);
-            return (0..self.targets.len()).map(|number| Some(self.boosted(number, query.clone()))).collect();
+            return (0..self.targets.len())
+                .map(|number| Some(boosted(self.targets, body, number, query.clone())))
+                .collect();
         }
         let mut per_target: Vec<Vec<Query>> =
             self.targets.iter().map(|_| query.iter().cloned().collect()).collect();
@@ -55,25 +61,15 @@ impl Run<'_> {
                 _ => Some(QueryKind::Bool(BoolQuery { should: clauses, ..Default::default() }).into()),
             })
             .enumerate()
-            .map(|(number, query)| query.map(|query| self.boosted(number, query)))
+            .map(|(number, query)| query.map(|query| boosted(self.targets, body, number, query)))
             .collect()
     }
 
-    /// The query with the factor that `indices_boost` gives its index.
-    fn boosted(&self, number: usize, mut query: Query) -> Query {
-        let index = &self.targets[number].shard.index;
-        let boost = self.body.indices_boost.iter().find(|(names, _)| pattern::matches(names, index));
-        if let Some((_, boost)) = boost {
-            query.boost *= boost;
-        }
-        query
-    }
-
-    /// Scores the first hits of each index again, and puts all hits in their new order.
-    fn rescore(&mut self, rescore: &Rescore, list: &mut List) -> Result<(), SearchError> {
+    /// Scores the first hits of each index again. The hits come best first.
+    pub(super) fn rescore(&self, rescore: &Rescore, hits: &mut [&mut Hit]) -> Result<(), SearchError> {
         for (number, target) in self.targets.iter().enumerate() {
             // Hits of one index keep their order within the list.
-            let mut hits: Vec<&mut Hit> = list.hits.iter_mut().filter(|hit| hit.target == number).collect();
+            let mut hits: Vec<&mut &mut Hit> = hits.iter_mut().filter(|hit| hit.target == number).collect();
             let window = rescore.window.min(hits.len());
             let docs: Vec<_> = hits[..window].iter().map(|hit| hit.addr).collect();
             let scores = target
@@ -87,8 +83,6 @@ impl Run<'_> {
                 };
             }
         }
-        list.hits.sort_by(by_score);
-        list.max_score = list.hits.first().map(|hit| hit.score);
         Ok(())
     }
 
@@ -115,7 +109,19 @@ impl Run<'_> {
     }
 }
 
+/// The query with the factor that `indices_boost` gives its index.
+pub(super) fn boosted(targets: &[Target], body: &SearchBody, number: usize, mut query: Query) -> Query {
+    if body.indices_boost.is_empty() {
+        return query;
+    }
+    let index = &targets[number].shard.index;
+    if let Some((_, boost)) = body.indices_boost.iter().find(|(names, _)| pattern::matches(names, index)) {
+        query.boost *= boost;
+    }
+    query
+}
+
 /// Best score first, then by index, then as written.
-fn by_score(a: &Hit, b: &Hit) -> Ordering {
+pub(super) fn by_score(a: &Hit, b: &Hit) -> Ordering {
     b.score.total_cmp(&a.score).then(a.target.cmp(&b.target)).then(a.seq_no.cmp(&b.seq_no))
 }

@@ -5,8 +5,11 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use sparrow_index::query::QueryError;
-use sparrow_index::query::sorted::{GroupId, SortKey, SortSource, SortedHit, SortedSearch, compare};
+use sparrow_index::query::sorted::{
+    GroupId, SortKey, SortSource, SortValue, SortedHit, SortedSearch, compare,
+};
 
+use super::plain::by_score;
 use super::{Hit, Outcome, Run, total};
 use crate::search::error::SearchError;
 use crate::search::profile::QueryProfile;
@@ -18,9 +21,10 @@ impl Run<'_> {
     pub(super) fn sorted(&mut self) -> Result<Outcome, SearchError> {
         let body = self.body;
         let fields = body.sort_keys();
-        let by_score = fields.iter().any(|key| key.name == "_score");
-        let scored = by_score || body.track_scores;
-        let mut options = self.options(body.from + body.size, body.tracked_hits(), body.min_score);
+        let scored = body.track_scores || fields.iter().any(|key| key.name == "_score");
+        let window = body.rescore.iter().map(|rescore| rescore.window).max().unwrap_or(0);
+        let wanted = (body.from + body.size).max(window);
+        let mut options = self.options(wanted, body.tracked_hits(), body.min_score);
         let queries = self.union_per_target();
         let mut plans: Vec<Option<Plan>> = Vec::new();
         let mut found: Vec<(usize, SortedHit)> = Vec::new();
@@ -84,22 +88,31 @@ impl Run<'_> {
                 found.retain(|(_, hit)| seen.insert(GroupId::of(&hit.group)));
             }
         }
+        let mut found: Vec<Found> = found
+            .into_iter()
+            .map(|(target, sorted)| {
+                let score = if scored { sorted.score } else { f32::NAN };
+                let hit = Hit { target, addr: sorted.addr, seq_no: sorted.seq_no, score, rank: None };
+                Found { hit, values: sorted.values, group: sorted.group }
+            })
+            .collect();
+        for rescore in &body.rescore {
+            let mut hits: Vec<&mut Hit> = found.iter_mut().map(|found| &mut found.hit).collect();
+            self.rescore(rescore, &mut hits)?;
+            found.sort_by(|a, b| by_score(&a.hit, &b.hit));
+            max_score = found.first().map(|found| found.hit.score);
+        }
         let shows_sort = body.shows_sort();
-        for (target, hit) in found.into_iter().skip(body.from).take(body.size) {
-            if let (true, Some(Some(plan))) = (shows_sort, plans.get(target)) {
-                outcome.sort.push(plan.write(&hit.values, target, hit.seq_no));
+        for Found { hit, values, group } in found.into_iter().skip(body.from).take(body.size) {
+            if let (true, Some(Some(plan))) = (shows_sort, plans.get(hit.target)) {
+                outcome.sort.push(plan.write(&values, hit.target, hit.seq_no));
             }
             if body.collapse.is_some() {
-                outcome.groups.push(hit.group);
+                outcome.groups.push(group);
             }
-            outcome.hits.push(Hit {
-                target,
-                addr: hit.addr,
-                seq_no: hit.seq_no,
-                score: if scored { hit.score } else { f32::NAN },
-                rank: None,
-            });
-            outcome.last = Some(Position { values: hit.values.into_vec(), target, seq_no: hit.seq_no });
+            outcome.hits.push(hit);
+            outcome.last =
+                Some(Position { values: values.into_vec(), target: hit.target, seq_no: hit.seq_no });
         }
         outcome.total = total(counted, true, body.tracked_hits());
         // As a list by score: the highest of all, not of this page.
@@ -125,6 +138,13 @@ impl Run<'_> {
             SortedSearch { keys, after, slice, collapse, terminate_after, ..SortedSearch::default() };
         Ok((plan, search))
     }
+}
+
+/// A hit on its way to the page.
+struct Found {
+    hit: Hit,
+    values: Box<[SortValue]>,
+    group: SortValue,
 }
 
 /// Keys by which hits of all indices compare.

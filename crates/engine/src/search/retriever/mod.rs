@@ -7,10 +7,12 @@ mod simplified;
 
 use sparrow_index::query::{BoolQuery, Query, QueryKind};
 
+use super::body::SearchBody;
 use super::dsl::KnnSearch;
 use super::error::SearchError;
 use super::fusion::{Method, Normalizer};
 use super::json::Member;
+use super::rescore::Rescore;
 
 pub use parse::parse;
 
@@ -40,8 +42,18 @@ pub struct Standard {
     /// `_name`.
     pub name: Option<String>,
     /// `sort`, `search_after`, `terminate_after` and `collapse`, which the search that the retriever stands for
-    /// reads.
+    /// reads. None of a retriever below another.
     pub sections: Vec<Member>,
+    /// A list in another order than by score, or of the first hits of groups: the search that finds it, without its
+    /// query.
+    pub search: Option<Box<SearchBody>>,
+}
+
+impl Standard {
+    /// A query as it is.
+    pub fn new(query: Query) -> Self {
+        Self { query, min_score: None, name: None, sections: Vec::new(), search: None }
+    }
 }
 
 /// `knn`.
@@ -81,6 +93,15 @@ pub struct Input {
     pub weight: f32,
     /// How a linear fusion normalizes its scores.
     pub normalizer: Normalizer,
+    /// Passes that score its first hits again.
+    pub rescore: Vec<Rescore>,
+}
+
+impl Input {
+    /// A list that counts like any other.
+    pub fn new(retriever: Retriever) -> Self {
+        Self { retriever, weight: 1.0, normalizer: Normalizer::None, rescore: Vec::new() }
+    }
 }
 
 /// How far lists are read.
@@ -152,6 +173,8 @@ impl Fusion {
     /// The name of its kind.
     pub fn kind(&self) -> &'static str {
         match self.method {
+            // One list whose scores stay as they are, but for the passes.
+            Method::Linear if self.inputs.iter().any(|input| !input.rescore.is_empty()) => "rescorer",
             Method::Rrf { .. } => "rrf",
             Method::Linear => "linear",
         }
@@ -162,9 +185,14 @@ impl Fusion {
         self.inputs.iter().flat_map(|input| input.retriever.queries()).collect()
     }
 
-    /// The same, to be changed.
+    /// Every query of the tree, those of rescoring passes too, to be changed.
     pub fn queries_mut(&mut self) -> Vec<&mut Query> {
-        self.inputs.iter_mut().flat_map(|input| input.retriever.queries_mut()).collect()
+        let mut queries = Vec::new();
+        for input in &mut self.inputs {
+            queries.extend(input.retriever.queries_mut());
+            queries.extend(input.rescore.iter_mut().map(|rescore| &mut rescore.query));
+        }
+        queries
     }
 
     /// A query for the documents that any of the leaves finds.

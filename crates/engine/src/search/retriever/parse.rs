@@ -1,10 +1,12 @@
 //! The `retriever` section: request JSON to the tree.
 
+use super::super::body::SearchBody;
 use super::super::dsl::{self, Context, value};
 use super::super::error::SearchError;
 use super::super::fusion::{Method, Normalizer};
-use super::super::json::{Json, Member, Node};
+use super::super::json::{Json, Location, Member, Node};
 use super::super::rank;
+use super::super::rescore;
 use super::super::suggest::suggestions;
 use super::simplified::{self, Simplified};
 use super::{
@@ -17,9 +19,8 @@ const MAX_DEPTH: usize = 10;
 /// Most lists of one fusion.
 const MAX_INPUTS: usize = 100;
 /// Retrievers of Elasticsearch that this server does not have.
-const REFUSED: &[&str] =
-    &["text_similarity_reranker", "rule", "pinned", "rescorer", "random_reranker", "diversify"];
-const KNOWN: &[&str] = &["standard", "knn", "rrf", "linear"];
+const REFUSED: &[&str] = &["text_similarity_reranker", "rule", "pinned", "random_reranker", "diversify"];
+const KNOWN: &[&str] = &["standard", "knn", "rrf", "linear", "rescorer"];
 const STANDARD_KEYS: &[&str] =
     &["query", "filter", "min_score", "sort", "search_after", "terminate_after", "collapse", "_name"];
 const KNN_KEYS: &[&str] = &[
@@ -79,6 +80,7 @@ fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, S
         "knn" => knn(body, members, context).map(Retriever::Knn),
         "rrf" => rrf(members, context, depth).map(Retriever::Fused),
         "linear" => linear(members, context, depth).map(Retriever::Fused),
+        "rescorer" => rescorer(members, body.end, context, depth).map(Retriever::Fused),
         _ if REFUSED.contains(&name) => {
             Err(SearchError::parsing(body.at, format!("retriever [{name}] is not supported by this server")))
         }
@@ -94,8 +96,7 @@ fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, S
 fn standard(members: &[Member], context: Context) -> Result<Standard, SearchError> {
     const PARSER: &str = "standard";
     let (mut query, mut filters) = (None, Vec::new());
-    let mut standard =
-        Standard { query: Query::match_all(), min_score: None, name: None, sections: Vec::new() };
+    let mut standard = Standard::new(Query::match_all());
     for member in members {
         let mut read = || -> Result<(), SearchError> {
             match &*member.name {
@@ -191,12 +192,9 @@ impl Common {
             return Err(SearchError::Validation { messages });
         }
         if let Some(query) = simplified::query(fusion.kind(), &self.simplified, context)? {
-            let standard = Standard { query, min_score: None, name: None, sections: Vec::new() };
-            fusion.inputs = vec![Input {
-                retriever: Retriever::Standard(standard),
-                weight: 1.0,
-                normalizer: normalizer.unwrap_or_default(),
-            }];
+            let standard = Retriever::Standard(Standard::new(query));
+            fusion.inputs =
+                vec![Input { normalizer: normalizer.unwrap_or_default(), ..Input::new(standard) }];
         }
         fusion.inputs.iter_mut().for_each(|input| input.retriever.restrict(&self.filters));
         Ok(fusion)
@@ -285,8 +283,7 @@ fn inputs(
 fn rrf_input(node: &Node, context: Context, depth: usize) -> Result<Input, SearchError> {
     let members = node.as_object().unwrap_or_default();
     if !members.iter().any(|member| matches!(&*member.name, "retriever" | "weight")) {
-        let retriever = child(retriever(node, context, depth + 1)?)?;
-        return Ok(Input { retriever, weight: 1.0, normalizer: Normalizer::None });
+        return child(retriever(node, context, depth + 1)?, context).map(Input::new);
     }
     component("rrf_component", &["retriever", "weight"], node, context, depth)
 }
@@ -313,7 +310,7 @@ fn component(
     for member in members {
         let mut read = || -> Result<(), SearchError> {
             match &*member.name {
-                "retriever" => found = Some(child(retriever(&member.value, context, depth + 1)?)?),
+                "retriever" => found = Some(child(retriever(&member.value, context, depth + 1)?, context)?),
                 "weight" => weight = value::float(&member.value)?,
                 "normalizer" if keys.contains(&"normalizer") => normalized = normalizer(&member.value)?,
                 _ => return Err(unknown(parser, member, keys)),
@@ -332,17 +329,65 @@ fn component(
             at: node.end,
         });
     }
-    Ok(Input { retriever, weight, normalizer: normalized })
+    Ok(Input { weight, normalizer: normalized, ..Input::new(retriever) })
 }
 
 /// A retriever below another: what belongs to a search as a whole cannot be said there.
-fn child(retriever: Retriever) -> Result<Retriever, SearchError> {
-    match &retriever {
-        Retriever::Standard(Standard { sections, .. }) if !sections.is_empty() => {
-            Err(not_supported_inside(&sections[0]))
+fn child(mut retriever: Retriever, context: Context) -> Result<Retriever, SearchError> {
+    if let Retriever::Standard(standard) = &mut retriever
+        && !standard.sections.is_empty()
+    {
+        // Its scores count, whatever its order.
+        let mut search = SearchBody { track_scores: true, ..SearchBody::default() };
+        for member in std::mem::take(&mut standard.sections) {
+            if matches!(&*member.name, "search_after" | "terminate_after") {
+                return Err(not_supported_inside(&member));
+            }
+            search.section(&member, context)?;
         }
-        _ => Ok(retriever),
+        search.validate()?;
+        standard.search = Some(Box::new(search));
     }
+    Ok(retriever)
+}
+
+/// `{"retriever": …, "rescore": …}`: the first hits of a list scored again. It is a fusion of that one list.
+fn rescorer(
+    members: &[Member],
+    end: Location,
+    context: Context,
+    depth: usize,
+) -> Result<Fusion, SearchError> {
+    const PARSER: &str = "rescorer";
+    const KEYS: &[&str] = &["retriever", "rescore", "filter", "min_score", "_name"];
+    let (mut found, mut passes) = (None, Vec::new());
+    let mut common = Common::default();
+    for member in members {
+        let mut read = || -> Result<(), SearchError> {
+            match &*member.name {
+                "retriever" => found = Some(child(retriever(&member.value, context, depth + 1)?, context)?),
+                "rescore" => passes = rescore::parse(&member.value, context)?,
+                "filter" | "min_score" | "_name" => {
+                    common.take(PARSER, member, context)?;
+                }
+                _ => return Err(unknown(PARSER, member, KEYS)),
+            }
+            Ok(())
+        };
+        read().map_err(|error| within(error, PARSER, member))?;
+    }
+    let missing = match (&found, passes.is_empty()) {
+        (None, _) => "retriever",
+        (_, true) => "rescore",
+        (Some(_), false) => "",
+    };
+    let Some(retriever) = found.filter(|_| missing.is_empty()) else {
+        return Err(SearchError::parsing(end, format!("Required [{missing}]")));
+    };
+    // Behind the narrowest pass hits would be scored by other means than those before.
+    common.window = passes.iter().map(|pass| pass.window).min();
+    common.inputs = Some(vec![Input { rescore: passes, ..Input::new(retriever) }]);
+    common.build(Method::Linear, None, context)
 }
 
 fn normalizer(node: &Node) -> Result<Normalizer, SearchError> {

@@ -85,7 +85,9 @@ impl Plan {
         let (values, last) = match start {
             Start::Position(position) => (position.values.clone(), Some((position.target, position.seq_no))),
             Start::Values(given) => {
-                if given.len() != self.shown.len() {
+                // The last key of a point in time need not be given: all hits of equal values are passed over.
+                let without_place = self.ends_with_place && given.len() + 1 == self.shown.len();
+                if given.len() != self.shown.len() && !without_place {
                     return Err(SearchError::illegal(format!(
                         "search_after has {} value(s) but sort has {}.",
                         given.len(),
@@ -100,7 +102,7 @@ impl Plan {
                     })?;
                     values.push(value);
                 }
-                let place = if self.ends_with_place { values.pop() } else { None };
+                let place = if self.ends_with_place && !without_place { values.pop() } else { None };
                 let last = match place {
                     Some(SortValue::Long(place)) => {
                         let seq_no = place as u64 & ((1 << PLACE_BITS) - 1);

@@ -12,10 +12,6 @@ use crate::search::java_float::write_f32;
 /// Format of dates that name none.
 pub const DEFAULT_FORMAT: &str = date::DEFAULT_FORMAT;
 
-/// What the milliseconds at the ends of Java's `long` are called.
-const LAST_DATE: &str = "292278994-08-17T07:12:55.807Z";
-const FIRST_DATE: &str = "-292275055-05-16T16:47:04.192Z";
-
 /// How the values of a sort key are read and shown.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
@@ -111,6 +107,10 @@ impl Shown {
             (_, SortValue::Null) => out.push_str("null"),
             (_, SortValue::Text(text)) => out.push_str(&Value::from(&**text).to_string()),
             (_, SortValue::Unsigned(number)) => out.push_str(&number.to_string()),
+            // What stands for a document without a date is none.
+            (Shown::Date { formatted: true, .. }, SortValue::Long(i64::MIN | i64::MAX)) => {
+                out.push_str("null")
+            }
             (Shown::Date { formats, formatted: true, nanos }, SortValue::Long(number)) => {
                 let millis = if *nanos { number.div_euclid(1_000_000) } else { *number };
                 out.push_str(&Value::from(format_date(formats, millis)).to_string());
@@ -148,11 +148,7 @@ pub fn parse_formats(formats: &str) -> Result<Vec<DateFormat>, String> {
 
 /// A date in milliseconds.
 pub fn date_from_text(formats: &[DateFormat], text: &str) -> Option<i64> {
-    match text {
-        LAST_DATE => Some(i64::MAX),
-        FIRST_DATE => Some(i64::MIN),
-        _ => date::parse_date(formats, text, false),
-    }
+    date::parse_date(formats, text, false)
 }
 
 /// A date as the first of its formats writes it.
@@ -163,8 +159,6 @@ pub fn format_date(formats: &[DateFormat], millis: i64) -> String {
             0 => (millis / 1000).to_string(),
             _ => (millis as f64 / 1000.0).to_string(),
         },
-        (_, i64::MAX) => LAST_DATE.to_owned(),
-        (_, i64::MIN) => FIRST_DATE.to_owned(),
         (Some(DateFormat::Pattern(pattern)), _) => {
             let moment = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000);
             match (DatePattern::parse(pattern), moment) {

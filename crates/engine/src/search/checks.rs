@@ -1,0 +1,181 @@
+//! What a search may not combine, and what its sections together make of it.
+
+use sparrow_index::query::TotalHits;
+
+use super::body::SearchBody;
+use super::error::SearchError;
+use super::fields::StoredFields;
+use super::retriever::Window;
+use super::sort::{Sort, SortField};
+use super::source_filter::SourceSelection;
+
+impl SearchBody {
+    /// Checks what needs the whole request.
+    ///
+    /// # Errors
+    /// When sections contradict each other.
+    pub fn validate(&self) -> Result<(), SearchError> {
+        if self.query.is_some() && !self.sub_searches.is_empty() {
+            return Err(SearchError::illegal("cannot specify field [query] and field [sub_searches]"));
+        }
+        self.check_combinations()?;
+        let mut messages = self.paging_problems();
+        if self.sub_searches.len() >= 2 && self.rank.is_none() {
+            messages.push("[sub_searches] requires [rank]".to_owned());
+        }
+        if let Some(rank) = &self.rank {
+            let lists = usize::from(self.query.is_some()) + self.sub_searches.len() + self.knn.len();
+            if self.size == 0 {
+                messages.push("[rank] requires [size] greater than [0]".to_owned());
+            }
+            if let Window::Given(window) = rank.window()
+                && window < self.size
+            {
+                messages.push(format!(
+                    "[rank] requires [rank_window_size: {window}] be greater than or equal to \
+                     [size: {}]",
+                    self.size
+                ));
+            }
+            if lists < 2 {
+                messages.push(
+                    "[rank] requires a minimum of [2] result sets using a combination of sub \
+                     searches and/or knn searches"
+                        .to_owned(),
+                );
+            }
+            for name in self.unfusable().into_iter().chain(self.collapse.is_some().then_some("collapse")) {
+                messages.push(format!("[rank] cannot be used with [{name}]"));
+            }
+        }
+        if let Some(fusion) = &self.fusion {
+            // Sections of the body are checked where it is read; these come from the address.
+            let mut beside = Vec::new();
+            beside.extend(self.query.is_some().then_some("query"));
+            beside.extend(self.unfusable());
+            if !beside.is_empty() {
+                messages.push(format!("cannot specify [retriever] and [{}]", beside.join(", ")));
+            }
+            fusion.validate(self.size, &mut messages);
+        }
+        match messages.is_empty() {
+            true => Ok(()),
+            false => Err(SearchError::Validation { messages }),
+        }
+    }
+
+    /// What the request asks for that fused lists do not have.
+    fn unfusable(&self) -> Vec<&'static str> {
+        let asked = [
+            ("sort", self.sort != Sort::Score),
+            ("search_after", self.search_after.is_some()),
+            ("slice", self.slice.is_some()),
+            ("rescore", !self.rescore.is_empty()),
+            ("scroll", self.scroll.is_some()),
+            ("terminate_after", self.terminate_after > 0),
+        ];
+        asked.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
+    }
+
+    fn check_combinations(&self) -> Result<(), SearchError> {
+        if self.search_after.is_some() && self.sort == Sort::Score {
+            return Err(SearchError::illegal("Sort must contain at least one field."));
+        }
+        if !self.rescore.is_empty() && self.sort != Sort::Score {
+            return Err(SearchError::illegal("Cannot use [sort] option in conjunction with [rescore]."));
+        }
+        if let Some(collapse) = &self.collapse {
+            let by_group = match &self.sort {
+                Sort::By(keys) => keys.len() == 1 && keys[0].name == collapse.field,
+                Sort::Score => false,
+            };
+            if self.search_after.is_some() && !by_group {
+                return Err(SearchError::illegal(
+                    "Cannot use [collapse] in conjunction with [search_after] unless the search is sorted on the \
+                     same field. Multiple sort fields are not allowed.",
+                ));
+            }
+        }
+        let by_place = |sort: &Sort| match sort {
+            Sort::By(keys) => keys.iter().any(|key| key.name == "_shard_doc"),
+            Sort::Score => false,
+        };
+        if self.pit.is_none() && by_place(&self.sort) {
+            return Err(SearchError::illegal(
+                "[_shard_doc] sort field cannot be used without [point in time]",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What a request gets wrong about the part of the hits that it wants.
+    fn paging_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.scroll.is_some() {
+            if !matches!(self.track_total_hits, None | Some(TotalHits::Exact)) {
+                problems.push("disabling [track_total_hits] is not allowed in a scroll context");
+            }
+            if self.from > 0 {
+                problems.push("using [from] is not allowed in a scroll context");
+            }
+            if self.size == 0 {
+                problems.push("[size] cannot be [0] in a scroll context");
+            }
+            if !self.rescore.is_empty() {
+                problems.push("using [rescore] is not allowed in a scroll context");
+            }
+            if self.search_after.is_some() {
+                problems.push("[search_after] cannot be used in a scroll context");
+            }
+            if self.collapse.is_some() {
+                problems.push("cannot use `collapse` in a scroll context");
+            }
+            if self.pit.is_some() {
+                problems.push("using [point in time] is not allowed in a scroll context");
+            }
+        }
+        if self.slice.is_some() && self.scroll.is_none() && self.pit.is_none() {
+            problems.push("[slice] can only be used with [scroll] or [point-in-time] requests");
+        }
+        if self.from > 0 && self.search_after.is_some() {
+            problems.push("[from] parameter must be set to 0 when [search_after] is used");
+        }
+        if self.stored_fields == Some(StoredFields::Nothing) {
+            if self.source_given && self.source != SourceSelection::Nothing {
+                problems.push("[stored_fields] cannot be disabled if [_source] is requested");
+            }
+            if !self.fields.is_empty() {
+                problems.push("[stored_fields] cannot be disabled when using the [fields] option");
+            }
+        }
+        problems.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Whether hits come in an order, or are limited in a way, that a list by score alone does not know.
+    pub fn is_sorted(&self) -> bool {
+        self.sort != Sort::Score
+            || self.scroll.is_some()
+            || self.slice.is_some()
+            || self.collapse.is_some()
+            || self.terminate_after > 0
+    }
+
+    /// The keys of the order.
+    pub fn sort_keys(&self) -> Vec<SortField> {
+        let mut keys = self.sort.keys();
+        if self.ends_with_place() && keys.iter().all(|key| key.name != "_shard_doc") {
+            keys.push(SortField { name: "_shard_doc".to_owned(), ..SortField::default() });
+        }
+        keys
+    }
+
+    /// Sorted hits of a point in time have a last key that tells all of them apart.
+    fn ends_with_place(&self) -> bool {
+        self.pit.is_some() && self.sort != Sort::Score
+    }
+
+    /// Whether hits show the values they are sorted by.
+    pub fn shows_sort(&self) -> bool {
+        self.sort != Sort::Score
+    }
+}

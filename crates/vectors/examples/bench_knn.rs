@@ -1,0 +1,246 @@
+//! Recall and time of nearest neighbours by graphs, by codes and by an exact scan, over the vectors of one segment.
+//!
+//! `cargo run --release -p sparrow-vectors --example bench_knn -- [--vectors FILE --queries FILE] [--dims N] [--count N]
+//! [--questions N] [--floor RECALL]`. The files hold rows of little-endian f32; where there are fewer than `count`, the
+//! rest is derived from them (two mixed, a little noise). Without files: vectors of a mixture with 24 latent
+//! dimensions. Prints one JSON object a line; ends with an error when an answer is wrong or the recall at 100
+//! candidates is below the floor. One thread.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use sparrow_vectors::{
+    Effort, Element, GraphOptions, GraphReader, GraphSource, Int8, MAX_BLOCK, Method, Metric, Similarity,
+    TopKRequest, VectorsBuilder, VectorsReader, write_graph,
+};
+
+const K: usize = 10;
+/// Share of the documents that pass the filters that are measured.
+const FILTERS: [f64; 3] = [0.5, 0.1, 0.01];
+
+struct Arguments {
+    vectors: Option<String>,
+    queries: Option<String>,
+    dims: usize,
+    count: usize,
+    questions: usize,
+    floor: f64,
+}
+
+fn arguments() -> Result<Arguments, Box<dyn Error>> {
+    let mut parsed =
+        Arguments { vectors: None, queries: None, dims: 384, count: 20_000, questions: 200, floor: 0.0 };
+    let mut given = std::env::args().skip(1);
+    while let Some(name) = given.next() {
+        let value = given.next().ok_or("an option wants a value")?;
+        match name.as_str() {
+            "--vectors" => parsed.vectors = Some(value),
+            "--queries" => parsed.queries = Some(value),
+            "--dims" => parsed.dims = value.parse()?,
+            "--count" => parsed.count = value.parse()?,
+            "--questions" => parsed.questions = value.parse()?,
+            "--floor" => parsed.floor = value.parse()?,
+            _ => return Err(format!("unknown option {name}").into()),
+        }
+    }
+    Ok(parsed)
+}
+
+fn rows(path: &str, dims: usize) -> Result<Vec<Vec<f32>>, Box<dyn Error>> {
+    let bytes = std::fs::read(path)?;
+    let floats: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    Ok(floats.chunks_exact(dims).map(<[f32]>::to_vec).collect())
+}
+
+fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    vector.iter_mut().for_each(|x| *x /= length);
+    vector
+}
+
+/// `count` of the given vectors, and mixtures of them where there are not enough.
+fn derive(given: Vec<Vec<f32>>, count: usize, random: &mut StdRng) -> Vec<Vec<f32>> {
+    let known = given.len();
+    let mut vectors = given;
+    vectors.truncate(count);
+    while vectors.len() < count {
+        let (a, b) = (random.random_range(0..known), random.random_range(0..known));
+        let mixed = vectors[a].iter().zip(&vectors[b]);
+        let noise = mixed.map(|(a, b)| 0.8 * a + 0.4 * b + random.random_range(-0.01..0.01)).collect();
+        vectors.push(unit(noise));
+    }
+    vectors
+}
+
+/// Vectors of 200 clusters in 24 dimensions, seen through a random map.
+fn mixture(dims: usize, count: usize, random: &mut StdRng, map: &[Vec<f32>]) -> Vec<Vec<f32>> {
+    let latent = map.len();
+    let mut of_centres = StdRng::seed_from_u64(7);
+    let centres: Vec<Vec<f32>> =
+        (0..200).map(|_| (0..latent).map(|_| of_centres.random_range(-1.0..1.0)).collect()).collect();
+    (0..count)
+        .map(|_| {
+            let centre = &centres[random.random_range(0..centres.len())];
+            let point: Vec<f32> = centre.iter().map(|x| x + random.random_range(-0.6..0.6)).collect();
+            let seen = |at: usize| point.iter().zip(map).map(|(x, row)| x * row[at]).sum();
+            unit((0..dims).map(seen).collect())
+        })
+        .collect()
+}
+
+type Reader = VectorsReader<Vec<u8>>;
+type Graph = GraphReader<Vec<u8>>;
+
+fn percentile(times: &mut [f64], share: f64) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[((times.len() - 1) as f64 * share) as usize]
+}
+
+struct Bench<'a> {
+    reader: &'a Reader,
+    graph: Option<&'a Graph>,
+    queries: &'a [Vec<f32>],
+    filter: Option<Vec<u64>>,
+}
+
+impl Bench<'_> {
+    fn request<'a>(&'a self, query: &'a [f32]) -> TopKRequest<'a> {
+        TopKRequest {
+            query,
+            k: K,
+            live: None,
+            filter: self.filter.as_deref(),
+            min_score: None,
+            tie: &|doc| u64::from(doc),
+            cancel: None,
+        }
+    }
+
+    /// Recall, median time in microseconds, and the methods used.
+    fn run(
+        &self,
+        num_candidates: usize,
+        exact: &[Vec<u32>],
+    ) -> Result<(f64, f64, f64, Method), Box<dyn Error>> {
+        let (mut times, mut found, mut wanted) = (Vec::new(), 0, 0);
+        let mut method = Method::Exact;
+        for (query, exact) in self.queries.iter().zip(exact) {
+            let start = Instant::now();
+            let effort = Effort { num_candidates, oversample: 1.0 };
+            let (hits, by) = self.reader.nearest(self.graph, &self.request(query), effort)?;
+            times.push(start.elapsed().as_secs_f64() * 1e6);
+            method = by;
+            for (doc, score) in &hits {
+                if self.reader.score(query, *doc)? != Some(*score) {
+                    return Err("a score is not exact".into());
+                }
+            }
+            wanted += exact.len();
+            found += hits.iter().filter(|(doc, _)| exact.contains(doc)).count();
+        }
+        let recall = found as f64 / wanted.max(1) as f64;
+        Ok((recall, percentile(&mut times, 0.5), percentile(&mut times, 0.95), method))
+    }
+
+    fn exact(&self) -> Result<(Vec<Vec<u32>>, f64), Box<dyn Error>> {
+        let (mut answers, mut times) = (Vec::new(), Vec::new());
+        for query in self.queries {
+            let start = Instant::now();
+            let hits = self.reader.top_k(&self.request(query))?;
+            times.push(start.elapsed().as_secs_f64() * 1e6);
+            answers.push(hits.into_iter().map(|(doc, _)| doc).collect());
+        }
+        Ok((answers, percentile(&mut times, 0.5)))
+    }
+}
+
+/// Compares some exact answers with scores in double precision.
+fn check(vectors: &[Vec<f32>], queries: &[Vec<f32>], exact: &[Vec<u32>]) -> Result<(), Box<dyn Error>> {
+    for (query, found) in queries.iter().zip(exact).step_by(20) {
+        let dot = |vector: &[f32]| -> f64 {
+            vector.iter().zip(query).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+        };
+        let mut all: Vec<f64> = vectors.iter().map(|vector| dot(vector)).collect();
+        all.sort_by(|a, b| b.total_cmp(a));
+        for (doc, wanted) in found.iter().zip(&all) {
+            if (dot(&vectors[*doc as usize]) - wanted).abs() > 1e-5 {
+                return Err("the exact scan is wrong".into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = arguments()?;
+    let mut random = StdRng::seed_from_u64(1);
+    let dims = arguments.dims;
+    let map: Vec<Vec<f32>> =
+        (0..24).map(|_| (0..dims).map(|_| random.random_range(-1.0..1.0)).collect()).collect();
+    let mut load = |path: &Option<String>, count: usize| match path {
+        Some(path) => Ok(derive(rows(path, dims)?, count, &mut random)),
+        None => Ok::<_, Box<dyn Error>>(mixture(dims, count, &mut random, &map)),
+    };
+    let (vectors, queries) =
+        (load(&arguments.vectors, arguments.count)?, load(&arguments.queries, arguments.questions)?);
+    let metric = Metric { element: Element::Float, similarity: Similarity::DotProduct, dims };
+    for int8 in [false, true] {
+        let kind = if int8 { "int8_hnsw" } else { "hnsw" };
+        let mut builder = VectorsBuilder::new(metric);
+        for (doc, vector) in vectors.iter().enumerate() {
+            builder.add(doc as u32, vector)?;
+        }
+        let bytes = builder.finish(vectors.len() as u32, int8.then(Int8::default))?;
+        let vector_bytes = bytes.len();
+        let reader = VectorsReader::open(bytes)?;
+        let start = Instant::now();
+        let mut bytes = Vec::new();
+        let source = GraphSource { reader: reader.clone(), doc_map: Arc::from_iter(0..vectors.len() as u32) };
+        let never = AtomicBool::new(false);
+        write_graph(vec![source], GraphOptions::default(), MAX_BLOCK, &never, &mut bytes)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (graph_bytes, start) = (bytes.len(), Instant::now());
+        let graph = GraphReader::open(bytes)?;
+        println!(
+            r#"{{"part":"build","kind":"{kind}","vectors":{},"dims":{dims},"build_s":{seconds:.3},"open_ms":{:.3},"vector_bytes":{vector_bytes},"graph_bytes":{graph_bytes}}}"#,
+            vectors.len(),
+            start.elapsed().as_secs_f64() * 1e3,
+        );
+        for share in [1.0].into_iter().chain(FILTERS) {
+            let filter = (share < 1.0).then(|| {
+                let mut words = vec![0_u64; vectors.len().div_ceil(64)];
+                for doc in (0..vectors.len()).filter(|_| random.random_bool(share)) {
+                    words[doc / 64] |= 1 << (doc % 64);
+                }
+                words
+            });
+            let mut bench = Bench { reader: &reader, graph: Some(&graph), queries: &queries, filter };
+            let (exact, exact_us) = bench.exact()?;
+            if share == 1.0 {
+                check(&vectors, &queries, &exact)?;
+            }
+            let line = |what: &str,
+                        candidates: usize,
+                        (recall, p50, p95, method): (f64, f64, f64, Method)| {
+                println!(
+                    r#"{{"part":"search","kind":"{kind}","what":"{what}","filter":{share},"num_candidates":{candidates},"recall":{recall:.4},"p50_us":{p50:.1},"p95_us":{p95:.1},"method":"{method:?}","exact_p50_us":{exact_us:.1}}}"#
+                );
+            };
+            for candidates in [10, 20, 50, 100, 200, 500] {
+                let measured = bench.run(candidates, &exact)?;
+                line("graph", candidates, measured);
+                if share == 1.0 && candidates == 100 && measured.0 < arguments.floor {
+                    return Err(format!("recall {} is below {}", measured.0, arguments.floor).into());
+                }
+            }
+            bench.graph = None;
+            line("no graph", 100, bench.run(100, &exact)?);
+        }
+    }
+    Ok(())
+}
