@@ -10,9 +10,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
     ...['reindex-bad-pipeline', 'reindex-sync', 'reindex-op-type-create-conflicts', 'reindex-op-type-create-proceed'],
     ...['reindex-sync-nopipe', 'inference-put', 'ml-trained-models', 'xpack', 'license'],
   ]),
-  ...group('search interface issue', [
-    ...['search-explain-version', 'analyze'],
-  ]),
+  ...group('search interface issue', [...['search-explain-version', 'analyze']]),
   ...group('write interface issue', [
     ...['put-alias', 'get-alias', 'get-alias-missing', 'aliases', 'forcemerge', 'forcemerge-async'],
     ...['forcemerge-task-completed', 'error-trace', 'accept-yaml', 'index-stats', 'cluster-stats', 'nodes-info'],
