@@ -317,7 +317,11 @@ impl SearchBody {
         let rescored = self.rescore.iter_mut().map(|rescore| &mut rescore.query);
         let highlight = self.highlight.iter_mut().flat_map(Highlight::queries_mut);
         let aggregated = self.aggs.iter_mut().flat_map(Aggregations::queries_mut);
-        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query)).chain(fused).chain(rescored).chain(highlight).chain(aggregated)
+        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query))
+            .chain(fused)
+            .chain(rescored)
+            .chain(highlight)
+            .chain(aggregated)
     }
 
     /// How far hits are counted.

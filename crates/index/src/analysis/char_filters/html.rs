@@ -199,3 +199,13 @@ fn reference(rest: &str) -> Option<Markup> {
     let c = if c == '\u{A0}' { ' ' } else { c };
     Some(Markup { length, output: c.to_string() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ENTITIES;
+
+    #[test]
+    fn entities_are_sorted_as_they_are_searched() {
+        assert!(ENTITIES.is_sorted_by(|a, b| a.0 < b.0));
+    }
+}
