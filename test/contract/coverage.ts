@@ -17,7 +17,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
     ...['search-scroll-open', 'scroll-next', 'scroll-clear', 'analyze', 'field-caps', 'termvectors'],
   ]),
   ...group('write interface issue', [
-    ...['put-alias', 'get-alias', 'get-alias-missing', 'aliases', 'forcemerge', 'forcemerge-async'],
+    ...['forcemerge', 'forcemerge-async'],
     ...['forcemerge-task-completed', 'error-trace', 'accept-yaml', 'index-stats', 'cluster-stats', 'nodes-info'],
     ...['nodes-stats', 'cat-health', 'cat-nodes', 'cat-shards', 'cat-count', 'cat-help'],
   ]),

@@ -12,7 +12,7 @@ use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::mapping::Mapping;
 use crate::plugins::{DenseReader, SegmentPlugins, SparseReader};
-use crate::query::SnapshotCache;
+use crate::query::{Query, QueryError, SnapshotCache};
 use crate::schema::{IndexSchema, SEQ_NO, VERSION};
 
 /// Where a live document is, and the numbers of its last write.
@@ -145,6 +145,18 @@ impl Snapshot {
         }
     }
 
+    /// The same segments as far as `filter` matches: nothing else can be found, counted or read through it.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search`].
+    pub fn restricted(&self, filter: &Query) -> Result<Self, QueryError> {
+        let mut restricted = self.with_mapping(self.mapping.clone(), self.mapping_epoch);
+        for (segment, words) in restricted.segments.iter_mut().zip(self.matching(filter)?) {
+            segment.live = Some(words.into());
+        }
+        Ok(restricted)
+    }
+
     /// What queries know about these segments already.
     pub(crate) fn cache(&self) -> &SnapshotCache {
         &self.cache
@@ -192,7 +204,11 @@ impl Snapshot {
 
     /// Number of visible documents.
     pub fn num_docs(&self) -> u64 {
-        self.searcher.num_docs()
+        let visible = |(segment, reader): (&SegmentSnapshot, &SegmentReader)| match &segment.live {
+            None => u64::from(reader.max_doc()),
+            Some(words) => words.iter().map(|word| u64::from(word.count_ones())).sum(),
+        };
+        self.segments.iter().zip(self.searcher.segment_readers()).map(visible).sum()
     }
 
     /// Finds the live document with this `_id`.

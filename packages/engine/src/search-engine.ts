@@ -15,6 +15,11 @@ export const OPERATIONS = [
   'flush',
   'count',
   'cat_indices',
+  'cat_aliases',
+  'update_aliases',
+  'put_alias',
+  'get_alias',
+  'delete_alias',
   'cluster_health',
   'index_doc',
   'create_doc',
@@ -57,6 +62,8 @@ export interface EngineRequest {
   readonly query: Readonly<Record<string, string>>;
   /** The caller's `X-Opaque-Id`, kept in the headers of a task that the request starts. */
   readonly opaqueId?: string;
+  /** Patterns of the names that wildcards may stand for: those of the caller's key. Absent: all. */
+  readonly visible?: readonly string[];
 }
 
 /** An engine's answer. The body is ready to be sent. */

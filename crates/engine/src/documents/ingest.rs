@@ -57,7 +57,7 @@ struct OfIndex {
 impl Known {
     fn of(&mut self, engine: &Engine, index: &str) -> &OfIndex {
         let at = self.0.iter().position(|(name, _)| name == index).unwrap_or_else(|| {
-            let pipelines = engine.indices.get(index).map_or_else(
+            let pipelines = engine.indices.write_target(index).map_or_else(
                 |_| OfIndex::default(),
                 |handle| {
                     let settings = handle.settings();

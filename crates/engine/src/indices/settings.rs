@@ -151,6 +151,11 @@ impl Settings {
         self.number("number_of_replicas", 1)
     }
 
+    /// Whether patterns pass over the index.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.text("hidden") == Some("true")
+    }
+
     /// Flat form for storing.
     pub(crate) fn to_flat(&self) -> Value {
         Value::Object(self.0.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect())

@@ -28,6 +28,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use serde_json::Value;
+use sparrow_index::Snapshot;
 use sparrow_index::query::{Query, QueryError};
 
 use self::body::SearchBody;
@@ -53,7 +54,7 @@ pub(crate) fn search(
 ) -> Result<Reply, EngineError> {
     let start = Instant::now();
     let params = request.params();
-    let handles = resolve_indices(engine, request)?;
+    let (handles, filters) = resolve_indices(engine, request)?;
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
@@ -65,7 +66,7 @@ pub(crate) fn search(
     queries.extend(&mut body.sub_searches);
     queries.extend(body.knn.iter_mut().map(|knn| &mut knn.query));
     let encoded = encode(engine, &handles, &mut queries, deadline.flag());
-    let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
+    let targets = targets(engine, &handles, &filters)?;
     let found =
         encoded.and_then(|()| execute::execute(&targets, &body, deadline.flag()).map_err(EngineError::from));
     let mut outcome = match found {
@@ -95,7 +96,7 @@ pub(crate) fn count(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let params = request.params();
-    let handles = resolve_indices(engine, request)?;
+    let (handles, filters) = resolve_indices(engine, request)?;
     let mut query = body::parse_count(bytes)?;
     if let Some(text) = uri::query_string(params)? {
         query = Some(text);
@@ -110,7 +111,7 @@ pub(crate) fn count(
     };
     let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
     encode(engine, &handles, &mut queries, cancel.flag())?;
-    let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
+    let targets = targets(engine, &handles, &filters)?;
     let outcome = execute::execute(&targets, &body, cancel.flag())
         .map_err(EngineError::from)
         .map_err(|error| if is_cancelled(&error) { EngineError::Cancelled } else { error })?;
@@ -159,6 +160,48 @@ fn shard(engine: &Engine, handle: &IndexHandle) -> Box<Shard> {
         uuid: handle.uuid.clone(),
         node: engine.node_id().to_owned(),
     })
+}
+
+/// What the indices show, each through the filter of the alias that leads to it.
+fn targets(
+    engine: &Engine,
+    handles: &[Arc<IndexHandle>],
+    filters: &[Option<Value>],
+) -> Result<Vec<Target>, EngineError> {
+    let mut targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
+    for ((target, handle), filter) in targets.iter_mut().zip(handles).zip(filters) {
+        target.snapshot = restrict(engine, handle, &target.snapshot, filter.as_ref())?;
+    }
+    Ok(targets)
+}
+
+/// What of an index is seen through the filter of an alias.
+///
+/// # Errors
+/// When the filter does not fit the index any more.
+pub(crate) fn restrict(
+    engine: &Engine,
+    handle: &IndexHandle,
+    snapshot: &Arc<Snapshot>,
+    filter: Option<&Value>,
+) -> Result<Arc<Snapshot>, EngineError> {
+    let Some(filter) = filter else { return Ok(Arc::clone(snapshot)) };
+    let query = parse_query(filter)?;
+    snapshot.restricted(&query).map(Arc::new).map_err(|source| query_error(engine, handle, source))
+}
+
+/// Refuses what cannot be the filter of an alias: what is not a query, or needs a model.
+///
+/// # Errors
+/// What a search with this query would say.
+pub(crate) fn check_alias_filter(filter: &Value) -> Result<(), EngineError> {
+    let mut query = parse_query(filter)?;
+    match resolve::model_uses(&[&mut query]).first() {
+        None => Ok(()),
+        Some(used) => {
+            Err(EngineError::illegal_argument(format!("a filter cannot ask the model [{}]", used.model_id)))
+        }
+    }
 }
 
 fn target(engine: &Engine, handle: &IndexHandle) -> Target {
@@ -250,7 +293,11 @@ fn read_hits<'a>(
 }
 
 /// The indices that a search reads.
-fn resolve_indices(engine: &Engine, request: &Request) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
+fn resolve_indices(
+    engine: &Engine,
+    request: &Request,
+) -> Result<(Vec<Arc<IndexHandle>>, Vec<Option<Value>>), EngineError> {
     let options = ResolveOptions::from_params(&request.params())?;
-    engine.indices.resolve(request.part("index"), options)
+    let found = engine.indices.resolve_filtered(request.part("index"), &options)?;
+    Ok(found.into_iter().map(|resolved| (resolved.handle, resolved.filter)).unzip())
 }

@@ -24,7 +24,13 @@ export type IndexSource =
   /** In `docs[]._index`, the path's being the default. */
   | 'docs'
   /** In `source.index` (read) and `dest.index` (write). */
-  | 'reindex';
+  | 'reindex'
+  /** In the path, with the aliases in `name`; both are names that a key must be allowed to use. */
+  | 'alias'
+  /** In `actions[]`: indices and aliases. */
+  | 'aliases'
+  /** In the path, with the aliases that the body gives to the new index. */
+  | 'create';
 
 /** One row of the route table: everything the HTTP layer knows about an endpoint. */
 export interface Endpoint {

@@ -75,6 +75,8 @@ export const ACTIONS = {
     privileges: ['monitor', 'view_index_metadata', 'manage', 'all'],
   },
   'indices:admin/settings/update': { scope: 'index', privileges: ['manage', 'all'] },
+  'indices:admin/aliases': { scope: 'index', privileges: ['manage', 'all'] },
+  'indices:admin/aliases/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
   'indices:admin/refresh': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
   'indices:admin/flush': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
   'indices:monitor/stats': { scope: 'index', privileges: ['monitor', 'manage', 'all'] },

@@ -2,16 +2,19 @@ import type { EngineRequest } from '@sparrow-search/engine';
 
 import type { Endpoint } from '../routes/types.js';
 import { ACTIONS } from './actions.js';
-import { asksForAll, isUnrestricted, patterns, requireCluster, requireIndices } from './authorize.js';
+import { isUnrestricted, patterns, requireCluster, requireIndices } from './authorize.js';
 import type { ApiKey } from './key-store.js';
 import { touchedIndices } from './touched-indices.js';
 
-/** Operations that take a list of index expressions and, asked for all, answer for those that the key may read. */
-const NARROWED: ReadonlySet<string> = new Set(['search', 'count']);
+/** Operations that narrow the wildcards of their expressions to what the key may see. */
+const NARROWED: ReadonlySet<string> = new Set([
+  ...['search', 'count', 'get_index', 'exists_index', 'get_mapping', 'put_mapping', 'get_settings', 'put_settings'],
+  ...['refresh', 'flush', 'cat_indices', 'cat_aliases', 'get_alias', 'put_alias', 'delete_alias', 'update_aliases'],
+]);
 
 /**
- * Checks that the key may make the request. Asked to search everything, a restricted key searches everything it may: the
- * request comes back with its own patterns as the index expression.
+ * Checks that the key may make the request. Wildcards of a restricted key stand for what it may see: the request comes back
+ * with the key's patterns, and the engine resolves by them.
  *
  * @throws {HttpError} 403
  */
@@ -28,20 +31,10 @@ export function authorize(
     return request;
   }
   if (isUnrestricted(key, action) && (endpoint.indices ?? 'path') === 'path') return request;
-  const index = request.path['index'];
-  if (NARROWED.has(request.op) && !isUnrestricted(key, action) && asksForAll(index?.split(',') ?? [])) {
-    const allowed = patterns(key, action);
-    if (allowed.length > 0) {
-      return {
-        ...request,
-        path: { ...request.path, index: allowed.join(',') },
-        query: { ...request.query, ignore_unavailable: 'true' },
-      };
-    }
-  }
   if (holdsEverything(key)) return request;
-  for (const access of touchedIndices(endpoint, action, index, body)) requireIndices(key, access);
-  return request;
+  const narrowed = NARROWED.has(request.op);
+  for (const access of touchedIndices(endpoint, action, request.path, body)) requireIndices(key, access, narrowed);
+  return narrowed && !isUnrestricted(key, action) ? { ...request, visible: patterns(key, action) } : request;
 }
 
 /** Whether some role grants everything on every index: then no name, and no body, has to be looked at. */

@@ -20,7 +20,7 @@ const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday",
 
 /// A pattern such as `dd/MMM/yyyy:HH:mm:ss Z`.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     parts: Vec<Part>,
 }
 
