@@ -1,0 +1,83 @@
+// The official Python client, langchain-elasticsearch and elasticsearch-dsl, unchanged, in a virtual environment made here.
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterAll, beforeAll, describe, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+
+const SCRIPTS = fileURLToPath(new URL('./python', import.meta.url));
+const REQUIREMENTS = join(SCRIPTS, 'requirements.txt');
+const DENSE_MODEL = 'all-minilm-l6-v2';
+
+interface Ran {
+  readonly code: number | string | null;
+  readonly output: string;
+}
+
+function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ran> {
+  return new Promise((resolve) => {
+    const options = { cwd: SCRIPTS, env: { ...process.env, ...env }, maxBuffer: 1 << 24 };
+    execFile(command, [...args], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : (error.code ?? null), output: stdout + stderr });
+    });
+  });
+}
+
+/** The interpreter of an environment with the pinned packages, or why there is none. Kept until the pins change. */
+async function environment(): Promise<{ readonly python: string } | { readonly missing: string }> {
+  const version = await run('python3', ['-c', 'import sys, venv, ensurepip; print(sys.version_info >= (3, 10))']);
+  if (version.code !== 0 || !version.output.startsWith('True')) {
+    return { missing: 'no Python 3.10 or newer with venv on this machine' };
+  }
+  const pins = createHash('sha256').update(readFileSync(REQUIREMENTS)).digest('hex').slice(0, 12);
+  const folder = fileURLToPath(new URL(`../../node_modules/.sparrow-python-${pins}`, import.meta.url));
+  const python = join(folder, 'bin', 'python');
+  const complete = join(folder, 'complete');
+  if (existsSync(complete)) return { python };
+  rmSync(folder, { recursive: true, force: true });
+  await run('python3', ['-m', 'venv', folder]);
+  const installed = await run(python, [
+    '-m',
+    'pip',
+    'install',
+    '--quiet',
+    '--disable-pip-version-check',
+    '-r',
+    REQUIREMENTS,
+  ]);
+  if (installed.code !== 0)
+    return { missing: `the Python packages could not be installed: ${installed.output.slice(-400)}` };
+  writeFileSync(complete, '');
+  return { python };
+}
+
+const found = await environment();
+if ('missing' in found) console.warn(`skipped: Python clients: ${found.missing}`);
+
+describe.skipIf('missing' in found)('Python clients', () => {
+  let server: RunningServer;
+
+  beforeAll(async () => {
+    server = await startServer();
+    await server.request('POST', `/_ml/trained_models/${DENSE_MODEL}/deployment/_start?wait_for=started`);
+  });
+
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  it.each(['test_official_client', 'test_langchain', 'test_dsl'])('%s.py', async (script) => {
+    const env = {
+      SPARROW_URL: server.url,
+      SPARROW_API_KEY: server.apiKey,
+      SPARROW_DENSE_MODEL: DENSE_MODEL,
+      PYTHONDONTWRITEBYTECODE: '1',
+    };
+    const ran = await run('python' in found ? found.python : '', ['-m', 'unittest', '-v', script], env);
+    if (ran.code !== 0) throw new Error(ran.output);
+  });
+});

@@ -1,0 +1,29 @@
+"""What every script shares: the clients and the model names, from the environment the test sets."""
+
+import os
+
+from elasticsearch import Elasticsearch
+
+URL = os.environ["SPARROW_URL"]
+API_KEY = os.environ["SPARROW_API_KEY"]
+SPARSE_MODEL = ".sparse_encoder_model_2"
+DENSE_MODEL = os.environ["SPARROW_DENSE_MODEL"]
+
+PASSAGES = {
+    "stamps": "a person who collects and studies postage stamps",
+    "open": "an abnormal fear of being in open or public places",
+    "walk": "to walk in a leisurely way, without hurry",
+    "bread": "food made from dough of flour or meal that is baked",
+    "whale": "the largest mammal that ever lived, at home in the ocean",
+    "child": "a physician who specialises in the treatment of children",
+}
+
+
+def connect() -> Elasticsearch:
+    return Elasticsearch(URL, api_key=API_KEY)
+
+
+def delete_indices(client: Elasticsearch, pattern: str) -> None:
+    """A wildcard alone deletes nothing, as in Elasticsearch: the names are looked up."""
+    for name in client.indices.get(index=pattern):
+        client.indices.delete(index=name)
