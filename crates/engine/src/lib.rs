@@ -118,6 +118,28 @@ impl Engine {
             "put_settings" => indices::admin::put_settings(self, request, body, cancel),
             "refresh" => indices::admin::refresh(self, request, body, cancel),
             "flush" => indices::admin::flush(self, request, body, cancel),
+            "close_index" => indices::lifecycle::close_index(self, request, body, cancel),
+            "open_index" => indices::lifecycle::open_index(self, request, body, cancel),
+            "add_block" => indices::lifecycle::add_block(self, request, body, cancel),
+            "force_merge" => indices::lifecycle::force_merge(self, request, body, cancel),
+            "clear_cache" => indices::lifecycle::clear_cache(self, request, body, cancel),
+            "resolve_index" => indices::lifecycle::resolve_index(self, request, body, cancel),
+            "get_data_stream" => indices::lifecycle::get_data_stream(self, request, body, cancel),
+            "create_data_stream" | "rollover" | "clone_index" | "shrink_index" | "split_index" => {
+                indices::lifecycle::refuse(self, request, body, cancel)
+            }
+            "put_index_template" => indices::templates::api::put_index_template(self, request, body, cancel),
+            "get_index_template" => indices::templates::api::get_index_template(self, request, body, cancel),
+            "delete_index_template" => {
+                indices::templates::api::delete_index_template(self, request, body, cancel)
+            }
+            "simulate_index_template" => indices::templates::api::simulate(self, request, body, cancel),
+            "put_component_template" => indices::templates::api::put_component(self, request, body, cancel),
+            "get_component_template" => indices::templates::api::get_component(self, request, body, cancel),
+            "delete_component_template" => indices::templates::api::delete_component(self, request, body, cancel),
+            "put_template" => indices::templates::legacy::put_template(self, request, body, cancel),
+            "get_template" => indices::templates::legacy::get_template(self, request, body, cancel),
+            "delete_template" => indices::templates::legacy::delete_template(self, request, body, cancel),
             "update_aliases" => indices::alias_api::update_aliases(self, request, body, cancel),
             "put_alias" => indices::alias_api::put_alias(self, request, body, cancel),
             "get_alias" => indices::alias_api::get_alias(self, request, body, cancel),

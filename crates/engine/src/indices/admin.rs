@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sparrow_index::mapping::Mapping;
 
-use super::aliases::AliasSpec;
-use super::{CreateIndex, IndexHandle, ResolveOptions, Settings};
+use super::blocks::Access;
+use super::templates::Body;
+use super::{IndexHandle, ResolveOptions, Settings};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
@@ -26,20 +27,13 @@ pub(crate) fn create_index(
     let provided_name = request.part("index").to_owned();
     super::names::check(&super::date_math::resolve(&provided_name)?)?;
     let body = parse_object(body)?;
-    for key in body.keys() {
-        match key.as_str() {
-            "settings" | "mappings" | "aliases" => {}
-            other => return Err(EngineError::parse(format!("unknown key [{other}] for create index"))),
+    let mut given = Body::default();
+    for (key, value) in &body {
+        if !given.set(key, value)? {
+            return Err(EngineError::parse(format!("unknown key [{key}] for create index")));
         }
     }
-    let settings = body.get("settings").map_or(Ok(Settings::default()), Settings::parse)?;
-    let mapping = match body.get("mappings") {
-        None | Some(Value::Null) => Mapping::empty(),
-        Some(mappings) => Mapping::parse(mappings)?,
-    };
-    mapping.check_total_fields(settings.limits().total_fields)?;
-    let aliases = body.get("aliases").map_or(Ok(Default::default()), AliasSpec::parse_all)?;
-    let handle = engine.indices.create(CreateIndex { provided_name, settings, mapping, aliases })?;
+    let handle = engine.indices.create(engine.indices.planned(&provided_name, &given)?)?;
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": handle.name})))
 }
 
@@ -105,12 +99,16 @@ pub(crate) fn delete_index(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let expression = request.part("index");
-    if expression == "_all" || expression.contains('*') {
-        return Err(EngineError::illegal_argument("Wildcard expressions or all indices are not allowed"));
-    }
+    super::lifecycle::refuse_patterns(expression)?;
     let options = ResolveOptions { forbid_aliases: true, ..ResolveOptions::open_and_closed() };
     let options = options.with(&request.params())?;
-    for name in engine.indices.names().index_names(expression, &options)? {
+    let names = engine.indices.names();
+    let found = names.index_names(expression, &options)?;
+    found
+        .iter()
+        .filter_map(|name| names.indices.get(name))
+        .try_for_each(|handle| handle.check_access(Access::Delete))?;
+    for name in found {
         engine.indices.delete(&name)?;
     }
     Ok(Reply::acknowledged())
@@ -152,6 +150,7 @@ pub(crate) fn put_mapping(
     };
     // All are checked before any is changed.
     for handle in &handles {
+        handle.check_access(Access::MetadataWrite)?;
         widened(handle, &definition)?;
     }
     for handle in handles {
@@ -201,11 +200,17 @@ pub(crate) fn put_settings(
     }
     let changes = Value::Object(changes);
     let handles = targets(engine, request, ResolveOptions::metadata())?;
+    // Blocks can be taken away again.
+    let only_blocks = Settings::parse(&changes)?.is_only_blocks();
     for handle in &handles {
+        if !only_blocks {
+            handle.check_access(Access::MetadataWrite)?;
+        }
         handle.settings().updated(&changes, &handle.name, &handle.uuid)?;
     }
     for handle in handles {
         let settings = handle.settings().updated(&changes, &handle.name, &handle.uuid)?;
+        let _writers = handle.write.lock();
         handle.replace_metadata(|metadata| metadata.settings = settings)?;
     }
     Ok(Reply::acknowledged())
@@ -261,8 +266,10 @@ fn for_each(
     options: ResolveOptions,
     show: impl Fn(&IndexHandle) -> Value,
 ) -> Result<Reply, EngineError> {
+    let handles = targets(engine, request, options)?;
+    handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataRead))?;
     let shown: Map<String, Value> =
-        targets(engine, request, options)?.iter().map(|handle| (handle.name.clone(), show(handle))).collect();
+        handles.iter().map(|handle| (handle.name.clone(), show(handle))).collect();
     Ok(Reply::ok(&Value::Object(shown)))
 }
 
@@ -273,10 +280,12 @@ fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
         ("creation_date", metadata.creation_millis.to_string()),
         ("uuid", metadata.uuid.clone()),
         ("version.created", CREATED_VERSION.to_owned()),
+        ("verified_before_close", "true".to_owned()),
     ];
+    let facts = if metadata.closed { &facts[..] } else { &facts[..4] };
     if flat {
-        metadata.settings.to_dotted(&facts)
+        metadata.settings.to_dotted(facts)
     } else {
-        json!({"index": metadata.settings.to_nested(&facts)})
+        json!({"index": metadata.settings.to_nested(facts)})
     }
 }

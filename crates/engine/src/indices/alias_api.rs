@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::alias_changes::AliasChange;
 use super::aliases::AliasSpec;
+use super::blocks::Access;
 use super::registry::Names;
 use super::{ResolveOptions, names};
 use crate::Engine;
@@ -136,6 +137,12 @@ impl Action {
         let indices = names.index_names(&self.indices.join(","), &options)?;
         let mut changes = Vec::new();
         for index in &indices {
+            if let Some(handle) = names.indices.get(index) {
+                handle.check_access(match self.kind {
+                    Kind::RemoveIndex => Access::Delete,
+                    Kind::Add | Kind::Remove => Access::MetadataWrite,
+                })?;
+            }
             match self.kind {
                 Kind::RemoveIndex => changes.push(AliasChange::RemoveIndex { index: index.clone() }),
                 Kind::Add => changes.extend(self.aliases.iter().map(|alias| AliasChange::Add {

@@ -4,9 +4,11 @@ pub(crate) mod admin;
 pub(crate) mod alias_api;
 mod alias_changes;
 mod aliases;
+pub(crate) mod blocks;
 pub(crate) mod cat;
 mod date_math;
 mod handle;
+pub(crate) mod lifecycle;
 mod maintenance;
 mod metadata;
 pub(crate) mod names;
@@ -15,6 +17,7 @@ mod recovery;
 mod registry;
 mod resolve;
 mod settings;
+pub(crate) mod templates;
 mod upgrade;
 mod versions;
 mod write;
@@ -35,6 +38,7 @@ pub(crate) use self::metadata::Metadata;
 use self::registry::{Broken, Names, Registry};
 pub(crate) use self::resolve::{ResolveOptions, Resolved};
 pub(crate) use self::settings::Settings;
+use self::templates::{Body, Templates};
 pub(crate) use self::write::{
     ExternalVersion, PRIMARY_TERM, Source, WriteKind, WriteOp, WriteOutcome, generate_id,
 };
@@ -55,6 +59,7 @@ pub(crate) struct Indices {
     index_options: IndexOptions,
     flush_threshold: u64,
     maintenance: Maintenance,
+    pub(crate) templates: Templates,
 }
 
 impl Indices {
@@ -76,6 +81,7 @@ impl Indices {
             },
             flush_threshold: options.flush_threshold_bytes,
             maintenance: Maintenance::default(),
+            templates: Templates::open(data.clone())?,
         };
         let mut names = Names::default();
         let stored = Stored::load(&data)?;
@@ -173,7 +179,7 @@ impl Indices {
         if self.names().write_index(&resolved)?.is_some() {
             return self.write_target(&resolved);
         }
-        match self.create(CreateIndex { provided_name: name.to_owned(), ..CreateIndex::default() }) {
+        match self.planned(name, &Body::default()).and_then(|planned| self.create(planned)) {
             // Another writer made it in between.
             Err(EngineError::IndexAlreadyExists { .. }) => self.write_target(&resolved),
             other => other,
@@ -284,17 +290,6 @@ pub(crate) struct CreateIndex {
     pub(crate) settings: Settings,
     pub(crate) mapping: Mapping,
     pub(crate) aliases: BTreeMap<String, AliasSpec>,
-}
-
-impl Default for CreateIndex {
-    fn default() -> Self {
-        Self {
-            provided_name: String::new(),
-            settings: Settings::default(),
-            mapping: Mapping::empty(),
-            aliases: BTreeMap::new(),
-        }
-    }
 }
 
 /// Milliseconds since the epoch.

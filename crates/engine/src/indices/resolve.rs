@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::blocks::Access;
 use super::registry::Names;
 use super::{IndexHandle, Indices, date_math};
 use crate::error::{EngineError, Exception};
@@ -26,6 +27,8 @@ pub(crate) struct ResolveOptions {
     pub(crate) forbid_closed: bool,
     /// An alias is refused.
     pub(crate) forbid_aliases: bool,
+    /// Aliases stand for nothing.
+    pub(crate) only_indices: bool,
     /// What patterns may stand for, for a caller who may not see everything.
     pub(crate) visible: Option<Arc<[String]>>,
 }
@@ -41,6 +44,7 @@ impl Default for ResolveOptions {
             hidden: false,
             forbid_closed: true,
             forbid_aliases: false,
+            only_indices: false,
             visible: None,
         }
     }
@@ -149,6 +153,9 @@ impl Names {
                     false => return Err(closed(handle)),
                 }
             }
+            if options.forbid_closed {
+                handle.check_access(Access::Read)?;
+            }
             resolved.push(Resolved { handle: handle.clone(), filter: self.filter(&name, &via) });
         }
         Ok(resolved)
@@ -164,6 +171,30 @@ impl Names {
         options: &ResolveOptions,
     ) -> Result<Vec<String>, EngineError> {
         Ok(self.expand(expression, options)?.into_keys().collect())
+    }
+
+    /// Names of the aliases of an expression. Names that are none are passed over.
+    pub(crate) fn alias_names(&self, expression: &str, options: &ResolveOptions) -> Vec<String> {
+        let mut found = BTreeSet::new();
+        let mut pattern_seen = false;
+        for part in expression.split(',').map(str::trim) {
+            let pattern = |part: &str| if part == "_all" { "*".to_owned() } else { part.to_owned() };
+            if let Some(excluded) = part.strip_prefix('-').filter(|_| pattern_seen) {
+                found.retain(|alias: &String| !pattern::matches(&pattern(excluded), alias));
+            } else if part == "_all" || part.contains('*') {
+                pattern_seen = true;
+                let hidden = |alias: &String| {
+                    self.aliases[alias].values().any(|spec| spec.is_hidden == Some(true)) && !options.hidden
+                };
+                let wanted = |alias: &&String| {
+                    pattern::matches(&pattern(part), alias) && options.sees(alias) && !hidden(alias)
+                };
+                found.extend(self.aliases.keys().filter(wanted).cloned());
+            } else if self.aliases.contains_key(part) {
+                found.insert(part.to_owned());
+            }
+        }
+        found.into_iter().collect()
     }
 
     fn expand(
@@ -194,6 +225,7 @@ impl Names {
                 }
             } else if self.uuid(&name).is_some() {
                 found.entry(name).or_default().direct = true;
+            } else if options.only_indices && self.aliases.contains_key(&name) {
             } else if let Some(indices) = self.aliases.get(&name) {
                 if options.forbid_aliases {
                     if options.ignore_unavailable {
@@ -243,7 +275,7 @@ impl Names {
                 any = true;
             }
         }
-        if options.forbid_aliases {
+        if options.forbid_aliases || options.only_indices {
             return any;
         }
         for (alias, indices) in &self.aliases {
@@ -342,7 +374,9 @@ impl Indices {
     /// # Errors
     /// [`EngineError::IndexNotFound`]; an alias of several; one that is closed or cannot be opened.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<IndexHandle>, EngineError> {
-        self.names().single(&date_math::resolve(name)?)
+        let handle = self.names().single(&date_math::resolve(name)?)?;
+        handle.check_access(Access::Read)?;
+        Ok(handle)
     }
 
     /// The index that a write to this name goes to.
@@ -388,7 +422,8 @@ impl Indices {
     }
 }
 
-fn closed(handle: &IndexHandle) -> EngineError {
+/// `index_closed_exception`
+pub(super) fn closed(handle: &IndexHandle) -> EngineError {
     EngineError::api(
         400,
         Exception::new("index_closed_exception", "closed")

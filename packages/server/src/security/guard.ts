@@ -9,6 +9,7 @@ import { touchedIndices } from './touched-indices.js';
 /** Operations that narrow the wildcards of their expressions to what the key may see. */
 const NARROWED: ReadonlySet<string> = new Set([
   ...['search', 'count', 'get_index', 'exists_index', 'get_mapping', 'put_mapping', 'get_settings', 'put_settings'],
+  ...['close_index', 'open_index', 'add_block', 'force_merge', 'clear_cache', 'resolve_index', 'get_data_stream'],
   ...['refresh', 'flush', 'cat_indices', 'cat_aliases', 'get_alias', 'put_alias', 'delete_alias', 'update_aliases'],
 ]);
 
