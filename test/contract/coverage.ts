@@ -13,7 +13,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
   ...group('search interface issue', [
     // `sort` and `fields` in one request.
     'search-term-filter',
-    ...['search-profile', 'search-explain-version', 'search-aggs-terms', 'msearch'],
+    ...['search-explain-version', 'search-aggs-terms', 'msearch'],
     ...['search-scroll-open', 'scroll-next', 'scroll-clear', 'analyze', 'field-caps', 'termvectors'],
   ]),
   ...group('write interface issue', [
@@ -23,6 +23,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
   ...group('a merge there keeps deleted documents for a time, and they count in the scores recorded after it', [
     'forcemerge',
   ]),
+  ...group("names Lucene's phases, of which other engines have others", ['search-profile']),
   ...group('lists the background tasks of that server', ['tasks-list-2']),
 };
 

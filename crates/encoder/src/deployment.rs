@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sparrow_types::TokenWeights;
 
+use crate::attribution::{Attribution, attribute};
 use crate::cache::{Cache, Encoding, Key, Vector};
 use crate::error::EncoderError;
 use crate::forward::Forward;
 use crate::model::Model;
 use crate::queue::{BatchContext, BatchLimits, Call, Item, Queue};
 use crate::stats::{DeploymentStats, Recorder};
+use crate::timings::Timings;
 
 /// Most tokens of a batch, padding included. With the embedded sparse model and 18 tokens a text, 256, 512, 1,024 and 2,048
 /// gave 1,629, 1,684, 1,684 and 1,656 texts per CPU-second (`examples/throughput.rs`); the smallest halves the time that a
@@ -99,6 +101,7 @@ struct Wishes<'a> {
     paced: bool,
     cancel: Option<&'a AtomicBool>,
     timeout: Option<Duration>,
+    timed: bool,
 }
 
 impl Deployment {
@@ -146,7 +149,7 @@ impl Deployment {
         cancel: Option<&AtomicBool>,
         timeout: Option<Duration>,
     ) -> Result<Vec<Encoded>, EncoderError> {
-        self.run(texts, Wishes { priority, paced: false, cancel, timeout })
+        self.run(texts, Wishes { priority, paced: false, cancel, timeout, timed: false }).map(|done| done.0)
     }
 
     /// Encodes search texts: like [`Deployment::encode`] with [`Priority::Search`], but a model of kind
@@ -166,6 +169,26 @@ impl Deployment {
         }
     }
 
+    /// Encodes search texts as [`Deployment::encode_queries`] does, and says where the time goes.
+    ///
+    /// # Errors
+    /// As [`Deployment::encode`].
+    pub fn encode_queries_timed(
+        &self,
+        texts: &[&str],
+        cancel: Option<&AtomicBool>,
+    ) -> Result<(Vec<Encoded>, Timings), EncoderError> {
+        if self.shared.model.query_weights.is_some() {
+            let started = Instant::now();
+            let encoded = self.encode_queries(texts, cancel, None)?;
+            // A table lookup for each token: all of it is tokenization.
+            let tokenize = started.elapsed();
+            return Ok((encoded, Timings { texts: texts.len(), tokenize, ..Timings::default() }));
+        }
+        let wishes = Wishes { priority: Priority::Search, paced: false, cancel, timeout: None, timed: true };
+        self.run(texts, wishes)
+    }
+
     /// Encodes texts at the pace of the queue: waits for room instead of failing, and leaves half of the queue to those
     /// who do not wait.
     ///
@@ -176,7 +199,28 @@ impl Deployment {
         texts: &[&str],
         cancel: Option<&AtomicBool>,
     ) -> Result<Vec<Encoded>, EncoderError> {
-        self.run(texts, Wishes { priority: Priority::Ingest, paced: true, cancel, timeout: None })
+        let wishes = Wishes { priority: Priority::Ingest, paced: true, cancel, timeout: None, timed: false };
+        self.run(texts, wishes).map(|done| done.0)
+    }
+
+    /// Encodes a text as a document and says which words each of its tokens comes from. On the calling thread, beside
+    /// the queue: for the few texts of an explanation. `None` for models that cannot say it.
+    ///
+    /// # Errors
+    /// [`EncoderError::Stopped`], or [`EncoderError::Runtime`] if the text cannot be encoded.
+    pub fn attribute(&self, text: &str) -> Result<Option<Vec<Attribution>>, EncoderError> {
+        let shared = &*self.shared;
+        if self.allocations.load(Ordering::Relaxed) == 0 {
+            return Err(EncoderError::Stopped);
+        }
+        let spare = shared.spare.lock().pop();
+        let mut forward = match spare {
+            Some(forward) => forward,
+            None => Forward::new(&shared.model, 1)?,
+        };
+        let found = attribute(&shared.model, &mut forward, text);
+        shared.spare.lock().push(forward);
+        found
     }
 
     /// Changes the number of worker threads; returns when new ones are ready and surplus ones have left.
@@ -231,7 +275,7 @@ impl Deployment {
         self.allocations.store(0, Ordering::Relaxed);
     }
 
-    fn run(&self, texts: &[&str], wishes: Wishes<'_>) -> Result<Vec<Encoded>, EncoderError> {
+    fn run(&self, texts: &[&str], wishes: Wishes<'_>) -> Result<(Vec<Encoded>, Timings), EncoderError> {
         let shared = &*self.shared;
         let result = shared.run(texts, wishes);
         match &result {
@@ -239,7 +283,8 @@ impl Deployment {
             Err(EncoderError::Timeout { .. }) => shared.recorder.timed_out(texts.len() as u64),
             _ => {}
         }
-        Ok(result?.into_iter().map(|encoding| shared.readable(encoding)).collect())
+        let (encodings, timings) = result?;
+        Ok((encodings.into_iter().map(|encoding| shared.readable(encoding)).collect(), timings))
     }
 }
 
@@ -251,18 +296,22 @@ impl Drop for Deployment {
 
 impl Shared {
     /// The caller's side: cache, places, tokens, then waiting.
-    fn run(&self, texts: &[&str], wishes: Wishes<'_>) -> Result<Vec<Encoding>, EncoderError> {
+    fn run(&self, texts: &[&str], wishes: Wishes<'_>) -> Result<(Vec<Encoding>, Timings), EncoderError> {
         // A timeout beyond the reach of the clock is none.
         let deadline =
             wishes.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
         let keys = self.keys(texts);
         let known = self.look_up(texts.len(), &keys);
         let missing: Vec<usize> = (0..texts.len()).filter(|slot| known[*slot].is_none()).collect();
-        let call = Call::new(known);
+        let call = Call::new(known, wishes.timed);
+        let timings = || match call.clock() {
+            None => Timings::default(),
+            Some(clock) => clock.lock().timings(texts.len(), texts.len() - missing.len()),
+        };
         if let ([text], [_], Priority::Search) = (texts, &missing[..], wishes.priority) {
             check(&call, wishes.cancel, deadline)?;
             if self.run_here(text, &call, &keys)? {
-                return wait(&call, wishes.cancel, deadline);
+                return wait(&call, wishes.cancel, deadline).map(|encodings| (encodings, timings()));
             }
         }
         let outcome = self
@@ -271,7 +320,7 @@ impl Shared {
         if outcome.is_err() {
             self.queue.withdraw(&call);
         }
-        outcome
+        outcome.map(|encodings| (encodings, timings()))
     }
 
     fn keys(&self, texts: &[&str]) -> Option<Vec<Key>> {
@@ -316,6 +365,9 @@ impl Shared {
                 .map(|&slot| self.item(texts[slot], slot, keys, call))
                 .collect::<Result<Vec<_>, _>>()
                 .inspect_err(|_| self.recorder.failed(slots.len() as u64))?;
+            if let Some(clock) = call.clock() {
+                clock.lock().queued();
+            }
             if let Some(places) = &mut places {
                 places.push(items, wishes.priority)?;
             }
@@ -331,7 +383,11 @@ impl Shared {
         keys: &Option<Vec<Key>>,
         call: &Arc<Call>,
     ) -> Result<Item, EncoderError> {
+        let started = call.clock().map(|_| Instant::now());
         let tokens = self.model.tokenizer.encode(text)?;
+        if let (Some(clock), Some(started)) = (call.clock(), started) {
+            clock.lock().tokenized(started.elapsed());
+        }
         let key = keys.as_ref().map(|keys| keys[slot]);
         Ok(Item { call: Arc::clone(call), slot, ids: tokens.ids, truncated: tokens.truncated, key })
     }
@@ -377,7 +433,7 @@ impl Shared {
         let started = Instant::now();
         let ids: Vec<&[u32]> = batch.iter().map(|item| item.ids.as_slice()).collect();
         match guarded(forward, &ids) {
-            Ok(vectors) => self.deliver(&batch, vectors, started.elapsed()),
+            Ok(vectors) => self.deliver(&batch, vectors, started, started.elapsed()),
             // One bad text must not fail the others.
             Err(_) if batch.len() > 1 => {
                 batch.into_iter().for_each(|item| self.run_batch(forward, vec![item]))
@@ -390,7 +446,7 @@ impl Shared {
         }
     }
 
-    fn deliver(&self, batch: &[Item], vectors: Vec<Vector>, busy: Duration) {
+    fn deliver(&self, batch: &[Item], vectors: Vec<Vector>, started: Instant, busy: Duration) {
         let tokens = batch.iter().map(|item| item.ids.len() as u64).sum();
         let cut = batch
             .iter()
@@ -416,6 +472,9 @@ impl Shared {
             }
         }
         for (item, encoding) in batch.iter().zip(encodings) {
+            if let Some(clock) = item.call.clock() {
+                clock.lock().batch(started, busy);
+            }
             item.call.complete(item.slot, encoding);
         }
     }

@@ -74,6 +74,71 @@ impl Forward {
     }
 }
 
+/// A term, its weight, and the token of the text at which it is largest.
+pub(crate) type Placed = (u32, f32, u32);
+
+impl Forward {
+    /// Encodes one text and says at which of its tokens each term has its weight from. `None` for models that give no
+    /// vector per token.
+    ///
+    /// # Errors
+    /// As [`Forward::run`].
+    pub(crate) fn run_placed(&mut self, ids: &[u32]) -> Result<Option<Vec<Placed>>, EncoderError> {
+        let (model, threads) = (&self.model, self.threads);
+        match (&mut self.engine, &model.bert) {
+            (Engine::Native(scratch), Some(bert)) => {
+                let (hidden, rows) = bert.forward(&[ids], scratch).ok_or_else(|| EncoderError::Runtime {
+                    phase: "infer",
+                    reason: "a token is not in the model's tables".into(),
+                })?;
+                let vectors = pool(&model.plan, bert.width(), hidden, &rows, threads)?;
+                Ok(placed(&model.plan, bert.width(), hidden, &rows, vectors))
+            }
+            (Engine::Native(_), None) => {
+                Err(EncoderError::Runtime { phase: "infer", reason: "no model".into() })
+            }
+            (Engine::Onnx(session), _) => {
+                let texts = [ids];
+                let batch = Batch::new(&texts);
+                session.run(&batch, |shape, values| {
+                    let rows = [0..ids.len()];
+                    let vectors = finish(&model.plan, shape, values, &rows, batch.columns(), threads)?;
+                    let width = shape.last().and_then(|width| usize::try_from(*width).ok()).unwrap_or(0);
+                    Ok(placed(&model.plan, width, values, &rows, vectors))
+                })?
+            }
+        }
+    }
+}
+
+/// The position of each term's maximum in the one text of `rows`.
+fn placed(
+    plan: &Plan,
+    width: usize,
+    values: &[f32],
+    rows: &[Range<usize>],
+    vectors: Vec<Vector>,
+) -> Option<Vec<Placed>> {
+    let ([range], Some(Vector::Sparse(weights))) = (rows, vectors.into_iter().next()) else { return None };
+    let own = &values[range.start * width..range.end * width];
+    let terms: Vec<u32> = weights.iter().map(|(term, _)| *term).collect();
+    let positions = match plan {
+        Plan::FusedSparse { head, .. } => head.positions(kernels::chosen(), own, &terms),
+        Plan::SparseLogits { .. } => terms
+            .iter()
+            .map(|term| {
+                let column = own.iter().skip(*term as usize).step_by(width);
+                let best = column.enumerate().fold((0, f32::NEG_INFINITY), |best, (row, logit)| {
+                    if *logit > best.1 { (row as u32, *logit) } else { best }
+                });
+                best.0
+            })
+            .collect(),
+        _ => return None,
+    };
+    Some(weights.iter().zip(positions).map(|((term, weight), at)| (*term, *weight, at)).collect())
+}
+
 /// Checks the shape of the runtime's output.
 fn finish(
     plan: &Plan,

@@ -4,6 +4,7 @@
 //! and worker threads (allocations) that take batches from it. Nothing outside `session.rs` knows ONNX Runtime, and
 //! `unsafe` lives in `head/kernels/` alone. Absent: networking, and any knowledge of indices or documents.
 
+mod attribution;
 mod bert;
 mod cache;
 mod deployment;
@@ -15,15 +16,18 @@ mod pooling;
 mod queue;
 mod session;
 mod stats;
+mod timings;
 mod tokenizer;
 mod vocabulary;
 mod word_piece;
 
+pub use attribution::Attribution;
 pub use deployment::{Deployment, DeploymentOptions, Encoded, Output, Priority};
 pub use error::EncoderError;
 pub use model::{Model, ModelInfo, ModelKind};
 pub use session::{RuntimeOptions, init_runtime};
 pub use stats::DeploymentStats;
+pub use timings::Timings;
 
 /// Name of the instruction set that the SPLADE head uses in this process.
 pub fn simd_name() -> &'static str {

@@ -10,6 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::cache::{Encoding, Key};
 use crate::deployment::Priority;
 use crate::error::EncoderError;
+use crate::timings::Clock;
 
 /// Texts that compete for a place in one batch; more would find better matches of length and cost more to look through.
 const WINDOW: usize = 256;
@@ -330,6 +331,8 @@ pub(crate) struct Call {
     state: Mutex<CallState>,
     done: Condvar,
     abandoned: AtomicBool,
+    /// Where its time goes, if that is asked for.
+    clock: Option<Mutex<Clock>>,
 }
 
 #[derive(Debug)]
@@ -341,13 +344,19 @@ struct CallState {
 
 impl Call {
     /// A call with some results known from the cache.
-    pub(crate) fn new(results: Vec<Option<Encoding>>) -> Arc<Self> {
+    pub(crate) fn new(results: Vec<Option<Encoding>>, timed: bool) -> Arc<Self> {
         let missing = results.iter().filter(|result| result.is_none()).count();
         Arc::new(Self {
             state: Mutex::new(CallState { results, missing, error: None }),
             done: Condvar::new(),
             abandoned: AtomicBool::new(false),
+            clock: timed.then(Mutex::default),
         })
+    }
+
+    /// The clock of a call that is timed.
+    pub(crate) fn clock(&self) -> Option<&Mutex<Clock>> {
+        self.clock.as_ref()
     }
 
     /// Whether nobody waits for the results any more.
@@ -403,7 +412,7 @@ mod tests {
     use crate::error::EncoderError;
 
     fn item(length: usize) -> Item {
-        Item { call: Call::new(vec![None]), slot: 0, ids: vec![1; length], truncated: 0, key: None }
+        Item { call: Call::new(vec![None], false), slot: 0, ids: vec![1; length], truncated: 0, key: None }
     }
 
     fn limits(tokens: usize) -> BatchLimits {

@@ -1,5 +1,6 @@
 //! Text to token ids, first tokens only, and token ids to readable tokens.
 
+use std::ops::Range;
 use std::path::Path;
 
 use tokenizers::Tokenizer;
@@ -92,6 +93,34 @@ impl TextTokenizer {
         ids.append(&mut content);
         ids.extend_from_slice(&self.suffix);
         Ok(Tokens { ids, truncated: u32::try_from(truncated).unwrap_or(u32::MAX) })
+    }
+
+    /// Where each token of [`TextTokenizer::encode`] stands in the text, as bytes; `None` for special tokens, and for
+    /// those of a huge text that are beyond the part looked at.
+    ///
+    /// # Errors
+    /// [`EncoderError::Runtime`] if the tokenizer fails.
+    pub(crate) fn places(&self, text: &str, tokens: &Tokens) -> Result<Vec<Option<Range<usize>>>, EncoderError> {
+        let mut end = text.len().min(WHOLE_BYTES);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let encoding = self
+            .inner
+            .encode(&text[..end], false)
+            .map_err(|error| EncoderError::Runtime { phase: "tokenize", reason: error.to_string() })?;
+        let mut places = vec![None; tokens.ids.len()];
+        let content = self.prefix.len()..tokens.ids.len() - self.suffix.len();
+        let found = encoding.get_ids().iter().zip(encoding.get_offsets());
+        for (at, (id, (start, stop))) in content.zip(found) {
+            // A cut through a word changes the tokens there, and all behind may be shifted.
+            if tokens.ids[at] != *id {
+                break;
+            }
+            places[at] = (start < stop && text.is_char_boundary(*start) && text.is_char_boundary(*stop))
+                .then(|| *start..*stop);
+        }
+        Ok(places)
     }
 
     /// The tokens of a text without special tokens; for query weights by table.

@@ -201,21 +201,13 @@ impl EngineError {
             Self::Validation { .. } => Exception::new("action_request_validation_exception", sentence),
             Self::Document(error) => {
                 let mut exception = Exception::new(error.es_type(), error.reason());
-                // Innermost first, so that each becomes the cause of the one before it.
-                let causes = error.causes().iter().rev();
-                let cause = causes.fold(None, |inner, (kind, reason)| {
-                    let outer = Exception::new(kind, reason.as_str());
-                    Some(inner.map_or_else(|| outer.clone(), |inner| outer.clone().because(inner)))
-                });
-                exception.caused_by = cause.map(Box::new);
+                exception.caused_by = chain(error.causes());
                 exception
             }
             Self::Mapping(error) => {
-                let exception = Exception::new(error.es_type(), error.reason());
-                match error.caused_by() {
-                    Some((kind, reason)) => exception.because(Exception::new(kind, reason)),
-                    None => exception,
-                }
+                let mut exception = Exception::new(error.es_type(), error.reason());
+                exception.caused_by = chain(&error.causes());
+                exception
             }
             Self::Cancelled => Exception::new("task_cancelled_exception", sentence),
             Self::Rejected { .. } => Exception::new("es_rejected_execution_exception", sentence),
@@ -256,6 +248,15 @@ impl EngineError {
         }
         json!({"error": object, "status": self.status()})
     }
+}
+
+/// Causes, outermost first, each inside the one before it.
+fn chain(causes: &[(&'static str, String)]) -> Option<Box<Exception>> {
+    causes.iter().rev().fold(None, |inner, (kind, reason)| {
+        let mut outer = Exception::new(kind, reason.as_str());
+        outer.caused_by = inner;
+        Some(Box::new(outer))
+    })
 }
 
 impl From<DocumentError> for EngineError {

@@ -36,6 +36,7 @@ pub struct Engine {
     pub(crate) pipelines: Pipelines,
     pub(crate) models: Models,
     pub(crate) tasks: Tasks,
+    pub(crate) contexts: search::Contexts,
     pub(crate) data: Arc<DataDir>,
     executor: Executor,
 }
@@ -65,7 +66,15 @@ impl Engine {
         let models = models.map_err(|_| EngineError::internal("loading the models panicked"))?;
         let indices = indices?;
         let executor = Executor::new(options.cores());
-        let engine = Arc::new(Self { indices, pipelines, models, tasks, data, executor });
+        let engine = Arc::new(Self {
+            indices,
+            pipelines,
+            models,
+            tasks,
+            contexts: search::Contexts::default(),
+            data,
+            executor,
+        });
         engine.indices.start_maintenance();
         jobs::resume(&engine);
         Ok(engine)
@@ -174,6 +183,11 @@ impl Engine {
             "cancel_tasks" | "cancel_task" => jobs::cancel_tasks(self, request, body, cancel),
             "rethrottle" => jobs::rethrottle(self, request, body, cancel),
             "search" => search::search(self, request, body, cancel),
+            "msearch" => search::msearch::msearch(self, request, body, cancel),
+            "scroll" => search::scroll::next(self, request, body, cancel),
+            "clear_scroll" => search::scroll::clear(self, request, body, cancel),
+            "open_point_in_time" => search::point_in_time::open(self, request, body, cancel),
+            "close_point_in_time" => search::point_in_time::close(self, request, body, cancel),
             "count" => search::count(self, request, body, cancel),
             other => Err(EngineError::internal(format!("no operation [{other}]"))),
         }

@@ -12,7 +12,7 @@ use crate::directory::{LazyDirectory, META};
 use crate::error::IndexError;
 use crate::filter_cache::FilterCache;
 use crate::mapping::{Mapping, ParsedDocument};
-use crate::plugins::Gauge;
+use crate::plugins::{self, Gauge, VectorSettings};
 use crate::schema::IndexSchema;
 use crate::snapshot::Snapshot;
 use crate::widen;
@@ -33,6 +33,8 @@ pub struct IndexOptions {
     /// Segments of more documents are not merged any further. A merge holds the postings of one sparse
     /// field in memory.
     pub max_docs_before_merge: usize,
+    /// Segments of a merge with at least so many vectors get an HNSW graph, where the mapping asks for one.
+    pub min_graph_vectors: usize,
     /// Where searches keep what filters match. Clones of these options share it.
     pub filter_cache: Arc<FilterCache>,
 }
@@ -44,6 +46,7 @@ impl Default for IndexOptions {
             indexing_threads: 1,
             sparse_format: Format::V3,
             max_docs_before_merge: 250_000,
+            min_graph_vectors: plugins::MIN_GRAPH_VECTORS,
             filter_cache: Arc::default(),
         }
     }
@@ -98,8 +101,11 @@ impl SparrowIndex {
             ..IndexSettings::default()
         };
         // The plugin must be known when the index is created, as its extension is recorded then.
-        let plugin =
-            crate::plugins::SegmentParts { format: options.sparse_format, gauge: Arc::new(Gauge::default()) };
+        let plugin = plugins::SegmentParts {
+            format: options.sparse_format,
+            gauge: Arc::new(Gauge::default()),
+            vectors: Arc::new(VectorSettings::new(mapping, options.min_graph_vectors)),
+        };
         if Index::exists(&directory).map_err(tantivy::TantivyError::from)? {
             return Err(tantivy::TantivyError::IndexAlreadyExists.into());
         }

@@ -148,7 +148,7 @@ fn own_fields(mapping: &Mapping) -> BTreeMap<String, OwnField> {
             let own = match field_type {
                 FieldType::Text { analyzer } => OwnField::Text(analyzer.name()),
                 FieldType::SparseVector | FieldType::RankFeatures => OwnField::Sparse,
-                FieldType::DenseVector { index: true, .. } => OwnField::Dense,
+                FieldType::DenseVector(field) if field.index => OwnField::Dense,
                 _ => return None,
             };
             Some((path.to_owned(), own))

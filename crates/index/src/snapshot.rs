@@ -11,7 +11,7 @@ use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDo
 use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::mapping::Mapping;
-use crate::plugins::{DenseReader, SegmentPlugins, SparseReader};
+use crate::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use crate::query::{Query, QueryError, SnapshotCache};
 use crate::schema::{IndexSchema, SEQ_NO, VERSION};
 
@@ -61,6 +61,11 @@ impl SegmentSnapshot {
     /// Dense vectors of `field`; `None` if no document of the segment has a value.
     pub fn dense(&self, field: Field) -> Option<&DenseReader> {
         self.plugins.dense(field)
+    }
+
+    /// Graphs over the dense vectors of `field`; `None` where there are too few for them.
+    pub fn graph(&self, field: Field) -> Option<&DenseGraph> {
+        self.plugins.graph(field)
     }
 
     /// Visible documents, bit `doc % 64` of word `doc / 64`; `None` means all are.

@@ -1,4 +1,4 @@
-//! Rewriting an index in another postings format.
+//! Rewriting an index in another postings format, its dense vectors in the current one.
 //!
 //! A new directory is built beside the old one. Segments keep their documents and numbers: every file
 //! but our container is taken over as it is (linked where the file system can), and each sparse field of
@@ -9,16 +9,20 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sparrow_postings::{Format, MergeSource, merge_postings};
 use tantivy::directory::{ManagedDirectory, MmapDirectory, OwnedBytes, TerminatingWrite};
+use tantivy::schema::Schema;
 use tantivy::{Directory, SegmentReader, TantivyError};
 
 use crate::directory::{MANAGED, META};
 use crate::error::IndexError;
 use crate::index::SparrowIndex;
-use crate::plugins::{self, ContainerWriter, PartKind, SparseReader, read_parts};
+use crate::plugins::{
+    self, ContainerWriter, DenseReader, PartKind, SparseReader, VectorSettings, read_parts,
+};
 use crate::writer::{Payload, format_number};
 
 /// How far a rewrite is, in live documents.
@@ -66,7 +70,7 @@ impl SparrowIndex {
         let mut names = taken.names;
         let segments = taken.segments.len();
         for segment in taken.segments {
-            segment.rewrite(target, format, cancel)?;
+            segment.rewrite(target, format, &taken.schema, &taken.vectors, cancel)?;
             names.insert(segment.container);
             done += segment.docs;
             progress(RewriteProgress { done, total });
@@ -108,7 +112,8 @@ impl SparrowIndex {
                 names.insert(path);
             }
         }
-        Ok(Taken { payload: writer.payload, meta, names, segments })
+        let (schema, vectors) = (writer.index.schema(), writer.vector_settings().clone());
+        Ok(Taken { payload: writer.payload, meta, names, segments, schema, vectors })
     }
 }
 
@@ -118,6 +123,8 @@ struct Taken {
     meta: serde_json::Value,
     names: BTreeSet<PathBuf>,
     segments: Vec<TakenSegment>,
+    schema: Schema,
+    vectors: Arc<VectorSettings>,
 }
 
 struct TakenSegment {
@@ -134,7 +141,14 @@ fn corrupt_meta(error: serde_json::Error) -> IndexError {
 
 impl TakenSegment {
     /// Writes the container anew, with tantivy's checksum footer.
-    fn rewrite(&self, target: &Path, format: Format, cancel: &AtomicBool) -> Result<(), IndexError> {
+    fn rewrite(
+        &self,
+        target: &Path,
+        format: Format,
+        schema: &Schema,
+        vectors: &VectorSettings,
+        cancel: &AtomicBool,
+    ) -> Result<(), IndexError> {
         let path = &self.container;
         let parts = read_parts(&self.bytes)
             .map_err(|error| IndexError::Corrupt { path: path.clone(), reason: error.to_string() })?;
@@ -143,12 +157,31 @@ impl TakenSegment {
         let out = directory.open_write(path).map_err(TantivyError::from)?;
         let mut container = ContainerWriter::new(out);
         let doc_map: Vec<u32> = (0..self.max_doc).collect();
+        // Vectors in an old layout are written anew, and their graphs with them.
+        let mut renewed = BTreeSet::new();
         for part in parts {
             if cancel.load(Ordering::Relaxed) {
                 return Err(IndexError::Cancelled);
             }
             match part.kind {
-                PartKind::Dense => container.part(part.field, part.kind, &part.bytes),
+                PartKind::Graph if renewed.contains(&part.field) => Ok(()),
+                PartKind::Graph => container.part(part.field, part.kind, &part.bytes),
+                PartKind::Dense => {
+                    let damaged = |source| IndexError::Vectors {
+                        field: part.field.to_string(),
+                        segment: path.display().to_string(),
+                        source,
+                    };
+                    let reader = DenseReader::open(part.bytes.clone()).map_err(damaged)?;
+                    reader.verify().map_err(damaged)?;
+                    if reader.is_current() {
+                        container.part(part.field, part.kind, &part.bytes)
+                    } else {
+                        renewed.insert(part.field);
+                        let sources = [(&reader, Arc::from(doc_map.as_slice()))];
+                        vectors.merge(schema, part.field, &sources, self.max_doc, &mut container)
+                    }
+                }
                 PartKind::Sparse => {
                     let damaged = |source| IndexError::Postings {
                         field: part.field.to_string(),

@@ -17,7 +17,7 @@ use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::index::{IndexOptions, WriteDocument};
 use crate::mapping::{FieldType, Mapping, NumberValue};
-use crate::plugins::{Gauge, SegmentParts, SegmentPlugins, encode_tokens, encode_vector};
+use crate::plugins::{Gauge, SegmentParts, VectorSettings, SegmentPlugins, encode_tokens, encode_vector};
 use crate::schema::IndexSchema;
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 
@@ -68,6 +68,7 @@ pub(crate) struct Writer {
     mapping_epoch: u64,
     pub payload: Payload,
     pub gauge: Arc<Gauge>,
+    vectors: Arc<VectorSettings>,
     /// `None` after a failed reopen; the next write tries again.
     writer: Option<IndexWriter>,
     reader: IndexReader,
@@ -87,9 +88,14 @@ struct Opened {
 }
 
 /// Registers our analyzers and the segment plugin.
-pub(crate) fn prepare(index: &mut Index, format: Format, gauge: &Arc<Gauge>) {
+pub(crate) fn prepare(
+    index: &mut Index,
+    format: Format,
+    gauge: &Arc<Gauge>,
+    vectors: &Arc<VectorSettings>,
+) {
     index.set_tokenizers(analysis::tokenizers());
-    index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone() }));
+    index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone(), vectors: vectors.clone() }));
 }
 
 /// Tiers by size; segments with many deleted documents are merged for that alone.
@@ -105,9 +111,10 @@ impl Opened {
         mut index: Index,
         format: Format,
         gauge: &Arc<Gauge>,
+        vectors: &Arc<VectorSettings>,
         options: &IndexOptions,
     ) -> tantivy::Result<Self> {
-        prepare(&mut index, format, gauge);
+        prepare(&mut index, format, gauge, vectors);
         let threads = options.indexing_threads.max(1);
         let writer: IndexWriter = index.writer_with_options(
             IndexWriterOptions::builder()
@@ -138,7 +145,8 @@ impl Writer {
         options: IndexOptions,
     ) -> Result<Self, IndexError> {
         let gauge = Arc::new(Gauge::default());
-        let opened = Opened::open(index, format, &gauge, &options)?;
+        let vectors = Arc::new(VectorSettings::new(&mapping, options.min_graph_vectors));
+        let opened = Opened::open(index, format, &gauge, &vectors, &options)?;
         Ok(Self {
             index: opened.index,
             directory,
@@ -147,6 +155,7 @@ impl Writer {
             mapping_epoch: 0,
             payload,
             gauge,
+            vectors,
             writer: Some(opened.writer),
             reader: opened.reader,
             options,
@@ -159,8 +168,14 @@ impl Writer {
 
     /// Puts a mapping in force whose fields the schema has.
     pub fn set_mapping(&mut self, mapping: Arc<Mapping>) {
+        self.vectors.set(&mapping);
         self.mapping = mapping;
         self.mapping_epoch += 1;
+    }
+
+    /// How dense vectors are laid out in new segments.
+    pub fn vector_settings(&self) -> &Arc<VectorSettings> {
+        &self.vectors
     }
 
     /// Number of the mapping in force.
@@ -180,7 +195,9 @@ impl Writer {
     ) -> Result<(), IndexError> {
         let successor = self.directory.successor()?;
         // Waits for the indexing threads; merges that still run fail on the retired directory.
+        self.vectors.stop();
         self.writer = None;
+        self.vectors = Arc::new(VectorSettings::new(&self.mapping, self.options.min_graph_vectors));
         self.directory = successor;
         self.dirty = false;
         self.gauge.reset();
@@ -188,7 +205,13 @@ impl Writer {
         // A second successor, since tantivy caches mappings of files that `change` may have replaced.
         let directory = self.directory.successor()?;
         self.directory = directory.clone();
-        let opened = Opened::open(Index::open(directory)?, self.format(), &self.gauge, &self.options)?;
+        let opened = Opened::open(
+            Index::open(directory)?,
+            self.format(),
+            &self.gauge,
+            &self.vectors,
+            &self.options,
+        )?;
         let schema = IndexSchema::from_schema(opened.index.schema());
         self.schema = Arc::new(schema.ok_or_else(|| IndexError::Corrupt {
             path: crate::directory::META.into(),
@@ -349,6 +372,12 @@ impl Writer {
     }
 }
 
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.vectors.stop();
+    }
+}
+
 /// Bit `doc % 64` of word `doc / 64` is set for visible documents.
 fn live_words(reader: &SegmentReader) -> Option<Arc<[u64]>> {
     let alive = reader.alive_bitset()?;
@@ -423,10 +452,10 @@ fn build_document(
     }
     for (path, vector) in &parsed.dense {
         let field = schema.dense(path).ok_or_else(|| unknown(path))?;
-        let Some(FieldType::DenseVector { similarity, .. }) = mapping.field(path) else {
+        let Some(FieldType::DenseVector(dense)) = mapping.field(path) else {
             return Err(unknown(path));
         };
-        out.add_custom(field, &encode_vector(*similarity, vector));
+        out.add_custom(field, &encode_vector(dense.metric(dense.dims_of(vector.len())), vector));
     }
     Ok(out)
 }

@@ -2,77 +2,128 @@
 
 use sparrow_types::DocId;
 
+use crate::element::{Element, Metric};
 use crate::error::VectorsError;
-use crate::format::Header;
-use crate::similarity::Similarity;
+use crate::format::{Header, VERSION};
+use crate::quantise::Int8;
 
 /// Collects vectors in memory and turns them into the bytes that [`crate::VectorsReader`] opens.
 #[derive(Debug)]
 pub struct VectorsBuilder {
-    dims: usize,
-    similarity: Similarity,
+    metric: Metric,
     docs: Vec<DocId>,
-    values: Vec<f32>,
+    /// The vectors as they are stored.
+    rows: Vec<u8>,
 }
 
 impl VectorsBuilder {
-    /// An empty builder for vectors of `dims` components.
-    pub fn new(dims: usize, similarity: Similarity) -> Self {
-        Self { dims, similarity, docs: Vec::new(), values: Vec::new() }
+    /// An empty builder for vectors that are compared by `metric`.
+    pub fn new(metric: Metric) -> Self {
+        Self { metric, docs: Vec::new(), rows: Vec::new() }
     }
 
     /// Adds the vector of a document. Documents come in ascending order; those without a vector are left out.
     ///
     /// # Errors
-    /// [`VectorsError::Dimensions`], [`VectorsError::NotFinite`], [`VectorsError::OutOfOrder`]; nothing was added.
+    /// [`VectorsError::Dimensions`], [`VectorsError::Component`], [`VectorsError::OutOfOrder`]; nothing was added.
     pub fn add(&mut self, doc: DocId, vector: &[f32]) -> Result<(), VectorsError> {
-        if vector.len() != self.dims {
-            return Err(VectorsError::Dimensions { expected: self.dims, found: vector.len() });
-        }
-        if !vector.iter().all(|component| component.is_finite()) {
-            return Err(VectorsError::NotFinite);
-        }
+        check_vector(self.metric, vector)?;
         if let Some(&previous) = self.docs.last()
             && previous >= doc
         {
             return Err(VectorsError::OutOfOrder { doc, previous });
         }
         self.docs.push(doc);
-        self.values.extend_from_slice(vector);
+        encode(self.metric.element, vector, &mut self.rows);
         Ok(())
     }
 
     /// Bytes held in memory.
     pub fn mem_usage(&self) -> usize {
-        (self.docs.capacity() + self.values.capacity()) * 4
+        self.docs.capacity() * 4 + self.rows.capacity()
     }
 
-    /// Writes the bytes for a segment of `num_docs` documents.
+    /// Writes the bytes for a segment of `num_docs` documents, with 8-bit codes beside floats if `int8` is given.
     ///
     /// # Errors
     /// [`VectorsError::OutOfOrder`] when a document is not below `num_docs`.
-    pub fn finish(self, num_docs: u32) -> Result<Vec<u8>, VectorsError> {
+    pub fn finish(self, num_docs: u32, int8: Option<Int8>) -> Result<Vec<u8>, VectorsError> {
         if let Some(&last) = self.docs.last()
             && last >= num_docs
         {
             return Err(VectorsError::OutOfOrder { doc: num_docs, previous: last });
         }
+        let metric = self.metric;
+        let int8 = int8.filter(|_| metric.element == Element::Float);
         let count = self.docs.len() as u32;
         let mut header =
-            Header { similarity: self.similarity, dims: self.dims as u32, num_docs, count, body_checksum: 0 };
-        let mut body = Vec::with_capacity(self.docs.len() * (8 + self.dims * 4));
+            Header { version: VERSION, metric, codes: int8.is_some(), num_docs, count, body_checksum: 0 };
+        let mut body = Vec::with_capacity(self.docs.len() * 12 + self.rows.len());
         if !header.is_complete() {
             body.extend(self.docs.iter().flat_map(|doc| doc.to_le_bytes()));
         }
-        for vector in self.values.chunks_exact(self.dims.max(1)) {
-            let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
-            let inverse = if length > 0.0 { (1.0 / length) as f32 } else { 0.0 };
-            body.extend_from_slice(&inverse.to_le_bytes());
+        let rows = || self.rows.chunks_exact(metric.element.row_bytes(metric.dims).max(1));
+        if metric.element != Element::Bit {
+            body.extend(rows().flat_map(|row| norm(metric.element, row)));
         }
-        body.extend(self.values.iter().flat_map(|component| component.to_le_bytes()));
+        let mut codes = Vec::new();
+        if let Some(int8) = int8 {
+            let mut vector = Vec::with_capacity(metric.dims);
+            for row in rows() {
+                vector.clear();
+                decode(Element::Float, row, &mut vector);
+                body.extend(int8.encode(&vector, &mut codes).to_le_bytes());
+            }
+        }
+        body.extend_from_slice(&self.rows);
+        body.extend_from_slice(&codes);
         header.body_checksum = crc32fast::hash(&body);
         let mut bytes = header.to_bytes().to_vec();
         bytes.extend_from_slice(&body);
         Ok(bytes)
     }
+}
+
+/// Checks that a vector or a query fits a metric.
+pub(crate) fn check_vector(metric: Metric, vector: &[f32]) -> Result<(), VectorsError> {
+    let expected = metric.element.components(metric.dims);
+    if vector.len() != expected {
+        return Err(VectorsError::Dimensions { expected, found: vector.len() });
+    }
+    if vector.iter().all(|component| metric.element.holds(*component)) {
+        Ok(())
+    } else {
+        Err(VectorsError::Component)
+    }
+}
+
+/// Appends the stored form of a vector that [`check_vector`] passed.
+pub(crate) fn encode(element: Element, vector: &[f32], out: &mut Vec<u8>) {
+    match element {
+        Element::Float => out.extend(vector.iter().flat_map(|component| component.to_le_bytes())),
+        Element::Byte | Element::Bit => out.extend(vector.iter().map(|component| *component as i8 as u8)),
+    }
+}
+
+/// Appends the components of a stored vector.
+pub(crate) fn decode(element: Element, row: &[u8], out: &mut Vec<f32>) {
+    match element {
+        Element::Float => out.extend(row.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes))),
+        Element::Byte | Element::Bit => out.extend(row.iter().map(|byte| f32::from(*byte as i8))),
+    }
+}
+
+/// What is stored about the length of a float or byte vector.
+pub(crate) fn norm(element: Element, row: &[u8]) -> [u8; 4] {
+    if element == Element::Byte {
+        return row.iter().map(|byte| u32::from((*byte as i8).unsigned_abs()).pow(2)).sum::<u32>().to_le_bytes();
+    }
+    let squared: f64 =
+        row.as_chunks::<4>().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes)).powi(2)).sum();
+    inverse_length(squared).to_le_bytes()
+}
+
+/// 1 / length, or 0 for a zero vector.
+pub(crate) fn inverse_length(squared: f64) -> f32 {
+    if squared > 0.0 { (1.0 / squared.sqrt()) as f32 } else { 0.0 }
 }

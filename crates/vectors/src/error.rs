@@ -17,10 +17,13 @@ pub enum VectorsError {
     /// A vector has another number of dimensions than its field.
     #[error("vector has {found} dimensions instead of {expected}")]
     Dimensions { expected: usize, found: usize },
-    /// A component is infinite or not a number.
-    #[error("vector holds a component that is not finite")]
-    NotFinite,
+    /// A component is infinite, not a number, or not a whole number of one byte where bytes are stored.
+    #[error("vector holds a component that cannot be stored")]
+    Component,
     /// Documents must be added in ascending order, each once.
     #[error("document {doc} was added after document {previous}")]
     OutOfOrder { doc: u32, previous: u32 },
+    /// The library that builds graphs gave up.
+    #[error("graph cannot be built: {reason}")]
+    Graph { reason: String },
 }

@@ -5,7 +5,10 @@ use std::ops::Deref;
 
 use sparrow_types::DocId;
 
-use crate::format::Header;
+use crate::builder::decode;
+use crate::element::Element;
+use crate::format::{Header, VERSION};
+use crate::quantise::Int8;
 use crate::reader::VectorsReader;
 
 /// Entry of [`MergeSource::doc_map`] for a document that is not carried over.
@@ -30,19 +33,26 @@ impl<B: Deref<Target = [u8]>> MergeSource<'_, B> {
 }
 
 /// Writes the union of `sources`, whose new document numbers ascend from source to source, for a segment of
-/// `num_docs` documents. The header has the checksum of what follows, so the sources are read twice.
+/// `num_docs` documents; with 8-bit codes beside floats if `int8` is given. Codes that a source has are taken over.
+/// The header has the checksum of what follows, so the sources are read twice.
+/// Returns the number of vectors.
 ///
 /// # Errors
-/// `InvalidInput` without sources, when they differ in dimensions or similarity, or when document numbers
-/// do not ascend below `num_docs`; those of `out`.
-pub fn merge_vectors<B>(sources: &[MergeSource<'_, B>], num_docs: u32, out: &mut dyn Write) -> io::Result<()>
+/// `InvalidInput` without sources, when they differ in their metric, or when document numbers do not ascend below
+/// `num_docs`; those of `out`.
+pub fn merge_vectors<B>(
+    sources: &[MergeSource<'_, B>],
+    num_docs: u32,
+    int8: Option<Int8>,
+    out: &mut dyn Write,
+) -> io::Result<usize>
 where
     B: Deref<Target = [u8]>,
 {
     let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidInput, reason.to_owned());
     let Some(first) = sources.first() else { return Err(invalid("no vectors to merge")) };
-    let (dims, similarity) = (first.reader.dims(), first.reader.similarity());
-    if sources.iter().any(|source| source.reader.dims() != dims || source.reader.similarity() != similarity) {
+    let metric = first.reader.metric();
+    if sources.iter().any(|source| source.reader.metric() != metric) {
         return Err(invalid("vectors of different kinds"));
     }
     let mut count = 0;
@@ -54,15 +64,23 @@ where
         next = target + 1;
         count += 1;
     }
-    let mut header = Header { similarity, dims: dims as u32, num_docs, count, body_checksum: 0 };
+    let int8 = int8.filter(|_| metric.element == Element::Float);
+    let mut header =
+        Header { version: VERSION, metric, codes: int8.is_some(), num_docs, count, body_checksum: 0 };
     let mut checksum = Checksum(crc32fast::Hasher::new());
-    write_body(sources, header, &mut checksum)?;
+    write_body(sources, header, int8, &mut checksum)?;
     header.body_checksum = checksum.0.finalize();
     out.write_all(&header.to_bytes())?;
-    write_body(sources, header, out)
+    write_body(sources, header, int8, out)?;
+    Ok(count as usize)
 }
 
-fn write_body<B>(sources: &[MergeSource<'_, B>], header: Header, out: &mut dyn Write) -> io::Result<()>
+fn write_body<B>(
+    sources: &[MergeSource<'_, B>],
+    header: Header,
+    int8: Option<Int8>,
+    out: &mut dyn Write,
+) -> io::Result<()>
 where
     B: Deref<Target = [u8]>,
 {
@@ -71,17 +89,52 @@ where
             out.write_all(&target.to_le_bytes())?;
         }
     }
-    for source in sources {
-        for (_, ord) in source.kept() {
-            out.write_all(&source.reader.inverse_length(ord).to_le_bytes())?;
+    let kept = || sources.iter().flat_map(|source| source.kept().map(|(_, ord)| (source.reader, ord)));
+    for (reader, ord) in kept() {
+        match header.metric.element {
+            Element::Float => out.write_all(&reader.inverse_length(ord).to_le_bytes())?,
+            Element::Byte => out.write_all(&reader.squared_length(ord).to_le_bytes())?,
+            Element::Bit => {}
         }
     }
-    for source in sources {
-        for (_, ord) in source.kept() {
-            out.write_all(source.reader.row(ord))?;
+    let mut coder = int8.map(|int8| Coder { int8, vector: Vec::new(), codes: Vec::new() });
+    if let Some(coder) = &mut coder {
+        for (reader, ord) in kept() {
+            let scale = if reader.has_codes() { reader.scale(ord) } else { coder.encode(reader.row(ord)) };
+            out.write_all(&scale.to_le_bytes())?;
+        }
+    }
+    for (reader, ord) in kept() {
+        out.write_all(reader.row(ord))?;
+    }
+    if let Some(coder) = &mut coder {
+        for (reader, ord) in kept() {
+            if reader.has_codes() {
+                out.write_all(reader.codes(ord))?;
+            } else {
+                coder.encode(reader.row(ord));
+                out.write_all(&coder.codes)?;
+            }
         }
     }
     Ok(())
+}
+
+/// Makes codes of stored vectors that have none.
+struct Coder {
+    int8: Int8,
+    vector: Vec<f32>,
+    codes: Vec<u8>,
+}
+
+impl Coder {
+    /// Codes of a vector; their scale is returned.
+    fn encode(&mut self, row: &[u8]) -> f32 {
+        self.vector.clear();
+        self.codes.clear();
+        decode(Element::Float, row, &mut self.vector);
+        self.int8.encode(&self.vector, &mut self.codes)
+    }
 }
 
 /// Takes a checksum of what is written.
@@ -101,33 +154,42 @@ impl Write for Checksum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Similarity, VectorsBuilder};
+    use crate::{Metric, Similarity, VectorsBuilder};
 
-    fn reader(vectors: &[(DocId, [f32; 2])], num_docs: u32) -> VectorsReader<Vec<u8>> {
-        let mut builder = VectorsBuilder::new(2, Similarity::Cosine);
+    const METRIC: Metric = Metric { element: Element::Float, similarity: Similarity::Cosine, dims: 2 };
+
+    fn reader(
+        vectors: &[(DocId, [f32; 2])],
+        num_docs: u32,
+        int8: Option<Int8>,
+    ) -> VectorsReader<Vec<u8>> {
+        let mut builder = VectorsBuilder::new(METRIC);
         for (doc, vector) in vectors {
             builder.add(*doc, vector).unwrap();
         }
-        VectorsReader::open(builder.finish(num_docs).unwrap()).unwrap()
+        VectorsReader::open(builder.finish(num_docs, int8).unwrap()).unwrap()
     }
 
     #[test]
     fn a_merge_equals_building_anew() {
-        let first = reader(&[(0, [1.0, 2.0]), (2, [3.0, 4.0])], 4);
-        let second = reader(&[(0, [5.0, 6.0]), (1, [7.0, 0.0])], 2);
+        let first = reader(&[(0, [1.0, 2.0]), (2, [3.0, 4.0])], 4, None);
+        // Codes are made, taken over or dropped as the merge wants them.
+        let second = reader(&[(0, [5.0, 6.0]), (1, [7.0, 0.0])], 2, Some(Int8::default()));
         let check = |maps: [&[DocId]; 2], num_docs: u32, expected: &[(DocId, [f32; 2])]| {
             let sources = [
                 MergeSource { reader: &first, doc_map: maps[0] },
                 MergeSource { reader: &second, doc_map: maps[1] },
             ];
-            let mut merged = Vec::new();
-            merge_vectors(&sources, num_docs, &mut merged).unwrap();
-            let mut builder = VectorsBuilder::new(2, Similarity::Cosine);
-            for (doc, vector) in expected {
-                builder.add(*doc, vector).unwrap();
+            for int8 in [None, Some(Int8::default())] {
+                let mut merged = Vec::new();
+                merge_vectors(&sources, num_docs, int8, &mut merged).unwrap();
+                let mut builder = VectorsBuilder::new(METRIC);
+                for (doc, vector) in expected {
+                    builder.add(*doc, vector).unwrap();
+                }
+                assert_eq!(merged, builder.finish(num_docs, int8).unwrap());
+                VectorsReader::open(merged).unwrap().verify().unwrap();
             }
-            assert_eq!(merged, builder.finish(num_docs).unwrap());
-            VectorsReader::open(merged).unwrap().verify().unwrap();
         };
         check(
             [&[0, 1, 2, 3], &[4, 5]],
@@ -138,6 +200,6 @@ mod tests {
         check([&[DROPPED, DROPPED, 0, DROPPED], &[DROPPED, 1]], 2, &[(0, [3.0, 4.0]), (1, [7.0, 0.0])]);
         check([&[DROPPED; 4], &[DROPPED; 2]], 0, &[]);
         let sources = [MergeSource { reader: &first, doc_map: &[3, 2, 1, 0] }];
-        assert!(merge_vectors(&sources, 4, &mut Vec::new()).is_err());
+        assert!(merge_vectors(&sources, 4, None, &mut Vec::new()).is_err());
     }
 }

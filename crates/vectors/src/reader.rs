@@ -4,17 +4,17 @@ use std::ops::{Deref, Range};
 
 use sparrow_types::DocId;
 
+use crate::builder;
+use crate::element::Metric;
 use crate::error::VectorsError;
-use crate::format::{HEADER, Header, f32_at, u32_at};
-use crate::similarity::Similarity;
+use crate::format::{HEADER, Header, Layout, VERSION, f32_at, u32_at};
 
 /// Vectors over bytes that someone else owns, such as a memory map.
 #[derive(Debug, Clone)]
 pub struct VectorsReader<B> {
     bytes: B,
     header: Header,
-    inverse_at: usize,
-    vectors_at: usize,
+    layout: Layout,
 }
 
 impl<B: Deref<Target = [u8]>> VectorsReader<B> {
@@ -24,10 +24,9 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     /// # Errors
     /// [`VectorsError::NotVectors`], [`VectorsError::NewerFormat`], [`VectorsError::Corrupt`].
     pub fn open(bytes: B) -> Result<Self, VectorsError> {
-        let header = Header::parse(&bytes)?;
+        let (header, layout) = Header::parse(&bytes)?;
         let count = header.count as usize;
-        let inverse_at = HEADER + if header.is_complete() { 0 } else { count * 4 };
-        let reader = Self { bytes, header, inverse_at, vectors_at: inverse_at + count * 4 };
+        let reader = Self { bytes, header, layout };
         if !header.is_complete() && count > 0 {
             let ascending = (1..count).all(|ord| reader.doc(ord - 1) < reader.doc(ord));
             if !ascending || reader.doc(count - 1) >= header.num_docs {
@@ -49,14 +48,24 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         }
     }
 
-    /// Components of each vector.
-    pub fn dims(&self) -> usize {
-        self.header.dims as usize
+    /// How the vectors are compared, and their dimensions.
+    pub fn metric(&self) -> Metric {
+        self.header.metric
     }
 
-    /// Metric of the field.
-    pub fn similarity(&self) -> Similarity {
-        self.header.similarity
+    /// Dimensions of each vector.
+    pub fn dims(&self) -> usize {
+        self.header.metric.dims
+    }
+
+    /// Whether the vectors have 8-bit codes beside them.
+    pub fn has_codes(&self) -> bool {
+        self.header.codes
+    }
+
+    /// Whether the bytes are in the layout that is written today.
+    pub fn is_current(&self) -> bool {
+        self.header.version == VERSION
     }
 
     /// Number of documents that have a vector.
@@ -69,6 +78,11 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         self.header.count == 0
     }
 
+    /// Whether every document has a vector, so that a vector's number is its document's.
+    pub fn is_complete(&self) -> bool {
+        self.header.is_complete()
+    }
+
     /// Number of documents of the segment.
     pub fn num_docs(&self) -> u32 {
         self.header.num_docs
@@ -77,7 +91,9 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     /// The vector of a document, as it was added; `None` when it has none.
     pub fn vector(&self, doc: DocId) -> Option<Vec<f32>> {
         let row = self.row(self.ord(doc)?);
-        Some(row.chunks_exact(4).map(|bytes| f32_at(bytes, 0)).collect())
+        let mut vector = Vec::new();
+        builder::decode(self.metric().element, row, &mut vector);
+        Some(vector)
     }
 
     /// Document of the vector with this number.
@@ -102,14 +118,31 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         None
     }
 
-    /// Bytes of one vector: `dims` little endian f32, not necessarily aligned.
+    /// Bytes of one vector, not necessarily aligned.
     pub(crate) fn row(&self, ord: usize) -> &[u8] {
-        let width = self.dims() * 4;
-        let start = self.vectors_at + ord * width;
+        let width = self.header.metric.element.row_bytes(self.dims());
+        let start = self.layout.vectors + ord * width;
         &self.bytes[start..start + width]
     }
 
+    /// 8-bit codes of one vector; only with [`VectorsReader::has_codes`].
+    pub(crate) fn codes(&self, ord: usize) -> &[u8] {
+        let start = self.layout.codes + ord * self.dims();
+        &self.bytes[start..start + self.dims()]
+    }
+
+    /// What one code of a vector stands for; only with [`VectorsReader::has_codes`].
+    pub(crate) fn scale(&self, ord: usize) -> f32 {
+        f32_at(&self.bytes, self.layout.scales + ord * 4)
+    }
+
+    /// 1 / length of a float vector.
     pub(crate) fn inverse_length(&self, ord: usize) -> f32 {
-        f32_at(&self.bytes, self.inverse_at + ord * 4)
+        f32_at(&self.bytes, self.layout.norms + ord * 4)
+    }
+
+    /// Squared length of a byte vector.
+    pub(crate) fn squared_length(&self, ord: usize) -> u32 {
+        u32_at(&self.bytes, self.layout.norms + ord * 4)
     }
 }

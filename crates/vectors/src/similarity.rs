@@ -1,6 +1,6 @@
 //! How two vectors are compared, and how the comparison becomes a score.
 
-/// Metric of a dense vector field. Scores follow Elasticsearch 8: they are positive, and larger is nearer.
+/// How the vectors of a field are compared; [`crate::Metric`] adds what their components are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Similarity {
     /// `(1 + cos(q, v)) / 2`
@@ -14,8 +14,8 @@ pub enum Similarity {
 }
 
 impl Similarity {
-    /// Score of a raw comparison: cosine, dot product, or the *squared* distance for [`Similarity::L2Norm`].
-    pub fn score(self, raw: f32) -> f32 {
+    /// Score of a raw comparison of floats: cosine, dot product, or the *squared* distance for [`Similarity::L2Norm`].
+    pub(crate) fn score(self, raw: f32) -> f32 {
         match self {
             // Rounding can push a cosine past ±1.
             Self::Cosine => ((1.0 + raw) / 2.0).clamp(0.0, 1.0),
@@ -23,15 +23,6 @@ impl Similarity {
             Self::L2Norm => 1.0 / (1.0 + raw),
             Self::MaxInnerProduct if raw < 0.0 => 1.0 / (1.0 - raw),
             Self::MaxInnerProduct => raw + 1.0,
-        }
-    }
-
-    /// Score that a user's `similarity` threshold stands for: a cosine, a dot product, or a distance
-    /// (not squared).
-    pub fn threshold_score(self, threshold: f32) -> f32 {
-        match self {
-            Self::L2Norm => self.score(threshold * threshold),
-            _ => self.score(threshold),
         }
     }
 
@@ -68,6 +59,5 @@ mod tests {
         for (similarity, raw, score) in cases {
             assert_eq!(similarity.score(raw), score, "{similarity:?} {raw}");
         }
-        assert_eq!(Similarity::L2Norm.threshold_score(2.0), Similarity::L2Norm.score(4.0));
     }
 }

@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use sparrow_types::{DocId, Score};
 
+use crate::builder::check_vector;
 use crate::error::VectorsError;
-use crate::kernels;
 use crate::reader::VectorsReader;
-use crate::similarity::Similarity;
+use crate::scorer::Query;
 
 /// Vectors scored between two looks at the cancel flag: about a millisecond's work.
-const CANCEL_INTERVAL: usize = 4096;
+pub(crate) const CANCEL_INTERVAL: usize = 4096;
 
 /// What to look for. Bitsets hold one bit per document of the segment, lowest bit first; documents past their
 /// end count as absent.
 pub struct TopKRequest<'a> {
-    /// `dims` finite components.
+    /// The components: floats, or whole numbers of one byte.
     pub query: &'a [f32],
     /// How many documents at most.
     pub k: usize,
@@ -32,6 +32,16 @@ pub struct TopKRequest<'a> {
     pub tie: &'a dyn Fn(DocId) -> u64,
     /// When set, the scan stops early and its result is not to be used.
     pub cancel: Option<&'a AtomicBool>,
+}
+
+impl TopKRequest<'_> {
+    pub(crate) fn allows(&self, doc: DocId) -> bool {
+        has(self.live, doc) && has(self.filter, doc)
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(|flag| flag.load(Relaxed))
+    }
 }
 
 #[derive(PartialEq)]
@@ -56,38 +66,65 @@ impl PartialOrd for Candidate {
     }
 }
 
+/// Keeps the best documents by score, equal ones by their tie.
+pub(crate) struct Best<'a> {
+    request: &'a TopKRequest<'a>,
+    size: usize,
+    heap: BinaryHeap<Candidate>,
+}
+
+impl<'a> Best<'a> {
+    /// Keeps `size` of the `available` documents that will be offered.
+    pub(crate) fn new(request: &'a TopKRequest<'a>, size: usize, available: usize) -> Self {
+        Self { request, size, heap: BinaryHeap::with_capacity(size.min(available) + 1) }
+    }
+
+    pub(crate) fn offer(&mut self, doc: DocId, score: Score) {
+        // The tie is only asked for documents that can still enter.
+        if self.heap.len() >= self.size && self.heap.peek().is_none_or(|worst| score < worst.score) {
+            return;
+        }
+        self.heap.push(Candidate { score, tie: (self.request.tie)(doc), doc });
+        if self.heap.len() > self.size {
+            self.heap.pop();
+        }
+    }
+
+    /// Best first.
+    pub(crate) fn finish(self) -> Vec<(DocId, Score)> {
+        self.heap.into_sorted_vec().into_iter().map(|found| (found.doc, found.score)).collect()
+    }
+}
+
 impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     /// The `k` best documents, best first, with their scores.
     ///
     /// # Errors
-    /// [`VectorsError::Dimensions`] or [`VectorsError::NotFinite`] for a query that does not fit.
+    /// [`VectorsError::Dimensions`] or [`VectorsError::Component`] for a query that does not fit.
     pub fn top_k(&self, request: &TopKRequest<'_>) -> Result<Vec<(DocId, Score)>, VectorsError> {
-        self.check_query(request.query)?;
-        let mut heap = BinaryHeap::with_capacity(request.k.min(self.len()) + 1);
-        let visible = |doc: DocId| has(request.live, doc) && has(request.filter, doc);
-        let scorer = Scorer::new(self, request.query);
+        check_vector(self.metric(), request.query)?;
+        let query = Query::new(self.metric(), request.query, false);
+        let mut best = Best::new(request, request.k, self.len());
+        self.scan(request, |doc, ord| {
+            let score = self.metric().score_of_nearness(query.exact(self, ord));
+            if request.min_score.is_none_or(|floor| score >= floor) {
+                best.offer(doc, score);
+            }
+        });
+        Ok(best.finish())
+    }
+
+    /// Visits each allowed document that has a vector, with the vector's number.
+    pub(crate) fn scan(&self, request: &TopKRequest<'_>, mut visit: impl FnMut(DocId, usize)) {
         for ord in 0..self.len() {
-            if ord % CANCEL_INTERVAL == 0 && request.cancel.is_some_and(|flag| flag.load(Relaxed)) {
+            if ord % CANCEL_INTERVAL == 0 && request.is_cancelled() {
                 break;
             }
             let doc = self.doc(ord);
-            if !visible(doc) {
-                continue;
-            }
-            let score = scorer.score(ord);
-            if request.min_score.is_some_and(|floor| score < floor) {
-                continue;
-            }
-            // The tie is only asked for documents that can still enter.
-            if heap.len() >= request.k && heap.peek().is_none_or(|worst: &Candidate| score < worst.score) {
-                continue;
-            }
-            heap.push(Candidate { score, tie: (request.tie)(doc), doc });
-            if heap.len() > request.k {
-                heap.pop();
+            if request.allows(doc) {
+                visit(doc, ord);
             }
         }
-        Ok(heap.into_sorted_vec().into_iter().map(|found| (found.doc, found.score)).collect())
     }
 
     /// Score of one document; `None` when it has no vector.
@@ -95,19 +132,9 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     /// # Errors
     /// As [`VectorsReader::top_k`].
     pub fn score(&self, query: &[f32], doc: DocId) -> Result<Option<Score>, VectorsError> {
-        self.check_query(query)?;
-        Ok(self.ord(doc).map(|ord| Scorer::new(self, query).score(ord)))
-    }
-
-    fn check_query(&self, query: &[f32]) -> Result<(), VectorsError> {
-        if query.len() != self.dims() {
-            return Err(VectorsError::Dimensions { expected: self.dims(), found: query.len() });
-        }
-        if query.iter().all(|component| component.is_finite()) {
-            Ok(())
-        } else {
-            Err(VectorsError::NotFinite)
-        }
+        check_vector(self.metric(), query)?;
+        let query = Query::new(self.metric(), query, false);
+        Ok(self.ord(doc).map(|ord| self.metric().score_of_nearness(query.exact(self, ord))))
     }
 }
 
@@ -115,31 +142,5 @@ fn has(bits: Option<&[u64]>, doc: DocId) -> bool {
     bits.is_none_or(|words| words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1))
 }
 
-struct Scorer<'a, B> {
-    reader: &'a VectorsReader<B>,
-    query: &'a [f32],
-    inverse_query_length: f32,
-}
-
-impl<'a, B: Deref<Target = [u8]>> Scorer<'a, B> {
-    fn new(reader: &'a VectorsReader<B>, query: &'a [f32]) -> Self {
-        let length = query.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
-        let inverse_query_length = if length > 0.0 { (1.0 / length) as f32 } else { 0.0 };
-        Self { reader, query, inverse_query_length }
-    }
-
-    fn score(&self, ord: usize) -> Score {
-        let row = self.reader.row(ord);
-        let similarity = self.reader.similarity();
-        similarity.score(match similarity {
-            Similarity::Cosine => {
-                kernels::dot(self.query, row) * self.inverse_query_length * self.reader.inverse_length(ord)
-            }
-            Similarity::DotProduct | Similarity::MaxInnerProduct => kernels::dot(self.query, row),
-            Similarity::L2Norm => kernels::squared_distance(self.query, row),
-        })
-    }
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

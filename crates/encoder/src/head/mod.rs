@@ -259,6 +259,33 @@ impl Head {
     }
 }
 
+impl Head {
+    /// The row of `hidden` (`[rows][dims]`) at which each of some terms has its maximal logit; of several equal ones
+    /// the first.
+    pub(crate) fn positions(&self, kernels: &Kernels, hidden: &[f32], terms: &[u32]) -> Vec<u32> {
+        let products = f32_kernels::named(kernels.name);
+        let mut found = Vec::with_capacity(terms.len());
+        let mut dots = Vec::new();
+        for some in terms.chunks(CANDIDATES_AT_ONCE) {
+            let rows = some.iter().map(|&term| &self.rows[term as usize * self.dims..][..self.dims]);
+            let linear = Linear::from_columns(products, self.dims, rows);
+            let columns = linear.columns();
+            dots.resize(hidden.len() / self.dims * columns, 0.0);
+            products.linear(&linear, hidden, Epilogue::None, &mut dots);
+            found.extend((0..some.len()).map(|column| {
+                let (mut best, mut place) = (f32::NEG_INFINITY, 0);
+                for (row, token) in dots.chunks_exact(columns).enumerate() {
+                    if token[column] > best {
+                        (best, place) = (token[column], row as u32);
+                    }
+                }
+                place
+            }));
+        }
+        found
+    }
+}
+
 /// Rounds a norm up by one part in a thousand, far more than its own computation can be off.
 fn inflate(norm: f64) -> f32 {
     (norm * (1.0 + 2f64.powi(-10))) as f32
@@ -284,6 +311,34 @@ mod tests {
             state ^= state >> 7;
             state ^= state << 17;
             (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// At the position found, a term has the logit that the head gives it.
+        #[test]
+        fn positions_are_those_of_the_maxima(
+            dims in 1usize..40, terms in 1usize..300, tokens in 1usize..20, seed in any::<u64>(),
+        ) {
+            let mut next = numbers(seed);
+            let rows: Vec<f32> = (0..terms * dims).map(|_| next()).collect();
+            let hidden: Vec<f32> = (0..tokens * dims).map(|_| next()).collect();
+            let bias: Vec<f32> = (0..terms).map(|_| next()).collect();
+            for kernels in available() {
+                let head = Head::new(kernels, rows.clone(), bias.clone(), dims).unwrap();
+                let found = head.project(kernels, &hidden, std::slice::from_ref(&(0..tokens)), 1).unwrap();
+                let wanted: Vec<u32> = found[0].iter().map(|(term, _)| *term).collect();
+                let positions = head.positions(kernels, &hidden, &wanted);
+                prop_assert_eq!(positions.len(), wanted.len());
+                for ((term, logit), position) in found[0].iter().zip(positions) {
+                    let at = position as usize * dims..(position as usize + 1) * dims;
+                    let (row, bias) = (*term as usize * dims..(*term as usize + 1) * dims, bias[*term as usize]);
+                    let own = reference(&rows[row], &[bias], dims, &hidden[at])[0];
+                    prop_assert!((own - f64::from(*logit)).abs() < 1e-4, "{own} is not {logit}");
+                }
+            }
         }
     }
 

@@ -237,3 +237,32 @@ fn options_out_of_range_are_named() {
         );
     }
 }
+
+#[test]
+fn tokens_are_traced_to_the_words_they_come_from() {
+    let deployment = deploy(SPLADE, |_| {});
+    let text = "The Überflieger was sleeping, dreaming of basil soup.";
+    let found = deployment.attribute(text).unwrap().unwrap();
+    // The weights are those of encoding.
+    let weights: std::collections::BTreeMap<String, f32> =
+        pairs(&encode(&deployment, &[text])[0]).into_iter().collect();
+    assert_eq!(found.len(), weights.len());
+    for traced in &found {
+        assert_eq!(weights.get(&*traced.token), Some(&traced.weight), "{}", traced.token);
+    }
+    let word = |token: &str| {
+        let traced = found.iter().find(|traced| &*traced.token == token)?;
+        traced.word.clone().map(|word| &text[word])
+    };
+    assert_eq!(word("soup"), Some("soup"));
+    assert_eq!(word("basil"), Some("basil"));
+    assert_eq!(word("sleeping").or(word("sleep")), Some("sleeping"));
+    // Long and empty texts, and words of several pieces, do no harm.
+    for text in ["", " ", &"soup ".repeat(20_000), &"x".repeat(100_000), "unbelievableness 東京"] {
+        for traced in deployment.attribute(text).unwrap().unwrap() {
+            assert!(traced.word.is_none_or(|word| text.get(word).is_some()));
+        }
+    }
+    deployment.stop();
+    assert!(matches!(deployment.attribute(text), Err(EncoderError::Stopped)));
+}

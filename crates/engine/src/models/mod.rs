@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::Value;
-use sparrow_encoder::{Encoded, Priority, RuntimeOptions};
+use sparrow_encoder::{Encoded, Priority, RuntimeOptions, Timings};
 use sparrow_storage::DataDir;
 
 pub(crate) use self::api::{
@@ -66,6 +66,19 @@ pub trait TextEncoder: Sync {
         purpose: Purpose,
         cancel: Option<&AtomicBool>,
     ) -> Result<Vec<Encoded>, ModelError>;
+
+    /// Encodes texts of searches and says where the time goes, as far as that is known.
+    ///
+    /// # Errors
+    /// As [`TextEncoder::encode`].
+    fn encode_timed(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        cancel: Option<&AtomicBool>,
+    ) -> Result<(Vec<Encoded>, Timings), ModelError> {
+        Ok((self.encode(model_id, texts, Purpose::Query, cancel)?, Timings::default()))
+    }
 
     /// Hex digest that tells models with different vectors apart.
     fn fingerprint(&self, model_id: &str) -> Option<String>;
@@ -169,6 +182,19 @@ impl TextEncoder for Models {
         cancel: Option<&AtomicBool>,
     ) -> Result<Vec<Encoded>, ModelError> {
         self.encode_within(model_id, texts, purpose, cancel, None)
+    }
+
+    fn encode_timed(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        cancel: Option<&AtomicBool>,
+    ) -> Result<(Vec<Encoded>, Timings), ModelError> {
+        let running = self.running(model_id)?;
+        running
+            .deployment
+            .encode_queries_timed(texts, cancel)
+            .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 
     fn fingerprint(&self, model_id: &str) -> Option<String> {

@@ -2,13 +2,21 @@
 
 use std::time::Duration;
 
+use sparrow_encoder::Timings;
 use sparrow_index::query::{Query, TotalHits};
 
+use super::collapse::{self, Collapse};
 use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
+use super::fields::{self, FieldRequest, StoredFields};
+use super::fusion::Normalizer;
 use super::json::{self, Json, Member, Node};
+use super::paging::{self, PointInTime, SliceOf};
 use super::rank::{self, RankFusion};
-use super::sort::{self, Sort};
+use super::rescore::{self, Rescore};
+use super::retriever::{self, Form, Fusion, Input, Retriever, Window};
+use super::sort::plan::Position;
+use super::sort::{self, Sort, SortField};
 use super::source_filter::SourceSelection;
 use crate::params::parse_duration;
 
@@ -28,6 +36,8 @@ pub struct SearchBody {
     pub sub_searches: Vec<Query>,
     /// `rank`.
     pub rank: Option<RankFusion>,
+    /// Several lists to fuse: a compound `retriever`, or what [`SearchBody::fuse`] makes of `rank`.
+    pub fusion: Option<Fusion>,
     /// `post_filter`.
     pub post_filter: Option<Query>,
     /// Hits passed over.
@@ -42,8 +52,42 @@ pub struct SearchBody {
     pub track_total_hits: Option<TotalHits>,
     /// Time after which the search ends with what it has.
     pub timeout: Option<Duration>,
+    /// The response says where the time went.
+    pub profile: bool,
+    /// What the encoder took for the texts, a call for each model, if there is to be a profile.
+    pub timings: Vec<(String, Timings)>,
     /// Order of the hits.
     pub sort: Sort,
+    /// The request names an order, be it the usual one.
+    pub sort_given: bool,
+    /// Values of the sort keys behind which hits are wanted.
+    pub search_after: Option<Vec<serde_json::Value>>,
+    /// Where a scroll goes on; not part of a request.
+    pub position: Option<Position>,
+    /// The search opens a scroll that is kept so long.
+    pub scroll: Option<Duration>,
+    /// The part of the documents that is searched.
+    pub slice: Option<SliceOf>,
+    /// The point in time that is searched.
+    pub pit: Option<PointInTime>,
+    /// Only the first hit of each value of a field is shown.
+    pub collapse: Option<Collapse>,
+    /// The first hits are scored again, pass by pass.
+    pub rescore: Vec<Rescore>,
+    /// The search of an index ends after so many hits; 0 for no limit.
+    pub terminate_after: u64,
+    /// Factors of the scores of indices, by expression.
+    pub indices_boost: Vec<(String, f32)>,
+    /// Values shown as the mapping reads them from the source.
+    pub fields: Vec<FieldRequest>,
+    /// Values shown as the columns hold them.
+    pub docvalue_fields: Vec<FieldRequest>,
+    /// What is shown of stored fields.
+    pub stored_fields: Option<StoredFields>,
+    /// The request says what is shown of the sources.
+    pub source_given: bool,
+    /// Named clauses that match are shown with their scores.
+    pub named_scores: bool,
     /// Scores are shown although hits are sorted by something else.
     pub track_scores: bool,
     /// Hits show their version.
@@ -59,6 +103,7 @@ impl Default for SearchBody {
             knn: Vec::new(),
             sub_searches: Vec::new(),
             rank: None,
+            fusion: None,
             post_filter: None,
             from: 0,
             size: DEFAULT_SIZE,
@@ -66,7 +111,24 @@ impl Default for SearchBody {
             source: SourceSelection::Whole,
             track_total_hits: None,
             timeout: None,
+            profile: false,
+            timings: Vec::new(),
             sort: Sort::Score,
+            sort_given: false,
+            search_after: None,
+            position: None,
+            scroll: None,
+            slice: None,
+            pit: None,
+            collapse: None,
+            rescore: Vec::new(),
+            terminate_after: 0,
+            indices_boost: Vec::new(),
+            fields: Vec::new(),
+            docvalue_fields: Vec::new(),
+            stored_fields: None,
+            source_given: false,
+            named_scores: false,
             track_scores: false,
             version: false,
             seq_no_primary_term: false,
@@ -97,10 +159,17 @@ impl SearchBody {
         for member in members {
             body.section(member, context)?;
         }
+        if members.iter().any(|member| &*member.name == "retriever") {
+            beside_retriever(members)?;
+        }
         Ok(body)
     }
 
-    fn section(&mut self, member: &Member, context: Context) -> Result<(), SearchError> {
+    /// Reads one section.
+    ///
+    /// # Errors
+    /// As [`SearchBody::parse`].
+    pub fn section(&mut self, member: &Member, context: Context) -> Result<(), SearchError> {
         let node = &member.value;
         match (&*member.name, &node.json) {
             ("query", Json::Object(_)) => self.query = Some(dsl::parse_query(node, context)?),
@@ -144,16 +213,36 @@ impl SearchBody {
                 self.seq_no_primary_term = value::boolean(node)?;
             }
             ("timeout", Json::String(text)) => self.timeout = timeout(text)?,
-            ("_source", _) => self.source = source_selection(node)?,
+            ("_source", _) => {
+                self.source = source_selection(node)?;
+                self.source_given = true;
+            }
             ("sort", Json::String(_) | Json::Array(_) | Json::Object(_)) => {
                 self.sort = sort::parse(node)?;
+                self.sort_given = true;
+            }
+            ("search_after", Json::Array(items)) => self.search_after = Some(sort::parse_after(items)?),
+            ("slice", Json::Object(_)) => self.slice = Some(paging::parse_slice(node)?),
+            ("pit", Json::Object(_)) => self.pit = Some(paging::parse_pit(node)?),
+            ("collapse", Json::Object(_)) => self.collapse = Some(collapse::parse(node, context)?),
+            ("rescore", Json::Object(_) | Json::Array(_)) => self.rescore = rescore::parse(node, context)?,
+            ("indices_boost", _) => self.indices_boost = paging::parse_indices_boost(node)?,
+            ("fields", Json::Array(_)) => self.fields = fields::parse(node, "fields")?,
+            ("docvalue_fields", Json::Array(_)) => {
+                self.docvalue_fields = fields::parse(node, "docvalue_fields")?;
+            }
+            ("stored_fields", Json::String(_) | Json::Array(_)) => {
+                self.stored_fields = Some(fields::stored(value::texts(node)?)?);
+            }
+            ("terminate_after", Json::Number(_) | Json::String(_)) => {
+                self.terminate_after = terminate_after(i64::from(value::int(node)?))?;
             }
             // Groups of statistics that are not kept.
             ("stats", Json::Array(_)) => {
                 value::texts(node)?;
             }
-            ("explain" | "profile", Json::Bool(false)) => {}
-            ("terminate_after", Json::Number(text)) if &**text == "0" => {}
+            ("profile", Json::Bool(_) | Json::String(_)) => self.profile = value::boolean(node)?,
+            ("explain", Json::Bool(false)) => {}
             (name, _) if LATER.contains(&name) => {
                 return Err(SearchError::parsing(
                     node.at,
@@ -170,49 +259,65 @@ impl SearchBody {
         Ok(())
     }
 
-    /// `retriever`: a standard or kNN one stands for the section of the same meaning.
+    /// `retriever`: a standard or kNN one stands for the sections of the same meaning.
     fn retriever(&mut self, node: &Node, context: Context) -> Result<(), SearchError> {
-        let Some([method]) = node.as_object() else {
-            return Err(SearchError::parsing(node.at, "[retriever] takes exactly one retriever"));
-        };
-        match &*method.name {
-            "standard" => {
-                let members = method.value.as_object().unwrap_or_default();
-                for member in members {
-                    match &*member.name {
-                        "query" => self.query = Some(dsl::parse_query(&member.value, context)?),
-                        "filter" => {
-                            return Err(SearchError::parsing(
-                                member.value.at,
-                                "[filter] of a [standard] retriever is not supported by this server",
-                            ));
-                        }
-                        "min_score" => self.min_score = Some(value::float(&member.value)?),
-                        _ => {
-                            return Err(SearchError::UnknownField {
-                                parser: "standard",
-                                field: member.name.to_string(),
-                                suggestions: super::suggest::suggestions(
-                                    &member.name,
-                                    &["query", "min_score"],
-                                ),
-                                at: member.at,
-                            });
-                        }
-                    }
+        match retriever::parse(node, context)? {
+            Retriever::Standard(standard) => {
+                self.query = Some(standard.query);
+                self.min_score = standard.min_score;
+                for member in &standard.sections {
+                    self.section(member, context)?;
                 }
             }
-            "knn" => self.knn.push(dsl::parse_knn_search(&method.value, context)?),
-            name => {
-                return Err(SearchError::UnknownName {
-                    what: "retriever",
-                    name: name.to_owned(),
-                    suggestions: super::suggest::suggestions(name, &["standard", "knn"]),
-                    at: method.value.at,
-                });
+            Retriever::Knn(knn) => {
+                self.knn.push(knn.search);
+                self.min_score = knn.min_score;
             }
+            Retriever::Fused(fusion) => self.fusion = Some(fusion),
         }
         Ok(())
+    }
+
+    /// Makes the lists that `rank` fuses a [`Fusion`]. The sections that they come from are empty afterwards.
+    pub fn fuse(&mut self) {
+        let Some(rank) = self.rank else { return };
+        let queries = self.query.take().into_iter().chain(std::mem::take(&mut self.sub_searches));
+        let standard = |query| {
+            Retriever::Standard(retriever::Standard {
+                query,
+                min_score: None,
+                name: None,
+                sections: Vec::new(),
+            })
+        };
+        let knn = |search| Retriever::Knn(retriever::Knn { search, min_score: None, name: None });
+        let retrievers = queries.map(standard).chain(std::mem::take(&mut self.knn).into_iter().map(knn));
+        self.fusion = Some(Fusion {
+            method: rank.method(),
+            inputs: retrievers
+                .map(|retriever| Input { retriever, weight: 1.0, normalizer: Normalizer::None })
+                .collect(),
+            window: rank.window(),
+            min_score: None,
+            name: None,
+            form: Form::Rank,
+        });
+    }
+
+    /// All queries, wherever the request states them.
+    pub fn queries(&self) -> impl Iterator<Item = &Query> {
+        let fused = self.fusion.iter().flat_map(Fusion::queries);
+        let own = self.query.iter().chain(&self.sub_searches).chain(&self.post_filter);
+        let own = own.chain(self.knn.iter().map(|knn| &knn.query));
+        own.chain(self.rescore.iter().map(|rescore| &rescore.query)).chain(fused)
+    }
+
+    /// The same, to be changed.
+    pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
+        let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
+        let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
+        let own = own.chain(self.knn.iter_mut().map(|knn| &mut knn.query));
+        own.chain(self.rescore.iter_mut().map(|rescore| &mut rescore.query)).chain(fused)
     }
 
     /// Checks what needs the whole request.
@@ -223,14 +328,8 @@ impl SearchBody {
         if self.query.is_some() && !self.sub_searches.is_empty() {
             return Err(SearchError::illegal("cannot specify field [query] and field [sub_searches]"));
         }
-        let scored = self.min_score.is_some() || self.track_scores || !self.knn.is_empty();
-        if self.sort == Sort::SeqNo && scored {
-            return Err(SearchError::illegal(
-                "[sort] by [_doc] or [_seq_no] cannot be combined with [min_score], [track_scores] or \
-                 [knn] on this server",
-            ));
-        }
-        let mut messages = Vec::new();
+        self.check_combinations()?;
+        let mut messages = self.paging_problems();
         if self.sub_searches.len() >= 2 && self.rank.is_none() {
             messages.push("[sub_searches] requires [rank]".to_owned());
         }
@@ -239,8 +338,9 @@ impl SearchBody {
             if self.size == 0 {
                 messages.push("[rank] requires [size] greater than [0]".to_owned());
             }
-            let window = rank.window_for(self.from + self.size);
-            if window < self.size {
+            if let Window::Given(window) = rank.window()
+                && window < self.size
+            {
                 messages.push(format!(
                     "[rank] requires [rank_window_size: {window}] be greater than or equal to \
                      [size: {}]",
@@ -254,14 +354,135 @@ impl SearchBody {
                         .to_owned(),
                 );
             }
-            if self.sort != Sort::Score {
-                messages.push("[rank] cannot be used with [sort]".to_owned());
+            for (name, used) in [
+                ("sort", self.sort != Sort::Score),
+                ("search_after", self.search_after.is_some()),
+                ("slice", self.slice.is_some()),
+                ("collapse", self.collapse.is_some()),
+                ("rescore", !self.rescore.is_empty()),
+                ("scroll", self.scroll.is_some()),
+                ("terminate_after", self.terminate_after > 0),
+            ] {
+                if used {
+                    messages.push(format!("[rank] cannot be used with [{name}]"));
+                }
             }
+        }
+        if let Some(fusion) = &self.fusion {
+            // Sections of the body are checked where it is read; these come from the address.
+            let mut beside = Vec::new();
+            beside.extend(self.query.is_some().then_some("query"));
+            beside.extend((self.sort != Sort::Score).then_some("sort"));
+            if !beside.is_empty() {
+                messages.push(format!("cannot specify [retriever] and [{}]", beside.join(", ")));
+            }
+            fusion.validate(self.size, &mut messages);
         }
         match messages.is_empty() {
             true => Ok(()),
             false => Err(SearchError::Validation { messages }),
         }
+    }
+
+    fn check_combinations(&self) -> Result<(), SearchError> {
+        if self.search_after.is_some() && self.sort == Sort::Score {
+            return Err(SearchError::illegal("Sort must contain at least one field."));
+        }
+        if !self.rescore.is_empty() && self.sort != Sort::Score {
+            return Err(SearchError::illegal("Cannot use [sort] option in conjunction with [rescore]."));
+        }
+        if let Some(collapse) = &self.collapse {
+            if !self.rescore.is_empty() {
+                return Err(SearchError::illegal("cannot use `collapse` in conjunction with `rescore`"));
+            }
+            let by_group = match &self.sort {
+                Sort::By(keys) => keys.len() == 1 && keys[0].name == collapse.field,
+                Sort::Score => false,
+            };
+            if self.search_after.is_some() && !by_group {
+                return Err(SearchError::illegal(
+                    "Cannot use [collapse] in conjunction with [search_after] unless the search is sorted on the \
+                     same field. Multiple sort fields are not allowed.",
+                ));
+            }
+        }
+        if !self.rescore.is_empty() && (self.terminate_after > 0 || self.slice.is_some()) {
+            return Err(SearchError::illegal(
+                "[rescore] cannot be combined with [terminate_after] or [slice] on this server",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What a request gets wrong about the part of the hits that it wants.
+    fn paging_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.scroll.is_some() {
+            if !matches!(self.track_total_hits, None | Some(TotalHits::Exact)) {
+                problems.push("disabling [track_total_hits] is not allowed in a scroll context");
+            }
+            if self.from > 0 {
+                problems.push("using [from] is not allowed in a scroll context");
+            }
+            if self.size == 0 {
+                problems.push("[size] cannot be [0] in a scroll context");
+            }
+            if !self.rescore.is_empty() {
+                problems.push("using [rescore] is not allowed in a scroll context");
+            }
+            if self.search_after.is_some() {
+                problems.push("[search_after] cannot be used in a scroll context");
+            }
+            if self.collapse.is_some() {
+                problems.push("cannot use `collapse` in a scroll context");
+            }
+            if self.pit.is_some() {
+                problems.push("using [point in time] is not allowed in a scroll context");
+            }
+        }
+        if self.slice.is_some() && self.scroll.is_none() && self.pit.is_none() {
+            problems.push("[slice] can only be used with [scroll] or [point-in-time] requests");
+        }
+        if self.from > 0 && self.search_after.is_some() {
+            problems.push("[from] parameter must be set to 0 when [search_after] is used");
+        }
+        if self.stored_fields == Some(StoredFields::Nothing) {
+            if self.source_given && self.source != SourceSelection::Nothing {
+                problems.push("[stored_fields] cannot be disabled if [_source] is requested");
+            }
+            if !self.fields.is_empty() {
+                problems.push("[stored_fields] cannot be disabled when using the [fields] option");
+            }
+        }
+        problems.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Whether hits come in an order, or are limited in a way, that a list by score alone does not know.
+    pub fn is_sorted(&self) -> bool {
+        self.sort != Sort::Score
+            || self.scroll.is_some()
+            || self.slice.is_some()
+            || self.collapse.is_some()
+            || self.terminate_after > 0
+    }
+
+    /// The keys of the order.
+    pub fn sort_keys(&self) -> Vec<SortField> {
+        let mut keys = self.sort.keys();
+        if self.ends_with_place() && keys.iter().all(|key| key.name != "_shard_doc") {
+            keys.push(SortField { name: "_shard_doc".to_owned(), ..SortField::default() });
+        }
+        keys
+    }
+
+    /// Sorted hits of a point in time have a last key that tells all of them apart.
+    fn ends_with_place(&self) -> bool {
+        self.pit.is_some() && self.sort != Sort::Score
+    }
+
+    /// Whether hits show the values they are sorted by.
+    pub fn shows_sort(&self) -> bool {
+        self.sort != Sort::Score
     }
 
     /// How far hits are counted.
@@ -270,28 +491,34 @@ impl SearchBody {
     }
 }
 
+/// Refuses sections that a retriever stands for.
+fn beside_retriever(members: &[Member]) -> Result<(), SearchError> {
+    const SECTIONS: [(&str, &str); 9] = [
+        ("query", "query"),
+        ("sub_searches", "query"),
+        ("knn", "knn"),
+        ("search_after", "search_after"),
+        ("terminate_after", "terminate_after"),
+        ("sort", "sort"),
+        ("rescore", "rescore"),
+        ("min_score", "min_score"),
+        ("rank", "rank"),
+    ];
+    let given = |name| members.iter().any(|member| &*member.name == name);
+    let found: Vec<&str> =
+        SECTIONS.iter().filter(|(name, _)| given(*name)).map(|(_, shown)| *shown).collect();
+    match found.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("cannot specify [retriever] and [{}]", found.join(", "));
+            Err(SearchError::Validation { messages: vec![message] })
+        }
+    }
+}
+
 /// Sections of a search that Elasticsearch has and this server does not have yet.
-const LATER: &[&str] = &[
-    "aggregations",
-    "aggs",
-    "collapse",
-    "docvalue_fields",
-    "explain",
-    "ext",
-    "fields",
-    "highlight",
-    "indices_boost",
-    "pit",
-    "profile",
-    "rescore",
-    "runtime_mappings",
-    "script_fields",
-    "search_after",
-    "slice",
-    "stored_fields",
-    "suggest",
-    "terminate_after",
-];
+const LATER: &[&str] =
+    &["aggregations", "aggs", "explain", "ext", "highlight", "runtime_mappings", "script_fields", "suggest"];
 
 /// Reads the body of a count, which takes a `query` only.
 ///
@@ -332,6 +559,14 @@ pub fn track_total_hits(text: &str) -> Result<TotalHits, SearchError> {
             ))
         }),
     }
+}
+
+/// Hits of an index after which its search ends.
+///
+/// # Errors
+/// When it is negative.
+pub fn terminate_after(number: i64) -> Result<u64, SearchError> {
+    u64::try_from(number).map_err(|_| SearchError::illegal("terminateAfter must be > 0"))
 }
 
 /// A time after which a search ends with what it has; `None` for no limit.
@@ -409,7 +644,11 @@ fn source_selection(node: &Node) -> Result<SourceSelection, SearchError> {
     Ok(SourceSelection::fields(includes, excludes))
 }
 
-fn read_object(bytes: &[u8]) -> Result<Node, SearchError> {
+/// Reads a body that has to be one object.
+///
+/// # Errors
+/// When it is none.
+pub fn read_object(bytes: &[u8]) -> Result<Node, SearchError> {
     let (node, trailing) = json::read(bytes)?;
     if node.as_object().is_none() {
         return Err(SearchError::parsing(

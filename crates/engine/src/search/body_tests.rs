@@ -1,7 +1,7 @@
 //! Requests and the errors that a real server answered them with, and what is read out of good ones.
 
 use serde_json::{Value, json};
-use sparrow_index::query::{Operator, Query, QueryKind, SparseOrigin, TotalHits};
+use sparrow_index::query::{Operator, Pruning, Query, QueryKind, SparseOrigin, TotalHits};
 
 use super::body::{SearchBody, parse_count};
 use super::error::{SearchError, Shard};
@@ -105,10 +105,10 @@ fn errors_of_queries_are_as_recorded() {
             "reason": "query malformed, empty clause found at [1:12]"})),
     );
     check_error(
-        r#"{"retriever": {"rrf": {"retrievers": []}}}"#,
+        r#"{"retriever": {"rfr": {"retrievers": []}}}"#,
         &plain(
-            json!({"type": "parsing_exception", "reason": "unknown retriever [rrf]", "line": 1, "col": 23,
-            "caused_by": {"type": "named_object_not_found_exception", "reason": "[1:23] unknown field [rrf]"}}),
+            json!({"type": "parsing_exception", "reason": "unknown retriever [rfr]", "line": 1, "col": 23,
+            "caused_by": {"type": "named_object_not_found_exception", "reason": "[1:23] unknown field [rfr]"}}),
         ),
     );
     // The recorded server suggests a query here that this one does not have.
@@ -362,11 +362,71 @@ fn wrong_keys_and_values_are_named() {
         ),
         (r#"{"explain": true}"#, "parsing_exception", "[explain] is not supported by this server"),
         (
-            r#"{"sort": [{"n": "desc"}]}"#,
+            r#"{"sort": [{"n": {"nested": {"path": "n"}}}]}"#,
             "parsing_exception",
-            "[sort] by [n] is not supported by this server",
+            "[nested] of [sort] is not supported by this server",
         ),
-        (r#"{"sort": "_doc", "min_score": 1}"#, "illegal_argument_exception", "cannot be combined"),
+        (r#"{"sort": [{"n": "up"}]}"#, "illegal_argument_exception", "No enum constant"),
+        (r#"{"sort": [{"n": {"mode": "best"}}]}"#, "x_content_parse_exception", "[mode]"),
+        (r#"{"sort": [{"n": {"ordr": "asc"}}]}"#, "x_content_parse_exception", "did you mean [order]?"),
+        (
+            r#"{"sort": [{"_score": {"mode": "min"}}]}"#,
+            "x_content_parse_exception",
+            "[_score] unknown field [mode]",
+        ),
+        (r#"{"sort": [{"_script": {}}]}"#, "illegal_argument_exception", "[_script] is not supported"),
+        (r#"{"sort": [[1]]}"#, "illegal_argument_exception", "malformed sort format"),
+        (r#"{"search_after": []}"#, "illegal_argument_exception", "Values must contains at least one value."),
+        (r#"{"search_after": [{}]}"#, "parsing_exception", "found [START_OBJECT] inside search_after"),
+        (r#"{"search_after": [1]}"#, "illegal_argument_exception", "Sort must contain at least one field."),
+        (
+            r#"{"sort": "n", "from": 1, "search_after": [1]}"#,
+            "action_request_validation_exception",
+            "[from] parameter must be set to 0 when [search_after] is used",
+        ),
+        (
+            r#"{"slice": {"id": 0, "max": 2}}"#,
+            "action_request_validation_exception",
+            "[slice] can only be used with [scroll] or [point-in-time] requests",
+        ),
+        (r#"{"slice": {"id": 2, "max": 2}}"#, "illegal_argument_exception", "max must be greater than id"),
+        (
+            r#"{"slice": {"id": 0, "max": 1}}"#,
+            "x_content_parse_exception",
+            "[slice] failed to parse field [max]",
+        ),
+        (
+            r#"{"sort": "n", "rescore": {"query": {"rescore_query": {"match_all": {}}}}}"#,
+            "illegal_argument_exception",
+            "Cannot use [sort] option in conjunction with [rescore].",
+        ),
+        (r#"{"rescore": {"window_size": 5}}"#, "parsing_exception", "missing rescore type"),
+        (
+            r#"{"rescore": {"learning_to_rank": {}}}"#,
+            "parsing_exception",
+            "unknown rescorer [learning_to_rank]",
+        ),
+        (
+            r#"{"collapse": {"field": "n", "inner_hits": {}}}"#,
+            "x_content_parse_exception",
+            "[collapse] failed to parse field [inner_hits]",
+        ),
+        (r#"{"collapse": {}}"#, "illegal_argument_exception", "Required [field]"),
+        (r#"{"pit": {}}"#, "illegal_argument_exception", "id is not provided"),
+        (r#"{"terminate_after": -1}"#, "illegal_argument_exception", "terminateAfter must be > 0"),
+        (
+            r#"{"stored_fields": "_none_", "_source": true}"#,
+            "action_request_validation_exception",
+            "[stored_fields] cannot be disabled if [_source] is requested",
+        ),
+        (r#"{"fields": [1]}"#, "parsing_exception", "Expected [VALUE_STRING, START_OBJECT]"),
+        (r#"{"script_fields": {}}"#, "parsing_exception", "[script_fields] is not supported by this server"),
+        (
+            r#"{"runtime_mappings": {}}"#,
+            "parsing_exception",
+            "[runtime_mappings] is not supported by this server",
+        ),
+        (r#"{"ext": {}}"#, "parsing_exception", "[ext] is not supported by this server"),
         (r#"{"sizes": 1}"#, "parsing_exception", "Unknown key for a VALUE_NUMBER in [sizes]."),
         (r#"{"query": null}"#, "parsing_exception", "Unknown key for a VALUE_NULL in [query]."),
         (
@@ -459,7 +519,8 @@ fn sections_of_a_body_are_read() {
     assert!(body.version && body.seq_no_primary_term && body.post_filter.is_some());
     assert_eq!(body.source, SourceSelection::fields(vec!["a".into()], vec!["b".into()]));
     for sort in [r#""_doc""#, r#"[{"_seq_no": "asc"}]"#, r#"{"_doc": {"order": "asc"}}"#] {
-        assert_eq!(parse(&format!(r#"{{"sort": {sort}}}"#)).expect("valid").sort, Sort::SeqNo);
+        let sort = parse(&format!(r#"{{"sort": {sort}}}"#)).expect("valid").sort;
+        assert!(matches!(&sort, Sort::By(keys) if keys.len() == 1 && !keys[0].descending), "{sort:?}");
     }
     assert_eq!(parse(r#"{"_source": false}"#).expect("valid").source, SourceSelection::Nothing);
     let retriever = r#"{"retriever": {"standard": {"query": {"match_all": {"boost": 2}}}}}"#;
@@ -482,7 +543,7 @@ fn the_documented_search_forms_are_read() {
         (text.field.as_str(), text.model_id.as_str(), text.origin),
         ("ml.tokens", ".sparse_encoder_model_2", SparseOrigin::TextExpansion)
     );
-    assert_eq!(text.pruning, None);
+    assert_eq!(text.pruning, Pruning::Off);
     assert_eq!(clause.should[1].boost, 4.0);
 
     let body = parse(
@@ -533,7 +594,7 @@ fn options_of_clauses_are_read() {
         panic!("sparse")
     };
     assert_eq!(sparse.tokens, [("a.b".into(), 1.0), ("c".into(), 2.5)]);
-    let pruning = sparse.pruning.expect("pruning");
+    let Pruning::On(Some(pruning)) = sparse.pruning else { panic!("pruning") };
     assert_eq!((pruning.tokens_freq_ratio_threshold, pruning.tokens_weight_threshold), (2.0, 0.4));
     assert!(pruning.only_score_pruned_tokens);
 }
@@ -541,12 +602,19 @@ fn options_of_clauses_are_read() {
 #[test]
 fn pruning_is_switched_on_as_each_query_does_it() {
     let pruned = |text: &str| match query(text).kind {
-        QueryKind::Sparse(clause) => clause.pruning.is_some(),
-        QueryKind::TextExpansion(clause) => clause.pruning.is_some(),
+        QueryKind::Sparse(clause) => matches!(clause.pruning, Pruning::On(_)),
+        QueryKind::TextExpansion(clause) => matches!(clause.pruning, Pruning::On(_)),
         other => panic!("{other:?}"),
     };
     assert!(!pruned(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "pruning_config": {}}}"#));
     assert!(pruned(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "prune": true}}"#));
+    let by_field =
+        query(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "pruning_config": {}}}"#);
+    assert!(
+        matches!(by_field.kind, QueryKind::Sparse(clause) if matches!(clause.pruning, Pruning::ByField(Some(_))))
+    );
+    let off = query(r#"{"sparse_vector": {"field": "v", "query_vector": {"a": 1}, "prune": false}}"#);
+    assert!(matches!(off.kind, QueryKind::Sparse(clause) if clause.pruning == Pruning::Off));
     assert!(pruned(
         r#"{"text_expansion": {"v": {"model_id": "m", "model_text": "t", "pruning_config": {}}}}"#
     ));

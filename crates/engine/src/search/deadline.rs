@@ -9,7 +9,7 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use crate::request::CancelFlag;
 
 /// How often a running watch looks whether the caller went away.
-const POLL: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(5);
 
 /// Watches over one search. Without a time limit it costs nothing: the caller's own flag is used.
 pub struct Deadline {

@@ -48,9 +48,24 @@ pub enum SearchError {
     /// More hits are asked for than an index gives.
     #[error("from + size is {asked}, over the limit of {limit}")]
     WindowTooLarge { limit: usize, asked: usize, shard: Box<Shard> },
+    /// A page of a scroll is larger than an index gives.
+    #[error("size is {asked}, over the limit of {limit}")]
+    BatchTooLarge { limit: usize, asked: usize, shard: Box<Shard> },
     /// The query does not fit the index.
     #[error("index {}: {source}", shard.index)]
     Query { shard: Box<Shard>, source: QueryError },
+    /// Lists that a retriever needs could not be had: the kinds of their retrievers, and why.
+    #[error("[{kind}] {} of its retrievers failed", failures.len())]
+    Retrievers { kind: &'static str, failures: Vec<(&'static str, SearchError)> },
+    /// An index refuses a part of the request that is no query; `kind` is the exception's type.
+    #[error("index {}: {reason}", shard.index)]
+    OfShard { shard: Box<Shard>, kind: &'static str, reason: String },
+    /// A value of `search_after` is none of its field's.
+    #[error("value of search_after for {field}: {cause}")]
+    AfterValue { field: String, cause: Box<SearchError> },
+    /// A scroll or a point in time is not open.
+    #[error("no search context {id}")]
+    ContextMissing { id: u64 },
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
     ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
@@ -102,6 +117,10 @@ impl SearchError {
     pub fn status(&self) -> u16 {
         match self {
             SearchError::Query { source, .. } => source.status(),
+            SearchError::Retrievers { failures, .. } => {
+                failures.iter().map(|failure| failure.1.status()).max().unwrap_or(400)
+            }
+            SearchError::ContextMissing { .. } => 404,
             _ => 400,
         }
     }
@@ -180,6 +199,14 @@ impl SearchError {
                      [index.max_result_window] index level setting."
                 ),
             ),
+            SearchError::BatchTooLarge { limit, asked, .. } => Exception::new(
+                "illegal_argument_exception",
+                format!(
+                    "Batch size is too large, size must be less than or equal to: [{limit}] but was [{asked}]. \
+                     Scroll batch sizes cost as much memory as result windows so they are controlled by the \
+                     [index.max_result_window] index level setting."
+                ),
+            ),
             SearchError::Query { shard, source } => {
                 let exception = Exception::new(source.es_type(), source.reason());
                 let exception = match source.es_type() {
@@ -191,6 +218,33 @@ impl SearchError {
                     None => exception,
                 }
             }
+            SearchError::Retrievers { kind, failures } => {
+                let kinds: Vec<&str> = failures.iter().map(|failure| failure.0).collect();
+                let suppressed: Vec<_> =
+                    failures.iter().map(|failure| failure.1.phase_exception().to_json()).collect();
+                Exception::new(
+                    "status_exception",
+                    format!(
+                        "[{kind}] search failed - retrievers '[{}]' returned errors. All failures are attached \
+                         as suppressed exceptions.",
+                        kinds.join(", ")
+                    ),
+                )
+                .with("suppressed", suppressed)
+            }
+            SearchError::OfShard { shard, kind, reason } => {
+                let exception = Exception::new(kind, reason);
+                if *kind == "query_shard_exception" { of(exception, shard) } else { exception }
+            }
+            SearchError::AfterValue { field, cause } => Exception::new(
+                "illegal_argument_exception",
+                format!("Failed to parse search_after value for field [{field}]."),
+            )
+            .because(cause.exception()),
+            SearchError::ContextMissing { id } => Exception::new(
+                "search_context_missing_exception",
+                format!("No search context found for id [{id}]"),
+            ),
             SearchError::ModelMismatch { shard, field, model, stored } => of(
                 Exception::new(
                     "query_shard_exception",
@@ -208,7 +262,9 @@ impl SearchError {
     fn shard(&self) -> Option<&Shard> {
         match self {
             SearchError::WindowTooLarge { shard, .. }
+            | SearchError::BatchTooLarge { shard, .. }
             | SearchError::Query { shard, .. }
+            | SearchError::OfShard { shard, .. }
             | SearchError::ModelMismatch { shard, .. } => Some(shard),
             _ => None,
         }
@@ -217,6 +273,10 @@ impl SearchError {
     /// The failure as an entry of `failed_shards` or of `_shards.failures`; `None` if it is not one of a
     /// single index.
     pub fn failed_shard(&self) -> Option<serde_json::Value> {
+        if let SearchError::ContextMissing { .. } = self {
+            // Nobody knows which index the context was for.
+            return Some(json!({"shard": -1, "index": null, "reason": self.exception().to_json()}));
+        }
         let shard = self.shard()?;
         Some(json!({
             "shard": 0,
@@ -224,6 +284,23 @@ impl SearchError {
             "node": shard.node,
             "reason": self.exception().to_json(),
         }))
+    }
+}
+
+impl SearchError {
+    /// The exception as the outermost one of a response: a failure of a shard is wrapped in the list of them.
+    fn phase_exception(&self) -> Exception {
+        let exception = self.exception();
+        let Some(failed) = self.failed_shard() else { return exception };
+        let wrapper = Exception::new("search_phase_execution_exception", "all shards failed")
+            .with("phase", "query")
+            .with("grouped", true)
+            .with("failed_shards", json!([failed]));
+        if is_own(&exception) {
+            return wrapper;
+        }
+        // Elasticsearch says a foreign exception twice: as cause and as the cause's cause.
+        wrapper.because(exception.clone().because(exception))
     }
 }
 
@@ -235,22 +312,7 @@ impl From<SearchError> for EngineError {
             SearchError::Query { source: QueryError::Syntax { .. }, .. } => exception.clone(),
             _ => root(&exception).clone(),
         }];
-        let status = error.status();
-        let exception = match error.failed_shard() {
-            None => exception,
-            Some(failed) => {
-                let wrapper = Exception::new("search_phase_execution_exception", "all shards failed")
-                    .with("phase", "query")
-                    .with("grouped", true)
-                    .with("failed_shards", json!([failed]));
-                if is_own(&exception) {
-                    wrapper
-                } else {
-                    // Elasticsearch says a foreign exception twice: as cause and as the cause's cause.
-                    wrapper.because(exception.clone().because(exception))
-                }
-            }
-        };
+        let (status, exception) = (error.status(), error.phase_exception());
         EngineError::Api(Box::new(ApiError { status, exception, root_causes }))
     }
 }
@@ -278,6 +340,7 @@ fn is_own(exception: &Exception) -> bool {
             | "parse_exception"
             | "status_exception"
             | "task_cancelled_exception"
+            | "search_context_missing_exception"
     )
 }
 

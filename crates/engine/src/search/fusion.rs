@@ -1,86 +1,156 @@
-//! Reciprocal rank fusion: one list out of several ranked ones.
+//! Fusion: one ranked list out of several.
 //!
-//! A document scores `Σ 1 / (rank_constant + rank)` over the lists that hold it, ranks counted from 1.
-//! Only ranks count, so scores of different kinds need no common scale.
-//! Source: Cormack, Clarke, Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (SIGIR 2009).
+//! * Reciprocal rank fusion: a document scores `Σ weight / (rank_constant + rank)` over the lists that hold it,
+//!   ranks counted from 1. Only ranks count, so scores of different kinds need no common scale.
+//!   Source: Cormack, Clarke, Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (SIGIR 2009).
+//! * Linear: a document scores `Σ weight · normalizer(score)`; a list without the document adds nothing.
 
+use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+/// How the scores of a document in several lists become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Reciprocal rank fusion.
+    Rrf {
+        /// Added to each rank; the higher, the less the first places stand out.
+        rank_constant: u32,
+    },
+    /// Weighted sum of normalized scores.
+    Linear,
+}
+
+/// How a linear fusion brings the scores of one list to a common scale.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Normalizer {
+    /// Scores as they are.
+    #[default]
+    None,
+    /// `(score - min) / (max - min)`, over the list as far as its window goes; equal scores stay as they are.
+    MinMax,
+    /// `score / √Σ score²`, over the list as far as its window goes.
+    L2Norm,
+}
+
+impl Normalizer {
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Normalizer::None => "none",
+            Normalizer::MinMax => "minmax",
+            Normalizer::L2Norm => "l2_norm",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Normalizer::None, Normalizer::MinMax, Normalizer::L2Norm]
+            .into_iter()
+            .find(|known| known.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Scale and offset by which the scores of a list are normalized: `score * scale - offset`.
+    pub fn normalize(self, scores: impl Iterator<Item = f32> + Clone) -> impl Fn(f32) -> f32 {
+        /// Below it a range or a norm counts as none.
+        const EPSILON: f32 = 1e-6;
+        let (offset, divisor) = match self {
+            Normalizer::None => (0.0, 1.0),
+            Normalizer::MinMax => {
+                let (min, max) =
+                    scores.fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), s| (min.min(s), max.max(s)));
+                if max - min < EPSILON { (0.0, 1.0) } else { (min, max - min) }
+            }
+            Normalizer::L2Norm => {
+                let norm = scores.map(|score| f64::from(score) * f64::from(score)).sum::<f64>().sqrt() as f32;
+                if norm < EPSILON { (0.0, 1.0) } else { (0.0, norm) }
+            }
+        };
+        move |score| (score - offset) / divisor
+    }
+}
+
+/// How equal scores are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ties {
+    /// By the better rank in the first list that holds either document.
+    Rank,
+    /// By the document itself.
+    Document,
+}
+
+/// One of the lists to fuse.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranked<'a, D> {
+    /// Documents with their scores, best first and without repeats.
+    pub hits: &'a [(D, f32)],
+    /// How much the list counts.
+    pub weight: f32,
+    /// How a linear fusion normalizes its scores.
+    pub normalizer: Normalizer,
+}
+
 /// A document of the fused list.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fused<D> {
     /// The document.
     pub doc: D,
     /// Its fused score.
     pub score: f32,
-    /// Its rank in each list, from 1; `None` where a list does not hold it.
-    pub ranks: Vec<Option<u32>>,
+    /// First list that holds it, and its rank there: they tell any two documents apart.
+    first: (usize, u32),
 }
 
-/// Fuses `lists`, each best first and without repeats.
-///
-/// Equal scores are ordered by the better rank in the earliest list that tells them apart, then by the
-/// document itself, so that the result depends on nothing but the lists.
-pub fn reciprocal_rank_fusion<D>(lists: &[Vec<D>], rank_constant: u32) -> Vec<Fused<D>>
+/// Fuses lists; the result depends on nothing but the lists and is a total order.
+pub fn fuse<D>(method: Method, ties: Ties, lists: &[Ranked<'_, D>]) -> Vec<Fused<D>>
 where
     D: Copy + Eq + Hash + Ord,
 {
-    let mut places: FxHashMap<D, usize> = FxHashMap::default();
-    let mut fused: Vec<Fused<D>> = Vec::new();
+    let most = lists.iter().map(|list| list.hits.len()).sum();
+    let mut places: FxHashMap<D, usize> = FxHashMap::with_capacity_and_hasher(most, Default::default());
+    let mut fused: Vec<Fused<D>> = Vec::with_capacity(most);
     for (number, list) in lists.iter().enumerate() {
-        for (index, doc) in list.iter().enumerate() {
-            let place = *places.entry(*doc).or_insert_with(|| {
-                fused.push(Fused { doc: *doc, score: 0.0, ranks: vec![None; lists.len()] });
-                fused.len() - 1
-            });
-            let rank = index as u32 + 1;
-            fused[place].ranks[number] = Some(rank);
-            fused[place].score += 1.0 / (rank_constant as f32 + rank as f32);
+        let normalized = match method {
+            Method::Rrf { .. } => Normalizer::None,
+            Method::Linear => list.normalizer,
+        }
+        .normalize(list.hits.iter().map(|hit| hit.1));
+        for ((doc, score), rank) in list.hits.iter().zip(1u32..) {
+            let added = match method {
+                Method::Rrf { rank_constant } => list.weight * (1.0 / (rank_constant as f32 + rank as f32)),
+                Method::Linear => list.weight * normalized(*score),
+            };
+            let place = match places.entry(*doc) {
+                Entry::Occupied(place) => *place.get(),
+                Entry::Vacant(place) => {
+                    fused.push(Fused { doc: *doc, score: 0.0, first: (number, rank) });
+                    *place.insert(fused.len() - 1)
+                }
+            };
+            fused[place].score += added;
         }
     }
-    fused.sort_by(|a, b| {
-        b.score
-            .total_cmp(&a.score)
-            .then_with(|| rank_order(&a.ranks).cmp(rank_order(&b.ranks)))
-            .then_with(|| a.doc.cmp(&b.doc))
+    for hit in &mut fused {
+        // Weights are a user's: a sum may leave the range of numbers that JSON has.
+        hit.score = hit.score.clamp(f32::MIN, f32::MAX);
+    }
+    fused.sort_unstable_by(|a, b| {
+        b.score.total_cmp(&a.score).then_with(|| match ties {
+            Ties::Rank => by_first_rank(a, b).then_with(|| a.doc.cmp(&b.doc)),
+            Ties::Document => a.doc.cmp(&b.doc),
+        })
     });
     fused
 }
 
-fn rank_order(ranks: &[Option<u32>]) -> impl Iterator<Item = u32> {
-    ranks.iter().map(|rank| rank.unwrap_or(u32::MAX))
+/// The document of the earlier list goes first, of the same list the one of better rank. No two have the same rank
+/// in one list, so what comes after the first list that holds either never matters.
+fn by_first_rank<D>(a: &Fused<D>, b: &Fused<D>) -> Ordering {
+    a.first.cmp(&b.first)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::reciprocal_rank_fusion;
-
-    #[test]
-    fn the_worked_example_of_the_documentation() {
-        let fused = reciprocal_rank_fusion(&[vec![4, 3, 2, 1], vec![3, 2, 1, 5]], 1);
-        let expected = [(3, 0.833_333_4), (2, 0.583_333_4), (4, 0.5), (1, 0.45), (5, 0.2)];
-        assert_eq!(fused.len(), expected.len());
-        for (hit, (doc, score)) in fused.iter().zip(expected) {
-            assert_eq!(hit.doc, doc);
-            assert!((hit.score - score).abs() < 1e-6, "{} is not {score}", hit.score);
-        }
-        assert_eq!(fused[0].ranks, [Some(2), Some(1)]);
-        assert_eq!(fused[2].ranks, [Some(1), None]);
-    }
-
-    #[test]
-    fn ties_prefer_the_earlier_list_then_the_smaller_document() {
-        let fused = reciprocal_rank_fusion(&[vec![9], vec![1]], 60);
-        assert_eq!(fused.iter().map(|hit| hit.doc).collect::<Vec<_>>(), [9, 1]);
-        let swapped = reciprocal_rank_fusion(&[vec![2, 1], vec![1, 2]], 60);
-        assert_eq!(swapped[0].score, swapped[1].score);
-        assert_eq!(swapped.iter().map(|hit| hit.doc).collect::<Vec<_>>(), [2, 1]);
-    }
-
-    #[test]
-    fn empty_lists_fuse_to_nothing() {
-        assert!(reciprocal_rank_fusion::<u32>(&[vec![], vec![]], 60).is_empty());
-    }
-}
+#[path = "fusion_tests.rs"]
+mod tests;

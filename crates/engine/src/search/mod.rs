@@ -5,16 +5,28 @@
 //! they are.
 
 mod body;
+mod caller;
+mod collapse;
+mod contexts;
 mod deadline;
 mod dsl;
 mod error;
 mod execute;
+mod fields;
 mod fusion;
+mod hits;
 mod java_float;
 pub(crate) mod json;
+pub(crate) mod msearch;
+mod paging;
+pub(crate) mod point_in_time;
+mod profile;
 mod rank;
+mod rescore;
 mod resolve;
 mod response;
+mod retriever;
+pub(crate) mod scroll;
 mod sort;
 mod source_filter;
 mod suggest;
@@ -23,25 +35,33 @@ mod uri;
 #[cfg(test)]
 mod body_tests;
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::Value;
+use sparrow_encoder::Timings;
 use sparrow_index::Snapshot;
-use sparrow_index::query::{Query, QueryError};
+use sparrow_index::query::{Query, QueryError, TotalHits};
 
 use self::body::SearchBody;
+use self::caller::Caller;
+pub(crate) use self::contexts::Contexts;
+use self::contexts::{Content, Scroll};
 use self::deadline::Deadline;
 use self::dsl::Context;
 pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
-use self::response::ShownHit;
+use self::response::OpenIds;
+use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
+use self::uri::Presentation;
 pub(crate) use self::uri::source as source_of_params;
 use crate::Engine;
 use crate::error::{EngineError, Exception};
-use crate::indices::{IndexHandle, ResolveOptions};
+use crate::indices::{IndexHandle, ResolveOptions, Resolved};
 use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
 
@@ -54,38 +74,160 @@ pub(crate) fn search(
 ) -> Result<Reply, EngineError> {
     let start = Instant::now();
     let params = request.params();
-    let (handles, filters) = resolve_indices(engine, request)?;
+    let handles = resolve_indices(engine, request)?;
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
+    body.fuse();
+    if let Some(pit) = &body.pit {
+        let targets = point_in_time::targets(engine, request, pit)?;
+        let id = pit.id.clone();
+        // The models of fields are those of the indices as they are now.
+        let handles: Vec<_> =
+            targets.iter().filter_map(|target| engine.indices.get(&target.shard.index).ok()).collect();
+        encode_body(engine, &handles, &mut body, cancel.flag())?;
+        let ids = OpenIds { pit: Some(&id), scroll: None };
+        let answered = answer(engine, &targets, &body, shown, cancel, start, ids)?;
+        return Ok(Reply::bytes(200, answered.bytes));
+    }
+    check_boosted(engine, &body, request)?;
+    let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
+    if let Some(keep_alive) = body.scroll {
+        encode_body(engine, &handles, &mut body, cancel.flag())?;
+        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
+    }
     let deadline = Deadline::start(body.timeout, cancel);
-    let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
+    let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
+    let answered =
+        answer_within(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
+    Ok(Reply::bytes(200, answered.bytes))
+}
 
-    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    queries.extend(&mut body.post_filter);
-    queries.extend(&mut body.sub_searches);
-    queries.extend(body.knn.iter_mut().map(|knn| &mut knn.query));
-    let encoded = encode(engine, &handles, &mut queries, deadline.flag());
-    let targets = targets(engine, &handles, &filters)?;
-    let found =
-        encoded.and_then(|()| execute::execute(&targets, &body, deadline.flag()).map_err(EngineError::from));
-    let mut outcome = match found {
-        Ok(outcome) => outcome,
-        Err(error) if timed_out(&error) && shown.all_or_nothing => {
-            return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
+/// The first page of a scroll.
+#[allow(clippy::too_many_arguments)]
+fn open_scroll(
+    engine: &Engine,
+    request: &Request,
+    targets: Vec<Target>,
+    mut body: SearchBody,
+    shown: Presentation,
+    keep_alive: Duration,
+    cancel: &CancelFlag,
+    start: Instant,
+) -> Result<Reply, EngineError> {
+    if let Some(target) = targets.iter().find(|target| body.size > target.max_result_window) {
+        return Err(SearchError::BatchTooLarge {
+            limit: target.max_result_window,
+            asked: body.size,
+            shard: target.shard.clone(),
         }
+        .into());
+    }
+    body.track_total_hits = Some(TotalHits::Exact);
+    let scroll = Arc::new(Mutex::new(Scroll { targets, body, shown }));
+    let mut open = scroll.lock();
+    let id =
+        engine.contexts.open(Content::Scroll(Arc::clone(&scroll)), Caller::of(request).owner, keep_alive)?;
+    let ids = OpenIds { scroll: Some(&id), pit: None };
+    match answer(engine, &open.targets, &open.body, shown, cancel, start, ids) {
+        Ok(answered) => {
+            open.body.position = answered.last;
+            Ok(Reply::bytes(200, answered.bytes))
+        }
+        Err(error) => {
+            engine.contexts.close(&id, None)?;
+            Err(error)
+        }
+    }
+}
+
+/// An index that gets a factor has to be there.
+fn check_boosted(engine: &Engine, body: &SearchBody, request: &Request) -> Result<(), EngineError> {
+    // A restricted key is not told which indices there are.
+    if body.indices_boost.is_empty() || Caller::of(request).owner.is_some() {
+        return Ok(());
+    }
+    let options = ResolveOptions::from_params(&request.params())?;
+    for (names, _) in &body.indices_boost {
+        engine.indices.resolve(names, options.clone())?;
+    }
+    Ok(())
+}
+
+/// A search that was answered.
+pub(crate) struct Answered {
+    /// The body of the answer.
+    bytes: Vec<u8>,
+    /// Where its last hit stands, if it has any and they are sorted.
+    last: Option<Position>,
+}
+
+/// Runs a search whose texts are encoded, and writes its answer.
+fn answer(
+    engine: &Engine,
+    targets: &[Target],
+    body: &SearchBody,
+    shown: Presentation,
+    cancel: &CancelFlag,
+    start: Instant,
+    ids: OpenIds<'_>,
+) -> Result<Answered, EngineError> {
+    let deadline = Deadline::start(body.timeout, cancel);
+    answer_within(engine, targets, body, shown, &deadline, Ok(()), start, ids)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn answer_within(
+    _engine: &Engine,
+    targets: &[Target],
+    body: &SearchBody,
+    shown: Presentation,
+    deadline: &Deadline,
+    encoded: Result<(), EngineError>,
+    start: Instant,
+    ids: OpenIds<'_>,
+) -> Result<Answered, EngineError> {
+    let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
+    let found =
+        encoded.and_then(|()| execute::execute(targets, body, deadline.flag()).map_err(EngineError::from));
+    let mut outcome = match found {
+        // Only the clock leaves a part behind that is of use.
+        Ok(outcome) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
+        Ok(outcome) => outcome,
         Err(error) if timed_out(&error) => {
-            Outcome { total: Some((0, true)), timed_out: true, ..Outcome::default() }
+            Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }
         }
         Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
         Err(error) => return Err(error),
     };
+    if shown.all_or_nothing && outcome.timed_out {
+        return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
+    }
     if shown.all_or_nothing && !outcome.failures.is_empty() {
         return Err(outcome.failures.swap_remove(0).into());
     }
-    let hits = read_hits(&targets, &body, &outcome)?;
-    let bytes = response::write(&body, shown, targets.len(), &outcome, &hits, start.elapsed());
-    Ok(Reply::bytes(200, bytes))
+    let mut profile = outcome.profile.take();
+    let hits = hits::read(targets, body, shown, &outcome, deadline.flag(), profile.as_deref_mut())?;
+    if let Some(profile) = &mut profile {
+        profile.models.clone_from(&body.timings);
+    }
+    outcome.profile = profile;
+    let bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
+    Ok(Answered { bytes, last: outcome.last.take() })
+}
+
+/// Encodes the texts of all queries of a search.
+fn encode_body(
+    engine: &Engine,
+    handles: &[impl Borrow<IndexHandle>],
+    body: &mut SearchBody,
+    cancel: &AtomicBool,
+) -> Result<(), EngineError> {
+    let mut timings = body.profile.then(Vec::new);
+    let mut queries: Vec<&mut Query> = body.queries_mut().collect();
+    encode(engine, handles, &mut queries, cancel, timings.as_mut())?;
+    body.timings = timings.unwrap_or_default();
+    Ok(())
 }
 
 /// `_count`.
@@ -96,27 +238,37 @@ pub(crate) fn count(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let params = request.params();
-    let (handles, filters) = resolve_indices(engine, request)?;
+    let handles = resolve_indices(engine, request)?;
     let mut query = body::parse_count(bytes)?;
     if let Some(text) = uri::query_string(params)? {
         query = Some(text);
     }
     let min_score = params.float("min_score")?;
+    let terminate_after = params.integer("terminate_after")?.unwrap_or(0);
     let mut body = SearchBody {
         query,
+        terminate_after: body::terminate_after(terminate_after)?,
         size: 0,
         min_score: min_score.map(|score| score as f32),
         track_total_hits: Some(sparrow_index::query::TotalHits::Exact),
         ..SearchBody::default()
     };
     let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    encode(engine, &handles, &mut queries, cancel.flag())?;
-    let targets = targets(engine, &handles, &filters)?;
+    encode(engine, &handles, &mut queries, cancel.flag(), None)?;
+    let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let outcome = execute::execute(&targets, &body, cancel.flag())
         .map_err(EngineError::from)
         .map_err(|error| if is_cancelled(&error) { EngineError::Cancelled } else { error })?;
     let counted = outcome.total.map_or(0, |(count, _)| count);
-    Ok(Reply::bytes(200, response::write_count(counted, targets.len(), &outcome.failures)))
+    Ok(Reply::bytes(
+        200,
+        response::write_count(
+            counted,
+            outcome.terminated_early.filter(|_| terminate_after > 0),
+            targets.len(),
+            &outcome.failures,
+        ),
+    ))
 }
 
 /// Reads a query in its JSON form and encodes its texts: for jobs that select documents by query.
@@ -125,12 +277,12 @@ pub(crate) fn count(
 /// As a search with this query.
 pub(crate) fn prepare_query(
     engine: &Engine,
-    handles: &[Arc<IndexHandle>],
+    handles: &[impl Borrow<IndexHandle>],
     query: &Value,
     cancel: &CancelFlag,
 ) -> Result<Query, EngineError> {
     let mut query = parse_query(query)?;
-    encode(engine, handles, &mut [&mut query], cancel.flag())?;
+    encode(engine, handles, &mut [&mut query], cancel.flag(), None)?;
     Ok(query)
 }
 
@@ -162,19 +314,6 @@ fn shard(engine: &Engine, handle: &IndexHandle) -> Box<Shard> {
     })
 }
 
-/// What the indices show, each through the filter of the alias that leads to it.
-fn targets(
-    engine: &Engine,
-    handles: &[Arc<IndexHandle>],
-    filters: &[Option<Value>],
-) -> Result<Vec<Target>, EngineError> {
-    let mut targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
-    for ((target, handle), filter) in targets.iter_mut().zip(handles).zip(filters) {
-        target.snapshot = restrict(engine, handle, &target.snapshot, filter.as_ref())?;
-    }
-    Ok(targets)
-}
-
 /// What of an index is seen through the filter of an alias.
 ///
 /// # Errors
@@ -204,7 +343,8 @@ pub(crate) fn check_alias_filter(filter: &Value) -> Result<(), EngineError> {
     }
 }
 
-fn target(engine: &Engine, handle: &IndexHandle) -> Target {
+fn target(engine: &Engine, searched: &Searched) -> Target {
+    let handle = &searched.handle;
     let settings = handle.settings();
     let default_fields = match settings.default_field() {
         None | Some("*") => Vec::new(),
@@ -212,7 +352,7 @@ fn target(engine: &Engine, handle: &IndexHandle) -> Target {
     };
     Target {
         shard: shard(engine, handle),
-        snapshot: handle.snapshot(),
+        snapshot: searched.restricted.clone().unwrap_or_else(|| handle.snapshot()),
         max_result_window: settings.max_result_window(),
         default_fields,
     }
@@ -221,13 +361,15 @@ fn target(engine: &Engine, handle: &IndexHandle) -> Target {
 /// Turns the texts of queries into vectors, after checking that the fields hold vectors of the same models.
 fn encode(
     engine: &Engine,
-    handles: &[Arc<IndexHandle>],
+    handles: &[impl Borrow<IndexHandle>],
     queries: &mut [&mut Query],
     cancel: &AtomicBool,
+    timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
         for handle in handles {
+            let handle: &IndexHandle = handle.borrow();
             match handle.field_model(&used.field) {
                 Some(stored) if stored != fingerprint => {
                     return Err(SearchError::ModelMismatch {
@@ -242,62 +384,32 @@ fn encode(
             }
         }
     }
-    resolve::resolve(&engine.models, queries, cancel)
+    resolve::resolve(&engine.models, queries, cancel, timed)
 }
 
-/// Reads the documents of the hits and finds out which named clauses match them.
-fn read_hits<'a>(
-    targets: &'a [Target],
-    body: &SearchBody,
-    outcome: &Outcome,
-) -> Result<Vec<ShownHit<'a>>, EngineError> {
-    let mut shown = Vec::with_capacity(outcome.hits.len());
-    for hit in &outcome.hits {
-        let target = &targets[hit.target];
-        shown.push(ShownHit {
-            hit: *hit,
-            index: &target.shard.index,
-            stored: target.snapshot.fetch(hit.addr)?,
-            matched: Vec::new(),
-        });
+/// An index that a search reads, and what of it.
+pub(crate) struct Searched {
+    pub(crate) handle: Arc<IndexHandle>,
+    /// What is seen through the filter of the alias that leads to it; none where all of it is.
+    restricted: Option<Arc<Snapshot>>,
+}
+
+impl Borrow<IndexHandle> for Searched {
+    fn borrow(&self) -> &IndexHandle {
+        &self.handle
     }
-    let mut named = Vec::new();
-    let queries = body.query.iter().chain(&body.sub_searches).chain(&body.post_filter);
-    for query in queries.chain(body.knn.iter().map(|knn| &knn.query)) {
-        resolve::visit(query, &mut |clause| {
-            named.extend(clause.name.as_deref().map(|name| (name, clause)));
-        });
-    }
-    for (name, clause) in named {
-        for (number, target) in targets.iter().enumerate() {
-            if !shown.iter().any(|shown| shown.hit.target == number) {
-                continue;
-            }
-            let sets = target
-                .snapshot
-                .matching(clause)
-                .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
-            for shown in shown.iter_mut().filter(|shown| shown.hit.target == number) {
-                let addr = shown.hit.addr;
-                let word = sets
-                    .get(addr.segment_ord as usize)
-                    .and_then(|words| words.get(addr.doc_id as usize / 64));
-                let matches = word.is_some_and(|word| word >> (addr.doc_id % 64) & 1 == 1);
-                if matches && !shown.matched.iter().any(|known| known == name) {
-                    shown.matched.push(name.to_owned());
-                }
-            }
-        }
-    }
-    Ok(shown)
 }
 
 /// The indices that a search reads.
-fn resolve_indices(
-    engine: &Engine,
-    request: &Request,
-) -> Result<(Vec<Arc<IndexHandle>>, Vec<Option<Value>>), EngineError> {
+fn resolve_indices(engine: &Engine, request: &Request) -> Result<Vec<Searched>, EngineError> {
     let options = ResolveOptions::from_params(&request.params())?;
     let found = engine.indices.resolve_filtered(request.part("index"), &options)?;
-    Ok(found.into_iter().map(|resolved| (resolved.handle, resolved.filter)).unzip())
+    let searched = |Resolved { handle, filter }: Resolved| {
+        let restricted = match filter {
+            None => None,
+            Some(filter) => Some(restrict(engine, &handle, &handle.snapshot(), Some(&filter))?),
+        };
+        Ok(Searched { handle, restricted })
+    };
+    found.into_iter().map(searched).collect()
 }

@@ -2,15 +2,16 @@
 
 use super::dsl::value;
 use super::error::SearchError;
+use super::fusion::Method;
 use super::json::Node;
+use super::retriever::{MAX_WINDOW, Window};
 use super::suggest::suggestions;
 
 /// Window of each list when the request names none. The interface had 100 while `sub_searches` were
 /// current and 10 later; the larger one lets the lists meet.
 const DEFAULT_WINDOW: usize = 100;
-const DEFAULT_RANK_CONSTANT: u32 = 60;
-/// Longest window: each list is held in memory.
-const MAX_WINDOW: usize = 10_000;
+/// `rank_constant` of a request that names none.
+pub const DEFAULT_RANK_CONSTANT: u32 = 60;
 const KEYS: &[&str] = &["rank_constant", "rank_window_size", "window_size"];
 
 /// Reciprocal rank fusion of a request.
@@ -23,9 +24,41 @@ pub struct RankFusion {
 }
 
 impl RankFusion {
-    /// Hits taken from each list of a request for `wanted` hits.
-    pub fn window_for(&self, wanted: usize) -> usize {
-        self.window.unwrap_or_else(|| wanted.max(DEFAULT_WINDOW))
+    /// How scores become one.
+    pub fn method(&self) -> Method {
+        Method::Rrf { rank_constant: self.rank_constant }
+    }
+
+    /// How far lists are read.
+    pub fn window(&self) -> Window {
+        self.window.map_or(Window::Default(DEFAULT_WINDOW), Window::Given)
+    }
+}
+
+/// Checks a `rank_constant`.
+///
+/// # Errors
+/// When it is not at least 1.
+pub fn rank_constant(constant: i32) -> Result<u32, SearchError> {
+    u32::try_from(constant)
+        .ok()
+        .filter(|constant| *constant >= 1)
+        .ok_or_else(|| SearchError::illegal("[rank_constant] must be greater or equal to [1] for [rrf]"))
+}
+
+/// Checks a `rank_window_size` of a method.
+///
+/// # Errors
+/// When it is not at least 1, or longer than this server holds lists.
+pub fn window(method: &str, size: i32) -> Result<usize, SearchError> {
+    match usize::try_from(size) {
+        Ok(size @ 1..=MAX_WINDOW) => Ok(size),
+        Ok(size) if size > MAX_WINDOW => Err(SearchError::illegal(format!(
+            "[rank_window_size] must be less than or equal to [{MAX_WINDOW}] for [{method}], but was [{size}]"
+        ))),
+        Ok(_) | Err(_) => Err(SearchError::illegal(format!(
+            "[rank_window_size] must be greater or equal to [1] for [{method}]"
+        ))),
     }
 }
 
@@ -74,34 +107,18 @@ pub fn parse(node: &Node) -> Result<RankFusion, SearchError> {
     }
     let rank_constant = match rank_constant {
         None => DEFAULT_RANK_CONSTANT,
-        Some(constant) => {
-            u32::try_from(constant).ok().filter(|constant| *constant >= 1).ok_or_else(|| {
-                SearchError::illegal("[rank_constant] must be greater or equal to [1] for [rrf]")
-            })?
-        }
+        Some(constant) => self::rank_constant(constant)?,
     };
     let window = match window {
         None => None,
-        Some(size) => match usize::try_from(size) {
-            Ok(size @ 1..=MAX_WINDOW) => Some(size),
-            Ok(size) if size > MAX_WINDOW => {
-                return Err(SearchError::illegal(format!(
-                    "[rank_window_size] must be less than or equal to [{MAX_WINDOW}] for [rrf], but was [{size}]"
-                )));
-            }
-            Ok(_) | Err(_) => {
-                return Err(SearchError::illegal(
-                    "[rank_window_size] must be greater or equal to [1] for [rrf]",
-                ));
-            }
-        },
+        Some(size) => Some(self::window("rrf", size)?),
     };
     Ok(RankFusion { rank_constant, window })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{RankFusion, parse};
+    use super::{RankFusion, Window, parse};
     use crate::search::json;
 
     fn rank(text: &str) -> Result<RankFusion, String> {
@@ -113,7 +130,7 @@ mod tests {
     fn empty_options_mean_the_defaults() {
         let rank = rank(r#"{"rrf": {}}"#).expect("valid");
         assert_eq!(rank, RankFusion { rank_constant: 60, window: None });
-        assert_eq!((rank.window_for(10), rank.window_for(500)), (100, 500));
+        assert_eq!(rank.window(), Window::Default(100));
     }
 
     #[test]

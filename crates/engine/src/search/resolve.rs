@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
-use sparrow_encoder::{Encoded, Output};
+use sparrow_encoder::{Encoded, Output, Timings};
 use sparrow_index::query::{Query, QueryKind, SparseQuery};
 
 use crate::error::EngineError;
@@ -39,7 +39,8 @@ pub fn model_uses(queries: &[&mut Query]) -> Vec<ModelUse> {
 
 /// Encodes the texts of `queries` and puts the vectors in their place.
 ///
-/// A text without any word matches nothing, whatever the model makes of it.
+/// A text without any word matches nothing, whatever the model makes of it. With `timed` the phases of each model's
+/// call are added to it.
 ///
 /// # Errors
 /// When a model does not exist, is not deployed, makes the other kind of vector, or fails.
@@ -47,6 +48,7 @@ pub fn resolve(
     encoder: &dyn TextEncoder,
     queries: &mut [&mut Query],
     cancel: &AtomicBool,
+    mut timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
     let mut texts: FxHashMap<String, IndexSet<String>> = FxHashMap::default();
     let mut order: Vec<String> = Vec::new();
@@ -68,7 +70,14 @@ pub fn resolve(
     for model_id in order {
         let Some(of_model) = texts.get(&model_id) else { continue };
         let list: Vec<&str> = of_model.iter().map(String::as_str).collect();
-        let vectors = encoder.encode(&model_id, &list, Purpose::Query, Some(cancel))?;
+        let vectors = match &mut timed {
+            None => encoder.encode(&model_id, &list, Purpose::Query, Some(cancel))?,
+            Some(timed) => {
+                let (vectors, timings) = encoder.encode_timed(&model_id, &list, Some(cancel))?;
+                timed.push((model_id.clone(), timings));
+                vectors
+            }
+        };
         encoded.insert(model_id, vectors);
     }
     let vector_of = |model_id: &str, text: &str| -> Result<&Output, EngineError> {
@@ -248,7 +257,7 @@ mod tests {
     }
 
     fn run(encoder: &Echo, query: &mut Query) -> Result<(), String> {
-        resolve(encoder, &mut [query], &AtomicBool::new(false))
+        resolve(encoder, &mut [query], &AtomicBool::new(false), None)
             .map_err(|error| format!("{} {}", error.status(), error.reason()))
     }
 

@@ -8,8 +8,8 @@ use sparrow_index::StoredDoc;
 use super::body::SearchBody;
 use super::error::SearchError;
 use super::execute::{Hit, Outcome};
+use super::fields::StoredFields;
 use super::java_float::write_f32;
-use super::sort::Sort;
 use super::uri::Presentation;
 
 /// A hit with what its response shows.
@@ -20,14 +20,28 @@ pub struct ShownHit<'a> {
     pub index: &'a str,
     /// Its document.
     pub stored: StoredDoc,
-    /// Names of the clauses that match it.
-    pub matched: Vec<String>,
+    /// Names of the clauses that match it, with their scores.
+    pub matched: Vec<(String, f32)>,
+    /// The `fields` member, as JSON.
+    pub fields: Option<String>,
+    /// The `inner_hits` member, as JSON.
+    pub inner_hits: Option<Vec<u8>>,
+}
+
+/// Ids of what is open between searches, as an answer shows them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenIds<'a> {
+    /// `_scroll_id`.
+    pub scroll: Option<&'a str>,
+    /// `pit_id`.
+    pub pit: Option<&'a str>,
 }
 
 /// Writes the body of a search response.
 pub fn write(
     body: &SearchBody,
     shown: Presentation,
+    ids: OpenIds<'_>,
     targets: usize,
     outcome: &Outcome,
     hits: &[ShownHit<'_>],
@@ -35,18 +49,46 @@ pub fn write(
 ) -> Vec<u8> {
     let source_bytes: usize = hits.iter().map(|hit| hit.stored.source.len() + 160).sum();
     let mut out = Vec::with_capacity(source_bytes + 256);
-    push(&mut out, format_args!("{{\"took\":{},\"timed_out\":{},", took.as_millis(), outcome.timed_out));
-    if body.size == 0 && shown.total_as_int {
-        out.extend_from_slice(b"\"terminated_early\":false,");
+    out.push(b'{');
+    for (name, id) in [("pit_id", ids.pit), ("_scroll_id", ids.scroll)] {
+        if let Some(id) = id {
+            push(&mut out, format_args!("\"{name}\":\"{id}\","));
+        }
+    }
+    push(&mut out, format_args!("\"took\":{},\"timed_out\":{},", took.as_millis(), outcome.timed_out));
+    match outcome.terminated_early {
+        Some(early) => push(&mut out, format_args!("\"terminated_early\":{early},")),
+        None if body.size == 0 && shown.total_as_int => {
+            out.extend_from_slice(b"\"terminated_early\":false,");
+        }
+        None => {}
     }
     write_shards(&mut out, targets, &outcome.failures);
-    out.extend_from_slice(b",\"hits\":{");
+    out.extend_from_slice(b",\"hits\":");
+    write_hits(&mut out, body, shown, targets, outcome, hits);
+    if let Some(profile) = &outcome.profile {
+        push(&mut out, format_args!(",\"profile\":{}", profile.to_json()));
+    }
+    out.push(b'}');
+    out
+}
+
+/// Writes the object with the total, the highest score and the hits.
+pub fn write_hits(
+    out: &mut Vec<u8>,
+    body: &SearchBody,
+    shown: Presentation,
+    targets: usize,
+    outcome: &Outcome,
+    hits: &[ShownHit<'_>],
+) {
+    out.push(b'{');
     if let Some((value, exact)) = outcome.total {
         if shown.total_as_int {
-            push(&mut out, format_args!("\"total\":{value},"));
+            push(out, format_args!("\"total\":{value},"));
         } else {
             let relation = if exact { "eq" } else { "gte" };
-            push(&mut out, format_args!("\"total\":{{\"value\":{value},\"relation\":\"{relation}\"}},"));
+            push(out, format_args!("\"total\":{{\"value\":{value},\"relation\":\"{relation}\"}},"));
         }
     } else if shown.total_as_int {
         out.extend_from_slice(b"\"total\":-1,");
@@ -56,23 +98,30 @@ pub fn write(
         // A search of no index at all has scored nothing, which Elasticsearch shows as a number.
         None if targets == 0 => out.extend_from_slice(b"0.0"),
         None => out.extend_from_slice(b"null"),
-        Some(score) => write_f32(&mut out, score),
+        Some(score) => write_f32(out, score),
     }
     out.extend_from_slice(b",\"hits\":[");
     for (number, hit) in hits.iter().enumerate() {
         if number > 0 {
             out.push(b',');
         }
-        write_hit(&mut out, body, hit);
+        write_hit(out, body, hit, outcome.sort.get(number).map(|sort| &**sort));
     }
-    out.extend_from_slice(b"]}}");
-    out
+    out.extend_from_slice(b"]}");
 }
 
 /// Writes the body of a count response.
-pub fn write_count(count: u64, targets: usize, failures: &[SearchError]) -> Vec<u8> {
+pub fn write_count(
+    count: u64,
+    terminated_early: Option<bool>,
+    targets: usize,
+    failures: &[SearchError],
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(96);
     push(&mut out, format_args!("{{\"count\":{count},"));
+    if let Some(early) = terminated_early {
+        push(&mut out, format_args!("\"terminated_early\":{early},"));
+    }
     write_shards(&mut out, targets, failures);
     out.push(b'}');
     out
@@ -94,12 +143,15 @@ fn write_shards(out: &mut Vec<u8>, targets: usize, failures: &[SearchError]) {
     out.push(b'}');
 }
 
-fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>) {
-    let ShownHit { hit, index, stored, matched } = shown;
+fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: Option<&str>) {
+    let ShownHit { hit, index, stored, matched, fields, inner_hits } = shown;
+    let bare = body.stored_fields == Some(StoredFields::Nothing);
     out.extend_from_slice(b"{\"_index\":");
     write_string(out, index);
-    out.extend_from_slice(b",\"_id\":");
-    write_string(out, &stored.id);
+    if !bare {
+        out.extend_from_slice(b",\"_id\":");
+        write_string(out, &stored.id);
+    }
     if body.version {
         push(out, format_args!(",\"_version\":{}", stored.version));
     }
@@ -107,25 +159,57 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>) {
         push(out, format_args!(",\"_seq_no\":{},\"_primary_term\":1", stored.seq_no));
     }
     out.extend_from_slice(b",\"_score\":");
-    match body.sort {
-        Sort::Score => write_f32(out, hit.score),
-        Sort::SeqNo => out.extend_from_slice(b"null"),
-    }
+    // A score that was not worked out is not a number, which is written as null.
+    write_f32(out, hit.score);
     if let Some(rank) = hit.rank {
         push(out, format_args!(",\"_rank\":{rank}"));
     }
-    let mark = out.len();
-    out.extend_from_slice(b",\"_source\":");
-    if !body.source.write(&stored.source, out) {
-        out.truncate(mark);
+    if shows_source(body) {
+        let mark = out.len();
+        out.extend_from_slice(b",\"_source\":");
+        if !body.source.write(&stored.source, out) {
+            out.truncate(mark);
+        }
     }
-    if body.sort == Sort::SeqNo {
-        push(out, format_args!(",\"sort\":[{}]", stored.seq_no));
+    if let Some(fields) = fields {
+        push(out, format_args!(",\"fields\":{fields}"));
+    }
+    if let Some(sort) = sort {
+        push(out, format_args!(",\"sort\":{sort}"));
     }
     if !matched.is_empty() {
-        push(out, format_args!(",\"matched_queries\":{}", serde_json::json!(matched)));
+        out.extend_from_slice(b",\"matched_queries\":");
+        write_matched(out, body.named_scores, matched);
+    }
+    if let Some(inner_hits) = inner_hits {
+        out.extend_from_slice(b",\"inner_hits\":");
+        out.extend_from_slice(inner_hits);
     }
     out.push(b'}');
+}
+
+/// Whether hits show their sources: a request for stored fields leaves them out unless it asks for both.
+fn shows_source(body: &SearchBody) -> bool {
+    match &body.stored_fields {
+        None => true,
+        Some(StoredFields::Nothing) => false,
+        Some(StoredFields::Some(names)) => body.source_given || names.iter().any(|name| name == "_source"),
+    }
+}
+
+fn write_matched(out: &mut Vec<u8>, scores: bool, matched: &[(String, f32)]) {
+    out.push(if scores { b'{' } else { b'[' });
+    for (number, (name, score)) in matched.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        write_string(out, name);
+        if scores {
+            out.push(b':');
+            write_f32(out, *score);
+        }
+    }
+    out.push(if scores { b'}' } else { b']' });
 }
 
 fn write_string(out: &mut Vec<u8>, text: &str) {
@@ -144,10 +228,9 @@ mod tests {
 
     use sparrow_index::{DocAddress, StoredDoc};
 
-    use super::{ShownHit, write, write_count};
+    use super::{OpenIds, ShownHit, write, write_count};
     use crate::search::body::SearchBody;
     use crate::search::execute::{Hit, Outcome};
-    use crate::search::sort::Sort;
     use crate::search::source_filter::SourceSelection;
     use crate::search::uri::Presentation;
 
@@ -164,11 +247,13 @@ mod tests {
                 source: b"{\"n\": 1.50,  \"t\":\"x\"}".to_vec(),
             },
             matched: Vec::new(),
+            fields: None,
+            inner_hits: None,
         }
     }
 
     fn text(body: &SearchBody, shown: Presentation, outcome: &Outcome, hits: &[ShownHit<'_>]) -> String {
-        let bytes = write(body, shown, 1, outcome, hits, Duration::from_millis(12));
+        let bytes = write(body, shown, OpenIds::default(), 1, outcome, hits, Duration::from_millis(12));
         serde_json::from_slice::<serde_json::Value>(&bytes).expect("valid JSON");
         String::from_utf8(bytes).expect("UTF-8")
     }
@@ -192,13 +277,18 @@ mod tests {
             ..SearchBody::default()
         };
         let mut named = hit(1e-4, Some(2));
-        named.matched.push("first".into());
+        named.matched.push(("first".into(), 0.5));
         assert!(text(&body, PLAIN, &outcome, &[named]).ends_with(
             r#""hits":{"total":{"value":10000,"relation":"gte"},"max_score":null,"hits":[{"_index":"books","_id":"a\"b","_version":3,"_seq_no":7,"_primary_term":1,"_score":1.0E-4,"_rank":2,"matched_queries":["first"]}]}}"#
         ));
-        let sorted = SearchBody { sort: Sort::SeqNo, ..SearchBody::default() };
-        assert!(text(&sorted, PLAIN, &outcome, &[hit(1.0, None)]).contains(r#""_score":null"#));
-        assert!(text(&sorted, PLAIN, &outcome, &[hit(1.0, None)]).contains(r#""sort":[7]"#));
+        let sorted = Outcome { sort: vec!["[7]".into()], terminated_early: Some(true), ..Outcome::default() };
+        let mut hit = hit(f32::NAN, None);
+        hit.fields = Some(r#"{"n":[1]}"#.into());
+        hit.inner_hits = Some(b"{}".to_vec());
+        let text = text(&SearchBody::default(), PLAIN, &sorted, &[hit]);
+        assert!(text.starts_with(r#"{"took":12,"timed_out":false,"terminated_early":true,"#), "{text}");
+        assert!(text.contains(r#""_score":null"#), "{text}");
+        assert!(text.contains(r#","fields":{"n":[1]},"sort":[7],"inner_hits":{}}"#), "{text}");
     }
 
     #[test]
@@ -217,7 +307,7 @@ mod tests {
     #[test]
     fn a_count_is_short() {
         assert_eq!(
-            String::from_utf8(write_count(5, 1, &[])).expect("UTF-8"),
+            String::from_utf8(write_count(5, None, 1, &[])).expect("UTF-8"),
             r#"{"count":5,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0}}"#
         );
     }

@@ -1,14 +1,20 @@
 //! Search parameters of the address, which win over the body.
 
+use std::time::Duration;
+
 use sparrow_index::query::{Query, QueryKind, QueryStringQuery};
 
 use super::body::{self, SearchBody};
 use super::dsl::operator_named;
 use super::error::SearchError;
-use super::sort::{self, Sort};
+use super::fields;
+use super::sort;
 use super::source_filter::SourceSelection;
 use crate::error::EngineError;
-use crate::params::Params;
+use crate::params::{Params, parse_duration};
+
+/// Longest life of a scroll or a point in time between two requests (`search.max_keep_alive`).
+const MAX_KEEP_ALIVE: Duration = Duration::from_secs(24 * 3600);
 
 /// How the answer is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,6 +51,7 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
     }
     if let Some(source) = source(params) {
         search.source = source;
+        search.source_given = true;
     }
     if let Some(text) = params.get("track_total_hits") {
         search.track_total_hits = Some(body::track_total_hits(text)?);
@@ -53,18 +60,23 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
         search.timeout = body::timeout(text)?;
     }
     if let Some(text) = params.get("sort") {
-        let (name, order) = text.split_once(':').unwrap_or((text, ""));
-        search.sort = match (sort::by_name(name), order) {
-            (Some(sort), "") => sort,
-            (Some(Sort::Score), "desc") => Sort::Score,
-            (Some(Sort::SeqNo), "asc") => Sort::SeqNo,
-            _ => {
-                return Err(EngineError::illegal_argument(format!(
-                    "[sort] by [{text}] is not supported by this server"
-                )));
-            }
-        };
+        search.sort = sort::from_text(text)?;
+        search.sort_given = true;
     }
+    if let Some(number) = params.integer("terminate_after")? {
+        search.terminate_after = body::terminate_after(number)?;
+    }
+    if let Some(text) = params.get("docvalue_fields") {
+        search.docvalue_fields = fields::docvalues_from_text(text)?;
+    }
+    if let Some(text) = params.get("stored_fields") {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+        search.stored_fields = Some(fields::stored(names.collect())?);
+    }
+    if let Some(keep_alive) = params.get("scroll") {
+        search.scroll = Some(keep_alive_of("scroll", keep_alive)?);
+    }
+    search.named_scores = params.bool("include_named_queries_score", search.named_scores)?;
     search.version = params.bool("version", search.version)?;
     search.seq_no_primary_term = params.bool("seq_no_primary_term", search.seq_no_primary_term)?;
     search.track_scores = params.bool("track_scores", search.track_scores)?;
@@ -74,6 +86,24 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
         exact_total(search)?;
     }
     Ok(Presentation { total_as_int, all_or_nothing: !params.bool("allow_partial_search_results", true)? })
+}
+
+/// How long a scroll or a point in time is kept.
+///
+/// # Errors
+/// When it is no time, or longer than a day.
+pub fn keep_alive_of(name: &str, text: &str) -> Result<Duration, EngineError> {
+    let keep_alive = parse_duration(name, text)?.filter(|keep_alive| !keep_alive.is_zero());
+    let keep_alive = keep_alive.ok_or_else(|| {
+        EngineError::illegal_argument(format!("[{name}] has to be a time longer than zero but was [{text}]"))
+    })?;
+    if keep_alive > MAX_KEEP_ALIVE {
+        return Err(EngineError::illegal_argument(format!(
+            "Keep alive for request ({text}) is too large. It must be less than (1d). This limit can be set by \
+             changing the [search.max_keep_alive] cluster level setting."
+        )));
+    }
+    Ok(keep_alive)
 }
 
 /// `q` and what belongs to it, as a query.
@@ -115,16 +145,13 @@ pub fn source(params: Params<'_>) -> Option<SourceSelection> {
 
 /// Parameters that would change the answer and cannot be honoured are errors, not ignored.
 fn refuse_unsupported(params: Params<'_>) -> Result<(), EngineError> {
-    const UNSUPPORTED: [&str; 6] =
-        ["scroll", "stored_fields", "docvalue_fields", "suggest_field", "suggest_text", "terminate_after"];
+    const UNSUPPORTED: [&str; 2] = ["suggest_field", "suggest_text"];
     let refused = |name: &str| {
         Err(EngineError::illegal_argument(format!("parameter [{name}] is not supported by this server")))
     };
     for name in UNSUPPORTED {
-        match params.get(name) {
-            None => {}
-            Some("0") if name == "terminate_after" => {}
-            Some(_) => return refused(name),
+        if params.get(name).is_some() {
+            return refused(name);
         }
     }
     if params.bool("explain", false)? {
@@ -203,9 +230,14 @@ mod tests {
             ("size", "abc", "Failed to parse int parameter [size] with value [abc]"),
             ("size", "-1", "[size] parameter cannot be negative, found [-1]"),
             ("from", "-1", "[from] parameter cannot be negative but was [-1]"),
-            ("scroll", "1m", "parameter [scroll] is not supported by this server"),
+            (
+                "scroll",
+                "2d",
+                "Keep alive for request (2d) is too large. It must be less than (1d). This limit can be set by changing the [search.max_keep_alive] cluster level setting.",
+            ),
+            ("terminate_after", "-1", "terminateAfter must be > 0"),
             ("explain", "true", "parameter [explain] is not supported by this server"),
-            ("sort", "n:asc", "[sort] by [n:asc] is not supported by this server"),
+            ("sort", "n:up", "No enum constant org.elasticsearch.search.sort.SortOrder.UP"),
             ("search_type", "scan", "No search type for [scan]"),
             ("version", "yes", "Failed to parse value [yes] as only [true] or [false] are allowed."),
         ] {

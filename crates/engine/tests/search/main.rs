@@ -6,4 +6,5 @@ mod hybrid;
 mod indices;
 mod queries;
 mod response;
+mod retrievers;
 mod semantic;

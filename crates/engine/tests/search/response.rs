@@ -156,3 +156,40 @@ fn a_time_limit_ends_a_search_without_an_error() {
     assert_eq!(relaxed["timed_out"], false);
     assert_eq!(ids(&relaxed).len(), 5);
 }
+
+#[test]
+fn a_profile_says_where_the_time_went() {
+    let node = Node::start();
+    for index in ["first", "second"] {
+        node.create(index, &json!({"t": {"type": "text"}, "v": {"type": "sparse_vector"}}));
+        node.load(index, &[json!({"t": "one two", "v": {"a": 1.0}}), json!({"t": "two three"})]);
+    }
+    let plain = node.search("first,second", &json!({"query": {"match": {"t": "two"}}}));
+    assert!(plain.get("profile").is_none());
+    let answer = node.search("first,second", &json!({"query": {"match": {"t": "two"}}, "profile": true}));
+    let shards = answer["profile"]["shards"].as_array().expect("shards");
+    assert_eq!(shards.len(), 2);
+    for (shard, index) in shards.iter().zip(["first", "second"]) {
+        assert_eq!(shard["index"], index);
+        assert_eq!(shard["shard_id"], 0);
+        let id = format!("[{}][{index}][0]", shard["node_id"].as_str().expect("a node"));
+        assert_eq!(shard["id"], id.as_str());
+        let query = &shard["searches"][0]["query"][0];
+        assert_eq!((&query["type"], &query["description"]), (&json!("MatchQuery"), &json!("t:two")));
+        assert!(query["time_in_nanos"].as_u64().expect("a time") > 0);
+        assert_eq!(query["breakdown"]["shallow_advance_count"], 0);
+        assert_eq!(query["breakdown"].as_object().expect("keys").len(), 20);
+        assert_eq!(shard["fetch"]["breakdown"]["load_stored_fields_count"], 2);
+        assert!(shard["searches"][0]["collector"][0]["name"].is_string());
+        assert_eq!(shard["aggregations"], json!([]));
+    }
+    let phases = &answer["profile"]["phases"];
+    assert!(phases["search_in_nanos"].as_u64().expect("a time") > 0);
+    assert!(phases["fetch_in_nanos"].as_u64().expect("a time") > 0);
+    assert_eq!(phases["infer_in_nanos"], 0);
+    let list = json!({"standard": {"query": {"match": {"t": "two"}}}});
+    let fused =
+        node.search("first", &json!({"retriever": {"rrf": {"retrievers": [list, list]}}, "profile": true}));
+    assert_eq!(fused["profile"]["shards"][0]["searches"][0]["query"].as_array().map(Vec::len), Some(2));
+    assert!(fused["profile"]["phases"]["fuse_in_nanos"].as_u64().expect("a time") > 0);
+}

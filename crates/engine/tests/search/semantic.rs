@@ -63,6 +63,23 @@ fn texts_are_found_by_meaning() {
     );
     assert_eq!(ids(&hybrid)[0], "3");
     assert!((hybrid["hits"]["hits"][0]["_score"].as_f64().unwrap_or(0.0) - 2.0 / 61.0).abs() < 1e-6);
+
+    // A profile tells the encoder's phases apart; what the cache knows costs none of them.
+    let text =
+        json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": "a text never seen before"}}});
+    let profile = |body: &Value| node.search("passages", body)["profile"].clone();
+    let body = json!({"query": text, "profile": true});
+    let first = profile(&body);
+    for phase in ["tokenize_in_nanos", "infer_in_nanos", "search_in_nanos", "fetch_in_nanos"] {
+        assert!(first["phases"][phase].as_u64().unwrap_or(0) > 0, "{phase}: {first}");
+    }
+    assert_eq!(first["models"][0]["model_id"], SPARSE);
+    assert_eq!((&first["models"][0]["texts"], &first["models"][0]["cache_hits"]), (&json!(1), &json!(0)));
+    let again = profile(&body);
+    assert_eq!(
+        (&again["models"][0]["cache_hits"], &again["phases"]["infer_in_nanos"]),
+        (&json!(1), &json!(0))
+    );
 }
 
 #[test]

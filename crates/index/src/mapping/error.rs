@@ -29,6 +29,9 @@ pub enum MappingError {
     UnsupportedParameters { scope: String, remaining: String },
     #[error("analyzer [{analyzer}] has not been configured in mappings")]
     UnknownAnalyzer { analyzer: String },
+    /// A value deep inside a parameter, with all its causes, outermost first.
+    #[error("{}", .causes.first().map_or("", |cause| cause.1.as_str()))]
+    Nested { causes: Vec<(&'static str, String)> },
     /// Any other malformed definition.
     #[error("{reason}")]
     Malformed { reason: String },
@@ -60,6 +63,7 @@ impl MappingError {
             | MappingError::NoType { .. }
             | MappingError::UnsupportedParameters { .. }
             | MappingError::Malformed { .. } => Some(MAPPER_PARSING),
+            MappingError::Nested { causes } => Some(causes.first().map_or(MAPPER_PARSING, |cause| cause.0)),
             MappingError::UnknownAnalyzer { .. } | MappingError::BadValue { .. } => Some(ILLEGAL_ARGUMENT),
             MappingError::TypeChange { .. }
             | MappingError::ObjectOverLeaf { .. }
@@ -85,6 +89,14 @@ impl MappingError {
     /// `caused_by` of the error body.
     pub fn caused_by(&self) -> Option<(&'static str, String)> {
         self.inner_type().map(|inner| (inner, self.to_string()))
+    }
+
+    /// The whole chain of causes, outermost first.
+    pub fn causes(&self) -> Vec<(&'static str, String)> {
+        match self {
+            MappingError::Nested { causes } => causes.clone(),
+            _ => self.caused_by().into_iter().collect(),
+        }
     }
 
     /// The one entry of `root_cause`: Elasticsearch names the innermost exception of its own there.

@@ -1,12 +1,14 @@
 //! Mappings: what fields an index has, and how a JSON document becomes values of them.
 
 pub mod date;
+mod dense;
 mod document;
 mod error;
 mod location;
 mod parse;
 mod print;
 mod source;
+mod sparse_options;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -19,9 +21,15 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
+pub(crate) use document::dense::{component_problem, magnitude_problem, preview};
+pub use dense::{DenseVector, VectorOptions};
+pub use document::dense::hex;
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use source::SourceFilter;
-pub use types::{Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument};
+pub use sparse_options::SparseIndexOptions;
+pub use types::{
+    Analyzer, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument, feature_value,
+};
 pub use values::normalize_float;
 
 /// The `_source` part of a mapping.
@@ -190,6 +198,15 @@ impl Mapping {
     /// Definition of the leaf at `path`: its parameters as they were written (`index_options`, ...).
     pub fn parameter(&self, path: &str, name: &str) -> Option<&Value> {
         self.leaf(path)?.params.get(name)
+    }
+
+    /// `index_options` of the `sparse_vector` field at `path`; all unset for any other field.
+    pub fn sparse_index_options(&self, path: &str) -> SparseIndexOptions {
+        self.leaf(path)
+            .filter(|leaf| leaf.field_type == FieldType::SparseVector)
+            .and_then(|leaf| leaf.params.get("index_options"))
+            .and_then(|options| SparseIndexOptions::parse(options).ok())
+            .unwrap_or_default()
     }
 
     /// Reads a document. The second part is the wider mapping to put in force **before** the document is

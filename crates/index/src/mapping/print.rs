@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use sparrow_vectors::Similarity;
 
 use super::types::FieldType;
-use super::{LeafNode, Mapping, Node, ObjectNode};
+use super::{LeafNode, Mapping, Node, ObjectNode, dense};
 
 pub(super) fn print(mapping: &Mapping) -> Value {
     let mut out = Map::new();
@@ -72,14 +71,8 @@ fn object(node: &ObjectNode) -> Value {
 fn leaf(node: &LeafNode) -> Value {
     let mut out = Map::new();
     out.insert("type".to_owned(), node.field_type.name().into());
-    if let FieldType::DenseVector { dims, similarity, index } = &node.field_type {
-        if let Some(dims) = dims {
-            out.insert("dims".to_owned(), (*dims).into());
-        }
-        out.insert("index".to_owned(), (*index).into());
-        if *index {
-            out.insert("similarity".to_owned(), similarity_name(*similarity).into());
-        }
+    if let FieldType::DenseVector(field) = &node.field_type {
+        dense::print(field, &mut out);
     }
     for (name, value) in &node.params {
         out.entry(name.clone()).or_insert_with(|| value.clone());
@@ -89,14 +82,4 @@ fn leaf(node: &LeafNode) -> Value {
         out.insert("fields".to_owned(), Value::Object(fields.collect()));
     }
     Value::Object(out)
-}
-
-/// Name of a similarity in mappings and errors.
-pub(super) fn similarity_name(similarity: Similarity) -> &'static str {
-    match similarity {
-        Similarity::Cosine => "cosine",
-        Similarity::DotProduct => "dot_product",
-        Similarity::L2Norm => "l2_norm",
-        Similarity::MaxInnerProduct => "max_inner_product",
-    }
 }

@@ -165,7 +165,10 @@ fn mappings_print_as_elasticsearch_shows_them() {
             "b": {"type": "text", "analyzer": "english", "fields": {"raw": {"type": "keyword", "ignore_above": 256}}},
             "ml": {"properties": {"tokens": {"type": "rank_features"}}},
             "o": {"type": "object", "enabled": false},
-            "vec": {"type": "dense_vector", "dims": 3, "index": true, "similarity": "cosine"},
+            "vec": {
+                "type": "dense_vector", "dims": 3, "index": true, "similarity": "cosine",
+                "index_options": {"type": "int8_hnsw", "m": 16, "ef_construction": 100}
+            },
             "when": {"type": "date", "format": "yyyy/MM/dd"}
         }
     });
@@ -237,7 +240,7 @@ fn long_float_arrays_become_dense_vectors() {
     let raw = json!({ "vec": vec![0.5; 128] }).to_string();
     let (parsed, wider) = parse(&Mapping::empty(), &raw).unwrap();
     assert_eq!(parsed.dense[0].1.len(), 128);
-    assert!(matches!(wider.unwrap().field("vec"), Some(FieldType::DenseVector { dims: Some(128), .. })));
+    assert!(matches!(wider.unwrap().field("vec"), Some(FieldType::DenseVector(field)) if field.dims == Some(128)));
 }
 
 #[test]
@@ -307,6 +310,33 @@ fn sparse_fields_are_strict() {
 }
 
 #[test]
+fn rank_feature_stores_what_lucene_does() {
+    let definition = json!({
+        "rank": {"type": "rank_feature"},
+        "length": {"type": "rank_feature", "positive_score_impact": false, "null_value": 4}
+    });
+    let mapping = mapping(definition.clone());
+    assert_eq!(mapping.to_json()["properties"], definition);
+    assert_eq!(mapping.field("length"), Some(&FieldType::RankFeature { positive_score_impact: false }));
+    let stored = |raw: &str| parse(&mapping, raw).unwrap().0.numbers;
+    // Nine significant bits: 1.1 is cut, powers of two are exact.
+    assert_eq!(
+        stored(r#"{"rank": "1.1", "length": null}"#),
+        [("rank".to_owned(), NumberValue::F64(1.097_656_25)), ("length".to_owned(), NumberValue::F64(0.25))]
+    );
+    assert_eq!(stored(r#"{"rank": [null, 8]}"#), [("rank".to_owned(), NumberValue::F64(8.0))]);
+    let fails = |raw: &str, part: &str| {
+        let error = parse(&mapping, raw).unwrap_err();
+        assert!(error.causes()[0].1.contains(part), "{raw}: {error}");
+    };
+    fails(r#"{"rank": -1}"#, "must be a positive normal float, got: -1.0 for feature rank on field _feature");
+    fails(r#"{"length": 0}"#, "featureValue must be finite, got: Infinity for feature length");
+    fails(r#"{"rank": [1, 2]}"#, "multiple values for the same field [rank] in the same document");
+    fails(r#"{"rank": "x"}"#, "For input string: \"x\"");
+    fails(r#"{"rank": true}"#, "Current token (VALUE_TRUE) not numeric");
+}
+
+#[test]
 fn dense_vectors_are_checked() {
     let mapping = mapping(json!({
         "v": {"type": "dense_vector", "dims": 2}, "free": {"type": "dense_vector", "similarity": "l2_norm"},
@@ -315,7 +345,7 @@ fn dense_vectors_are_checked() {
     let (parsed, wider) = parse(&mapping, r#"{"v": [1, 0.5], "free": [1,2,3], "off": [1, 2]}"#).unwrap();
     assert_eq!(parsed.dense, [("v".to_owned(), vec![1.0, 0.5]), ("free".to_owned(), vec![1.0, 2.0, 3.0])]);
     let wider = wider.unwrap();
-    assert!(matches!(wider.field("free"), Some(FieldType::DenseVector { dims: Some(3), .. })));
+    assert!(matches!(wider.field("free"), Some(FieldType::DenseVector(field)) if field.dims == Some(3)));
     assert_eq!(wider.to_json()["properties"]["free"]["dims"], 3);
     assert_eq!(wider.field_count(), mapping.field_count());
     let fails = |mapping: &Mapping, raw: &str, part: &str| {

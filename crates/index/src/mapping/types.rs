@@ -1,6 +1,6 @@
 //! Field types of a mapping and the parameters that change how a value is read.
 
-use sparrow_vectors::Similarity;
+use super::dense::DenseVector;
 
 /// Analysis of a `text` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -86,13 +86,14 @@ pub enum FieldType {
     SparseVector,
     /// Token weights whose keys may not contain a dot, custom field `s:<path>`.
     RankFeatures,
-    /// A dense vector, custom field `d:<path>`. `dims` is unknown until the first document if the
-    /// mapping does not say it; `index: false` keeps it out of the index.
-    DenseVector {
-        dims: Option<usize>,
-        similarity: Similarity,
-        index: bool,
+    /// One positive feature of a document, for the `rank_feature` query only. `_num` holds what the query
+    /// computes with: the value, or with `positive_score_impact: false` its reciprocal, cut to the nine
+    /// significant bits that Lucene keeps (see [`feature_value`]).
+    RankFeature {
+        positive_score_impact: bool,
     },
+    /// A dense vector, custom field `d:<path>`.
+    DenseVector(DenseVector),
     /// A JSON object; `enabled: false` keeps its content in `_source` only.
     Object {
         dynamic: Option<Dynamic>,
@@ -119,7 +120,8 @@ impl FieldType {
             FieldType::Date { .. } => "date",
             FieldType::SparseVector => "sparse_vector",
             FieldType::RankFeatures => "rank_features",
-            FieldType::DenseVector { .. } => "dense_vector",
+            FieldType::RankFeature { .. } => "rank_feature",
+            FieldType::DenseVector(_) => "dense_vector",
             FieldType::Object { .. } => "object",
         }
     }
@@ -148,6 +150,13 @@ impl FieldType {
     pub fn is_sparse(&self) -> bool {
         matches!(self, FieldType::SparseVector | FieldType::RankFeatures)
     }
+}
+
+/// The feature that a `rank_feature` field stores for a value: larger is better, and only the nine
+/// significant bits are kept that Lucene's `FeatureField` has room for, so that scores are the same.
+pub fn feature_value(value: f32, positive_score_impact: bool) -> f32 {
+    let feature = if positive_score_impact { value } else { 1.0 / value };
+    f32::from_bits(feature.to_bits() >> 15 << 15)
 }
 
 /// One alternative of a date format.

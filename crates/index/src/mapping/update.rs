@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::MappingError;
 use super::types::FieldType;
 use super::values::java_string;
-use super::{LeafNode, Mapping, Node, ObjectNode, join, parse};
+use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse};
 
 /// Parameters that an update may change.
 const UPDATABLE: [&str; 9] = [
@@ -102,17 +102,11 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
             to: to.to_owned(),
         });
     }
-    if let (FieldType::DenseVector { dims, .. }, FieldType::DenseVector { dims: new, .. }) =
+    if let (FieldType::DenseVector(field), FieldType::DenseVector(wanted)) =
         (&old.field_type, &mut update.field_type)
     {
-        match (*dims, *new) {
-            (Some(from), Some(to)) if from != to => {
-                return Err(change(path, "dims", &from.into(), &to.into()));
-            }
-            // A definition without dimensions keeps those the first document gave.
-            (Some(known), None) => *new = Some(known),
-            _ => {}
-        }
+        dense::update(field, wanted)
+            .map_err(|(parameter, from, to)| change(path, parameter, &from, &to))?;
     }
     let names: BTreeSet<&String> = old.params.keys().chain(update.params.keys()).collect();
     for name in names {
@@ -126,18 +120,8 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
             if name == "analyzer" && analyzer(from) && analyzer(to) {
                 continue;
             }
-            if name == "similarity" && update.field_type == old.field_type {
-                continue;
-            }
             return Err(change(path, name, from.unwrap_or(&default), to.unwrap_or(&default)));
         }
-    }
-    if let (FieldType::DenseVector { similarity: from, .. }, FieldType::DenseVector { similarity: to, .. }) =
-        (&old.field_type, &update.field_type)
-        && from != to
-    {
-        let name = super::print::similarity_name;
-        return Err(change(path, "similarity", &name(*from).into(), &name(*to).into()));
     }
     for (name, sub) in update.fields {
         match old.fields.get_mut(&name) {

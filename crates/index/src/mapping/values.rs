@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::date;
 use super::error::{Cause, ILLEGAL_ARGUMENT, NUMBER_FORMAT};
-use super::types::{FieldType, NumberValue};
+use super::types::{FieldType, NumberValue, feature_value};
 
 /// Smallest positive normal `f32`, the least weight a feature may have.
 pub(crate) const MIN_WEIGHT: f32 = f32::MIN_POSITIVE;
@@ -260,7 +260,30 @@ pub(super) fn token_name(value: &Value) -> &'static str {
 
 /// A weight of a `sparse_vector` or `rank_features` field: `None` for null.
 pub(super) fn weight(path: &str, feature: &str, value: &Value) -> Result<Option<f32>, Vec<Cause>> {
-    let weight = match value {
+    let Some(weight) = single(value, || format!("unexpected token {}", token_name(value)))? else {
+        return Ok(None);
+    };
+    check_feature(path, feature, weight)?;
+    Ok(Some(weight))
+}
+
+/// What a `rank_feature` field stores for a value: `None` for null.
+pub(super) fn rank_feature(
+    path: &str,
+    positive_score_impact: bool,
+    value: &Value,
+) -> Result<Option<f32>, Vec<Cause>> {
+    let reason =
+        || format!("Current token ({}) not numeric, can not use numeric value accessors", token_name(value));
+    let Some(value) = single(value, reason)? else { return Ok(None) };
+    // Lucene keeps all features in one field of this name.
+    check_feature("_feature", path, if positive_score_impact { value } else { 1.0 / value })?;
+    Ok(Some(feature_value(value, positive_score_impact)))
+}
+
+/// A number, or text that is one, in single precision; `None` for null.
+fn single(value: &Value, not_a_scalar: impl Fn() -> String) -> Result<Option<f32>, Vec<Cause>> {
+    let single = match value {
         Value::Null => return Ok(None),
         Value::Number(number) => number.as_f64().map(|float| float as f32),
         Value::String(text) => match parse_double(text) {
@@ -270,12 +293,14 @@ pub(super) fn weight(path: &str, feature: &str, value: &Value) -> Result<Option<
         },
         _ => None,
     };
-    let Some(weight) = weight else {
-        return Err(match value {
-            Value::String(text) => not_a_number(text),
-            other => illegal(format!("unexpected token {}", token_name(other))),
-        });
-    };
+    single.map(Some).ok_or_else(|| match value {
+        Value::String(text) => not_a_number(text),
+        _ => illegal(not_a_scalar()),
+    })
+}
+
+/// What Lucene's `FeatureField` demands of a value.
+fn check_feature(path: &str, feature: &str, weight: f32) -> Result<(), Vec<Cause>> {
     if !weight.is_finite() {
         return Err(illegal(format!(
             "featureValue must be finite, got: {} for feature {feature} on field {path}",
@@ -289,7 +314,7 @@ pub(super) fn weight(path: &str, feature: &str, value: &Value) -> Result<Option<
             java_float(weight)
         )));
     }
-    Ok(Some(weight))
+    Ok(())
 }
 
 #[cfg(test)]

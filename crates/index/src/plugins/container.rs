@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! part*        bytes of sparrow-postings or sparrow-vectors, each starting at a multiple of 64
-//! entry*       field u32, kind u32 (1 sparse, 2 dense), offset u64, length u64
+//! entry*       field u32, kind u32 (1 sparse, 2 dense, 3 graph over 2), offset u64, length u64
 //! trailer      entry count u32, version u32, CRC-32 of the entries and these two numbers u32,
 //!              reserved u32 (0), magic "SPRWSEG1"
 //! ```
@@ -27,6 +27,8 @@ const ALIGN: u64 = 64;
 pub enum PartKind {
     Sparse,
     Dense,
+    /// HNSW graphs over the dense vectors of the same field.
+    Graph,
 }
 
 impl PartKind {
@@ -34,6 +36,7 @@ impl PartKind {
         match self {
             PartKind::Sparse => 1,
             PartKind::Dense => 2,
+            PartKind::Graph => 3,
         }
     }
 }
@@ -161,6 +164,7 @@ pub fn read_parts(bytes: &OwnedBytes) -> Result<Vec<Part>, ContainerError> {
             let kind = match u32_at(entry, 4) {
                 1 => PartKind::Sparse,
                 2 => PartKind::Dense,
+                3 => PartKind::Graph,
                 kind => return Err(ContainerError::Kind { field, kind }),
             };
             let start = u64_at(entry, 8);

@@ -5,11 +5,14 @@ mod gauge;
 mod plugin;
 mod reader;
 mod term_ids;
+mod vectors;
 
 pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
 pub(crate) use gauge::Gauge;
-pub(crate) use plugin::{SegmentParts, encode_tokens, encode_vector};
-pub use reader::{DenseReader, SegmentPlugins, SparseReader};
+pub(crate) use plugin::{SegmentParts, encode_tokens};
+pub use reader::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
+pub use vectors::MIN_GRAPH_VECTORS;
+pub(crate) use vectors::{VectorSettings, encode_vector};
 
 /// Extension of the container file.
 pub const EXTENSION: &str = "spw";

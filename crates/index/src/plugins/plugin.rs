@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sparrow_postings::{DROPPED, Format, MergeSource, PostingsBuilder, merge_postings};
 use sparrow_types::DocId;
-use sparrow_vectors::{Similarity, VectorsBuilder, VectorsError, merge_vectors};
+use sparrow_vectors::VectorsError;
 use tantivy::directory::{OwnedBytes, TerminatingWrite};
 use tantivy::index::Segment;
 use tantivy::indexer::doc_id_mapping::{DocIdMapping, MappingType};
@@ -21,6 +21,7 @@ use tantivy::{SegmentReader, TantivyDocument, TantivyError};
 use super::container::{ContainerWriter, PartKind};
 use super::gauge::Gauge;
 use super::reader::SegmentPlugins;
+use super::vectors::{VectorFields, VectorSettings};
 use crate::schema::{DENSE_TYPE, SPARSE_TYPE, custom_type};
 
 /// Bytes of a sparse value: `s`, then per token its length (u16), UTF-8 bytes and weight (f32).
@@ -51,40 +52,12 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Bytes of a dense value: `d`, similarity code (u8), then f32 components.
-pub(crate) fn encode_vector(similarity: Similarity, vector: &[f32]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(2 + vector.len() * 4);
-    bytes.push(b'd');
-    bytes.push(match similarity {
-        Similarity::Cosine => 0,
-        Similarity::DotProduct => 1,
-        Similarity::L2Norm => 2,
-        Similarity::MaxInnerProduct => 3,
-    });
-    for component in vector {
-        bytes.extend(component.to_le_bytes());
-    }
-    bytes
-}
-
-fn decode_vector(bytes: &[u8], vector: &mut Vec<f32>) -> Option<Similarity> {
-    let (code, components) = bytes.split_first()?;
-    vector.clear();
-    vector.extend(components.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)));
-    match code {
-        0 => Some(Similarity::Cosine),
-        1 => Some(Similarity::DotProduct),
-        2 => Some(Similarity::L2Norm),
-        3 => Some(Similarity::MaxInnerProduct),
-        _ => None,
-    }
-}
-
 /// The plugin. One per opened index.
 pub(crate) struct SegmentParts {
     /// Layout of the sparse postings that are written.
     pub format: Format,
     pub gauge: Arc<Gauge>,
+    pub vectors: Arc<VectorSettings>,
 }
 
 impl SegmentPlugin for SegmentParts {
@@ -97,9 +70,9 @@ impl SegmentPlugin for SegmentParts {
             format: self.format,
             gauge: self.gauge.clone(),
             sparse: BTreeMap::new(),
-            dense: BTreeMap::new(),
+            dense: VectorFields::default(),
+            settings: self.vectors.clone(),
             num_docs: 0,
-            vector: Vec::new(),
         }))
     }
 
@@ -134,19 +107,13 @@ impl SegmentPlugin for SegmentParts {
                     }
                 }
                 Some(DENSE_TYPE) => {
-                    let merged: Vec<sparrow_vectors::MergeSource<'_, OwnedBytes>> = sources
+                    let merged: Vec<_> = sources
                         .iter()
                         .zip(&maps)
-                        .filter_map(|(source, doc_map)| {
-                            let reader = source.dense(field)?;
-                            Some(sparrow_vectors::MergeSource { reader, doc_map })
-                        })
+                        .filter_map(|(source, doc_map)| Some((source.dense(field)?, doc_map.clone())))
                         .collect();
-                    if !merged.is_empty() {
-                        container.part_with(field.field_id(), PartKind::Dense, &mut |out| {
-                            merge_vectors(&merged, num_docs, out)
-                        })?;
-                    }
+                    let schema = context.schema;
+                    self.vectors.merge(schema, field.field_id(), &merged, num_docs, &mut container)?;
                 }
                 _ => {}
             }
@@ -159,7 +126,7 @@ impl SegmentPlugin for SegmentParts {
 /// New number of each document of each source.
 ///
 /// tantivy keeps its own list private; without an index sort it is the live documents in reader order.
-fn doc_maps(readers: &[SegmentReader]) -> Vec<Vec<DocId>> {
+fn doc_maps(readers: &[SegmentReader]) -> Vec<Arc<[DocId]>> {
     let mut next: DocId = 0;
     readers
         .iter()
@@ -169,7 +136,7 @@ fn doc_maps(readers: &[SegmentReader]) -> Vec<Vec<DocId>> {
                 map[doc as usize] = next;
                 next += 1;
             }
-            map
+            map.into()
         })
         .collect()
 }
@@ -186,9 +153,9 @@ struct PartsWriter {
     format: Format,
     gauge: Arc<Gauge>,
     sparse: BTreeMap<u32, PostingsBuilder>,
-    dense: BTreeMap<u32, VectorsBuilder>,
+    dense: VectorFields,
+    settings: Arc<VectorSettings>,
     num_docs: DocId,
-    vector: Vec<f32>,
 }
 
 impl PluginWriter for PartsWriter {
@@ -207,13 +174,7 @@ impl PluginWriter for PartsWriter {
                     builder.add(doc_id, &mut Tokens(tokens));
                 }
                 Some((b'd', vector)) => {
-                    let Some(similarity) = decode_vector(vector, &mut self.vector) else { continue };
-                    let dims = self.vector.len();
-                    self.dense
-                        .entry(field.field_id())
-                        .or_insert_with(|| VectorsBuilder::new(dims, similarity))
-                        .add(doc_id, &self.vector)
-                        .map_err(vectors)?;
+                    self.dense.add(field.field_id(), doc_id, vector).map_err(vectors)?;
                 }
                 _ => {}
             }
@@ -238,16 +199,15 @@ impl PluginWriter for PartsWriter {
                 None => Ok(()),
             })?;
         }
-        for (field, builder) in this.dense {
-            container.part(field, PartKind::Dense, &builder.finish(this.num_docs).map_err(vectors)?)?;
-        }
+        let schema = segment.schema();
+        this.settings.write(&schema, this.dense.builders, this.num_docs, &mut container)?;
         container.finish()?.terminate()?;
         Ok(())
     }
 
     fn mem_usage(&self) -> usize {
         self.sparse.values().map(PostingsBuilder::mem_usage).sum::<usize>()
-            + self.dense.values().map(VectorsBuilder::mem_usage).sum::<usize>()
+            + self.dense.mem_usage()
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -270,13 +230,5 @@ mod tests {
         let back: Vec<_> = Tokens(&bytes[1..]).map(|(token, weight)| (token.into(), weight)).collect();
         assert_eq!(back, tokens);
         assert_eq!(Tokens(&bytes[1..bytes.len() - 1]).count(), 2);
-    }
-
-    #[test]
-    fn vectors_round_trip() {
-        let mut vector = Vec::new();
-        let bytes = encode_vector(Similarity::L2Norm, &[1.0, -2.5]);
-        assert_eq!(decode_vector(&bytes[1..], &mut vector), Some(Similarity::L2Norm));
-        assert_eq!(vector, [1.0, -2.5]);
     }
 }

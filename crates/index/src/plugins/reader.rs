@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 use sparrow_postings::{Format, PostingsReader};
-use sparrow_vectors::VectorsReader;
+use sparrow_vectors::{GraphReader, VectorsError, VectorsReader};
 use tantivy::SegmentReader;
 use tantivy::directory::OwnedBytes;
 use tantivy::schema::{Field, Schema};
@@ -18,16 +18,21 @@ pub type SparseReader = PostingsReader<OwnedBytes>;
 /// Dense vectors of one field in one segment.
 pub type DenseReader = VectorsReader<OwnedBytes>;
 
+/// HNSW graphs over the dense vectors of one field in one segment.
+pub type DenseGraph = GraphReader<OwnedBytes>;
+
 /// Readers of all sparse and dense fields of one segment.
 #[derive(Default)]
 pub struct SegmentPlugins {
     sparse: FxHashMap<u32, (SparseReader, TermIds)>,
     dense: FxHashMap<u32, DenseReader>,
+    graphs: FxHashMap<u32, DenseGraph>,
     bytes: u64,
 }
 
 impl SegmentPlugins {
-    /// Opens the container of a segment; headers and bounds are checked, full checksums are not.
+    /// Opens the container of a segment; headers and bounds are checked, full checksums only of
+    /// graphs.
     pub fn open(reader: &SegmentReader) -> Result<Self, IndexError> {
         let file = reader.open_read(super::component()).map_err(tantivy::TantivyError::from)?;
         let segment = reader.segment_id().uuid_string();
@@ -61,12 +66,19 @@ impl SegmentPlugins {
                     plugins.sparse.insert(part.field, (reader, TermIds::default()));
                 }
                 PartKind::Dense => {
-                    let reader = VectorsReader::open(part.bytes).map_err(|source| IndexError::Vectors {
-                        field: name(),
-                        segment: segment.to_owned(),
-                        source,
-                    })?;
+                    let damaged = |source| vectors_error(name(), segment, source);
+                    let reader = VectorsReader::open(part.bytes).map_err(damaged)?;
                     plugins.dense.insert(part.field, reader);
+                }
+                PartKind::Graph => {
+                    let damaged = |source| vectors_error(name(), segment, source);
+                    let graph = GraphReader::open(part.bytes).map_err(damaged)?;
+                    // A graph follows its vectors.
+                    let vectors = plugins.dense.get(&part.field).map_or(0, VectorsReader::len);
+                    if graph.len() != vectors {
+                        return Err(damaged(VectorsError::Corrupt { detail: "graph of other vectors" }));
+                    }
+                    plugins.graphs.insert(part.field, graph);
                 }
             }
         }
@@ -88,6 +100,16 @@ impl SegmentPlugins {
         self.dense.get(&field.field_id())
     }
 
+    /// Graphs over the vectors of a dense field; `None` where there are too few vectors for them.
+    pub fn graph(&self, field: Field) -> Option<&DenseGraph> {
+        self.graphs.get(&field.field_id())
+    }
+
+    /// Whether all dense vectors are in the layout that is written today.
+    pub fn vectors_are_current(&self) -> bool {
+        self.dense.values().all(VectorsReader::is_current)
+    }
+
     /// Size of the container.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -97,4 +119,8 @@ impl SegmentPlugins {
     pub fn formats(&self) -> impl Iterator<Item = Format> + '_ {
         self.sparse.values().map(|(reader, _)| reader.format())
     }
+}
+
+fn vectors_error(field: String, segment: &str, source: VectorsError) -> IndexError {
+    IndexError::Vectors { field, segment: segment.to_owned(), source }
 }

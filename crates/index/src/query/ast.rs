@@ -352,8 +352,8 @@ pub struct SparseQuery {
     pub field: String,
     /// Tokens and weights as the request or the encoder gives them. A repeated token adds up.
     pub tokens: Vec<(Box<str>, f32)>,
-    /// Leaves out frequent tokens of low weight; `None` scores every token.
-    pub pruning: Option<PruningConfig>,
+    /// Whether frequent tokens of low weight are left out.
+    pub pruning: Pruning,
     /// The name under which the request asked, for the wording of errors.
     pub origin: SparseOrigin,
 }
@@ -368,6 +368,19 @@ pub enum SparseOrigin {
     WeightedTokens,
     /// `text_expansion`.
     TextExpansion,
+}
+
+/// Whether a sparse clause leaves tokens out, as far as the request says it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Pruning {
+    /// Every token is scored.
+    #[default]
+    Off,
+    /// Tokens are left out; without a configuration by the field's, else by the default.
+    On(Option<PruningConfig>),
+    /// As the field's `index_options` say, which by default leave out nothing; a configuration takes the
+    /// place of the field's.
+    ByField(Option<PruningConfig>),
 }
 
 /// `pruning_config`: a token is left out when it is both frequent and of low weight.
@@ -401,7 +414,7 @@ pub struct TextExpansionQuery {
     /// The text.
     pub model_text: String,
     /// As in [`SparseQuery`].
-    pub pruning: Option<PruningConfig>,
+    pub pruning: Pruning,
     /// As in [`SparseQuery`].
     pub origin: SparseOrigin,
 }
@@ -415,8 +428,11 @@ pub struct KnnQuery {
     pub vector: Vec<f32>,
     /// Neighbours over all segments.
     pub k: usize,
-    /// Candidates looked at; an exact scan has no use for it.
+    /// Candidates looked at in each segment where not all are: more find more of the true neighbours.
     pub num_candidates: usize,
+    /// `rescore_vector.oversample`: candidates found by 8-bit codes and compared exactly, as a multiple of `k`, if
+    /// that is more. Scores are exact in any case.
+    pub oversample: Option<f32>,
     /// Only documents that match all of these are candidates.
     pub filter: Vec<Query>,
     /// Lowest raw similarity of a neighbour.
@@ -456,6 +472,8 @@ pub struct SearchOptions {
     pub track_total_hits: TotalHits,
     /// Set from another thread to end the search with [`super::QueryError::Cancelled`].
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Once `cancel` is set, the hits found so far are returned instead of the error, where they are known one by one.
+    pub partial: bool,
     /// Restricts the hits without taking part in the score.
     pub post_filter: Option<Query>,
 }
@@ -467,6 +485,7 @@ impl Default for SearchOptions {
             min_score: None,
             track_total_hits: TotalHits::UpTo(10_000),
             cancel: None,
+            partial: false,
             post_filter: None,
         }
     }

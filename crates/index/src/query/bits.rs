@@ -1,10 +1,14 @@
 //! Sets of documents of one segment, as words of 64 bits.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tantivy::postings::BlockSegmentPostings;
 use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, TERMINATED};
+
+/// Buffers of documents between two looks at a cancel flag.
+const BUFFERS: usize = 64;
 
 /// Documents of one segment: bit `d % 64` of word `d / 64` is document `d`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,25 +23,35 @@ impl DocBits {
         Self { words: vec![0; max_doc.div_ceil(64) as usize], max_doc }
     }
 
-    /// All documents of `docset` from its current position on.
-    pub(crate) fn from_docset(docset: &mut dyn DocSet, max_doc: u32) -> Self {
+    /// All documents of `docset` from its current position on; some of them if `cancel` is set meanwhile.
+    pub(crate) fn from_docset(docset: &mut dyn DocSet, max_doc: u32, cancel: Option<&AtomicBool>) -> Self {
         let mut bits = Self::empty(max_doc);
-        bits.insert_all(docset);
+        while !cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            if bits.insert_some(docset, BUFFERS) {
+                break;
+            }
+        }
         bits
     }
 
     /// Adds all documents of `docset` from its current position on.
     pub(crate) fn insert_all(&mut self, docset: &mut dyn DocSet) {
+        while !self.insert_some(docset, usize::MAX) {}
+    }
+
+    /// Adds so many buffers of documents; true when there are no more.
+    fn insert_some(&mut self, docset: &mut dyn DocSet, buffers: usize) -> bool {
         let mut buffer = [0; tantivy::COLLECT_BLOCK_BUFFER_LEN];
-        loop {
+        for _ in 0..buffers {
             let filled = docset.fill_buffer(&mut buffer);
             for &doc in &buffer[..filled] {
                 self.insert(doc);
             }
             if filled < buffer.len() {
-                return;
+                return true;
             }
         }
+        false
     }
 
     /// Adds all documents of a posting list, a block at a time.
@@ -193,6 +207,8 @@ impl Scorer for BitsScorer {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use proptest::prelude::*;
     use tantivy::{DocSet, TERMINATED};
 
@@ -204,6 +220,16 @@ mod tests {
             bits.insert(doc);
         }
         bits
+    }
+
+    #[test]
+    fn a_set_flag_ends_the_reading_of_documents() {
+        let all = DocBits::empty(50_000).complement();
+        let read = |flag: bool| {
+            let mut scorer = BitsScorer::new(all.clone(), 1.0);
+            DocBits::from_docset(&mut scorer, 50_000, Some(&AtomicBool::new(flag))).count()
+        };
+        assert_eq!((read(false), read(true)), (50_000, 0));
     }
 
     #[test]
@@ -222,7 +248,7 @@ mod tests {
         ) {
             let docs: Vec<u32> = docs.into_iter().collect();
             let mut scorer = BitsScorer::new(bits(300, &docs), 1.0);
-            prop_assert_eq!(DocBits::from_docset(&mut scorer, 300), bits(300, &docs));
+            prop_assert_eq!(DocBits::from_docset(&mut scorer, 300, None), bits(300, &docs));
             let mut scorer = BitsScorer::new(bits(300, &docs), 1.0);
             let expected = docs.iter().copied().find(|&doc| doc >= target).unwrap_or(TERMINATED);
             prop_assert_eq!(scorer.seek(target).max(target), expected.max(target));

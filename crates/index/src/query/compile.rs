@@ -10,6 +10,7 @@ use tantivy::{Searcher, Term};
 use super::ast::{BoolQuery, Query, QueryKind, RangeQuery};
 use super::bits::DocBits;
 use super::error::QueryError;
+use super::explain;
 use super::fields::{StringTerms, term_weight};
 use super::minimum::minimum_should_match;
 use super::multi_term::{Fuzzy, TermFilter, Wildcard, multi_term};
@@ -31,12 +32,19 @@ pub(crate) struct Compiler<'a> {
     /// Milliseconds since the epoch: `now` of date math, the same for all clauses of a search.
     pub(super) now: i64,
     clauses: usize,
+    /// The weights are to say how they score.
+    pub(super) explaining: bool,
 }
 
 impl<'a> Compiler<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, cancel: Option<&'a AtomicBool>) -> Self {
         let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
-        Self { snapshot, cancel, now: now as i64, clauses: 0 }
+        Self { snapshot, cancel, now: now as i64, clauses: 0, explaining: false }
+    }
+
+    /// A compiler whose weights can explain their scores in full.
+    pub(super) fn explaining(snapshot: &'a Snapshot, cancel: Option<&'a AtomicBool>) -> Self {
+        Self { explaining: true, ..Self::new(snapshot, cancel) }
     }
 
     pub(super) fn searcher(&self) -> &'a Searcher {
@@ -86,7 +94,10 @@ impl<'a> Compiler<'a> {
     /// When a clause does not fit its field, or the index cannot be read.
     pub(crate) fn compile(&mut self, query: &Query, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
         self.check_cancelled()?;
-        let weight = self.compile_kind(&query.kind, scoring)?;
+        let mut weight = self.compile_kind(&query.kind, scoring)?;
+        if self.explaining {
+            weight = explain::labelled(&query.kind, weight, scoring);
+        }
         if scoring && query.boost != 1.0 {
             return Ok(Box::new(BoostWeight::new(weight, query.boost)));
         }
@@ -181,10 +192,11 @@ impl<'a> Compiler<'a> {
         for query in filter {
             // tantivy scores every required clause; a filter adds nothing.
             let weight = self.compile(query, false)?;
-            clauses.push((Occur::Must, weights::constant(weight, 0.0, scoring)));
+            clauses.push((Occur::Must, weights::filter(weight, scoring)));
         }
         if must.is_empty() && filter.is_empty() && should.is_empty() {
-            clauses.push((Occur::Must, weights::all(0.0, scoring)));
+            let all = self.compile(&Query::match_all(), false)?;
+            clauses.push((Occur::Must, weights::filter(all, scoring)));
         }
         // An optional clause only adds to the score.
         if scoring || minimum > 0 {
@@ -366,7 +378,7 @@ impl<'a> Compiler<'a> {
                 return self.sparse(&super::ast::SparseQuery {
                     field: field.to_owned(),
                     tokens: vec![(text.into(), 1.0)],
-                    pruning: None,
+                    pruning: super::ast::Pruning::Off,
                     origin: super::ast::SparseOrigin::WeightedTokens,
                 });
             }
@@ -408,7 +420,8 @@ impl<'a> Compiler<'a> {
                     field_type,
                     FieldType::SparseVector
                         | FieldType::RankFeatures
-                        | FieldType::DenseVector { .. }
+                        | FieldType::RankFeature { .. }
+                        | FieldType::DenseVector(_)
                         | FieldType::Object { .. }
                 );
                 if searchable && pattern.matches(path, false) {

@@ -63,15 +63,9 @@ pub enum QueryError {
     /// The query vector has another length than the stored ones.
     #[error("query vector of field {field} has {actual} dimensions instead of {expected}")]
     KnnDims { field: String, expected: usize, actual: usize },
-    /// The query vector has no direction, which cosine similarity needs.
-    #[error("query vector of length zero")]
-    KnnZeroMagnitude { vector: Vec<f32> },
-    /// The query vector is not of unit length, which `dot_product` needs.
-    #[error("query vector is not of unit length")]
-    KnnNotUnit { vector: Vec<f32> },
-    /// The query vector holds a value that is not finite.
-    #[error("query vector holds a value that is not finite")]
-    KnnNotFinite { vector: Vec<f32>, dimension: usize },
+    /// The query vector holds what its field cannot hold, or has a length its similarity cannot use.
+    #[error("{reason}")]
+    KnnVector { reason: String },
     /// Text in Lucene's syntax that cannot be read.
     #[error("cannot parse {query:?}: {detail}")]
     Syntax { query: String, detail: String },
@@ -90,6 +84,12 @@ pub enum QueryError {
     /// More values than a `terms` clause may have.
     #[error("{count} terms are more than {limit}")]
     TooManyTerms { count: usize, limit: usize },
+    /// More sort keys than a search may have.
+    #[error("more than {limit} sort keys")]
+    TooManySortKeys { limit: usize },
+    /// A document has several values in the column that hits are collapsed by.
+    #[error("document {doc} has several values in the field that hits are collapsed by")]
+    CollapseSeveral { doc: u32 },
     /// A clause with a text that the engine has not turned into a vector.
     #[error("a text reached the index where a vector was expected (model {model_id})")]
     NotEncoded { model_id: String },
@@ -104,6 +104,9 @@ impl QueryError {
             QueryError::Io(_) => "i_o_exception",
             QueryError::DateFormat { in_range: true, .. } | QueryError::DateMath { .. } => "parse_exception",
             QueryError::TooManyClauses { .. } => "too_many_nested_clauses",
+            QueryError::TooManySortKeys { .. } | QueryError::CollapseSeveral { .. } => {
+                "illegal_argument_exception"
+            }
             QueryError::NotEncoded { .. } => "illegal_state_exception",
             QueryError::NumberFormat { .. }
             | QueryError::BooleanFormat { .. }
@@ -118,9 +121,7 @@ impl QueryError {
             | QueryError::KnnFieldType { .. }
             | QueryError::KnnNotIndexed { .. }
             | QueryError::KnnDims { .. }
-            | QueryError::KnnZeroMagnitude { .. }
-            | QueryError::KnnNotUnit { .. }
-            | QueryError::KnnNotFinite { .. }
+            | QueryError::KnnVector { .. }
             | QueryError::Syntax { .. }
             | QueryError::UnknownAnalyzer { .. }
             | QueryError::Regexp { .. }
@@ -167,6 +168,8 @@ impl QueryError {
             }
             QueryError::DateMath { .. }
             | QueryError::TooManyClauses { .. }
+            | QueryError::TooManySortKeys { .. }
+            | QueryError::CollapseSeveral { .. }
             | QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)
@@ -189,6 +192,8 @@ impl QueryError {
             | QueryError::Vectors(_)
             | QueryError::DateMath { .. }
             | QueryError::TooManyClauses { .. }
+            | QueryError::TooManySortKeys { .. }
+            | QueryError::CollapseSeveral { .. }
             | QueryError::NotEncoded { .. }
             | QueryError::UnknownAnalyzer { .. } => return None,
             _ => "illegal_argument_exception",
@@ -209,6 +214,9 @@ impl QueryError {
             QueryError::DateMath { input, detail } => format!("{detail} in date math [{input}]"),
             QueryError::NotAValue { field } => {
                 format!("field [{field}] takes a single value, not an object or an array")
+            }
+            QueryError::Unsupported { actual: "rank_feature", .. } => {
+                "Queries on [rank_feature] fields are not supported".to_owned()
             }
             QueryError::Unsupported { field, actual, clause } => {
                 format!("Field [{field}] of type [{actual}] does not support {clause} queries")
@@ -231,25 +239,10 @@ impl QueryError {
                  [true]"
             ),
             QueryError::KnnDims { expected, actual, .. } => format!(
-                "the query vector has a different dimension [{actual}] than the index vectors \
+                "the query vector has a different number of dimensions [{actual}] than the document vectors \
                  [{expected}]"
             ),
-            QueryError::KnnZeroMagnitude { vector } => format!(
-                "The [cosine] similarity does not support vectors with zero magnitude. Preview of \
-                 invalid vector: {}",
-                preview(vector)
-            ),
-            QueryError::KnnNotUnit { vector } => format!(
-                "The [dot_product] similarity can only be used with unit-length vectors. Preview \
-                 of invalid vector: {}",
-                preview(vector)
-            ),
-            QueryError::KnnNotFinite { vector, dimension } => format!(
-                "element_type [float] vectors do not support non-finite values: found \
-                 [{}] at dim [{dimension}]; Preview of invalid vector: {}",
-                vector[*dimension],
-                preview(vector)
-            ),
+            QueryError::KnnVector { reason } => reason.clone(),
             QueryError::Syntax { query, detail } => format!("Cannot parse '{query}': {detail}"),
             QueryError::Regexp { pattern, detail } => {
                 format!("invalid regular expression [{pattern}]: {detail}")
@@ -259,6 +252,12 @@ impl QueryError {
             }
             QueryError::TooManyClauses { limit } => {
                 format!("Query contains too many nested clauses; maxClauseCount is set to {limit}")
+            }
+            QueryError::TooManySortKeys { limit } => {
+                format!("a search on this server can be sorted by [{limit}] keys at most")
+            }
+            QueryError::CollapseSeveral { doc } => {
+                format!("failed to extract doc:{doc}, the grouping field must be single valued")
             }
             QueryError::TooManyTerms { count, limit } => format!(
                 "The number of terms [{count}] used in the Terms Query request has exceeded the \
@@ -274,11 +273,4 @@ impl QueryError {
             | QueryError::NotEncoded { .. } => self.to_string(),
         }
     }
-}
-
-/// The first values of a vector, as Elasticsearch shows them.
-fn preview(vector: &[f32]) -> String {
-    let shown: Vec<String> = vector.iter().take(5).map(|value| format!("{value:?}")).collect();
-    let more = if vector.len() > 5 { ", ..." } else { "" };
-    format!("[{}{more}]", shown.join(", "))
 }

@@ -6,6 +6,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, Term};
 
 use super::error::QueryError;
+use super::explain::explained_bm25;
 use crate::mapping::NumberValue;
 use crate::schema::{IndexSchema, KEYWORDS, NUMBERS};
 
@@ -103,6 +104,8 @@ pub(crate) struct FieldStatistics {
     pub(crate) docs: u64,
     /// Tokens in all of them.
     pub(crate) tokens: u64,
+    /// The weights made with them are to explain their scores.
+    pub(crate) explain: bool,
 }
 
 impl FieldStatistics {
@@ -122,7 +125,7 @@ impl FieldStatistics {
                 reader.inverted_index(terms.field)?.total_num_tokens()
             };
         }
-        Ok(Self { docs, tokens })
+        Ok(Self { docs, tokens, explain: false })
     }
 }
 
@@ -171,13 +174,20 @@ pub(crate) fn bm25_weight(
     let docs = statistics.docs.max(frequencies.iter().copied().max().unwrap_or(0)).max(1);
     provider.statistics.docs = docs;
     let weight = query.weight(EnableScoring::enabled_from_statistics_provider(&provider, searcher))?;
+    let explained = |weight: Box<dyn Weight>| match statistics.explain {
+        true => {
+            let statistics = FieldStatistics { docs, ..statistics };
+            explained_bm25(weight, searcher, terms, frequencies.clone(), statistics)
+        }
+        false => weight,
+    };
     let exact: f64 = frequencies.iter().map(|&frequency| idf(frequency, docs)).sum();
     let rounded: f32 = frequencies.iter().map(|&frequency| idf_as_tantivy(frequency, docs)).sum();
     let correction = exact as f32 / rounded;
     if correction.is_finite() && correction != 1.0 {
-        return Ok(Box::new(BoostWeight::new(weight, correction)));
+        return Ok(explained(Box::new(BoostWeight::new(weight, correction))));
     }
-    Ok(weight)
+    Ok(explained(weight))
 }
 
 /// A single term's weight, with BM25 when it is to be scored.
@@ -203,7 +213,7 @@ pub(crate) fn bm25_bound(statistics: FieldStatistics, doc_freq: u64) -> f32 {
 }
 
 /// Lucene's idf.
-fn idf(doc_freq: u64, docs: u64) -> f64 {
+pub(crate) fn idf(doc_freq: u64, docs: u64) -> f64 {
     (1.0 + ((docs - doc_freq) as f64 + 0.5) / (doc_freq as f64 + 0.5)).ln()
 }
 

@@ -5,6 +5,7 @@
 //! parts word by word.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tantivy::SegmentReader;
 use tantivy::query::{Scorer, Weight};
@@ -19,11 +20,12 @@ use crate::filter_cache::{Cached, SegmentDocs};
 
 impl SegmentDocs {
     /// The documents that a scorer stands on or comes to.
-    fn collect(mut scorer: Box<dyn Scorer>, reader: &SegmentReader) -> Self {
+    /// Some of them if `cancel` is set meanwhile.
+    fn collect(mut scorer: Box<dyn Scorer>, reader: &SegmentReader, cancel: Option<&AtomicBool>) -> Self {
         let max_doc = reader.max_doc();
         match scorer.downcast_ref::<BitsScorer>() {
             Some(scorer) => Self::of(scorer.bits(), max_doc),
-            None => Self::of(Arc::new(DocBits::from_docset(&mut scorer, max_doc)), max_doc),
+            None => Self::of(Arc::new(DocBits::from_docset(&mut scorer, max_doc, cancel)), max_doc),
         }
     }
 
@@ -199,7 +201,8 @@ impl Compiler<'_> {
             }
             self.check_cancelled()?;
             let reader = self.searcher().segment_reader(ord as u32);
-            let found = SegmentDocs::collect(weight.scorer(reader, 1.0)?, reader);
+            let found = SegmentDocs::collect(weight.scorer(reader, 1.0)?, reader, self.cancel());
+            self.check_cancelled()?;
             if let Some(key) = &key {
                 let cached = Cached { docs: found.clone(), clauses };
                 self.snapshot.segment(ord as u32).filters().insert(key, cached);

@@ -21,8 +21,6 @@ use crate::plugins::SparseReader;
 ///
 /// Tests look at few documents: with so many found at once no bound would ever decide.
 const DEPTH: usize = if cfg!(test) { 2 } else { 100 };
-/// Documents between two looks at the cancel flag.
-const CANCEL_INTERVAL: u32 = 1024;
 /// Documents counted at a time, whole words: as many as the postings work on at a time.
 const STRETCH: u32 = 1 << 14;
 
@@ -82,7 +80,7 @@ impl Pass<'_> {
             }
             first.sort_unstable_by_key(|(doc, _)| *doc);
             let segment = self.snapshot.segment(ord);
-            let mut walk = sum.walk(self.snapshot.searcher().segment_reader(ord))?;
+            let mut walk = sum.walk(self.snapshot.searcher().segment_reader(ord), None)?;
             for (doc, own) in first {
                 let score = match walk.score(*doc) {
                     Some(score) => score,
@@ -124,15 +122,9 @@ impl Pass<'_> {
         if rest.sparse_required && sparse.is_none() {
             return Ok(());
         }
-        let mut walk = sum.walk(self.snapshot.searcher().segment_reader(rest.ord))?;
+        let mut walk = sum.walk(self.snapshot.searcher().segment_reader(rest.ord), compiler.cancel())?;
         let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);
-        let mut until_poll = CANCEL_INTERVAL;
         while let Some((doc, score)) = walk.next(least_score(top.threshold(), rest.bound), wanted) {
-            until_poll -= 1;
-            if until_poll == 0 {
-                compiler.check_cancelled()?;
-                until_poll = CANCEL_INTERVAL;
-            }
             if rest.bound + score < top.threshold()
                 || rest.first.binary_search_by_key(&doc, |(doc, _)| *doc).is_ok()
             {
@@ -144,7 +136,8 @@ impl Pass<'_> {
                 top.offer(DocAddress::new(rest.ord, doc), score, || segment.seq_no(doc));
             }
         }
-        Ok(())
+        // A walk ends early when the search is cancelled.
+        compiler.check_cancelled()
     }
 
     fn count_allowed(&self) -> u64 {

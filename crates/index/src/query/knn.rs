@@ -1,7 +1,7 @@
 //! kNN clauses: the nearest vectors of the whole index, found before the rest of the query runs.
 
 use rustc_hash::FxHashMap;
-use sparrow_vectors::{Similarity, TopKRequest, VectorsError};
+use sparrow_vectors::{Effort, TopKRequest, VectorsError};
 use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
@@ -10,26 +10,31 @@ use super::ast::KnnQuery;
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::weights::{self, ListScorer};
-use crate::mapping::FieldType;
-
-/// How far the squared length of a "unit" query vector may be from 1.
-const UNIT_TOLERANCE: f32 = 1e-3;
+use crate::mapping::{DenseVector, FieldType, component_problem, magnitude_problem, preview};
 
 impl Compiler<'_> {
     /// Finds the neighbours and returns a weight that matches just them.
     pub(super) fn knn(&mut self, query: &KnnQuery) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
-        let (dims, similarity) = match self.snapshot.mapping().field(&query.field) {
+        // The mapping is shared, so that it can be looked at while filters are worked out.
+        let mapping = self.snapshot.mapping().clone();
+        let dense = match mapping.field(&query.field) {
             None => return Ok(weights::none()),
-            Some(FieldType::DenseVector { index: false, .. }) => {
+            Some(FieldType::DenseVector(dense)) if dense.index => dense,
+            Some(FieldType::DenseVector(_)) => {
                 return Err(QueryError::KnnNotIndexed { field: query.field.clone() });
             }
-            Some(FieldType::DenseVector { dims, similarity, index: true }) => (*dims, *similarity),
             Some(other) => {
                 return Err(QueryError::KnnFieldType { field: query.field.clone(), actual: other.name() });
             }
         };
-        check_vector(query, dims, similarity)?;
+        check_vector(query, dense)?;
+        let metric = dense.metric(dense.dims_of(query.vector.len()));
+        // The clause's own wish comes before the field's; 1 compares `num_candidates` exactly.
+        let effort = Effort {
+            num_candidates: query.num_candidates,
+            oversample: query.oversample.or(dense.options.oversample).unwrap_or(1.0),
+        };
         let Some(field) = self.snapshot.schema().dense(&query.field) else {
             return Ok(weights::none());
         };
@@ -38,16 +43,16 @@ impl Compiler<'_> {
         for (ord, (filter, segment)) in filters.iter().zip(self.snapshot.segments()).enumerate() {
             self.check_cancelled()?;
             let Some(vectors) = segment.dense(field) else { continue };
-            let found = vectors.top_k(&TopKRequest {
+            let request = TopKRequest {
                 query: &query.vector,
                 k: query.k,
                 live: segment.live(),
                 filter: filter.words(),
-                min_score: query.similarity.map(|least| similarity.threshold_score(least)),
+                min_score: query.similarity.map(|least| metric.threshold_score(least)),
                 tie: &|doc| segment.seq_no(doc),
                 cancel: self.cancel(),
-            });
-            let found = found.map_err(|error| match error {
+            };
+            let (found, _) = vectors.nearest(segment.graph(field), &request, effort).map_err(|error| match error {
                 // Only when the mapping leaves the dimensions to the first document.
                 VectorsError::Dimensions { expected, found } => {
                     QueryError::KnnDims { field: query.field.clone(), expected, actual: found }
@@ -71,21 +76,20 @@ impl Compiler<'_> {
     }
 }
 
-fn check_vector(query: &KnnQuery, dims: Option<usize>, similarity: Similarity) -> Result<(), QueryError> {
+/// Checks the query's vector by its field.
+fn check_vector(query: &KnnQuery, dense: &DenseVector) -> Result<(), QueryError> {
     let vector = &query.vector;
-    if let Some(dims) = dims.filter(|dims| *dims != vector.len()) {
-        return Err(QueryError::KnnDims { field: query.field.clone(), expected: dims, actual: vector.len() });
+    let actual = dense.dims_of(vector.len());
+    if let Some(dims) = dense.dims.filter(|dims| *dims != actual) {
+        return Err(QueryError::KnnDims { field: query.field.clone(), expected: dims, actual });
     }
-    if let Some(dimension) = vector.iter().position(|value| !value.is_finite()) {
-        return Err(QueryError::KnnNotFinite { vector: vector.clone(), dimension });
-    }
-    let squared: f32 = vector.iter().map(|value| value * value).sum();
-    match similarity {
-        Similarity::Cosine if squared == 0.0 => Err(QueryError::KnnZeroMagnitude { vector: vector.clone() }),
-        Similarity::DotProduct if (squared - 1.0).abs() > UNIT_TOLERANCE => {
-            Err(QueryError::KnnNotUnit { vector: vector.clone() })
-        }
-        _ => Ok(()),
+    let of_component = vector.iter().enumerate().find_map(|(at, component)| {
+        let problem = component_problem(dense.element, *component, at)?;
+        Some(format!("{problem} {}", preview(dense.element, vector)))
+    });
+    match of_component.or_else(|| magnitude_problem(dense, vector)) {
+        Some(reason) => Err(QueryError::KnnVector { reason }),
+        None => Ok(()),
     }
 }
 

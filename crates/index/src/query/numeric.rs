@@ -62,7 +62,10 @@ impl Compiler<'_> {
             | FieldType::Text { .. }
             | FieldType::Keyword { .. }
             | FieldType::Object { .. } => None,
-            FieldType::SparseVector | FieldType::RankFeatures | FieldType::DenseVector { .. } => {
+            FieldType::SparseVector
+            | FieldType::RankFeatures
+            | FieldType::RankFeature { .. }
+            | FieldType::DenseVector(_) => {
                 return Err(QueryError::Unsupported {
                     field: field.to_owned(),
                     actual: field_type.name(),

@@ -45,7 +45,9 @@ impl Snapshot {
         let mut top = TopCollector::new(options.size);
         let mut matched = 0;
         for (ord, allowed) in (0..).zip(&allowed) {
-            compiler.check_cancelled()?;
+            if is_over(&compiler, options)? {
+                break;
+            }
             let reader = self.searcher().segment_reader(ord);
             let mut segment = SegmentSearch {
                 segment: self.segment(ord),
@@ -53,6 +55,7 @@ impl Snapshot {
                 allowed,
                 min_score: options.min_score,
                 cancel: options.cancel.as_deref(),
+                partial: options.partial,
             };
             let mut scorer = weight.scorer(reader, 1.0)?;
             matched += segment.run(&mut *scorer, &mut top)?;
@@ -76,7 +79,19 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::search`].
     pub fn matching(&self, query: &Query) -> Result<Vec<Vec<u64>>, QueryError> {
-        let mut compiler = Compiler::new(self, None);
+        self.matching_until(query, None)
+    }
+
+    /// The same for a caller that may go away.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search`], [`QueryError::Cancelled`] soon after the flag is set.
+    pub fn matching_until(
+        &self,
+        query: &Query,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Vec<u64>>, QueryError> {
+        let mut compiler = Compiler::new(self, cancel);
         let docs = compiler.matching_docs(query)?;
         Ok(docs.iter().enumerate().map(|(ord, docs)| self.live_words(ord, docs).collect()).collect())
     }
@@ -135,6 +150,17 @@ impl Snapshot {
     }
 }
 
+/// Whether a search ends here with what it has.
+///
+/// # Errors
+/// [`QueryError::Cancelled`] if it is cancelled and what it has is of no use.
+pub(super) fn is_over(compiler: &Compiler<'_>, options: &SearchOptions) -> Result<bool, QueryError> {
+    match compiler.check_cancelled() {
+        Err(QueryError::Cancelled) if options.partial => Ok(true),
+        checked => checked.map(|()| false),
+    }
+}
+
 /// Looks at every match of one segment.
 struct SegmentSearch<'a> {
     segment: &'a SegmentSnapshot,
@@ -142,6 +168,7 @@ struct SegmentSearch<'a> {
     allowed: &'a SegmentDocs,
     min_score: Option<f32>,
     cancel: Option<&'a AtomicBool>,
+    partial: bool,
 }
 
 impl SegmentSearch<'_> {
@@ -159,7 +186,7 @@ impl SegmentSearch<'_> {
             if until_poll == 0 {
                 until_poll = CANCEL_INTERVAL;
                 if self.cancel.is_some_and(|flag| flag.load(std::sync::atomic::Ordering::Relaxed)) {
-                    return Err(QueryError::Cancelled);
+                    return if self.partial { Ok(matched) } else { Err(QueryError::Cancelled) };
                 }
             }
             if self.segment.is_live(doc) && self.allowed.contains(doc) {

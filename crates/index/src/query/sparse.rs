@@ -13,11 +13,12 @@ use tantivy::query::{EmptyScorer, Explanation, Scorer, Weight};
 use tantivy::schema::Field;
 use tantivy::{DocId, DocSet, Score, SegmentReader};
 
-use super::ast::{PruningConfig, SparseOrigin, SparseQuery};
+use super::ast::{Pruning, PruningConfig, SparseOrigin, SparseQuery};
 use super::compile::Compiler;
 use super::error::QueryError;
+use super::explain::TOKEN_TAG;
 use super::weights;
-use crate::mapping::FieldType;
+use crate::mapping::{FieldType, Mapping};
 use crate::plugins::{SegmentPlugins, SparseReader};
 use crate::snapshot::Snapshot;
 
@@ -70,8 +71,8 @@ impl Compiler<'_> {
                 None => tokens.push((token.clone(), *weight)),
             }
         }
-        if let Some(pruning) = &query.pruning {
-            prune(self.snapshot, field, pruning, &mut tokens);
+        if let Some(pruning) = pruning_of(query, self.snapshot.mapping()) {
+            prune(self.snapshot, field, &pruning, &mut tokens);
         }
         // A token of weight 0 cannot lift a score, and bounds assume positive weights.
         tokens.retain(|(_, weight)| *weight > 0.0);
@@ -88,7 +89,21 @@ impl Compiler<'_> {
             .zip(self.snapshot.segments())
             .map(|(reader, segment)| (reader.segment_id(), segment.shared_plugins().clone()))
             .collect();
-        Ok(Box::new(SparseWeight { clause, segments }))
+        Ok(Box::new(SparseWeight { clause, path: query.field.clone(), segments }))
+    }
+}
+
+/// How a clause prunes: the request's word counts before the field's, and that before the default.
+fn pruning_of(query: &SparseQuery, mapping: &Mapping) -> Option<PruningConfig> {
+    let field = || mapping.sparse_index_options(&query.field);
+    match query.pruning {
+        Pruning::Off => None,
+        Pruning::On(Some(config)) => Some(config),
+        Pruning::On(None) => Some(field().config.unwrap_or_default()),
+        Pruning::ByField(given) => {
+            let options = field();
+            (options.prune == Some(true)).then(|| given.or(options.config).unwrap_or_default())
+        }
     }
 }
 
@@ -98,14 +113,15 @@ impl Compiler<'_> {
 fn prune(snapshot: &Snapshot, field: Field, config: &PruningConfig, tokens: &mut Vec<(Box<str>, f32)>) {
     let readers: Vec<&SparseReader> =
         snapshot.segments().iter().filter_map(|segment| segment.sparse(field)).collect();
-    let docs: f64 = readers.iter().map(|reader| f64::from(reader.docs_with_field())).sum();
-    let postings: f64 = readers.iter().map(|reader| reader.posting_count() as f64).sum();
-    let distinct = snapshot.cache().distinct_tokens(field, || distinct_tokens(&readers)) as f64;
+    // Single precision throughout, as Elasticsearch computes it: what is pruned may hang on the last bit.
+    let docs = readers.iter().map(|reader| u64::from(reader.docs_with_field())).sum::<u64>() as f32;
+    let postings = readers.iter().map(|reader| reader.posting_count()).sum::<u64>() as f32;
+    let distinct = snapshot.cache().distinct_tokens(field, || distinct_tokens(&readers)) as f32;
     if docs == 0.0 || distinct == 0.0 {
         tokens.clear();
         return;
     }
-    let average = (postings / docs / distinct) as f32;
+    let average = postings / docs / distinct;
     let best = tokens.iter().map(|(_, weight)| *weight).fold(0.0, f32::max);
     tokens.retain(|(token, weight)| {
         let doc_freq: u32 =
@@ -113,7 +129,7 @@ fn prune(snapshot: &Snapshot, field: Field, config: &PruningConfig, tokens: &mut
         if doc_freq == 0 {
             return false;
         }
-        let ratio = (f64::from(doc_freq) / docs) as f32;
+        let ratio = doc_freq as f32 / docs;
         let kept = ratio < config.tokens_freq_ratio_threshold * average
             || *weight > config.tokens_weight_threshold * best;
         kept != config.only_score_pruned_tokens
@@ -139,6 +155,8 @@ fn distinct_tokens(readers: &[&SparseReader]) -> usize {
 
 struct SparseWeight {
     clause: SparseClause,
+    /// Path of the field, for explanations.
+    path: String,
     segments: FxHashMap<SegmentId, Arc<SegmentPlugins>>,
 }
 
@@ -152,8 +170,45 @@ impl Weight for SparseWeight {
     }
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
-        weights::explain(self.scorer(reader, 1.0), doc, "sum of query weights times stored weights")
+        let score = weights::explain(self.scorer(reader, 1.0), doc, "")?.value();
+        let mut sum = Explanation::new("sum of:", score);
+        let plugins = self.segments.get(&reader.segment_id());
+        let Some(postings) = plugins.and_then(|plugins| plugins.sparse(self.clause.field)) else {
+            return Ok(sum);
+        };
+        for (token, weight) in &self.clause.tokens {
+            let Some(stored) = postings.term(token).and_then(|term| postings.stored_weight(term, doc)) else {
+                continue;
+            };
+            let mut product = Explanation::new_with_string(
+                format!(
+                    "Linear function on the {} field for the {token} feature{}, computed as w * S from:",
+                    self.path,
+                    readable(token).map(|text| format!(" ({text})")).unwrap_or_default(),
+                ),
+                weight * stored,
+            );
+            product.add_const("w, weight of this function", *weight);
+            let mut stored = Explanation::new("S, feature value", stored);
+            stored.add_context(TOKEN_TAG.to_owned());
+            stored.add_context(self.path.clone());
+            stored.add_context(token.to_string());
+            product.add_detail(stored);
+            sum.add_detail(product);
+        }
+        Ok(sum)
     }
+}
+
+/// A token in words, where it is not a word itself: `##ing` goes on from the word before, and `__` is a dot, which
+/// would separate fields in a document.
+fn readable(token: &str) -> Option<String> {
+    let text = match token.strip_prefix("##") {
+        Some(rest) => format!("-{rest}"),
+        None => token.to_owned(),
+    };
+    let text = text.replace("__", ".");
+    (text != token).then_some(text)
 }
 
 /// The cursor of the postings as a tantivy scorer; its scores carry the boost already.

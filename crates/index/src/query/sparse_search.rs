@@ -12,6 +12,7 @@ use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, SparseQuery, TopDoc
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filters::Docs;
+use super::search::is_over;
 use super::sparse::SparseClause;
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
@@ -213,7 +214,9 @@ impl Pass<'_> {
         let limit = if counting { limit } else { 0 };
         let mut matched = 0u64;
         for ord in self.segments_by_size() {
-            compiler.check_cancelled()?;
+            if is_over(compiler, options)? {
+                break;
+            }
             let segment = self.snapshot.segment(ord);
             if matches!(self.allowed[ord as usize], SegmentDocs::None) {
                 continue;
@@ -230,7 +233,10 @@ impl Pass<'_> {
                 tie: &|doc| segment.seq_no(doc),
                 cancel: options.cancel.as_deref(),
             });
-            compiler.check_cancelled()?;
+            if is_over(compiler, options)? {
+                // What a search leaves behind in a segment is of no use.
+                break;
+            }
             matched += found.matched;
             for (doc, score) in found.hits {
                 top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));

@@ -5,6 +5,7 @@
 //! scores together stay below it are only looked at for documents that others lead to.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tantivy::postings::BlockSegmentPostings;
 use tantivy::query::{Scorer, Weight};
@@ -27,6 +28,9 @@ const MAX_PARTS: usize = 64;
 /// Bounds are raised, and wanted scores lowered, by this share: sums of single precision numbers depend
 /// on their order.
 const ROUNDING: f32 = 1e-5;
+
+/// Documents between two looks at the cancel flag.
+const CANCEL_INTERVAL: u32 = 4096;
 
 /// One clause of a sum.
 struct Part {
@@ -207,8 +211,12 @@ impl Sum {
         Ok(marks)
     }
 
-    /// Starts over a segment.
-    pub(super) fn walk(&self, reader: &SegmentReader) -> Result<Walk, QueryError> {
+    /// Starts over a segment. The walk ends soon after `cancel` is set.
+    pub(super) fn walk<'c>(
+        &self,
+        reader: &SegmentReader,
+        cancel: Option<&'c AtomicBool>,
+    ) -> Result<Walk<'c>, QueryError> {
         let mut scorers = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             scorers.push(part.weight.scorer(reader, part.boost)?);
@@ -225,7 +233,9 @@ impl Sum {
             })
             .collect();
         let required = self.required.clone();
-        Ok(Walk { scores: vec![0.0; self.parts.len()], scorers, heads, required, order, below, essential: 0 })
+        let scores = vec![0.0; self.parts.len()];
+        let until_poll = CANCEL_INTERVAL;
+        Ok(Walk { scores, scorers, heads, required, order, below, essential: 0, cancel, until_poll })
     }
 }
 
@@ -271,7 +281,7 @@ impl RequiredMarks {
 }
 
 /// Walks the documents of one segment that a sum matches, ascending.
-pub(super) struct Walk {
+pub(super) struct Walk<'c> {
     /// In query order, as the next two.
     scorers: Vec<Box<dyn Scorer>>,
     heads: Vec<DocId>,
@@ -284,6 +294,9 @@ pub(super) struct Walk {
     below: Vec<f32>,
     /// From this place of `order` on, parts lead to documents.
     essential: usize,
+    cancel: Option<&'c AtomicBool>,
+    /// Documents until the next look at it.
+    until_poll: u32,
 }
 
 /// The least score that a sum must have to reach `threshold` with at most `bound` from elsewhere.
@@ -291,7 +304,7 @@ pub(super) fn least_score(threshold: f32, bound: f32) -> f32 {
     threshold - bound - ROUNDING * (threshold.abs() + bound)
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Score of a document, `None` if no part matches, or a required clause does not. Documents must
     /// ascend over all calls.
     pub(super) fn score(&mut self, doc: DocId) -> Option<f32> {
@@ -323,6 +336,13 @@ impl Walk {
             let doc = leading.iter().map(|part| self.heads[*part]).min().unwrap_or(TERMINATED);
             if doc == TERMINATED {
                 return None;
+            }
+            self.until_poll -= 1;
+            if self.until_poll == 0 {
+                if self.cancel.is_some_and(|flag| flag.load(Relaxed)) {
+                    return None;
+                }
+                self.until_poll = CANCEL_INTERVAL;
             }
             let found = if wanted(doc) { self.sum_at(doc, least) } else { None };
             for &part in &self.order[self.essential..] {

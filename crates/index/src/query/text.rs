@@ -11,6 +11,7 @@ use super::ast::{
 };
 use super::compile::{Compiler, MAX_CLAUSES};
 use super::error::QueryError;
+use super::explain::described;
 use super::fields::{FieldStatistics, StringTerms, bm25_weight, term_weight};
 use super::minimum::minimum_should_match;
 use super::multi_term::{Fuzzy, expand_fuzzy};
@@ -126,12 +127,17 @@ impl Compiler<'_> {
         if clauses.len() <= 1 {
             return Ok(clauses.pop().map_or_else(weights::none, |(_, clause)| clause));
         }
-        Ok(Box::new(BooleanWeight::with_minimum_number_should_match(
+        let best: Box<dyn Weight> = Box::new(BooleanWeight::with_minimum_number_should_match(
             clauses,
             1,
             scoring,
             Box::new(move || DisjunctionMaxCombiner::with_tie_breaker(tie_breaker)),
-        )))
+        ));
+        Ok(match (self.explaining && scoring, tie_breaker) {
+            (false, _) => best,
+            (true, 0.0) => described(best, "max of:".to_owned()),
+            (true, _) => described(best, format!("max plus {tie_breaker:?} times others of:")),
+        })
     }
 
     /// The terms that a fuzzy term expands to, nearest first, each scored with the frequency of the
@@ -167,7 +173,8 @@ impl Compiler<'_> {
             return Ok(None);
         }
         let read = || FieldStatistics::read(self.searcher(), self.snapshot.schema(), terms);
-        self.snapshot.cache().statistics(&terms.path, read).map(Some)
+        let statistics = self.snapshot.cache().statistics(&terms.path, read)?;
+        Ok(Some(FieldStatistics { explain: self.explaining, ..statistics }))
     }
 
     /// String terms of a text or keyword field; `None` for other types and unknown fields.

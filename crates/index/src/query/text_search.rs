@@ -10,13 +10,12 @@ use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, TopDocs, TotalHits}
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filters::Docs;
+use super::search::is_over;
 use super::sum::{Sum, least_score};
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
 use crate::snapshot::Snapshot;
 
-/// Documents between two looks at the cancel flag.
-const CANCEL_INTERVAL: u32 = 1024;
 /// Documents counted at a time; whole words.
 const STRETCH: u32 = 1 << 13;
 
@@ -87,24 +86,22 @@ impl Snapshot {
         // What the largest finds spares the others work.
         order.sort_by_key(|ord| std::cmp::Reverse(self.searcher().segment_reader(*ord).max_doc()));
         for ord in order {
-            compiler.check_cancelled()?;
+            if is_over(compiler, options)? {
+                break;
+            }
             let allowed = &allowed[ord as usize];
             if matches!(allowed, SegmentDocs::None) {
                 continue;
             }
             let segment = self.segment(ord);
-            let mut walk = sum.walk(self.searcher().segment_reader(ord))?;
+            let mut walk = sum.walk(self.searcher().segment_reader(ord), compiler.cancel())?;
             let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);
-            let mut until_poll = CANCEL_INTERVAL;
             while let Some((doc, score)) = walk.next(least_score(top.threshold(), 0.0), wanted) {
                 top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
-                until_poll -= 1;
-                if until_poll == 0 {
-                    compiler.check_cancelled()?;
-                    until_poll = CANCEL_INTERVAL;
-                }
             }
         }
+        // A walk ends early when the search is over.
+        is_over(compiler, options)?;
         Ok(Some(top.finish(matched, options.track_total_hits)))
     }
 

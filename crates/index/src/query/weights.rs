@@ -20,6 +20,11 @@ pub(crate) fn constant(inner: Box<dyn Weight>, score: Score, scoring: bool) -> B
     if scoring { Box::new(ConstWeight { inner, score }) } else { inner }
 }
 
+/// The documents of `inner`, which add nothing to the score. `inner` must have been made without scoring.
+pub(crate) fn filter(inner: Box<dyn Weight>, scoring: bool) -> Box<dyn Weight> {
+    constant(inner, 0.0, scoring)
+}
+
 /// The documents that `docs` finds in a segment, each with score 1.
 pub(crate) fn bits<F>(docs: F) -> Box<dyn Weight>
 where
@@ -53,7 +58,14 @@ impl Weight for ConstWeight {
     }
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
-        explain(self.scorer(reader, 1.0), doc, "ConstantScore")
+        if self.score != 0.0 {
+            return explain(self.scorer(reader, 1.0), doc, "ConstantScore");
+        }
+        let inner = self.inner.explain(reader, doc)?;
+        let mut filter = Explanation::new("match on required clause, product of:", 0.0);
+        filter.add_const("# clause", 0.0);
+        filter.add_detail(inner);
+        Ok(filter)
     }
 
     fn count(&self, reader: &SegmentReader) -> tantivy::Result<u32> {

@@ -45,3 +45,30 @@ fn total(sum: Vector) -> f32 {
     unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), sum) };
     lanes.iter().sum()
 }
+
+/// Products of i8: 16 at a time.
+pub(super) fn dot_i8(a: &[u8], b: &[u8]) -> i32 {
+    let whole = a.len().min(b.len()) / 16 * 16;
+    // SAFETY: only implementations that found AVX2 hand this function out.
+    let lanes = unsafe { dot_i8_lanes(&a[..whole], &b[..whole]) };
+    lanes + scalar::dot_i8(&a[whole..], &b[whole..])
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn dot_i8_lanes(a: &[u8], b: &[u8]) -> i32 {
+    let mut sums = [_mm256_setzero_si256(); 2];
+    for (number, (a, b)) in a.chunks_exact(16).zip(b.chunks_exact(16)).enumerate() {
+        // SAFETY: both chunks hold 16 bytes, and the loads need no alignment.
+        let (a, b) = unsafe {
+            (
+                _mm256_cvtepi8_epi16(_mm_loadu_si128(a.as_ptr().cast())),
+                _mm256_cvtepi8_epi16(_mm_loadu_si128(b.as_ptr().cast())),
+            )
+        };
+        sums[number % 2] = _mm256_add_epi32(sums[number % 2], _mm256_madd_epi16(a, b));
+    }
+    let mut lanes = [0_i32; 8];
+    // SAFETY: the array holds 8 i32, and the store needs no alignment.
+    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_add_epi32(sums[0], sums[1])) };
+    lanes.iter().sum()
+}

@@ -2,13 +2,21 @@
 
 use std::arch::x86_64::*;
 
+use super::avx2::dot_i8;
 use super::lanes::implementation;
 use super::{Implementation, scalar};
 
 const LANES: usize = 16;
 type Vector = __m512;
 
-implementation!("avx512", "avx512f", is_x86_feature_detected!("avx512f"));
+// The products of i8 are AVX2's, as wider ones ask for more than the foundation.
+implementation!(
+    "avx512",
+    "avx512f",
+    (is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma"))
+);
 
 #[target_feature(enable = "avx512f")]
 fn zero() -> Vector {

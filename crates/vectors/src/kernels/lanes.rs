@@ -2,12 +2,12 @@
 //! scalar code, and four sums, because one addition has to wait for the one before it.
 
 /// Makes `implementation()` out of a module's `LANES`, `Vector` and its operations `zero`, `load`, `add`,
-/// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features.
+/// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features, and its `dot_i8`.
 macro_rules! implementation {
     ($name:literal, $features:literal, $detected:expr) => {
         /// This implementation, when the machine has the instructions.
         pub(super) fn implementation() -> Option<Implementation> {
-            $detected.then_some(Implementation { name: $name, dot, squared_distance })
+            $detected.then_some(Implementation { name: $name, dot, squared_distance, dot_i8 })
         }
 
         fn dot(query: &[f32], row: &[u8]) -> f32 {

@@ -11,3 +11,15 @@ pub(super) fn dot(query: &[f32], row: &[u8]) -> f32 {
 pub(super) fn squared_distance(query: &[f32], row: &[u8]) -> f32 {
     query.iter().zip(components(row)).map(|(q, v)| (q - v) * (q - v)).sum()
 }
+
+pub(super) fn dot_i8(a: &[u8], b: &[u8]) -> i32 {
+    a.iter().zip(b).map(|(a, b)| i32::from(*a as i8) * i32::from(*b as i8)).sum()
+}
+
+/// Bits that differ. Without vector instructions: eight bytes at a time are fast enough.
+pub(super) fn hamming(a: &[u8], b: &[u8]) -> u32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let whole = a.iter().zip(b).map(|(a, b)| (u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)).count_ones());
+    let rest = a_rest.iter().zip(b_rest).map(|(a, b)| (a ^ b).count_ones());
+    whole.sum::<u32>() + rest.sum::<u32>()
+}

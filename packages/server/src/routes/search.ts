@@ -12,8 +12,42 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
       ...['track_total_hits', 'track_scores', 'rest_total_hits_as_int', 'typed_keys', 'preference', 'routing'],
       ...['search_type', 'timeout', 'terminate_after', 'allow_partial_search_results', 'batched_reduce_size'],
       ...['max_concurrent_shard_requests', 'pre_filter_shard_size', 'request_cache', 'ccs_minimize_roundtrips'],
-      ...['version', 'seq_no_primary_term', 'sort', 'explain', 'stored_fields', 'docvalue_fields'],
+      ...['version', 'seq_no_primary_term', 'sort', 'explain', 'stored_fields', 'docvalue_fields', 'scroll', 'stats'],
+      ...['include_named_queries_score', 'force_synthetic_source'],
     ],
+  }),
+  ...engine('msearch', 'indices:data/read/msearch', ['GET|POST /_msearch', 'GET|POST /{index}/_msearch'], {
+    body: true,
+    cancellable: true,
+    indices: 'headers',
+    params: [
+      ...[...WHICH, 'max_concurrent_searches', 'max_concurrent_shard_requests', 'pre_filter_shard_size', 'routing'],
+      ...['search_type', 'typed_keys', 'rest_total_hits_as_int', 'ccs_minimize_roundtrips'],
+      'include_named_queries_score',
+    ],
+  }),
+  ...engine(
+    'scroll',
+    'indices:data/read/scroll',
+    ['GET|POST /_search/scroll', 'GET|POST /_search/scroll/{scroll_id}'],
+    { body: true, cancellable: true, indices: 'opened', params: ['scroll', 'scroll_id', 'rest_total_hits_as_int'] },
+  ),
+  ...engine(
+    'clear_scroll',
+    'indices:data/read/scroll/clear',
+    ['DELETE /_search/scroll', 'DELETE /_search/scroll/{scroll_id}'],
+    { body: true, indices: 'opened', params: ['scroll_id'] },
+  ),
+  ...engine('open_point_in_time', 'indices:data/read/open_point_in_time', ['POST /{index}/_pit'], {
+    body: true,
+    params: [
+      ...[...WHICH, 'keep_alive', 'preference', 'routing', 'allow_partial_search_results'],
+      'max_concurrent_shard_requests',
+    ],
+  }),
+  ...engine('close_point_in_time', 'indices:data/read/close_point_in_time', ['DELETE /_pit'], {
+    body: true,
+    indices: 'opened',
   }),
   ...engine('count', 'indices:data/read/search', ['GET|POST /{index}/_count', 'GET|POST /_count'], {
     body: true,

@@ -30,7 +30,11 @@ export type IndexSource =
   /** In `actions[]`: indices and aliases. */
   | 'aliases'
   /** In the path, with the aliases that the body gives to the new index. */
-  | 'create';
+  | 'create'
+  /** In what was opened by an earlier request: the engine knows who opened it. */
+  | 'opened'
+  /** In the header lines of an NDJSON body, the path's being the default: the engine checks each. */
+  | 'headers';
 
 /** One row of the route table: everything the HTTP layer knows about an endpoint. */
 export interface Endpoint {

@@ -70,13 +70,17 @@ function possibleNames(name: string): string {
         .replaceAll(/\{.*\}/g, '*');
 }
 
-function forbidden(key: ApiKey, action: Action, on: string): HttpError {
+/** The documented sentence of a 403; `on` names the indices. */
+export function denial(key: ApiKey, action: Action, on: string): string {
   const { scope, privileges } = ACTIONS[action];
-  return new HttpError(
-    'forbidden',
+  return (
     `action [${action}] is unauthorized for API key id [${key.id}] of user [${key.username}]${on}, ` +
-      `this action is granted by the ${scope} privileges [${privileges.join(',')}]`,
+    `this action is granted by the ${scope} privileges [${privileges.join(',')}]`
   );
+}
+
+function forbidden(key: ApiKey, action: Action, on: string): HttpError {
+  return new HttpError('forbidden', denial(key, action, on));
 }
 
 /**

@@ -1,17 +1,24 @@
 import type { EngineRequest } from '@sparrow-search/engine';
 
 import type { Endpoint } from '../routes/types.js';
-import { ACTIONS } from './actions.js';
-import { isUnrestricted, patterns, requireCluster, requireIndices } from './authorize.js';
+import { ACTIONS, type Action } from './actions.js';
+import { denial, isUnrestricted, patterns, requireCluster, requireIndices } from './authorize.js';
 import type { ApiKey } from './key-store.js';
 import { touchedIndices } from './touched-indices.js';
 
+/** What the engine checks where indices are named by a body. */
+const SEARCH: Action = 'indices:data/read/search';
+
 /** Operations that narrow the wildcards of their expressions to what the key may see. */
 const NARROWED: ReadonlySet<string> = new Set([
-  ...['search', 'count', 'get_index', 'exists_index', 'get_mapping', 'put_mapping', 'get_settings', 'put_settings'],
+  ...['search', 'count', 'field_caps', 'validate_query', 'open_point_in_time'],
+  ...['get_index', 'exists_index', 'get_mapping', 'put_mapping', 'get_settings', 'put_settings', 'refresh', 'flush'],
   ...['close_index', 'open_index', 'add_block', 'force_merge', 'clear_cache', 'resolve_index', 'get_data_stream'],
-  ...['refresh', 'flush', 'cat_indices', 'cat_aliases', 'get_alias', 'put_alias', 'delete_alias', 'update_aliases'],
+  ...['cat_indices', 'cat_aliases', 'get_alias', 'put_alias', 'delete_alias', 'update_aliases'],
 ]);
+
+/** Operations that open or use what lives between requests: it belongs to the restricted key that opened it. */
+const OWNED: ReadonlySet<string> = new Set(['search', 'msearch', 'scroll', 'clear_scroll', 'open_point_in_time', 'close_point_in_time']);
 
 /**
  * Checks that the key may make the request. Wildcards of a restricted key stand for what it may see: the request comes back
@@ -32,6 +39,14 @@ export function authorize(
     return request;
   }
   if (isUnrestricted(key, action) && (endpoint.indices ?? 'path') === 'path') return request;
+  if (isUnrestricted(key, SEARCH) && (endpoint.indices === 'opened' || endpoint.indices === 'headers')) return request;
+  if (OWNED.has(request.op)) request = { ...request, path: { ...request.path, key: key.id } };
+  if (endpoint.indices === 'opened') return request;
+  if (endpoint.indices === 'headers') {
+    const allowed = patterns(key, SEARCH);
+    const sentence = denial(key, SEARCH, ' on indices [{}]');
+    return { ...request, path: { ...request.path, key_indices: allowed.join(','), key_denied: sentence } };
+  }
   if (holdsEverything(key)) return request;
   const narrowed = NARROWED.has(request.op);
   for (const access of touchedIndices(endpoint, action, request.path, body)) requireIndices(key, access, narrowed);

@@ -28,6 +28,10 @@ export function touchedIndices(
       return [{ action, indices: aliasActions(body) }];
     case 'create':
       return created(action, inPath, body);
+    case 'opened':
+    case 'headers':
+      // Checked by the engine, which is told what the key may do.
+      return [];
   }
 }
 

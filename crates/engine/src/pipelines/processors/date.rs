@@ -5,7 +5,7 @@ pub(crate) mod pattern;
 use serde_json::Value;
 use time::{Duration, OffsetDateTime, UtcOffset};
 
-use self::pattern::Pattern;
+pub(crate) use self::pattern::Pattern;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::{Document, as_text, java_type};

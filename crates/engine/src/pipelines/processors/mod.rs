@@ -12,6 +12,7 @@ mod text;
 
 use serde_json::{Map, Value};
 
+pub(crate) use self::date::Pattern as DatePattern;
 pub(crate) use self::flow::PipelineCall;
 pub(crate) use self::inference::{Inference, to_json as vector_to_json};
 use super::chain::{Action, Node, Pipeline};

@@ -1,5 +1,6 @@
 //! kNN: the `knn` query and the `knn` section of a search, which share their keys.
 
+use sparrow_index::mapping::hex;
 use sparrow_index::query::{KnnBuilderQuery, KnnQuery, Query, QueryKind};
 
 use super::super::error::SearchError;
@@ -33,9 +34,12 @@ pub struct KnnSearch {
 
 /// The `knn` query.
 pub fn query(body: &Node, context: Context) -> Result<Query, SearchError> {
-    let parsed = parse(body, context)?;
-    let k = parsed.knn.k;
-    check(k, parsed.knn.num_candidates)
+    let mut parsed = parse(body, context)?;
+    if !parsed.k_given {
+        // Unlike in the section, where that is an error.
+        parsed.knn.k = parsed.knn.k.min(parsed.knn.num_candidates.max(1));
+    }
+    check(parsed.knn.k, parsed.knn.num_candidates)
         .and_then(|()| parsed.into_query())
         .map_err(|reason| SearchError::Build { parser: "knn", reason, at: body.end })
 }
@@ -53,13 +57,14 @@ pub fn parse_search(body: &Node, context: Context) -> Result<KnnSearch, SearchEr
 struct Parsed {
     common: Common,
     knn: KnnQuery,
+    k_given: bool,
     vector: Option<Vec<f32>>,
     builder: Option<(String, String)>,
 }
 
 impl Parsed {
     fn into_query(self) -> Result<Query, String> {
-        let Parsed { common, mut knn, vector, builder } = self;
+        let Parsed { common, mut knn, vector, builder, .. } = self;
         match (vector, builder) {
             (Some(vector), None) => {
                 knn.vector = vector;
@@ -93,8 +98,13 @@ fn check(k: usize, num_candidates: usize) -> Result<(), String> {
 
 fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
     const PARSER: &str = "knn";
-    let mut parsed =
-        Parsed { common: Common::default(), knn: KnnQuery::default(), vector: None, builder: None };
+    let mut parsed = Parsed {
+        common: Common::default(),
+        knn: KnnQuery::default(),
+        k_given: false,
+        vector: None,
+        builder: None,
+    };
     let (mut field, mut k, mut num_candidates) = (None, None, None);
     for member in members(body, PARSER)? {
         let node = &member.value;
@@ -107,7 +117,12 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
                 "num_candidates" => num_candidates = Some(value::int(node)?.max(0) as usize),
                 "filter" => parsed.knn.filter = one_or_many(node, context.nested()?)?,
                 "similarity" => parsed.knn.similarity = Some(value::float(node)?),
-                "rescore_vector" => rescore_vector(node)?,
+                "rescore_vector" => parsed.knn.oversample = Some(rescore_vector(node)?),
+                "inner_hits" => {
+                    return Err(SearchError::illegal(
+                        "[inner_hits] is not supported on this server, as it has no [nested] fields",
+                    ));
+                }
                 _ if parsed.common.take(PARSER, member)? => {}
                 _ => return Err(unknown_field(PARSER, member, KEYS)),
             }
@@ -122,24 +137,29 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
         return Err(SearchError::Required { field: "field" });
     };
     parsed.knn.field = field;
+    let k_given = k.is_some();
     // Without `k` a search asks for as many neighbours as hits; a search for no hits still needs one.
     let k = k.unwrap_or(context.size.clamp(1, MAX_CANDIDATES));
     parsed.knn.k = k;
+    parsed.k_given = k_given;
     parsed.knn.num_candidates =
         num_candidates.unwrap_or_else(|| (k + k / 2 + k % 2).min(MAX_CANDIDATES).max(k));
     Ok(parsed)
 }
 
+/// An array of numbers, a single one, or two hexadecimal digits for each component of one byte.
 fn vector(node: &Node) -> Result<Vec<f32>, SearchError> {
-    let Json::Array(items) = &node.json else {
-        return Err(SearchError::ValueType {
+    match &node.json {
+        Json::Array(items) => items.iter().map(value::float).collect(),
+        Json::Number(_) => Ok(vec![value::float(node)?]),
+        Json::String(text) => hex(text).map_err(|reason| SearchError::IllegalArgument { reason }),
+        _ => Err(SearchError::ValueType {
             parser: "knn",
             field: "query_vector".to_owned(),
             token: node.token(),
             at: node.at,
-        });
-    };
-    items.iter().map(value::float).collect()
+        }),
+    }
 }
 
 /// `{"text_embedding": {"model_id": …, "model_text": …}}` as model and text.
@@ -169,8 +189,8 @@ fn vector_builder(node: &Node) -> Result<(String, String), SearchError> {
     }
 }
 
-/// `{"oversample": 2.0}` is checked and otherwise unused: scores here are exact already.
-fn rescore_vector(node: &Node) -> Result<(), SearchError> {
+/// The factor of `{"oversample": 2.0}`; 0 asks for no more than `num_candidates`. Scores are exact in any case.
+fn rescore_vector(node: &Node) -> Result<f32, SearchError> {
     const PARSER: &str = "rescore_vector";
     let mut oversample = None;
     for member in members(node, PARSER)? {
@@ -180,7 +200,7 @@ fn rescore_vector(node: &Node) -> Result<(), SearchError> {
         }
     }
     match oversample {
-        Some(factor) if factor == 0.0 || (1.0..10.0).contains(&factor) => Ok(()),
+        Some(factor) if factor == 0.0 || (1.0..10.0).contains(&factor) => Ok(factor),
         Some(_) => Err(SearchError::illegal("[oversample] must be >= 1.0 and < 10.0, or 0")),
         None => Err(SearchError::Required { field: "oversample" }),
     }

@@ -1,6 +1,8 @@
 //! Sparse clauses: `sparse_vector`, `text_expansion`, `weighted_tokens`.
 
-use sparrow_index::query::{PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TextExpansionQuery};
+use sparrow_index::query::{
+    Pruning, PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TextExpansionQuery,
+};
 
 use super::super::error::SearchError;
 use super::super::java_float::f32_text;
@@ -15,7 +17,7 @@ pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "sparse_vector";
     let mut common = Common::default();
     let (mut field, mut vector, mut inference_id, mut text) = (None, None, None, None);
-    let (mut prune, mut config) = (false, None);
+    let (mut prune, mut config) = (None, None);
     for member in members(body, CLAUSE)? {
         let node = &member.value;
         let mut read = || -> Result<(), SearchError> {
@@ -24,7 +26,7 @@ pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
                 "query_vector" => vector = Some(tokens(CLAUSE, node)?),
                 "inference_id" => inference_id = Some(string(CLAUSE, "inference_id", node)?),
                 "query" => text = Some(string(CLAUSE, "query", node)?),
-                "prune" => prune = value::boolean(node)?,
+                "prune" => prune = Some(value::boolean(node)?),
                 "pruning_config" => config = Some(pruning_config(node)?),
                 _ if common.take(CLAUSE, member)? => {}
                 _ => return Err(unknown_field(CLAUSE, member, SPARSE_KEYS)),
@@ -40,7 +42,11 @@ pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
         return Err(SearchError::Required { field: "field" });
     };
     let build = |reason: &str| SearchError::Build { parser: CLAUSE, reason: reason.to_owned(), at: body.end };
-    let pruning = prune.then(|| config.unwrap_or_default());
+    let pruning = match prune {
+        Some(true) => Pruning::On(config),
+        Some(false) => Pruning::Off,
+        None => Pruning::ByField(config),
+    };
     let kind = match (vector, inference_id, text) {
         (Some(tokens), None, None) => {
             QueryKind::Sparse(SparseQuery { field, tokens, pruning, origin: SparseOrigin::SparseVector })
@@ -75,11 +81,11 @@ pub fn text_expansion(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "text_expansion";
     let field = single_field(body, CLAUSE)?;
     let mut common = Common::default();
-    let (mut model_id, mut model_text, mut pruning) = (None, None, None);
+    let (mut model_id, mut model_text, mut pruning) = (None, None, Pruning::Off);
     for member in members(&field.value, CLAUSE)? {
         let node = &member.value;
         match &*member.name {
-            "pruning_config" => pruning = Some(pruning_config(node)?),
+            "pruning_config" => pruning = Pruning::On(Some(pruning_config(node)?)),
             _ if !node.is_scalar() => return Err(not_supported(CLAUSE, member)),
             "model_id" => model_id = value::optional_text(node)?,
             "model_text" => model_text = value::optional_text(node)?,
@@ -107,11 +113,11 @@ pub fn weighted_tokens(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "weighted_tokens";
     let field = single_field(body, CLAUSE)?;
     let mut common = Common::default();
-    let (mut found, mut pruning) = (None, None);
+    let (mut found, mut pruning) = (None, Pruning::Off);
     for member in members(&field.value, CLAUSE)? {
         match &*member.name {
             "tokens" => found = Some(tokens(CLAUSE, &member.value)?),
-            "pruning_config" => pruning = Some(pruning_config(&member.value)?),
+            "pruning_config" => pruning = Pruning::On(Some(pruning_config(&member.value)?)),
             _ if member.value.is_scalar() && common.take(CLAUSE, member)? => {}
             _ => return Err(not_supported(CLAUSE, member)),
         }

@@ -2,18 +2,24 @@
 
 mod fused;
 mod plain;
+mod sorted;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
 
+use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_index::{DocAddress, Snapshot};
 
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
+use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
+use super::sort::plan::Position;
 
 /// An index that a search looks at, as of one moment.
+#[derive(Clone)]
 pub struct Target {
     /// Name, uuid and node, for errors and hits.
     pub shard: Box<Shard>,
@@ -49,16 +55,27 @@ pub struct Outcome {
     pub total: Option<(u64, bool)>,
     /// Highest score.
     pub max_score: Option<f32>,
+    /// The `sort` member of each hit; empty where hits show none.
+    pub sort: Vec<Box<str>>,
+    /// The value of each hit in the field that hits are collapsed by.
+    pub groups: Vec<SortValue>,
+    /// Where the last hit of the page stands.
+    pub last: Option<Position>,
+    /// Whether the search ended at `terminate_after`, if it had one.
+    pub terminated_early: Option<bool>,
     /// Indices that could not be searched.
     pub failures: Vec<SearchError>,
     /// The time ran out before all was searched.
     pub timed_out: bool,
+    /// Where the time went, if the request asks for it.
+    pub profile: Option<Box<Profile>>,
 }
 
 /// Runs a search whose texts are encoded already.
 ///
 /// # Errors
-/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]).
+/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]). A search with a time limit
+/// answers with what it found until the flag was set instead.
 pub fn execute(
     targets: &[Target],
     body: &SearchBody,
@@ -72,14 +89,24 @@ pub fn execute(
             shard: target.shard.clone(),
         });
     }
-    let mut run = Run { targets, failures: targets.iter().map(|_| None).collect(), cancel, body };
-    let mut outcome = match &body.rank {
-        Some(rank) => run.fused(rank)?,
+    let profile = body.profile.then(|| Box::new(Profile::new(targets.iter().map(|target| &*target.shard))));
+    let partial = body.timeout.is_some();
+    let failures = targets.iter().map(|_| None).collect();
+    let mut run = Run { targets, failures, cancel, body, profile, partial };
+    let mut outcome = match &body.fusion {
+        Some(fusion) => run.fused(fusion)?,
+        None if body.is_sorted() => run.sorted()?,
         None => run.plain()?,
     };
     let cancelled =
         |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
     let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();
+    if partial && cancel.load(Relaxed) {
+        // What was found so far is the answer.
+        failures.retain(|error| !cancelled(error));
+        outcome.timed_out = true;
+        outcome.total = outcome.total.map(|(counted, _)| (counted, false));
+    }
     if let Some(place) = failures.iter().position(cancelled) {
         return Err(failures.swap_remove(place));
     }
@@ -87,6 +114,7 @@ pub fn execute(
         return Err(failures.swap_remove(0));
     }
     outcome.failures = failures;
+    outcome.profile = run.profile;
     Ok(outcome)
 }
 
@@ -96,6 +124,9 @@ struct Run<'a> {
     failures: Vec<Option<SearchError>>,
     cancel: &'a Arc<AtomicBool>,
     body: &'a SearchBody,
+    profile: Option<Box<Profile>>,
+    /// When the time is over, what was found until then is of use.
+    partial: bool,
 }
 
 /// Hits of one list over all indices, best first.
@@ -113,6 +144,7 @@ impl Run<'_> {
             min_score,
             track_total_hits: tracked,
             cancel: Some(Arc::clone(self.cancel)),
+            partial: self.partial,
             post_filter: self.body.post_filter.clone(),
         }
     }
@@ -128,7 +160,12 @@ impl Run<'_> {
             if !target.default_fields.is_empty() {
                 set_default_fields(&mut query, &target.default_fields);
             }
-            match target.snapshot.search(&query, options) {
+            let started = self.profile.as_ref().map(|_| Instant::now());
+            let found = target.snapshot.search(&query, options);
+            if let (Some(profile), Some(started)) = (&mut self.profile, started) {
+                profile.shards[number].queries.push(QueryProfile::new(&query, started.elapsed()));
+            }
+            match found {
                 Ok(top) => list.extend(number, &top),
                 Err(source) => {
                     let shard = target.shard.clone();

@@ -1,24 +1,29 @@
 //! One list: a query, the nearest neighbours of `knn`, or the union of both.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use sparrow_index::query::{BoolQuery, Query, QueryKind, SearchOptions, TotalHits};
 
-use super::{List, Outcome, Run, total, with_k};
+use super::{Hit, List, Outcome, Run, total, with_k};
+use crate::pattern;
 use crate::search::dsl::KnnSearch;
 use crate::search::error::SearchError;
-use crate::search::sort::Sort;
+use crate::search::rescore::Rescore;
 
 impl Run<'_> {
     pub(super) fn plain(&mut self) -> Result<Outcome, SearchError> {
         let body = self.body;
-        let wanted = body.from + body.size;
+        let window = body.rescore.iter().map(|rescore| rescore.window).max().unwrap_or(0);
+        let wanted = (body.from + body.size).max(window);
         let queries: Vec<Option<Query>> = self.union_per_target();
         let options = self.options(wanted, body.tracked_hits(), body.min_score);
-        let list = self.list(&options, |target| queries[target].clone());
-        let scored = body.sort == Sort::Score;
+        let mut list = self.list(&options, |target| queries[target].clone());
+        for rescore in &body.rescore {
+            self.rescore(rescore, &mut list)?;
+        }
         Ok(Outcome {
-            max_score: list.max_score.filter(|_| scored && body.size > 0),
+            max_score: list.max_score.filter(|_| body.size > 0),
             total: total(list.total, list.exact, body.tracked_hits()),
             hits: list.hits.into_iter().skip(body.from).take(body.size).collect(),
             ..Outcome::default()
@@ -27,18 +32,13 @@ impl Run<'_> {
 
     /// The query that each index runs: `query` and the `knn` sections in one, `None` where only kNN
     /// asks and the index holds none of the nearest neighbours.
-    fn union_per_target(&mut self) -> Vec<Option<Query>> {
+    pub(super) fn union_per_target(&mut self) -> Vec<Option<Query>> {
         let body = self.body;
         // One sub-search without a rank is a query by another name.
         let query = body.query.clone().or_else(|| body.sub_searches.first().cloned());
         if body.knn.is_empty() {
             let query = query.unwrap_or_else(Query::match_all);
-            let query = match body.sort {
-                Sort::Score => query,
-                // With one score for all, the tie breaker is the order.
-                Sort::SeqNo => QueryKind::ConstantScore { filter: Box::new(query) }.into(),
-            };
-            return self.targets.iter().map(|_| Some(query.clone())).collect();
+            return (0..self.targets.len()).map(|number| Some(self.boosted(number, query.clone()))).collect();
         }
         let mut per_target: Vec<Vec<Query>> =
             self.targets.iter().map(|_| query.iter().cloned().collect()).collect();
@@ -54,7 +54,42 @@ impl Run<'_> {
                 1 => clauses.pop(),
                 _ => Some(QueryKind::Bool(BoolQuery { should: clauses, ..Default::default() }).into()),
             })
+            .enumerate()
+            .map(|(number, query)| query.map(|query| self.boosted(number, query)))
             .collect()
+    }
+
+    /// The query with the factor that `indices_boost` gives its index.
+    fn boosted(&self, number: usize, mut query: Query) -> Query {
+        let index = &self.targets[number].shard.index;
+        let boost = self.body.indices_boost.iter().find(|(names, _)| pattern::matches(names, index));
+        if let Some((_, boost)) = boost {
+            query.boost *= boost;
+        }
+        query
+    }
+
+    /// Scores the first hits of each index again, and puts all hits in their new order.
+    fn rescore(&mut self, rescore: &Rescore, list: &mut List) -> Result<(), SearchError> {
+        for (number, target) in self.targets.iter().enumerate() {
+            // Hits of one index keep their order within the list.
+            let mut hits: Vec<&mut Hit> = list.hits.iter_mut().filter(|hit| hit.target == number).collect();
+            let window = rescore.window.min(hits.len());
+            let docs: Vec<_> = hits[..window].iter().map(|hit| hit.addr).collect();
+            let scores = target
+                .snapshot
+                .score_docs(&rescore.query, &docs)
+                .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
+            for (place, hit) in hits.iter_mut().enumerate() {
+                hit.score = match scores.get(place) {
+                    Some(second) => rescore.combine(hit.score, *second),
+                    None => rescore.behind(hit.score),
+                };
+            }
+        }
+        list.hits.sort_by(by_score);
+        list.max_score = list.hits.first().map(|hit| hit.score);
+        Ok(())
     }
 
     /// How many of the `k` nearest neighbours over all indices each index holds.
@@ -78,4 +113,9 @@ impl Run<'_> {
         };
         self.list(&options, |_| with_k(&knn.query, knn.k))
     }
+}
+
+/// Best score first, then by index, then as written.
+fn by_score(a: &Hit, b: &Hit) -> Ordering {
+    b.score.total_cmp(&a.score).then(a.target.cmp(&b.target)).then(a.seq_no.cmp(&b.seq_no))
 }

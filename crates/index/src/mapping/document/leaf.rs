@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use sparrow_vectors::Similarity;
 
+use super::super::dense::{DenseVector, MAX_DIMS};
 use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT};
 use super::super::location::Step;
-use super::super::types::{Analyzer, FieldType};
+use super::super::types::{Analyzer, FieldType, NumberValue};
 use super::super::values::{self, java_string, token_name};
 use super::super::{LeafNode, LeafOptions, date, join};
 use super::Reader;
@@ -16,8 +16,6 @@ use super::Reader;
 pub(super) const MAX_TERM: usize = 32_766;
 /// A float array of this many numbers and more becomes a dense vector.
 const MIN_DYNAMIC_DIMS: usize = 128;
-/// Most dimensions of a dense vector.
-pub(super) const MAX_DIMS: usize = 4096;
 /// `ignore_above` of the keyword that dynamic mapping adds to a text.
 const DYNAMIC_IGNORE_ABOVE: u64 = 256;
 
@@ -67,7 +65,7 @@ impl Reader<'_> {
     pub(super) fn leaf(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), DocumentError> {
         match &leaf.field_type {
             FieldType::SparseVector | FieldType::RankFeatures => return self.sparse(leaf, path, value),
-            FieldType::DenseVector { .. } => return self.dense(leaf, path, value),
+            FieldType::DenseVector(field) => return self.dense(leaf, field, path, value),
             _ => {}
         }
         if let Value::Array(values) = value {
@@ -133,6 +131,22 @@ impl Reader<'_> {
                     self.out.keywords.push((path.to_owned(), text));
                 }
             }
+            FieldType::RankFeature { positive_score_impact } => {
+                let Some(feature) = values::rank_feature(path, *positive_score_impact, value)? else {
+                    return Ok(());
+                };
+                if self.seen.contains(path) {
+                    return Err(vec![(
+                        ILLEGAL_ARGUMENT,
+                        format!(
+                            "[rank_feature] fields do not support indexing multiple values for the same field \
+                             [{path}] in the same document"
+                        ),
+                    )]);
+                }
+                self.seen(path);
+                self.out.numbers.push((path.to_owned(), NumberValue::F64(f64::from(feature))));
+            }
             field_type => {
                 let number = values::number(field_type, leaf.options.coerce, value)?;
                 if let Some(number) = number
@@ -170,12 +184,10 @@ pub(super) fn looks_dense(values: &[Value]) -> bool {
 }
 
 pub(super) fn dense_leaf(dims: usize) -> LeafNode {
-    let mut params = Map::new();
-    params.insert("dims".to_owned(), dims.into());
     LeafNode {
-        field_type: FieldType::DenseVector { dims: Some(dims), similarity: Similarity::Cosine, index: true },
+        field_type: FieldType::DenseVector(DenseVector { dims: Some(dims), ..DenseVector::default() }),
         options: LeafOptions::default(),
-        params,
+        params: Map::new(),
         fields: BTreeMap::new(),
     }
 }

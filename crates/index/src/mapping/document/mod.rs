@@ -1,5 +1,6 @@
 //! A JSON document to values of its fields, with dynamic mapping.
 
+pub(super) mod dense;
 mod leaf;
 mod vectors;
 

@@ -1,16 +1,15 @@
-//! Values of `sparse_vector`, `rank_features` and `dense_vector` fields. Everything the segment plugin
+//! Values of `sparse_vector` and `rank_features` fields. Everything the segment plugin
 //! could stumble over is refused here: an error in its writer would cost a whole batch of documents.
 
 use serde_json::Value;
-use sparrow_vectors::Similarity;
 
 use super::super::error::{DocumentError, DocumentErrorKind};
 use super::super::location::Step;
 use super::super::types::FieldType;
-use super::super::values::{self, java_float, token_name};
-use super::super::{LeafNode, Node, print};
+use super::super::values::{self, token_name};
+use super::super::LeafNode;
 use super::Reader;
-use super::leaf::{MAX_DIMS, MAX_TERM};
+use super::leaf::MAX_TERM;
 
 impl Reader<'_> {
     /// Token weights: an object, or several whose weights are joined.
@@ -109,126 +108,5 @@ impl Reader<'_> {
             steps.push(Step::Key(feature.to_owned()));
             DocumentError::new(DocumentErrorKind::Failed { causes }, steps)
         })
-    }
-
-    pub(super) fn dense(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), DocumentError> {
-        let FieldType::DenseVector { dims, similarity, index } = &leaf.field_type else { return Ok(()) };
-        let list = match value {
-            Value::Null => return Ok(()),
-            Value::Array(list) => list,
-            other => {
-                return Err(self.fail(DocumentErrorKind::Failed {
-                    causes: vec![(
-                        "parsing_exception",
-                        format!(
-                            "Failed to parse object: expecting token of type [START_ARRAY] but found [{}]",
-                            token_name(other).replace("_FLOAT", "")
-                        ),
-                    )],
-                }));
-            }
-        };
-        if self.out.dense.iter().any(|(known, _)| known == path) {
-            return Err(self.illegal(format!(
-                "Field [{path}] of type [dense_vector] doesn't support indexing multiple values for the same field in the same document"
-            )));
-        }
-        let mut vector = Vec::with_capacity(list.len());
-        for (at, value) in list.iter().enumerate() {
-            self.steps.push(Step::Index(at));
-            if dims.is_some_and(|dims| at >= dims) {
-                return Err(self.illegal(format!(
-                    "The [dense_vector] field [{path}] in doc [document with id '{}'] has more dimensions than \
-                     defined in the mapping [{}]",
-                    self.id,
-                    dims.unwrap_or_default()
-                )));
-            }
-            let component = match value {
-                Value::Number(number) => number.as_f64().map(|float| float as f32),
-                Value::String(text) => values::parse_double(text).map(|float| float as f32),
-                _ => None,
-            };
-            match component {
-                Some(component) if component.is_finite() => vector.push(component),
-                Some(component) => {
-                    return Err(self.illegal(format!(
-                        "element_type [float] vectors do not support NaN or infinite values but found [{}] at dim [{at}];",
-                        java_float(component)
-                    )));
-                }
-                None => {
-                    return Err(self.fail(DocumentErrorKind::Failed {
-                        causes: vec![(
-                            "parsing_exception",
-                            format!(
-                                "Failed to parse object: expecting token of type [VALUE_NUMBER] but found [{}]",
-                                token_name(value)
-                            ),
-                        )],
-                    }));
-                }
-            }
-            self.steps.pop();
-        }
-        self.steps.push(Step::End);
-        match dims {
-            Some(dims) if vector.len() != *dims => {
-                return Err(self.illegal(format!(
-                    "The [dense_vector] field [{path}] in doc [document with id '{}'] has a different number of \
-                     dimensions [{}] than defined in the mapping [{dims}]",
-                    self.id,
-                    vector.len()
-                )));
-            }
-            Some(_) => {}
-            None if vector.is_empty() || vector.len() > MAX_DIMS => {
-                return Err(self.illegal(format!(
-                    "The number of dimensions should be in the range [1, {MAX_DIMS}] but was [{}]",
-                    vector.len()
-                )));
-            }
-            None => {
-                let mut known = leaf.clone();
-                if let FieldType::DenseVector { dims, .. } = &mut known.field_type {
-                    *dims = Some(vector.len());
-                }
-                known.params.insert("dims".to_owned(), vector.len().into());
-                self.added.insert(path.to_owned(), Node::Leaf(known));
-            }
-        }
-        self.check_magnitude(*similarity, *index, &vector)?;
-        self.steps.pop();
-        if *index {
-            self.seen(path);
-            self.out.dense.push((path.to_owned(), vector));
-        }
-        Ok(())
-    }
-
-    fn check_magnitude(
-        &self,
-        similarity: Similarity,
-        index: bool,
-        vector: &[f32],
-    ) -> Result<(), DocumentError> {
-        if !index {
-            return Ok(());
-        }
-        let squared: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
-        let problem = match similarity {
-            Similarity::Cosine if squared == 0.0 => "does not support vectors with zero magnitude",
-            Similarity::DotProduct if (squared - 1.0).abs() > 1e-3 => {
-                "can only be used with unit-length vectors"
-            }
-            _ => return Ok(()),
-        };
-        let preview: Vec<String> = vector.iter().take(5).map(|&component| java_float(component)).collect();
-        let more = if vector.len() > 5 { ", ..." } else { "" };
-        Err(self.illegal(format!(
-            "The [{}] similarity {problem}. Preview of invalid vector: [{}{more}]",
-            print::similarity_name(similarity),
-            preview.join(", ")
-        )))
     }
 }

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use sparrow_vectors::Similarity;
 
 use super::super::error::MappingError;
+use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::{Analyzer, FieldType};
 use super::super::values::java_string;
+use super::super::dense::{self, DenseVector};
 use super::super::{LeafNode, LeafOptions, date};
 use super::{bad, boolean};
-
-/// Most dimensions of a dense vector.
-const MAX_DIMS: u64 = 4096;
 
 /// One field definition being read: hands out parameters and notices the ones nobody asked for.
 struct Params<'a> {
@@ -131,14 +129,22 @@ pub(super) fn leaf(
         }
         FieldType::SparseVector => {
             params.flag("store", false)?;
-            params.keep("index_options");
+            if let Some(value) = params.take("index_options").cloned() {
+                let options = SparseIndexOptions::parse(&value)?;
+                params.kept.insert("index_options".to_owned(), options.to_json());
+            }
         }
         FieldType::RankFeatures => {
             params.only("positive_score_impact", &[Value::Bool(true)])?;
         }
-        FieldType::DenseVector { dims, similarity, index } => {
-            dense_params(&mut params, dims, similarity, index)?;
-            options.indexed = *index;
+        FieldType::RankFeature { positive_score_impact } => {
+            *positive_score_impact = params.flag("positive_score_impact", true)?;
+            null_value(&mut params, &mut options);
+        }
+        FieldType::DenseVector(field) => {
+            *field = dense::parse(name, map)?;
+            params.known.extend(dense::PARAMETERS);
+            options.indexed = field.index;
         }
         FieldType::ScaledFloat { factor } => {
             *factor = scaling_factor(&mut params)?;
@@ -212,7 +218,8 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "date" => FieldType::Date { formats: Vec::new() },
         "sparse_vector" => FieldType::SparseVector,
         "rank_features" => FieldType::RankFeatures,
-        "dense_vector" => FieldType::DenseVector { dims: None, similarity: Similarity::Cosine, index: true },
+        "rank_feature" => FieldType::RankFeature { positive_score_impact: true },
+        "dense_vector" => FieldType::DenseVector(DenseVector::default()),
         _ => return None,
     })
 }
@@ -302,57 +309,4 @@ fn text_params(params: &mut Params<'_>) -> Result<Analyzer, MappingError> {
         params.keep(hint);
     }
     Ok(analyzer)
-}
-
-fn dense_params(
-    params: &mut Params<'_>,
-    dims: &mut Option<usize>,
-    similarity: &mut Similarity,
-    index: &mut bool,
-) -> Result<(), MappingError> {
-    if let Some(count) = params.unsigned("dims")? {
-        if count == 0 || count > MAX_DIMS {
-            return Err(MappingError::Malformed {
-                reason: format!(
-                    "The number of dimensions should be in the range [1, {MAX_DIMS}] but was [{count}]"
-                ),
-            });
-        }
-        *dims = Some(count as usize);
-    }
-    params.only("element_type", &["float".into()])?;
-    *index = params.flag("index", true)?;
-    if let Some(value) = params.take("similarity").cloned() {
-        *similarity = match value.as_str() {
-            Some("cosine") => Similarity::Cosine,
-            Some("dot_product") => Similarity::DotProduct,
-            Some("l2_norm") => Similarity::L2Norm,
-            Some("max_inner_product") => Similarity::MaxInnerProduct,
-            _ => {
-                return Err(MappingError::Malformed {
-                    reason: format!(
-                        "Unknown value [{}] for field [similarity] - accepted values are [cosine, dot_product, l2_norm, max_inner_product]",
-                        java_string(&value)
-                    ),
-                });
-            }
-        };
-        if !*index {
-            return Err(MappingError::Malformed {
-                reason: "Field [similarity] can only be specified for a field of type [dense_vector] when it is indexed".to_owned(),
-            });
-        }
-    }
-    if let Some(value) = params.take("index_options").cloned() {
-        let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
-        const KINDS: [&str; 8] =
-            ["hnsw", "int8_hnsw", "int4_hnsw", "bbq_hnsw", "flat", "int8_flat", "int4_flat", "bbq_flat"];
-        if !KINDS.contains(&kind) {
-            return Err(MappingError::Malformed {
-                reason: format!("Unknown vector index options type [{kind}] for field [{}]", params.field),
-            });
-        }
-        params.kept.insert("index_options".to_owned(), value);
-    }
-    Ok(())
 }

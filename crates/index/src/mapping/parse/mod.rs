@@ -98,7 +98,7 @@ fn bad(reason: String) -> MappingError {
     MappingError::BadValue { reason }
 }
 
-fn boolean(key: &str, value: &Value) -> Result<bool, MappingError> {
+pub(super) fn boolean(key: &str, value: &Value) -> Result<bool, MappingError> {
     match value {
         Value::Bool(flag) => Ok(*flag),
         Value::String(text) if text == "true" => Ok(true),

@@ -1,6 +1,10 @@
 //! Queries against small indexes, compared with hand computed or naively evaluated results.
 
+mod cancel;
 mod clauses;
+mod explain;
+mod knn;
+mod pruning;
 mod random;
 mod scores;
 mod sparse;
@@ -13,23 +17,27 @@ use super::{Query, QueryError, QueryStringQuery, SearchOptions, TopDocs};
 use crate::{IndexOptions, Limits, Mapping, Snapshot, SparrowIndex, WriteDocument};
 
 /// An index with one segment per batch of documents.
-struct Fixture {
+pub(super) struct Fixture {
     _dir: TempDir,
     index: SparrowIndex,
     next_seq_no: u64,
 }
 
 impl Fixture {
-    fn new(properties: Value) -> Self {
+    pub(super) fn new(properties: Value) -> Self {
+        Self::with_options(properties, IndexOptions::default())
+    }
+
+    fn with_options(properties: Value, options: IndexOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
-        let options = IndexOptions { memory_budget: 15_000_000, ..IndexOptions::default() };
+        let options = IndexOptions { memory_budget: 15_000_000, ..options };
         let index = SparrowIndex::create(&dir.path().join("index"), &mapping, &options).unwrap();
         Self { _dir: dir, index, next_seq_no: 0 }
     }
 
     /// Writes documents, replacing those of the same id, and makes them visible as a segment.
-    fn batch(&mut self, docs: &[(&str, Value)]) -> &mut Self {
+    pub(super) fn batch(&mut self, docs: &[(&str, Value)]) -> &mut Self {
         for (id, source) in docs {
             let mapping = self.index.mapping();
             let (parsed, wider) = mapping.parse_document(id, source, &Limits::default()).unwrap();
@@ -52,13 +60,13 @@ impl Fixture {
         self
     }
 
-    fn delete(&mut self, id: &str) -> &mut Self {
+    pub(super) fn delete(&mut self, id: &str) -> &mut Self {
         self.index.delete(id).unwrap();
         self.index.refresh().unwrap();
         self
     }
 
-    fn snapshot(&self) -> std::sync::Arc<Snapshot> {
+    pub(super) fn snapshot(&self) -> std::sync::Arc<Snapshot> {
         self.index.searcher()
     }
 

@@ -10,14 +10,14 @@ use super::Fixture;
 
 /// A document of the random tests.
 #[derive(Debug, Clone)]
-struct Doc {
+pub(super) struct Doc {
     tags: Vec<u8>,
     number: Option<i8>,
     /// Weights in quarters, so that half precision and sums are exact.
     tokens: Vec<(u8, u8)>,
 }
 
-fn doc() -> impl Strategy<Value = Doc> {
+pub(super) fn doc() -> impl Strategy<Value = Doc> {
     (
         proptest::collection::btree_set(0u8..4, 0..3),
         proptest::option::of(-3i8..4),
@@ -52,7 +52,7 @@ fn source(doc: &Doc) -> serde_json::Value {
 
 /// A clause whose scores are whole multiples of a quarter.
 #[derive(Debug, Clone)]
-enum Tree {
+pub(super) enum Tree {
     All,
     Nothing,
     Tag(u8),
@@ -63,7 +63,7 @@ enum Tree {
     Boost(Box<Tree>, u8),
 }
 
-fn tree() -> impl Strategy<Value = Tree> {
+pub(super) fn tree() -> impl Strategy<Value = Tree> {
     let leaf = prop_oneof![
         Just(Tree::All),
         Just(Tree::Nothing),
@@ -93,7 +93,7 @@ fn sparse() -> impl Strategy<Value = Vec<(u8, u8)>> {
     proptest::collection::btree_map(0u8..6, 1u8..5, 1..4).prop_map(|tokens| tokens.into_iter().collect())
 }
 
-fn query(tree: &Tree) -> Query {
+pub(super) fn query(tree: &Tree) -> Query {
     let all = |trees: &[Tree]| trees.iter().map(query).collect();
     match tree {
         Tree::All => Query::match_all(),
@@ -186,7 +186,7 @@ fn mapping() -> serde_json::Value {
 
 /// Writes the documents in two segments, the second half first, so that order of segments and order
 /// of sequence numbers differ inside a result; `deleted` go again.
-fn index(docs: &[Doc], deleted: &[usize]) -> Fixture {
+pub(super) fn index(docs: &[Doc], deleted: &[usize]) -> Fixture {
     let mut fixture = Fixture::new(mapping());
     let rows: Vec<(String, serde_json::Value)> =
         docs.iter().enumerate().map(|(n, doc)| (n.to_string(), source(doc))).collect();

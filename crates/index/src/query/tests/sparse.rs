@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::json;
 
 use super::super::ast::{
-    BoolQuery, KnnQuery, PruningConfig, Query, QueryKind, SearchOptions, SparseOrigin, SparseQuery,
+    BoolQuery, KnnQuery, Pruning, PruningConfig, Query, QueryKind, SearchOptions, SparseOrigin, SparseQuery,
     TextExpansionQuery, TotalHits, TotalRelation,
 };
 use super::super::error::QueryError;
@@ -104,7 +104,7 @@ fn fields_of_other_types_are_refused_in_the_words_of_each_query() {
         field: "v".into(),
         model_id: "m".into(),
         model_text: "x".into(),
-        pruning: None,
+        pruning: Pruning::Off,
         origin: SparseOrigin::TextExpansion,
     }));
     assert!(matches!(error, QueryError::NotEncoded { .. }));
@@ -121,11 +121,11 @@ fn pruning_needs_frequency_and_low_weight() {
         .batch(&[("3", json!({"v": {"the": 1.0, "c": 1.0}})), ("4", json!({"v": {"the": 1.0, "d": 1.0}}))]);
     let ids = |weight: f32, ratio: f32, threshold: f32, only: bool| {
         fixture.ids(QueryKind::Sparse(SparseQuery {
-            pruning: Some(PruningConfig {
+            pruning: Pruning::On(Some(PruningConfig {
                 tokens_freq_ratio_threshold: ratio,
                 tokens_weight_threshold: threshold,
                 only_score_pruned_tokens: only,
-            }),
+            })),
             ..sparse("v", &[("the", weight), ("a", 2.0), ("unknown", 5.0)])
         }))
     };
@@ -221,7 +221,7 @@ fn knn_refuses_what_does_not_fit() {
     let reason = |query: KnnQuery| fixture.error(QueryKind::Knn(query)).reason();
     assert_eq!(
         reason(KnnQuery { vector: vec![1.0], ..knn(1) }),
-        "failed to create query: the query vector has a different dimension [1] than the index \
+        "failed to create query: the query vector has a different number of dimensions [1] than the document \
          vectors [2]"
     );
     assert_eq!(
@@ -233,6 +233,6 @@ fn knn_refuses_what_does_not_fit() {
         "failed to create query: The [cosine] similarity does not support vectors with zero \
          magnitude. Preview of invalid vector: [0.0, 0.0]"
     );
-    assert!(reason(KnnQuery { vector: vec![f32::NAN, 0.0], ..knn(1) }).contains("non-finite"));
+    assert!(reason(KnnQuery { vector: vec![f32::NAN, 0.0], ..knn(1) }).contains("do not support NaN or infinite values"));
     assert_eq!(fixture.ids(QueryKind::Knn(KnnQuery { field: "zzz".into(), ..knn(1) })), "");
 }

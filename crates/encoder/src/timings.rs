@@ -1,0 +1,83 @@
+//! Where the time of one call goes. Only calls that ask for it are timed.
+
+use std::time::{Duration, Instant};
+
+/// Phases of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// Texts of the call.
+    pub texts: usize,
+    /// Texts that the cache knew.
+    pub cached: usize,
+    /// Texts to tokens.
+    pub tokenize: Duration,
+    /// From the first text in the queue to the first batch that took one.
+    pub queue: Duration,
+    /// Batches with a text of the call, whole: texts of other calls share them.
+    pub infer: Duration,
+}
+
+/// What is known of a call in progress.
+#[derive(Debug, Default)]
+pub(crate) struct Clock {
+    tokenize: Duration,
+    queued: Option<Instant>,
+    started: Option<Instant>,
+    last: Option<Instant>,
+    infer: Duration,
+}
+
+impl Clock {
+    /// A text was tokenized.
+    pub(crate) fn tokenized(&mut self, took: Duration) {
+        self.tokenize += took;
+    }
+
+    /// Texts are about to wait.
+    pub(crate) fn queued(&mut self) {
+        self.queued.get_or_insert_with(Instant::now);
+    }
+
+    /// A batch with a text of the call is done; told once for each of its texts.
+    pub(crate) fn batch(&mut self, started: Instant, busy: Duration) {
+        self.started.get_or_insert(started);
+        if self.last != Some(started) {
+            self.last = Some(started);
+            self.infer += busy;
+        }
+    }
+
+    /// The phases.
+    pub(crate) fn timings(&self, texts: usize, cached: usize) -> Timings {
+        let queue = match (self.queued, self.started) {
+            (Some(queued), Some(started)) => started.saturating_duration_since(queued),
+            _ => Duration::ZERO,
+        };
+        Timings { texts, cached, tokenize: self.tokenize, queue, infer: self.infer }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::Clock;
+
+    #[test]
+    fn a_batch_counts_once_for_all_its_texts() {
+        let mut clock = Clock::default();
+        clock.tokenized(Duration::from_millis(2));
+        clock.tokenized(Duration::from_millis(3));
+        clock.queued();
+        let first = Instant::now();
+        clock.batch(first, Duration::from_millis(10));
+        clock.batch(first, Duration::from_millis(10));
+        let second = first + Duration::from_millis(20);
+        clock.batch(second, Duration::from_millis(5));
+        let timings = clock.timings(3, 0);
+        assert_eq!(timings.tokenize, Duration::from_millis(5));
+        assert_eq!(timings.infer, Duration::from_millis(15));
+        assert!(timings.queue < Duration::from_millis(10));
+        assert_eq!(Clock::default().timings(1, 1).queue, Duration::ZERO);
+    }
+}

@@ -1,0 +1,212 @@
+//! `collapse`: of the hits with the same value in a field only the first is shown.
+
+use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
+use sparrow_index::query::{BoolQuery, Query, QueryKind};
+use sparrow_index::{FieldType, Mapping};
+
+use super::body::SearchBody;
+use super::dsl::{Context, value};
+use super::error::{SearchError, Shard};
+use super::json::{Json, Node};
+use super::sort::plan::without_columns;
+use super::suggest::suggestions;
+
+/// Hits of a group shown by an inner hits section that names no number.
+const DEFAULT_INNER_SIZE: usize = 3;
+/// Most hits of a group (`index.max_inner_result_window`).
+const MAX_INNER_WINDOW: usize = 100;
+
+/// Collapsing of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Collapse {
+    /// Path of a keyword or number field.
+    pub field: String,
+    /// Further hits of each group.
+    pub inner_hits: Vec<InnerHits>,
+}
+
+/// One list of further hits of each group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InnerHits {
+    /// Name in the answer.
+    pub name: String,
+    /// How they are found and shown; its query is the request's own.
+    pub body: Box<SearchBody>,
+}
+
+/// Reads the `collapse` section.
+///
+/// # Errors
+/// On unknown keys, and inner hits that are malformed or of the same name.
+pub fn parse(node: &Node, context: Context) -> Result<Collapse, SearchError> {
+    const KEYS: &[&str] = &["field", "inner_hits", "max_concurrent_group_searches"];
+    let mut field = None;
+    let mut inner_hits: Vec<InnerHits> = Vec::new();
+    for member in node.as_object().unwrap_or_default() {
+        let within = |error: SearchError| error.within("collapse", &member.name, member.value.at);
+        match &*member.name {
+            "field" => field = Some(value::text(&member.value).map_err(within)?),
+            // Groups are searched one after the other; the number limits nothing here.
+            "max_concurrent_group_searches" => {
+                let number = value::int(&member.value).map_err(within)?;
+                if number < 1 {
+                    return Err(within(SearchError::illegal("maxConcurrentGroupRequests` must be positive")));
+                }
+            }
+            "inner_hits" => match &member.value.json {
+                Json::Array(items) => {
+                    for item in items {
+                        inner_hits.push(parse_inner(item, context).map_err(within)?);
+                    }
+                }
+                _ => inner_hits.push(parse_inner(&member.value, context).map_err(within)?),
+            },
+            name => {
+                return Err(SearchError::UnknownField {
+                    parser: "collapse",
+                    field: name.to_owned(),
+                    suggestions: suggestions(name, KEYS),
+                    at: member.at,
+                });
+            }
+        }
+    }
+    for (number, one) in inner_hits.iter().enumerate() {
+        if inner_hits[..number].iter().any(|other| other.name == one.name) {
+            return Err(SearchError::illegal(format!(
+                "[inner_hits] already contains an entry for key [{}]",
+                one.name
+            )));
+        }
+    }
+    let field = field.ok_or(SearchError::Required { field: "field" })?;
+    Ok(Collapse { field, inner_hits })
+}
+
+fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, SearchError> {
+    const KEYS: &[&str] = &[
+        "name",
+        "ignore_unmapped",
+        "from",
+        "size",
+        "sort",
+        "_source",
+        "fields",
+        "docvalue_fields",
+        "stored_fields",
+        "version",
+        "seq_no_primary_term",
+        "track_scores",
+        "collapse",
+    ];
+    let Some(members) = node.as_object() else {
+        return Err(SearchError::parsing(
+            node.at,
+            format!("Expected [START_OBJECT] but found [{}]", node.token()),
+        ));
+    };
+    let mut body = SearchBody { size: DEFAULT_INNER_SIZE, ..SearchBody::default() };
+    let mut name = None;
+    for member in members {
+        match &*member.name {
+            "name" => name = Some(value::text(&member.value)?),
+            "ignore_unmapped" => {
+                value::boolean(&member.value)?;
+            }
+            "size" => body.size = value::unsigned(&member.value, "size")?,
+            "collapse" => {
+                let second = parse(&member.value, context)?;
+                if !second.inner_hits.is_empty() {
+                    return Err(SearchError::parsing(
+                        member.at,
+                        "[inner_hits] of a [collapse] within [inner_hits] is not supported by this server",
+                    ));
+                }
+                body.collapse = Some(second);
+            }
+            key if KEYS.contains(&key) => body.section(member, context)?,
+            key => {
+                return Err(SearchError::UnknownField {
+                    parser: "inner_hits",
+                    field: key.to_owned(),
+                    suggestions: suggestions(key, KEYS),
+                    at: member.at,
+                });
+            }
+        }
+    }
+    if body.from + body.size > MAX_INNER_WINDOW {
+        return Err(SearchError::illegal(format!(
+            "Inner result window is too large, the inner hit definition's [{}]'s from + size must be less than \
+             or equal to: [{MAX_INNER_WINDOW}] but was [{}]. This limit can be set by changing the \
+             [index.max_inner_result_window] index level setting.",
+            name.as_deref().unwrap_or("null"),
+            body.from + body.size
+        )));
+    }
+    let name = name.ok_or_else(|| {
+        SearchError::illegal("inner_hits must have a [name] set for each instance in collapse context")
+    })?;
+    Ok(InnerHits { name, body: Box::new(body) })
+}
+
+impl Collapse {
+    /// The column that an index collapses by.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn column(&self, mapping: &Mapping, shard: &Shard) -> Result<ColumnKey, SearchError> {
+        let refused = |reason: String| SearchError::OfShard {
+            shard: Box::new(shard.clone()),
+            kind: "illegal_argument_exception",
+            reason,
+        };
+        let field = &self.field;
+        let kind = match mapping.field(field) {
+            None => {
+                return Err(refused(format!("no mapping found for `{field}` in order to collapse on")));
+            }
+            Some(field_type) => {
+                let off = mapping.parameter(field, "doc_values") == Some(&serde_json::Value::Bool(false));
+                match field_type {
+                    FieldType::Keyword { .. } if !off => ColumnKind::Keyword,
+                    FieldType::UnsignedLong if !off => ColumnKind::Unsigned,
+                    whole if whole.is_integer() && !off => ColumnKind::Long,
+                    float if float.is_float() && !off => ColumnKind::Double,
+                    FieldType::Date { .. } if !off => ColumnKind::Long,
+                    other if off && without_columns(field, other, true, &shard.index).is_some() => {
+                        return Err(refused(format!(
+                            "cannot collapse on field `{field}` without `doc_values`"
+                        )));
+                    }
+                    other => {
+                        return Err(refused(format!(
+                            "collapse is not supported for the field [{field}] of the type [{}]",
+                            other.name()
+                        )));
+                    }
+                }
+            }
+        };
+        Ok(ColumnKey { path: field.clone(), kind, mode: SortMode::Min, missing: Missing::Last })
+    }
+
+    /// The documents of a group among those of `query`.
+    pub fn group_query(&self, query: Option<&Query>, group: &SortValue) -> Query {
+        let field = self.field.clone();
+        let value = match group {
+            SortValue::Null => None,
+            SortValue::Text(text) => Some(serde_json::Value::from(&**text)),
+            SortValue::Long(number) => Some((*number).into()),
+            SortValue::Unsigned(number) => Some((*number).into()),
+            SortValue::Double(number) => Some((*number).into()),
+        };
+        let mut tree = BoolQuery::default();
+        tree.must.push(query.cloned().unwrap_or_else(Query::match_all));
+        match value {
+            Some(value) => tree.filter.push(QueryKind::Terms { field, values: vec![value] }.into()),
+            None => tree.must_not.push(QueryKind::Exists { field }.into()),
+        }
+        QueryKind::Bool(tree).into()
+    }
+}

@@ -1,0 +1,147 @@
+//! Fusion against a naive evaluator.
+
+use proptest::prelude::*;
+
+use super::{Method, Normalizer, Ranked, Ties, fuse};
+
+fn scored(docs: &[u32]) -> Vec<(u32, f32)> {
+    docs.iter().zip((1..=docs.len()).rev()).map(|(doc, score)| (*doc, score as f32)).collect()
+}
+
+fn rrf(lists: &[Vec<u32>], rank_constant: u32) -> Vec<(u32, f32)> {
+    let lists: Vec<_> = lists.iter().map(|list| scored(list)).collect();
+    let ranked: Vec<_> =
+        lists.iter().map(|hits| Ranked { hits, weight: 1.0, normalizer: Normalizer::None }).collect();
+    let fused = fuse(Method::Rrf { rank_constant }, Ties::Rank, &ranked);
+    fused.iter().map(|hit| (hit.doc, hit.score)).collect()
+}
+
+#[test]
+fn the_worked_example_of_the_documentation() {
+    let fused = rrf(&[vec![4, 3, 2, 1], vec![3, 2, 1, 5]], 1);
+    let expected = [(3, 0.833_333_4), (2, 0.583_333_4), (4, 0.5), (1, 0.45), (5, 0.2)];
+    assert_eq!(fused.len(), expected.len());
+    for (hit, (doc, score)) in fused.iter().zip(expected) {
+        assert_eq!(hit.0, doc);
+        assert!((hit.1 - score).abs() < 1e-6, "{} is not {score}", hit.1);
+    }
+}
+
+#[test]
+fn ties_prefer_the_earlier_list_then_the_smaller_document() {
+    let docs = |fused: Vec<(u32, f32)>| fused.into_iter().map(|hit| hit.0).collect::<Vec<_>>();
+    assert_eq!(docs(rrf(&[vec![9], vec![1]], 60)), [9, 1]);
+    let swapped = rrf(&[vec![2, 1], vec![1, 2]], 60);
+    assert_eq!(swapped[0].1, swapped[1].1);
+    assert_eq!(docs(swapped), [2, 1]);
+    assert!(rrf(&[vec![], vec![]], 60).is_empty());
+}
+
+#[test]
+fn normalizers_do_as_documented() {
+    let apply = |normalizer: Normalizer, scores: &[f32]| -> Vec<f32> {
+        let normalized = normalizer.normalize(scores.iter().copied());
+        scores.iter().map(|score| normalized(*score)).collect()
+    };
+    assert_eq!(apply(Normalizer::MinMax, &[10.0, 9.0, 5.0]), [1.0, 0.8, 0.0]);
+    assert_eq!(apply(Normalizer::MinMax, &[10.0, 10.0]), [10.0, 10.0]);
+    assert_eq!(apply(Normalizer::L2Norm, &[4.0, 3.0]), [0.8, 0.6]);
+    assert_eq!(apply(Normalizer::L2Norm, &[0.0, 0.0]), [0.0, 0.0]);
+    assert_eq!(apply(Normalizer::None, &[4.0, 3.0]), [4.0, 3.0]);
+    assert!(apply(Normalizer::MinMax, &[]).is_empty());
+    assert_eq!(Normalizer::named("MinMax"), Some(Normalizer::MinMax));
+    assert_eq!(Normalizer::named("aardvark"), None);
+}
+
+#[test]
+fn scores_stay_numbers() {
+    let hits = [(1u32, f32::MAX), (2, 1.0)];
+    let list = Ranked { hits: &hits, weight: f32::MAX, normalizer: Normalizer::None };
+    let fused = fuse(Method::Linear, Ties::Document, &[list, list]);
+    assert!(fused.iter().all(|hit| hit.score.is_finite()));
+}
+
+/// A list for the tests: documents, scores, weight and normalizer.
+type TestList = (Vec<(u32, f32)>, f32, Normalizer);
+
+fn lists() -> impl Strategy<Value = Vec<TestList>> {
+    let list = proptest::collection::vec((0u32..12, 0u32..6), 0..10).prop_map(|pairs| {
+        let mut hits: Vec<(u32, f32)> = Vec::new();
+        for (doc, score) in pairs {
+            if !hits.iter().any(|hit| hit.0 == doc) {
+                hits.push((doc, score as f32 * 0.75));
+            }
+        }
+        hits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        hits
+    });
+    let normalizer = prop_oneof![Just(Normalizer::None), Just(Normalizer::MinMax), Just(Normalizer::L2Norm)];
+    let weight = (0u32..5).prop_map(|quarters| quarters as f32 / 4.0);
+    proptest::collection::vec((list, weight, normalizer), 0..5)
+}
+
+/// What the definition says, document by document, in double precision.
+fn naive(method: Method, lists: &[TestList], doc: u32) -> f64 {
+    let mut sum = 0.0;
+    for (hits, weight, normalizer) in lists {
+        let Some(index) = hits.iter().position(|hit| hit.0 == doc) else { continue };
+        let scores: Vec<f64> = hits.iter().map(|hit| f64::from(hit.1)).collect();
+        let score = scores[index];
+        let value = match (method, normalizer) {
+            (Method::Rrf { rank_constant }, _) => 1.0 / (f64::from(rank_constant) + index as f64 + 1.0),
+            (Method::Linear, Normalizer::None) => score,
+            (Method::Linear, Normalizer::MinMax) => {
+                let min = scores.iter().copied().fold(f64::MAX, f64::min);
+                let max = scores.iter().copied().fold(f64::MIN, f64::max);
+                if min == max { score } else { (score - min) / (max - min) }
+            }
+            (Method::Linear, Normalizer::L2Norm) => {
+                let norm = scores.iter().map(|score| score * score).sum::<f64>().sqrt();
+                if norm == 0.0 { score } else { score / norm }
+            }
+        };
+        sum += f64::from(*weight) * value;
+    }
+    sum
+}
+
+proptest! {
+    #[test]
+    fn fusion_is_what_its_definition_says(
+        lists in lists(),
+        rank_constant in 1u32..100,
+        linear in any::<bool>(),
+        by_rank in any::<bool>(),
+    ) {
+        let method = if linear { Method::Linear } else { Method::Rrf { rank_constant } };
+        let ties = if by_rank { Ties::Rank } else { Ties::Document };
+        let ranked: Vec<_> = lists
+            .iter()
+            .map(|(hits, weight, normalizer)| Ranked { hits, weight: *weight, normalizer: *normalizer })
+            .collect();
+        let fused = fuse(method, ties, &ranked);
+        let mut docs: Vec<u32> = lists.iter().flat_map(|list| &list.0).map(|hit| hit.0).collect();
+        docs.sort_unstable();
+        docs.dedup();
+        let mut found: Vec<u32> = fused.iter().map(|hit| hit.doc).collect();
+        found.sort_unstable();
+        prop_assert_eq!(found, docs);
+        for hit in &fused {
+            let expected = naive(method, &lists, hit.doc);
+            prop_assert!((f64::from(hit.score) - expected).abs() < 1e-5, "{} is not {expected}", hit.score);
+        }
+        for pair in fused.windows(2) {
+            prop_assert!(pair[0].score >= pair[1].score);
+            if pair[0].score == pair[1].score {
+                let ranks = |doc: u32| -> Vec<usize> {
+                    let rank = |list: &TestList| list.0.iter().position(|hit| hit.0 == doc);
+                    lists.iter().map(|list| rank(list).unwrap_or(usize::MAX)).collect()
+                };
+                match ties {
+                    Ties::Rank => prop_assert!(ranks(pair[0].doc) < ranks(pair[1].doc)),
+                    Ties::Document => prop_assert!(pair[0].doc < pair[1].doc),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! `_msearch`: several searches in one request, each with its own outcome.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::caller::Caller;
+use super::dsl::value;
+use super::json::{self, Json};
+use super::{SearchError, search};
+use crate::Engine;
+use crate::error::{EngineError, Exception};
+use crate::params::Params;
+use crate::request::{CancelFlag, Reply, Request};
+
+/// Bytes of all answers together, from which on further searches are refused.
+const MAX_ANSWER: usize = 512 << 20;
+
+/// One search: what its header line asks for and its body line.
+struct Item<'a> {
+    index: String,
+    params: BTreeMap<String, String>,
+    body: &'a [u8],
+}
+
+/// `GET|POST [/{index}]/_msearch`.
+pub(crate) fn msearch(
+    engine: &Engine,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let start = Instant::now();
+    let params = request.params();
+    let workers = match params.integer("max_concurrent_searches")? {
+        None => usize::MAX,
+        Some(number @ 1..) => number as usize,
+        Some(_) => return Err(EngineError::illegal_argument("maxConcurrentSearchRequests must be positive")),
+    };
+    let items = items(request, bytes)?;
+    if items.is_empty() {
+        return Err(EngineError::invalid("no requests added"));
+    }
+    // Every body has to be well-formed before any search runs, as one malformed body fails the request.
+    for item in &items {
+        let params = Params::new(&item.params);
+        let mut body = super::body::SearchBody::parse(item.body, super::uri::size(params)?)?;
+        super::uri::apply(params, &mut body)?;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = workers.min(cores).min(items.len());
+    let caller = Caller::of(request);
+    let next = AtomicUsize::new(0);
+    let written = AtomicUsize::new(0);
+    let answers: Vec<Mutex<Vec<u8>>> = items.iter().map(|_| Mutex::default()).collect();
+    let work = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(place) else { return };
+            let answer = if cancel.is_cancelled() {
+                failure(&EngineError::Cancelled)
+            } else if written.load(Ordering::Relaxed) > MAX_ANSWER {
+                let reason =
+                    format!("the answers to the searches before are larger than [{MAX_ANSWER}] bytes");
+                failure(&EngineError::api(429, Exception::new("circuit_breaking_exception", reason)))
+            } else {
+                match run(engine, request, &caller, item, cancel) {
+                    Ok(mut reply) => {
+                        // The answer is an object: its status goes before the closing brace.
+                        reply.pop();
+                        reply.extend_from_slice(b",\"status\":200}");
+                        reply
+                    }
+                    Err(error) => failure(&error),
+                }
+            };
+            written.fetch_add(answer.len(), Ordering::Relaxed);
+            *answers[place].lock() = answer;
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            scope.spawn(work);
+        }
+        work();
+    });
+    if cancel.is_cancelled() {
+        return Err(EngineError::Cancelled);
+    }
+    let mut out = format!("{{\"took\":{},\"responses\":[", start.elapsed().as_millis()).into_bytes();
+    for (number, answer) in answers.into_iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        out.append(&mut answer.into_inner());
+    }
+    out.extend_from_slice(b"]}");
+    Ok(Reply::bytes(200, out))
+}
+
+fn failure(error: &EngineError) -> Vec<u8> {
+    error.body().to_string().into_bytes()
+}
+
+fn run(
+    engine: &Engine,
+    request: &Request,
+    caller: &Caller<'_>,
+    item: &Item<'_>,
+    cancel: &CancelFlag,
+) -> Result<Vec<u8>, EngineError> {
+    let (index, narrowed) = caller.narrow(&item.index)?;
+    let mut single = Request {
+        op: "search".to_owned(),
+        path: BTreeMap::new(),
+        query: item.params.clone(),
+        opaque_id: request.opaque_id.clone(),
+        visible: None,
+    };
+    if !index.is_empty() {
+        single.path.insert("index".to_owned(), index);
+    }
+    if let Some(owner) = caller.owner {
+        single.path.insert("key".to_owned(), owner.to_owned());
+    }
+    if narrowed {
+        single.path.insert("key_narrowed".to_owned(), "true".to_owned());
+        single.query.insert("ignore_unavailable".to_owned(), "true".to_owned());
+    }
+    search(engine, &single, item.body, cancel).map(|reply| reply.body)
+}
+
+/// The pairs of lines. A header may be empty.
+fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, EngineError> {
+    if !bytes.is_empty() && bytes.last() != Some(&b'\n') {
+        return Err(EngineError::illegal_argument(
+            "The msearch request must be terminated by a newline [\n]",
+        ));
+    }
+    let mut items = Vec::new();
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    while let Some(header) = lines.next() {
+        let blank = header.iter().all(u8::is_ascii_whitespace);
+        let Some(body) = lines.next() else {
+            if blank {
+                break;
+            }
+            return Err(EngineError::illegal_argument("Malformed search request: a header without a body"));
+        };
+        if blank && items.is_empty() && body.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let mut item = Item { index: request.part("index").to_owned(), params: inherited(request), body };
+        if !blank {
+            read_header(header, &mut item)?;
+        }
+        items.push(item);
+    }
+    // What follows the last newline is no body.
+    if items.last().is_some_and(|item| item.body.is_empty() && bytes.len() == offset_of(bytes, item.body)) {
+        return Err(EngineError::illegal_argument("Malformed search request: a header without a body"));
+    }
+    Ok(items)
+}
+
+fn offset_of(bytes: &[u8], part: &[u8]) -> usize {
+    (part.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize)
+}
+
+/// Parameters of the request that each of its searches has too.
+fn inherited(request: &Request) -> BTreeMap<String, String> {
+    const INHERITED: [&str; 10] = [
+        "rest_total_hits_as_int",
+        "search_type",
+        "ignore_unavailable",
+        "allow_no_indices",
+        "expand_wildcards",
+        "ignore_throttled",
+        "routing",
+        "include_named_queries_score",
+        "typed_keys",
+        "max_concurrent_shard_requests",
+    ];
+    let own = |name: &&str| request.query.get(*name).map(|value| ((*name).to_owned(), value.clone()));
+    INHERITED.iter().filter_map(own).collect()
+}
+
+fn read_header(header: &[u8], item: &mut Item<'_>) -> Result<(), EngineError> {
+    let (node, trailing) = json::read(header).map_err(SearchError::from)?;
+    let Some(members) = node.as_object().filter(|_| trailing.is_none()) else {
+        return Err(SearchError::parsing(
+            node.at,
+            format!("Expected [START_OBJECT] but found [{}]", node.token()),
+        )
+        .into());
+    };
+    for member in members {
+        let node = &member.value;
+        match &*member.name {
+            "index" | "indices" => {
+                if let Json::Null = node.json {
+                    continue;
+                }
+                item.index = value::texts(node)?.join(",");
+            }
+            "ccsMinimizeRoundtrips" | "ccs_minimize_roundtrips" => {
+                value::boolean(node)?;
+            }
+            name @ ("search_type"
+            | "preference"
+            | "routing"
+            | "request_cache"
+            | "allow_partial_search_results"
+            | "expand_wildcards"
+            | "ignore_unavailable"
+            | "allow_no_indices"
+            | "ignore_throttled") => {
+                let text = match node.to_value() {
+                    Value::Array(_) => value::texts(node)?.join(","),
+                    _ => value::text(node)?,
+                };
+                item.params.insert(name.to_owned(), text);
+            }
+            name => {
+                return Err(EngineError::illegal_argument(format!(
+                    "key [{name}] is not supported in the metadata section"
+                )));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Sections of a search that say which part of the hits is wanted: `slice`, `pit` and `indices_boost`.
+
+use std::time::Duration;
+
+use sparrow_index::FieldType;
+use sparrow_index::Mapping;
+use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, Slice, SortMode, SortValue};
+
+use super::dsl::value;
+use super::error::{SearchError, Shard};
+use super::json::{Json, Node};
+use super::suggest::suggestions;
+use crate::params::parse_duration;
+
+/// Most slices of one search (`index.max_slices_per_scroll`).
+const MAX_SLICES: u32 = 1024;
+
+/// One of several parts of a search's documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SliceOf {
+    id: u32,
+    max: u32,
+    field: Option<String>,
+}
+
+impl SliceOf {
+    /// The part of an index.
+    ///
+    /// # Errors
+    /// When the field that divides the documents holds no numbers.
+    pub fn bind(&self, mapping: &Mapping, shard: &Shard) -> Result<Slice, SearchError> {
+        let column = match self.field.as_deref() {
+            None | Some("_id" | "_doc" | "_seq_no") => None,
+            Some(path) => {
+                let kind = match mapping.field(path) {
+                    Some(FieldType::UnsignedLong) => Some(ColumnKind::Unsigned),
+                    Some(FieldType::Date { .. }) => Some(ColumnKind::Long),
+                    Some(whole) if whole.is_integer() => Some(ColumnKind::Long),
+                    Some(float) if float.is_float() => Some(ColumnKind::Double),
+                    Some(_) => None,
+                    None => {
+                        return Err(SearchError::OfShard {
+                            shard: Box::new(shard.clone()),
+                            kind: "illegal_argument_exception",
+                            reason: format!("field {path} not found"),
+                        });
+                    }
+                };
+                let kind = kind.ok_or_else(|| SearchError::OfShard {
+                    shard: Box::new(shard.clone()),
+                    kind: "illegal_argument_exception",
+                    reason: format!("cannot load numeric doc values on {path}"),
+                })?;
+                let missing = Missing::Value(SortValue::Long(0));
+                Some(ColumnKey { path: path.to_owned(), kind, mode: SortMode::Min, missing })
+            }
+        };
+        Ok(Slice { id: self.id, max: self.max, column })
+    }
+}
+
+/// Reads the `slice` section.
+///
+/// # Errors
+/// On unknown keys and numbers out of range.
+pub fn parse_slice(node: &Node) -> Result<SliceOf, SearchError> {
+    let (mut id, mut max, mut field) = (None, None, None);
+    for member in node.as_object().unwrap_or_default() {
+        let within = |error: SearchError| error.within("slice", &member.name, member.value.at);
+        match &*member.name {
+            "id" => {
+                let number = value::int(&member.value).map_err(within)?;
+                id =
+                    Some(u32::try_from(number).map_err(|_| {
+                        within(SearchError::illegal("id must be greater than or equal to 0"))
+                    })?);
+            }
+            "max" => {
+                let number = value::int(&member.value).map_err(within)?;
+                let number = u32::try_from(number).ok().filter(|number| *number > 1);
+                max = Some(number.ok_or_else(|| within(SearchError::illegal("max must be greater than 1")))?);
+            }
+            "field" => field = Some(value::text(&member.value).map_err(within)?),
+            name => {
+                return Err(SearchError::UnknownField {
+                    parser: "slice",
+                    field: name.to_owned(),
+                    suggestions: suggestions(name, &["id", "max", "field"]),
+                    at: member.at,
+                });
+            }
+        }
+    }
+    let id = id.ok_or(SearchError::Required { field: "id" })?;
+    let max = max.ok_or(SearchError::Required { field: "max" })?;
+    if id >= max {
+        return Err(SearchError::illegal("max must be greater than id"));
+    }
+    if max > MAX_SLICES {
+        return Err(SearchError::illegal(format!(
+            "The number of slices [{max}] is too large. It must be less than [{MAX_SLICES}]. This limit can be set \
+             by changing the [index.max_slices_per_scroll] index level setting."
+        )));
+    }
+    Ok(SliceOf { id, max, field })
+}
+
+/// The point in time that a search looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointInTime {
+    /// Its id.
+    pub id: String,
+    /// How much longer it is kept.
+    pub keep_alive: Option<Duration>,
+}
+
+/// Reads the `pit` section.
+///
+/// # Errors
+/// On unknown keys and malformed values.
+pub fn parse_pit(node: &Node) -> Result<PointInTime, SearchError> {
+    let (mut id, mut keep_alive) = (None, None);
+    for member in node.as_object().unwrap_or_default() {
+        let within = |error: SearchError| error.within("point_in_time", &member.name, member.value.at);
+        match &*member.name {
+            "id" => id = Some(value::text(&member.value).map_err(within)?),
+            "keep_alive" => {
+                let text = value::text(&member.value).map_err(within)?;
+                keep_alive = parse_duration("keep_alive", &text)
+                    .map_err(|error| within(SearchError::illegal(error.reason())))?;
+            }
+            name => {
+                return Err(SearchError::UnknownField {
+                    parser: "point_in_time",
+                    field: name.to_owned(),
+                    suggestions: suggestions(name, &["id", "keep_alive"]),
+                    at: member.at,
+                });
+            }
+        }
+    }
+    match id {
+        Some(id) if !id.is_empty() => Ok(PointInTime { id, keep_alive }),
+        _ => Err(SearchError::illegal("point int time id is not provided")),
+    }
+}
+
+/// Reads the `indices_boost` section: index expressions and factors, the first that fits an index counts.
+///
+/// # Errors
+/// On anything but expressions and numbers.
+pub fn parse_indices_boost(node: &Node) -> Result<Vec<(String, f32)>, SearchError> {
+    let mut boosts = Vec::new();
+    match &node.json {
+        Json::Object(members) => {
+            for member in members {
+                boosts.push((member.name.to_string(), value::float(&member.value)?));
+            }
+        }
+        Json::Array(items) => {
+            for item in items {
+                let Some([member]) = item.as_object() else {
+                    return Err(SearchError::parsing(
+                        item.at,
+                        format!("Expected [FIELD_NAME] in [indices_boost] but found [{}]", item.token()),
+                    ));
+                };
+                boosts.push((member.name.to_string(), value::float(&member.value)?));
+            }
+        }
+        _ => {
+            return Err(SearchError::parsing(
+                node.at,
+                format!("Unknown key for a {} in [indices_boost].", node.token()),
+            ));
+        }
+    }
+    if let Some((index, boost)) = boosts.iter().find(|(_, boost)| *boost < 0.0) {
+        return Err(SearchError::illegal(format!(
+            "negative [boost] are not allowed in [indices_boost] for [{index}]: [{boost}]"
+        )));
+    }
+    Ok(boosts)
+}

@@ -1,0 +1,143 @@
+//! `rescore`: the first hits are scored again by other queries.
+
+use sparrow_index::query::Query;
+
+use super::dsl::{self, Context, value};
+use super::error::SearchError;
+use super::json::{Json, Node};
+use super::suggest::suggestions;
+
+/// Hits scored again unless the request says how many.
+const DEFAULT_WINDOW: usize = 10;
+/// Most hits scored again (`index.max_rescore_window`).
+const MAX_WINDOW: usize = 10_000;
+
+/// How the scores of both queries become one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum ScoreMode {
+    #[default]
+    Total,
+    Multiply,
+    Avg,
+    Max,
+    Min,
+}
+
+/// One pass over the first hits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rescore {
+    /// Hits of each index that are scored again.
+    pub window: usize,
+    /// The query they are scored by.
+    pub query: Query,
+    query_weight: f32,
+    rescore_weight: f32,
+    mode: ScoreMode,
+}
+
+impl Rescore {
+    /// The score of a hit, from its first one and what the second query makes of it.
+    pub fn combine(&self, first: f32, second: Option<f32>) -> f32 {
+        let first = first * self.query_weight;
+        let Some(second) = second.map(|second| second * self.rescore_weight) else { return first };
+        match self.mode {
+            ScoreMode::Total => first + second,
+            ScoreMode::Multiply => first * second,
+            ScoreMode::Avg => (first + second) / 2.0,
+            ScoreMode::Max => first.max(second),
+            ScoreMode::Min => first.min(second),
+        }
+    }
+
+    /// The score of a hit behind the window.
+    pub fn behind(&self, first: f32) -> f32 {
+        first * self.query_weight
+    }
+}
+
+/// Reads the `rescore` section: one pass or several.
+///
+/// # Errors
+/// On unknown keys and rescorers, missing queries and windows that are too large.
+pub fn parse(node: &Node, context: Context) -> Result<Vec<Rescore>, SearchError> {
+    match &node.json {
+        Json::Array(items) => items.iter().map(|item| one(item, context)).collect(),
+        _ => Ok(vec![one(node, context)?]),
+    }
+}
+
+fn one(node: &Node, context: Context) -> Result<Rescore, SearchError> {
+    let Some(members) = node.as_object() else {
+        return Err(SearchError::parsing(
+            node.at,
+            format!("Expected [START_OBJECT] but found [{}]", node.token()),
+        ));
+    };
+    let mut window = DEFAULT_WINDOW;
+    let mut rescore = None;
+    for member in members {
+        match (&*member.name, &member.value.json) {
+            ("window_size", Json::Number(_) | Json::String(_)) => {
+                window = value::unsigned(&member.value, "window_size")?;
+            }
+            ("query", Json::Object(_)) => rescore = Some(by_query(&member.value, context)?),
+            (name, Json::Object(_)) => {
+                return Err(SearchError::UnknownName {
+                    what: "rescorer",
+                    name: name.to_owned(),
+                    suggestions: suggestions(name, &["query"]),
+                    at: member.value.at,
+                });
+            }
+            (name, _) => {
+                return Err(SearchError::parsing(member.at, format!("rescore doesn't support [{name}]")));
+            }
+        }
+    }
+    if window > MAX_WINDOW {
+        return Err(SearchError::illegal(format!(
+            "Rescore window [{window}] is too large. It must be less than [{MAX_WINDOW}]. This prevents \
+             allocating massive heaps for storing the results to be rescored. This limit can be set by changing \
+             the [index.max_rescore_window] index level setting."
+        )));
+    }
+    let rescore = rescore.ok_or_else(|| SearchError::parsing(node.end, "missing rescore type"))?;
+    Ok(Rescore { window, ..rescore })
+}
+
+fn by_query(node: &Node, context: Context) -> Result<Rescore, SearchError> {
+    const KEYS: &[&str] = &["rescore_query", "query_weight", "rescore_query_weight", "score_mode"];
+    let mut query = None;
+    let (mut query_weight, mut rescore_weight, mut mode) = (1.0, 1.0, ScoreMode::Total);
+    for member in node.as_object().unwrap_or_default() {
+        let within = |error: SearchError| error.within("query", &member.name, member.value.at);
+        match &*member.name {
+            "rescore_query" => query = Some(dsl::parse_query(&member.value, context).map_err(within)?),
+            "query_weight" => query_weight = value::float(&member.value).map_err(within)?,
+            "rescore_query_weight" => rescore_weight = value::float(&member.value).map_err(within)?,
+            "score_mode" => {
+                let text = value::text(&member.value).map_err(within)?;
+                mode = match text.to_ascii_lowercase().as_str() {
+                    "total" => ScoreMode::Total,
+                    "multiply" => ScoreMode::Multiply,
+                    "avg" => ScoreMode::Avg,
+                    "max" => ScoreMode::Max,
+                    "min" => ScoreMode::Min,
+                    _ => {
+                        return Err(within(SearchError::illegal(format!("illegal score_mode [{text}]"))));
+                    }
+                };
+            }
+            name => {
+                return Err(SearchError::UnknownField {
+                    parser: "query",
+                    field: name.to_owned(),
+                    suggestions: suggestions(name, KEYS),
+                    at: member.at,
+                });
+            }
+        }
+    }
+    let query = query.ok_or(SearchError::Required { field: "rescore_query" })?;
+    Ok(Rescore { window: DEFAULT_WINDOW, query, query_weight, rescore_weight, mode })
+}

@@ -1,0 +1,217 @@
+//! Retrievers: a tree whose leaves find ranked lists and whose inner nodes fuse them.
+//!
+//! `rank` with `query`, `sub_searches` and `knn` is a tree of one level, so that there is one way to fuse.
+
+mod parse;
+mod simplified;
+
+use sparrow_index::query::{BoolQuery, Query, QueryKind};
+
+use super::dsl::KnnSearch;
+use super::error::SearchError;
+use super::fusion::{Method, Normalizer};
+use super::json::Member;
+
+pub use parse::parse;
+
+/// Longest window: each list is held in memory.
+pub const MAX_WINDOW: usize = 10_000;
+/// Window of a retriever that names none, unless more hits are asked for.
+pub const DEFAULT_WINDOW: usize = 10;
+
+/// Something that finds a ranked list.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Retriever {
+    /// A query.
+    Standard(Standard),
+    /// The nearest neighbours of a vector.
+    Knn(Knn),
+    /// Other lists, fused.
+    Fused(Fusion),
+}
+
+/// `standard`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standard {
+    /// The query together with the filters.
+    pub query: Query,
+    /// Lowest score of a hit.
+    pub min_score: Option<f32>,
+    /// `_name`.
+    pub name: Option<String>,
+    /// `sort`, `search_after`, `terminate_after` and `collapse`, which the search that the retriever stands for
+    /// reads.
+    pub sections: Vec<Member>,
+}
+
+/// `knn`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Knn {
+    /// The clause.
+    pub search: KnnSearch,
+    /// Lowest score of a hit.
+    pub min_score: Option<f32>,
+    /// `_name`.
+    pub name: Option<String>,
+}
+
+/// `rrf` and `linear`, and the `rank` section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fusion {
+    /// How scores become one.
+    pub method: Method,
+    /// The lists.
+    pub inputs: Vec<Input>,
+    /// Hits taken from each list, and most hits of the fused one.
+    pub window: Window,
+    /// Lowest fused score of a hit.
+    pub min_score: Option<f32>,
+    /// `_name`.
+    pub name: Option<String>,
+    /// What of it a response shows.
+    pub form: Form,
+}
+
+/// A list of a fusion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// What finds it.
+    pub retriever: Retriever,
+    /// How much it counts.
+    pub weight: f32,
+    /// How a linear fusion normalizes its scores.
+    pub normalizer: Normalizer,
+}
+
+/// How far lists are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    /// As the request says.
+    Given(usize),
+    /// Not said: the first window is this one.
+    Default(usize),
+}
+
+/// The two forms in which a request asks for a fusion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The `rank` section: hits show `_rank`, and there is no `max_score`.
+    Rank,
+    /// A retriever: a hit shows its fused score only.
+    Retriever,
+}
+
+impl Retriever {
+    /// The name of its kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Retriever::Standard(_) => "standard",
+            Retriever::Knn(_) => "knn",
+            Retriever::Fused(fusion) => fusion.kind(),
+        }
+    }
+
+    /// The queries of its leaves, from left to right.
+    pub fn queries(&self) -> Vec<&Query> {
+        match self {
+            Retriever::Standard(standard) => vec![&standard.query],
+            Retriever::Knn(knn) => vec![&knn.search.query],
+            Retriever::Fused(fusion) => fusion.queries(),
+        }
+    }
+
+    fn queries_mut(&mut self) -> Vec<&mut Query> {
+        match self {
+            Retriever::Standard(standard) => vec![&mut standard.query],
+            Retriever::Knn(knn) => vec![&mut knn.search.query],
+            Retriever::Fused(fusion) => fusion.queries_mut(),
+        }
+    }
+
+    /// Lets only documents through that match all of `filters`.
+    fn restrict(&mut self, filters: &[Query]) {
+        match self {
+            _ if filters.is_empty() => {}
+            Retriever::Standard(standard) => {
+                let query = std::mem::replace(&mut standard.query, Query::match_all());
+                standard.query = filtered(Some(query), filters.to_vec());
+            }
+            Retriever::Knn(knn) => match &mut knn.search.query.kind {
+                QueryKind::Knn(clause) => clause.filter.extend_from_slice(filters),
+                QueryKind::KnnBuilder(clause) => clause.knn.filter.extend_from_slice(filters),
+                _ => {}
+            },
+            Retriever::Fused(fusion) => {
+                fusion.inputs.iter_mut().for_each(|input| input.retriever.restrict(filters));
+            }
+        }
+    }
+}
+
+impl Fusion {
+    /// The name of its kind.
+    pub fn kind(&self) -> &'static str {
+        match self.method {
+            Method::Rrf { .. } => "rrf",
+            Method::Linear => "linear",
+        }
+    }
+
+    /// The queries of all leaves, from left to right.
+    pub fn queries(&self) -> Vec<&Query> {
+        self.inputs.iter().flat_map(|input| input.retriever.queries()).collect()
+    }
+
+    /// The same, to be changed.
+    pub fn queries_mut(&mut self) -> Vec<&mut Query> {
+        self.inputs.iter_mut().flat_map(|input| input.retriever.queries_mut()).collect()
+    }
+
+    /// A query for the documents that any of the leaves finds.
+    pub fn any(&self) -> Query {
+        let should: Vec<Query> = self.queries().into_iter().cloned().collect();
+        QueryKind::Bool(BoolQuery { should, ..Default::default() }).into()
+    }
+
+    /// Checks windows against the number of hits asked for and against each other.
+    ///
+    /// # Errors
+    /// Messages of a validation are added to `messages`.
+    pub fn validate(&self, size: usize, messages: &mut Vec<String>) {
+        if let Window::Given(window) = self.window
+            && window < size
+        {
+            messages.push(format!(
+                "[{}] requires [rank_window_size: {window}] be greater than or equal to [size: {size}]",
+                self.kind()
+            ));
+        }
+        for input in &self.inputs {
+            let Retriever::Fused(inner) = &input.retriever else { continue };
+            if let (Window::Given(window), Window::Given(narrower)) = (self.window, inner.window)
+                && window > narrower
+            {
+                messages.push(format!(
+                    "[{}] requires [rank_window_size: {window}] to be smaller than or equal to its sub \
+                     retriever's {} [rank_window_size: {narrower}]",
+                    self.kind(),
+                    inner.kind()
+                ));
+            }
+            inner.validate(0, messages);
+        }
+    }
+}
+
+/// A query that only finds what passes the filters, which do not score.
+fn filtered(query: Option<Query>, filter: Vec<Query>) -> Query {
+    if filter.is_empty() {
+        return query.unwrap_or_else(Query::match_all);
+    }
+    QueryKind::Bool(BoolQuery { must: query.into_iter().collect(), filter, ..Default::default() }).into()
+}
+
+/// What a retriever of the top is to a search.
+pub fn not_supported_inside(member: &Member) -> SearchError {
+    SearchError::illegal(format!("[{}] cannot be used in children of compound retrievers", member.name))
+}

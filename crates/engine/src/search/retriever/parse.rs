@@ -1,0 +1,386 @@
+//! The `retriever` section: request JSON to the tree.
+
+use super::super::dsl::{self, Context, value};
+use super::super::error::SearchError;
+use super::super::fusion::{Method, Normalizer};
+use super::super::json::{Json, Member, Node};
+use super::super::rank;
+use super::super::suggest::suggestions;
+use super::simplified::{self, Simplified};
+use super::{
+    DEFAULT_WINDOW, Form, Fusion, Input, Knn, Retriever, Standard, Window, filtered, not_supported_inside,
+};
+use sparrow_index::query::Query;
+
+/// Deepest nesting of retrievers.
+const MAX_DEPTH: usize = 10;
+/// Most lists of one fusion.
+const MAX_INPUTS: usize = 100;
+/// Retrievers of Elasticsearch that this server does not have.
+const REFUSED: &[&str] =
+    &["text_similarity_reranker", "rule", "pinned", "rescorer", "random_reranker", "diversify"];
+const KNOWN: &[&str] = &["standard", "knn", "rrf", "linear"];
+const STANDARD_KEYS: &[&str] =
+    &["query", "filter", "min_score", "sort", "search_after", "terminate_after", "collapse", "_name"];
+const KNN_KEYS: &[&str] = &[
+    "field",
+    "query_vector",
+    "query_vector_builder",
+    "k",
+    "num_candidates",
+    "similarity",
+    "rescore_vector",
+    "filter",
+    "min_score",
+    "_name",
+];
+
+/// Reads a retriever: an object whose single key names it.
+///
+/// # Errors
+/// When it is malformed, or of a kind that this server does not have.
+pub fn parse(node: &Node, context: Context) -> Result<Retriever, SearchError> {
+    retriever(node, context, 0)
+}
+
+fn retriever(node: &Node, context: Context, depth: usize) -> Result<Retriever, SearchError> {
+    let Some(members) = node.as_object() else {
+        return Err(SearchError::parsing(node.at, "retriever malformed, must start with [START_OBJECT]"));
+    };
+    let Some(first) = members.first() else {
+        return Err(SearchError::parsing(node.end, "retriever malformed, empty clause found"));
+    };
+    if let Some(second) = members.get(1) {
+        return Err(SearchError::parsing(
+            second.at,
+            format!("[{}] malformed retriever, expected [END_OBJECT] but found [FIELD_NAME]", first.name),
+        ));
+    }
+    named(first, context, depth)
+}
+
+/// A retriever by the member that names it.
+fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, SearchError> {
+    let (name, body) = (&*member.name, &member.value);
+    if depth > MAX_DEPTH {
+        return Err(SearchError::illegal(format!(
+            "the nested depth of the [{name}] retriever exceeds the maximum nested depth [{MAX_DEPTH}] for \
+             retrievers"
+        )));
+    }
+    let Some(members) = body.as_object() else {
+        return Err(SearchError::parsing(
+            body.at,
+            format!("[{name}] retriever malformed, no [START_OBJECT] after retriever name"),
+        ));
+    };
+    match name {
+        "standard" => standard(members, context).map(Retriever::Standard),
+        "knn" => knn(body, members, context).map(Retriever::Knn),
+        "rrf" => rrf(members, context, depth).map(Retriever::Fused),
+        "linear" => linear(members, context, depth).map(Retriever::Fused),
+        _ if REFUSED.contains(&name) => {
+            Err(SearchError::parsing(body.at, format!("retriever [{name}] is not supported by this server")))
+        }
+        _ => Err(SearchError::UnknownName {
+            what: "retriever",
+            name: name.to_owned(),
+            suggestions: suggestions(name, KNOWN),
+            at: body.at,
+        }),
+    }
+}
+
+fn standard(members: &[Member], context: Context) -> Result<Standard, SearchError> {
+    const PARSER: &str = "standard";
+    let (mut query, mut filters) = (None, Vec::new());
+    let mut standard =
+        Standard { query: Query::match_all(), min_score: None, name: None, sections: Vec::new() };
+    for member in members {
+        let mut read = || -> Result<(), SearchError> {
+            match &*member.name {
+                "query" => query = Some(dsl::parse_query(&member.value, context)?),
+                "filter" => filters = queries(&member.value, context)?,
+                "min_score" => standard.min_score = Some(value::float(&member.value)?),
+                "_name" => standard.name = value::optional_text(&member.value)?,
+                "sort" | "search_after" | "terminate_after" | "collapse" => {
+                    standard.sections.push(member.clone());
+                }
+                _ => return Err(unknown(PARSER, member, STANDARD_KEYS)),
+            }
+            Ok(())
+        };
+        read().map_err(|error| within(error, PARSER, member))?;
+    }
+    standard.query = filtered(query, filters);
+    if standard.name.is_some() {
+        standard.query.name.clone_from(&standard.name);
+    }
+    Ok(standard)
+}
+
+fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, SearchError> {
+    const PARSER: &str = "knn";
+    let (mut min_score, mut name) = (None, None);
+    let mut clause = Vec::with_capacity(members.len());
+    for member in members {
+        match &*member.name {
+            "min_score" => {
+                let score = value::float(&member.value);
+                min_score = Some(score.map_err(|error| within(error, PARSER, member))?);
+            }
+            "_name" => {
+                let text = value::optional_text(&member.value);
+                name = text.map_err(|error| within(error, PARSER, member))?;
+                clause.push(member.clone());
+            }
+            known if KNN_KEYS.contains(&known) => clause.push(member.clone()),
+            _ => return Err(unknown(PARSER, member, KNN_KEYS)),
+        }
+    }
+    let clause = Node { at: body.at, end: body.end, json: Json::Object(clause) };
+    Ok(Knn { search: dsl::parse_knn_search(&clause, context)?, min_score, name })
+}
+
+/// What `rrf` and `linear` have in common.
+#[derive(Default)]
+struct Common {
+    inputs: Option<Vec<Input>>,
+    simplified: Simplified,
+    window: Option<usize>,
+    filters: Vec<Query>,
+    min_score: Option<f32>,
+    name: Option<String>,
+}
+
+impl Common {
+    /// Reads the member if it is one of those.
+    fn take(&mut self, parser: &'static str, member: &Member, context: Context) -> Result<bool, SearchError> {
+        let node = &member.value;
+        match &*member.name {
+            "query" => self.simplified.query = Some(value::text(node)?),
+            "fields" => self.simplified.fields = Some(value::texts(node)?),
+            "rank_window_size" => self.window = Some(rank::window(parser, value::int(node)?)?),
+            "filter" => self.filters = queries(node, context)?,
+            "min_score" => self.min_score = Some(least(value::float(node)?)?),
+            "_name" => self.name = value::optional_text(node)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn build(
+        self,
+        method: Method,
+        normalizer: Option<Normalizer>,
+        context: Context,
+    ) -> Result<Fusion, SearchError> {
+        let mut fusion = Fusion {
+            method,
+            inputs: self.inputs.unwrap_or_default(),
+            window: match self.window {
+                Some(window) => Window::Given(window),
+                None => Window::Default(DEFAULT_WINDOW.max(context.size)),
+            },
+            min_score: self.min_score,
+            name: self.name,
+            form: Form::Retriever,
+        };
+        let messages = self.simplified.problems(&fusion, normalizer);
+        if !messages.is_empty() {
+            return Err(SearchError::Validation { messages });
+        }
+        if let Some(query) = simplified::query(fusion.kind(), &self.simplified, context)? {
+            let standard = Standard { query, min_score: None, name: None, sections: Vec::new() };
+            fusion.inputs = vec![Input {
+                retriever: Retriever::Standard(standard),
+                weight: 1.0,
+                normalizer: normalizer.unwrap_or_default(),
+            }];
+        }
+        fusion.inputs.iter_mut().for_each(|input| input.retriever.restrict(&self.filters));
+        Ok(fusion)
+    }
+}
+
+fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, SearchError> {
+    const PARSER: &str = "rrf";
+    const KEYS: &[&str] = &[
+        "retrievers",
+        "fields",
+        "query",
+        "rank_window_size",
+        "rank_constant",
+        "filter",
+        "min_score",
+        "_name",
+    ];
+    let mut common = Common::default();
+    let mut rank_constant = rank::DEFAULT_RANK_CONSTANT;
+    for member in members {
+        let mut read = || -> Result<(), SearchError> {
+            match &*member.name {
+                "retrievers" => {
+                    common.inputs = Some(inputs(&member.value, |item| rrf_input(item, context, depth))?);
+                }
+                "rank_constant" => rank_constant = rank::rank_constant(value::int(&member.value)?)?,
+                _ if common.take(PARSER, member, context)? => {}
+                _ => return Err(unknown(PARSER, member, KEYS)),
+            }
+            Ok(())
+        };
+        read().map_err(|error| within(error, PARSER, member))?;
+    }
+    common.build(Method::Rrf { rank_constant }, None, context)
+}
+
+fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, SearchError> {
+    const PARSER: &str = "linear";
+    const KEYS: &[&str] =
+        &["retrievers", "fields", "query", "normalizer", "rank_window_size", "filter", "min_score", "_name"];
+    let mut common = Common::default();
+    let mut of_all = None;
+    for member in members {
+        let mut read = || -> Result<(), SearchError> {
+            match &*member.name {
+                "retrievers" => {
+                    common.inputs = Some(inputs(&member.value, |item| linear_input(item, context, depth))?);
+                }
+                "normalizer" => of_all = Some(normalizer(&member.value)?),
+                _ if common.take(PARSER, member, context)? => {}
+                _ => return Err(unknown(PARSER, member, KEYS)),
+            }
+            Ok(())
+        };
+        read().map_err(|error| within(error, PARSER, member))?;
+    }
+    common.build(Method::Linear, of_all, context)
+}
+
+fn inputs(
+    node: &Node,
+    read: impl Fn(&Node) -> Result<Input, SearchError>,
+) -> Result<Vec<Input>, SearchError> {
+    let items = match &node.json {
+        Json::Array(items) => &items[..],
+        // One stands for a list of one.
+        Json::Object(_) => std::slice::from_ref(node),
+        _ => {
+            return Err(SearchError::parsing(
+                node.at,
+                format!("Expected [START_ARRAY] but found [{}]", node.token()),
+            ));
+        }
+    };
+    if items.len() > MAX_INPUTS {
+        return Err(SearchError::illegal(format!(
+            "[retrievers] takes at most [{MAX_INPUTS}] retrievers, but was [{}]",
+            items.len()
+        )));
+    }
+    items.iter().map(read).collect()
+}
+
+/// `{"standard": …}` or `{"retriever": {"standard": …}, "weight": 2}`.
+fn rrf_input(node: &Node, context: Context, depth: usize) -> Result<Input, SearchError> {
+    let members = node.as_object().unwrap_or_default();
+    if !members.iter().any(|member| matches!(&*member.name, "retriever" | "weight")) {
+        let retriever = child(retriever(node, context, depth + 1)?)?;
+        return Ok(Input { retriever, weight: 1.0, normalizer: Normalizer::None });
+    }
+    component("rrf_component", &["retriever", "weight"], node, context, depth)
+}
+
+/// `{"retriever": {"standard": …}, "weight": 2, "normalizer": "minmax"}`.
+fn linear_input(node: &Node, context: Context, depth: usize) -> Result<Input, SearchError> {
+    component("retriever-component", &["retriever", "weight", "normalizer"], node, context, depth)
+}
+
+fn component(
+    parser: &'static str,
+    keys: &'static [&'static str],
+    node: &Node,
+    context: Context,
+    depth: usize,
+) -> Result<Input, SearchError> {
+    let Some(members) = node.as_object() else {
+        return Err(SearchError::parsing(
+            node.at,
+            format!("[{parser}] Expected START_OBJECT but was: {}", node.token()),
+        ));
+    };
+    let (mut found, mut weight, mut normalized) = (None, 1.0, Normalizer::None);
+    for member in members {
+        let mut read = || -> Result<(), SearchError> {
+            match &*member.name {
+                "retriever" => found = Some(child(retriever(&member.value, context, depth + 1)?)?),
+                "weight" => weight = value::float(&member.value)?,
+                "normalizer" if keys.contains(&"normalizer") => normalized = normalizer(&member.value)?,
+                _ => return Err(unknown(parser, member, keys)),
+            }
+            Ok(())
+        };
+        read().map_err(|error| within(error, parser, member))?;
+    }
+    let Some(retriever) = found else {
+        return Err(SearchError::Required { field: "retriever" });
+    };
+    if weight < 0.0 {
+        return Err(SearchError::Build {
+            parser,
+            reason: format!("[weight] must be non-negative, found [{weight:?}]"),
+            at: node.end,
+        });
+    }
+    Ok(Input { retriever, weight, normalizer: normalized })
+}
+
+/// A retriever below another: what belongs to a search as a whole cannot be said there.
+fn child(retriever: Retriever) -> Result<Retriever, SearchError> {
+    match &retriever {
+        Retriever::Standard(Standard { sections, .. }) if !sections.is_empty() => {
+            Err(not_supported_inside(&sections[0]))
+        }
+        _ => Ok(retriever),
+    }
+}
+
+fn normalizer(node: &Node) -> Result<Normalizer, SearchError> {
+    let name = value::text(node)?;
+    Normalizer::named(&name).ok_or_else(|| SearchError::illegal(format!("Unknown normalizer [{name}]")))
+}
+
+/// One query, or a list of them.
+fn queries(node: &Node, context: Context) -> Result<Vec<Query>, SearchError> {
+    match node.as_array() {
+        Some(items) => items.iter().map(|item| dsl::parse_query(item, context)).collect(),
+        None => Ok(vec![dsl::parse_query(node, context)?]),
+    }
+}
+
+fn least(score: f32) -> Result<f32, SearchError> {
+    if score < 0.0 {
+        return Err(SearchError::illegal(format!(
+            "[min_score] must be greater than or equal to 0, was: [{score:?}]"
+        )));
+    }
+    Ok(score)
+}
+
+fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> SearchError {
+    SearchError::UnknownField {
+        parser,
+        field: member.name.to_string(),
+        suggestions: suggestions(&member.name, known),
+        at: member.at,
+    }
+}
+
+/// Names the field in which an error arose, unless the error is about the field itself or about the whole.
+fn within(error: SearchError, parser: &'static str, member: &Member) -> SearchError {
+    match error {
+        SearchError::UnknownField { parser: of, .. } if of == parser => error,
+        SearchError::Validation { .. } => error,
+        other => other.within(parser, &member.name, member.value.at),
+    }
+}

@@ -1,0 +1,75 @@
+//! The short form of `rrf` and `linear`: a text and the fields to search instead of retrievers.
+
+use serde_json::json;
+use sparrow_index::query::Query;
+
+use super::super::dsl::{self, Context};
+use super::super::error::SearchError;
+use super::super::fusion::{Method, Normalizer};
+use super::super::json;
+use super::Fusion;
+
+/// `query` and `fields` of a compound retriever.
+#[derive(Debug, Default)]
+pub struct Simplified {
+    /// The text.
+    pub query: Option<String>,
+    /// Fields, each with an optional weight (`title^2`); none for those of `index.query.default_field`.
+    pub fields: Option<Vec<String>>,
+}
+
+impl Simplified {
+    /// What does not fit together.
+    pub fn problems(&self, fusion: &Fusion, normalizer: Option<Normalizer>) -> Vec<String> {
+        let kind = fusion.kind();
+        let custom = !fusion.inputs.is_empty();
+        let mut messages = Vec::new();
+        match (&self.query, &self.fields) {
+            (None, Some(_)) => {
+                messages.push(format!("[{kind}] [query] must be provided when [fields] is specified"));
+                return messages;
+            }
+            (None, None) if !custom => {
+                messages.push(format!("[{kind}] must provide [retrievers] or [query]"));
+            }
+            (None, None) => {}
+            (Some(query), fields) => {
+                if query.is_empty() {
+                    messages.push(format!("[{kind}] [query] cannot be empty"));
+                }
+                if fields.as_ref().is_some_and(Vec::is_empty) {
+                    messages.push(format!("[{kind}] [fields] cannot be empty"));
+                }
+                if custom {
+                    messages.push(format!("[{kind}] cannot combine [retrievers] and [query]"));
+                }
+            }
+        }
+        if fusion.method == Method::Linear {
+            if self.query.is_some() && normalizer.is_none() {
+                messages.push(format!("[{kind}] [normalizer] must be provided when [query] is specified"));
+            } else if custom && normalizer.is_some() {
+                messages
+                    .push(format!("[{kind}] [normalizer] cannot be provided when [retrievers] is specified"));
+            }
+        }
+        messages
+    }
+}
+
+/// The query that the short form stands for: the text in all fields, their scores added.
+pub fn query(kind: &str, simplified: &Simplified, context: Context) -> Result<Option<Query>, SearchError> {
+    let Some(text) = &simplified.query else { return Ok(None) };
+    let mut clause = json!({"query": text, "type": "most_fields"});
+    if let Some(fields) = &simplified.fields {
+        let negative = |field: &String| {
+            field.rsplit_once('^').and_then(|(_, weight)| weight.parse::<f32>().ok()).is_some_and(|w| w < 0.0)
+        };
+        if fields.iter().any(negative) {
+            return Err(SearchError::illegal(format!("[{kind}] per-field weights must be non-negative")));
+        }
+        clause["fields"] = json!(fields);
+    }
+    let (node, _) = json::read(json!({"multi_match": clause}).to_string().as_bytes())?;
+    dsl::parse_query(&node, context).map(Some)
+}

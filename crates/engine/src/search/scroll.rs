@@ -1,0 +1,111 @@
+//! `_search/scroll`: the next page of a scroll, and the end of scrolls.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::body::read_object;
+use super::caller::Caller;
+use super::contexts::Content;
+use super::dsl::value;
+use super::error::SearchError;
+use super::json::Json;
+use super::response::OpenIds;
+use super::{answer, uri};
+use crate::Engine;
+use crate::error::EngineError;
+use crate::request::{CancelFlag, Reply, Request};
+
+/// What a request to a scroll says.
+#[derive(Default)]
+struct Asked {
+    ids: Vec<String>,
+    keep_alive: Option<Duration>,
+}
+
+/// `GET|POST /_search/scroll`.
+pub(crate) fn next(
+    engine: &Engine,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let start = Instant::now();
+    let asked = read(request, bytes, false)?;
+    let Some(id) = asked.ids.first() else { return Err(EngineError::invalid("scrollId is missing")) };
+    let caller = Caller::of(request);
+    let Content::Scroll(scroll) = engine.contexts.get(id, caller.owner, asked.keep_alive)? else {
+        return Err(EngineError::illegal_argument("Cannot parse scroll id"));
+    };
+    // Pages of one scroll come one after the other.
+    let mut scroll = scroll.lock();
+    let mut shown = scroll.shown;
+    shown.total_as_int = request.params().bool("rest_total_hits_as_int", shown.total_as_int)?;
+    let ids = OpenIds { scroll: Some(id), pit: None };
+    let answered = answer(engine, &scroll.targets, &scroll.body, shown, cancel, start, ids)?;
+    if let Some(last) = answered.last {
+        scroll.body.position = Some(last);
+    }
+    Ok(Reply::bytes(200, answered.bytes))
+}
+
+/// `DELETE /_search/scroll`.
+pub(crate) fn clear(
+    engine: &Engine,
+    request: &Request,
+    bytes: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let asked = read(request, bytes, true)?;
+    let caller = Caller::of(request);
+    if asked.ids.is_empty() {
+        return Err(EngineError::invalid("no scroll ids specified"));
+    }
+    let mut freed = 0;
+    if asked.ids.iter().any(|id| id == "_all") {
+        freed = engine.contexts.close_scrolls(caller.owner);
+    } else {
+        for id in &asked.ids {
+            freed += usize::from(engine.contexts.close(id, caller.owner)?);
+        }
+        if freed == 0 {
+            return Ok(Reply::json(404, &json!({"succeeded": true, "num_freed": 0})));
+        }
+    }
+    Ok(Reply::ok(&json!({"succeeded": true, "num_freed": freed})))
+}
+
+/// Ids in the path, the query string and the body; the body wins.
+fn read(request: &Request, bytes: &[u8], several: bool) -> Result<Asked, EngineError> {
+    let params = request.params();
+    let mut asked = Asked::default();
+    let listed = match request.part("scroll_id") {
+        "" => params.get("scroll_id").unwrap_or_default(),
+        id => id,
+    };
+    asked.ids.extend(listed.split(',').filter(|id| !id.is_empty()).map(str::to_owned));
+    if let Some(text) = params.get("scroll") {
+        asked.keep_alive = Some(uri::keep_alive_of("scroll", text)?);
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(asked);
+    }
+    let node = read_object(bytes)?;
+    for member in node.as_object().unwrap_or_default() {
+        match (&*member.name, &member.value.json) {
+            ("scroll_id", Json::String(id)) => asked.ids = vec![id.to_string()],
+            ("scroll_id", Json::Array(_)) if several => asked.ids = value::texts(&member.value)?,
+            ("scroll", Json::String(text)) if !several => {
+                asked.keep_alive = Some(uri::keep_alive_of("scroll", text)?);
+            }
+            (name, _) => {
+                return Err(SearchError::illegal(format!(
+                    "Unknown parameter [{name}] in request body or parameter is of the wrong type[{}] ",
+                    member.value.token()
+                ))
+                .into());
+            }
+        }
+    }
+    Ok(asked)
+}

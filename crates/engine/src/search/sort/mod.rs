@@ -1,0 +1,254 @@
+//! `sort`: what hits are ordered by, as a request states it. [`plan`] binds it to an index.
+
+pub mod plan;
+pub mod values;
+
+use serde_json::Value;
+use sparrow_index::query::sorted::SortMode;
+
+use super::dsl::value;
+use super::error::SearchError;
+use super::json::{Json, Member, Node};
+use super::suggest::suggestions;
+
+/// Order of the hits.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Sort {
+    /// Best first.
+    #[default]
+    Score,
+    /// By these keys, first key first.
+    By(Vec<SortField>),
+}
+
+/// One key of an order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SortField {
+    /// Path of a field, or `_score`, `_doc`, `_shard_doc`.
+    pub name: String,
+    /// Highest first.
+    pub descending: bool,
+    /// `missing`; `None` is `_last`.
+    pub missing: Option<Value>,
+    /// Which of several values counts: the lowest when ascending, else the highest.
+    pub mode: Option<SortMode>,
+    /// Type of a field that an index does not have.
+    pub unmapped_type: Option<String>,
+    /// Type that numbers are compared as: `long`, `double`, `date` or `date_nanos`.
+    pub numeric_type: Option<String>,
+    /// Format of dates.
+    pub format: Option<String>,
+}
+
+impl SortField {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), descending: name == "_score", ..Self::default() }
+    }
+}
+
+impl Sort {
+    /// The order of some keys: that of the score, best first, is the usual one.
+    pub fn of(keys: Vec<SortField>) -> Self {
+        match &keys[..] {
+            [] => Sort::Score,
+            [one] if one.name == "_score" && one.descending => Sort::Score,
+            _ => Sort::By(keys),
+        }
+    }
+
+    /// Keys as they are compared; the score for the usual order.
+    pub fn keys(&self) -> Vec<SortField> {
+        match self {
+            Sort::Score => vec![SortField::new("_score")],
+            Sort::By(keys) => keys.clone(),
+        }
+    }
+}
+
+/// Reads the `sort` parameter of the address: `a:desc,_score`.
+///
+/// # Errors
+/// For a direction that is none.
+pub fn from_text(text: &str) -> Result<Sort, SearchError> {
+    let mut keys = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, order) = part.rsplit_once(':').unwrap_or((part, ""));
+        let mut key = SortField::new(name);
+        if !order.is_empty() {
+            key.descending = descending(order)?;
+        }
+        keys.push(checked(key)?);
+    }
+    Ok(Sort::of(keys))
+}
+
+/// Reads the `sort` section.
+///
+/// # Errors
+/// On malformed orders, unknown options and orders that this server does not have.
+pub fn parse(node: &Node) -> Result<Sort, SearchError> {
+    let mut keys = Vec::new();
+    match &node.json {
+        Json::String(name) => keys.push(checked(SortField::new(name))?),
+        Json::Object(members) => parse_object(members, &mut keys)?,
+        Json::Array(items) => {
+            for item in items {
+                match &item.json {
+                    Json::String(name) => keys.push(checked(SortField::new(name))?),
+                    Json::Object(members) => parse_object(members, &mut keys)?,
+                    _ => {
+                        return Err(SearchError::illegal(
+                            "malformed sort format, within the sort array, an object, or an actual string \
+                             are allowed",
+                        ));
+                    }
+                }
+            }
+        }
+        _ => {
+            return Err(SearchError::illegal(
+                "malformed sort format, either start with array, object, or an actual string",
+            ));
+        }
+    }
+    Ok(Sort::of(keys))
+}
+
+fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), SearchError> {
+    for member in members {
+        let mut key = SortField::new(&member.name);
+        match &member.value.json {
+            Json::String(order) => key.descending = descending(order)?,
+            Json::Object(options) => parse_options(options, &mut key)?,
+            _ => {
+                return Err(SearchError::parsing(
+                    member.value.at,
+                    format!(
+                        "malformed sort format, within the sort array, an object, or an actual string are \
+                         allowed, found [{}]",
+                        member.value.token()
+                    ),
+                ));
+            }
+        }
+        keys.push(checked(key)?);
+    }
+    Ok(())
+}
+
+/// Options of a key and those of the score, which has only a direction.
+const OPTIONS: &[&str] =
+    &["order", "missing", "mode", "unmapped_type", "numeric_type", "format", "nested", "nested_path"];
+
+fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), SearchError> {
+    let scored = key.name == "_score";
+    let parser = if scored { "_score" } else { "field_sort" };
+    for option in options {
+        let node = &option.value;
+        let within = |error: SearchError| error.within(parser, &option.name, node.at);
+        match &*option.name {
+            "order" => {
+                key.descending = value::text(node).and_then(|text| descending(&text)).map_err(within)?
+            }
+            "missing" if !scored => match &node.json {
+                Json::Array(_) | Json::Object(_) => {
+                    return Err(SearchError::ValueType {
+                        parser,
+                        field: "missing".to_owned(),
+                        token: node.token(),
+                        at: node.at,
+                    });
+                }
+                Json::Null => key.missing = None,
+                _ => key.missing = Some(node.to_value()),
+            },
+            "mode" if !scored => {
+                key.mode = Some(value::text(node).and_then(|text| mode(&text)).map_err(within)?)
+            }
+            "unmapped_type" if !scored => key.unmapped_type = value::optional_text(node).map_err(within)?,
+            "numeric_type" if !scored => {
+                let text = value::text(node).map_err(within)?;
+                if !matches!(&*text, "long" | "double" | "date" | "date_nanos") {
+                    return Err(within(SearchError::illegal(format!(
+                        "invalid value for [numeric_type], must be [long, double, date, date_nanos], got {text}"
+                    ))));
+                }
+                key.numeric_type = Some(text);
+            }
+            "format" if !scored => key.format = value::optional_text(node).map_err(within)?,
+            "nested" | "nested_path" | "nested_filter" if !scored => {
+                return Err(SearchError::parsing(
+                    option.at,
+                    format!("[{}] of [sort] is not supported by this server", option.name),
+                ));
+            }
+            name => {
+                return Err(SearchError::UnknownField {
+                    parser,
+                    field: name.to_owned(),
+                    suggestions: suggestions(name, if scored { &["order"] } else { OPTIONS }),
+                    at: option.at,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn checked(key: SortField) -> Result<SortField, SearchError> {
+    match &*key.name {
+        "_script" | "_geo_distance" | "_geoDistance" => {
+            Err(SearchError::illegal(format!("[sort] by [{}] is not supported by this server", key.name)))
+        }
+        "_shard_doc" if key.descending => Err(SearchError::illegal(
+            "[sort] by [_shard_doc] in descending order is not supported by this server",
+        )),
+        _ => Ok(key),
+    }
+}
+
+fn descending(order: &str) -> Result<bool, SearchError> {
+    match order.to_ascii_lowercase().as_str() {
+        "asc" => Ok(false),
+        "desc" => Ok(true),
+        _ => Err(SearchError::illegal(format!(
+            "No enum constant org.elasticsearch.search.sort.SortOrder.{}",
+            order.to_uppercase()
+        ))),
+    }
+}
+
+fn mode(text: &str) -> Result<SortMode, SearchError> {
+    match text.to_ascii_lowercase().as_str() {
+        "min" => Ok(SortMode::Min),
+        "max" => Ok(SortMode::Max),
+        "sum" => Ok(SortMode::Sum),
+        "avg" => Ok(SortMode::Avg),
+        "median" => Ok(SortMode::Median),
+        _ => Err(SearchError::illegal(format!("Unknown SortMode [{text}]"))),
+    }
+}
+
+/// Reads `search_after`: one scalar per sort key.
+///
+/// # Errors
+/// When it is empty or holds anything else.
+pub fn parse_after(items: &[Node]) -> Result<Vec<Value>, SearchError> {
+    if items.is_empty() {
+        return Err(SearchError::illegal("Values must contains at least one value."));
+    }
+    items
+        .iter()
+        .map(|item| match item.is_scalar() {
+            true => Ok(item.to_value()),
+            false => Err(SearchError::parsing(
+                item.at,
+                format!(
+                    "Expected [VALUE_STRING] or [VALUE_NUMBER] or [VALUE_BOOLEAN] or [VALUE_NULL] but found \
+                     [{}] inside search_after.",
+                    item.token()
+                ),
+            )),
+        })
+        .collect()
+}

@@ -1,0 +1,72 @@
+//! tantivy's explanations in Lucene's words.
+
+use serde_json::Value;
+
+use super::Explanation;
+
+/// First entry of the context of a step that read a stored weight; field and token follow.
+pub(in crate::query) const TOKEN_TAG: &str = "token";
+/// First entry of the context of a step that is a constant: its boost becomes part of its description.
+pub(in crate::query) const CONSTANT_TAG: &str = "constant";
+
+/// Lucene has no step for a boost: the leaves carry it. `zero` says that nothing scores at all.
+pub(super) fn convert(raw: &tantivy::query::Explanation, zero: bool) -> Explanation {
+    // Its parts are only to be had as JSON.
+    let raw = serde_json::to_value(raw).unwrap_or_default();
+    step(&raw, if zero { 0.0 } else { 1.0 }, 0)
+}
+
+/// Deeper steps than any query nests are not walked.
+const MAX_DEPTH: usize = 256;
+
+fn step(raw: &Value, boost: f32, depth: usize) -> Explanation {
+    let value = raw["value"].as_f64().unwrap_or_default() as f32;
+    let description = raw["description"].as_str().unwrap_or_default();
+    let details = raw["details"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let context: Vec<&str> =
+        raw["context"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if let ([inner], Some(factor)) = (details, boost_of(description))
+        && depth < MAX_DEPTH
+    {
+        return step(inner, boost * factor, depth + 1);
+    }
+    let sum = description == "BooleanClause. sum of ...";
+    let own = value * boost;
+    let inner_boost = |place: usize| {
+        let first = place == 0;
+        match description {
+            _ if sum || description == "sum of:" || description.starts_with("max ") => boost,
+            _ if description.starts_with("weight(") => boost,
+            // The first factor carries the boost.
+            _ if first
+                && (description.starts_with("score(") || description.starts_with("Linear function")) =>
+            {
+                boost
+            }
+            _ => 1.0,
+        }
+    };
+    let details: Vec<Explanation> = match depth < MAX_DEPTH {
+        true => details
+            .iter()
+            .enumerate()
+            .map(|(place, detail)| step(detail, inner_boost(place), depth + 1))
+            .collect(),
+        false => Vec::new(),
+    };
+    let description = match (sum, &context[..]) {
+        (true, _) => "sum of:".to_owned(),
+        (_, [CONSTANT_TAG, ..]) if own != 1.0 => format!("{description}^{own:?}"),
+        _ => description.to_owned(),
+    };
+    let token = match &context[..] {
+        [TOKEN_TAG, field, token] => Some(((*field).to_owned(), (*token).to_owned())),
+        _ => None,
+    };
+    Explanation { token, ..Explanation::of(own, description, details) }
+}
+
+/// The factor of a step that only boosts.
+fn boost_of(description: &str) -> Option<f32> {
+    description.strip_prefix("Boost x")?.strip_suffix(" of ...")?.parse().ok()
+}

@@ -1,0 +1,92 @@
+//! Why a document has its score: a tree of values with descriptions, worded and shaped as Lucene's.
+//!
+//! The weights of a query explain themselves ([`tantivy::query::Weight::explain`]); [`convert`] turns what they say
+//! into the documented form, boosts pushed down to the leaves. Nothing of it is done for a plain search.
+
+mod bm25;
+mod convert;
+mod label;
+
+use std::sync::atomic::AtomicBool;
+
+use tantivy::DocAddress;
+
+use super::ast::Query;
+use super::compile::Compiler;
+use super::error::QueryError;
+use crate::snapshot::Snapshot;
+
+pub(super) use bm25::explained as explained_bm25;
+pub(super) use convert::TOKEN_TAG;
+pub(super) use label::{described, labelled};
+
+/// One step of the computation of a score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// The result of the step.
+    pub value: f32,
+    /// What was computed.
+    pub description: String,
+    /// What it was computed from: the parts of a sum, the factors of a product.
+    pub details: Vec<Explanation>,
+    /// Field and token whose stored weight was read, for the caller to say where it comes from.
+    pub token: Option<(String, String)>,
+    /// The document does not match: the value counts for nothing.
+    pub no_match: bool,
+}
+
+impl Explanation {
+    /// A step without parts.
+    pub fn new(value: f32, description: impl Into<String>) -> Self {
+        Self { value, description: description.into(), details: Vec::new(), token: None, no_match: false }
+    }
+
+    /// A step with its parts.
+    pub fn of(value: f32, description: impl Into<String>, details: Vec<Explanation>) -> Self {
+        Self { details, ..Self::new(value, description) }
+    }
+
+    /// What a clause that does not match says.
+    pub fn no_match(description: impl Into<String>) -> Self {
+        Self { no_match: true, ..Self::new(0.0, description) }
+    }
+
+    /// Gives the step the value that a search found, which may differ in the last bit where a sum was taken in
+    /// another order.
+    pub fn settle(&mut self, score: f32) {
+        self.value = score;
+        if let ("weight(", [inner]) = (self.description.get(..7).unwrap_or_default(), &mut self.details[..]) {
+            inner.value = score;
+        }
+    }
+}
+
+impl Snapshot {
+    /// Explains the scores that a query gives some documents, in the order of `docs`.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search`].
+    pub fn explain(
+        &self,
+        query: &Query,
+        docs: &[DocAddress],
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Explanation>, QueryError> {
+        let mut compiler = Compiler::explaining(self, cancel);
+        let weight = compiler.compile(query, true)?;
+        let mut explanations = Vec::with_capacity(docs.len());
+        for addr in docs {
+            compiler.check_cancelled()?;
+            let reader = self.searcher().segment_reader(addr.segment_ord);
+            explanations.push(match weight.explain(reader, addr.doc_id) {
+                Ok(raw) => convert::convert(&raw, query.boost == 0.0),
+                // How tantivy says that a document does not match.
+                Err(tantivy::TantivyError::InvalidArgument(_)) => {
+                    Explanation::no_match(label::no_match(query, addr.doc_id))
+                }
+                Err(error) => return Err(error.into()),
+            });
+        }
+        Ok(explanations)
+    }
+}

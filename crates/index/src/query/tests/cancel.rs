@@ -1,0 +1,61 @@
+//! Searches that end early: because nobody waits any more, or because their time is over.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::json;
+
+use super::super::{BoolQuery, MatchQuery, Query, QueryError, QueryKind, SearchOptions, SparseQuery};
+use super::Fixture;
+
+fn words(text: &str) -> Query {
+    QueryKind::Match(MatchQuery { field: "t".into(), text: text.into(), ..Default::default() }).into()
+}
+
+fn sparse() -> Query {
+    let tokens = vec![("a".into(), 1.0), ("b".into(), 1.0)];
+    QueryKind::Sparse(SparseQuery { field: "v".into(), tokens, ..Default::default() }).into()
+}
+
+fn queries() -> Vec<Query> {
+    let term = |value: &str| -> Query {
+        QueryKind::Term { field: "k".into(), value: json!(value), case_insensitive: false }.into()
+    };
+    let both = BoolQuery { must: vec![sparse(), words("one two")], ..Default::default() };
+    let filtered = BoolQuery { must: vec![words("one")], filter: vec![term("x")], ..Default::default() };
+    vec![
+        Query::match_all(),
+        sparse(),
+        words("one two"),
+        QueryKind::Bool(both).into(),
+        QueryKind::Bool(filtered).into(),
+        term("x"),
+    ]
+}
+
+#[test]
+fn a_set_flag_ends_every_kind_of_search() {
+    let mut fixture = Fixture::new(json!({
+        "t": {"type": "text"}, "k": {"type": "keyword"}, "v": {"type": "sparse_vector"}}));
+    for batch in 0..3 {
+        let doc = json!({"t": "one two", "k": "x", "v": {"a": 1.0, "b": 2.0}});
+        fixture.batch(&[(&format!("{batch}a"), doc.clone()), (&format!("{batch}b"), doc)]);
+    }
+    let snapshot = fixture.snapshot();
+    for query in queries() {
+        let with = |set: bool, partial: bool| {
+            let cancel = Some(Arc::new(AtomicBool::new(set)));
+            snapshot.search(&query, &SearchOptions { cancel, partial, ..SearchOptions::default() })
+        };
+        assert_eq!(with(false, true).unwrap(), with(false, false).unwrap());
+        assert_eq!(with(false, false).unwrap().hits.len(), 6, "{query:?}");
+        assert!(matches!(with(true, false), Err(QueryError::Cancelled)), "{query:?}");
+        // Without a document looked at there is nothing to return, but it is no failure where it could be.
+        match with(true, true) {
+            Ok(top) => assert!(top.hits.is_empty(), "{query:?}"),
+            Err(error) => assert!(matches!(error, QueryError::Cancelled), "{query:?}: {error}"),
+        }
+        let flag = AtomicBool::new(true);
+        assert!(matches!(snapshot.matching_until(&query, Some(&flag)), Err(QueryError::Cancelled)));
+    }
+}

@@ -1,0 +1,228 @@
+//! kNN against a naive evaluator, and graphs through merges, reopening and damage.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::super::{KnnQuery, Query, QueryKind};
+use super::Fixture;
+use crate::plugins::EXTENSION;
+use crate::{IndexError, IndexOptions, SparrowIndex};
+
+fn score(element: &str, similarity: &str, q: &[f64], v: &[f64]) -> f64 {
+    let dot: f64 = q.iter().zip(v).map(|(a, b)| a * b).sum();
+    let length = |x: &[f64]| x.iter().map(|a| a * a).sum::<f64>().sqrt();
+    match (element, similarity) {
+        ("bit", _) => {
+            let differ: u32 = q.iter().zip(v).map(|(a, b)| (*a as i8 ^ *b as i8).count_ones()).sum();
+            1.0 - f64::from(differ) / (q.len() * 8) as f64
+        }
+        (_, "cosine") => (1.0 + dot / (length(q) * length(v))) / 2.0,
+        ("byte", "dot_product") => 0.5 + dot / (32_768.0 * q.len() as f64),
+        (_, "dot_product") => (1.0 + dot) / 2.0,
+        (_, "l2_norm") => 1.0 / (1.0 + q.iter().zip(v).map(|(a, b)| (a - b).powi(2)).sum::<f64>()),
+        _ if dot < 0.0 => 1.0 / (1.0 - dot),
+        _ => dot + 1.0,
+    }
+}
+
+/// A query over a document's integer, as a filter.
+fn below(limit: i64) -> Query {
+    Query::new(QueryKind::Terms { field: "n".into(), values: (0..limit).map(Value::from).collect() })
+}
+
+const DIMS: usize = 4;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn knn_is_what_a_naive_evaluator_finds(
+        kind in proptest::sample::select(vec![
+            ("float", "cosine"), ("float", "dot_product"), ("float", "l2_norm"), ("float", "max_inner_product"),
+            ("byte", "cosine"), ("byte", "dot_product"), ("byte", "l2_norm"), ("byte", "max_inner_product"),
+            ("bit", "l2_norm"),
+        ]),
+        options in proptest::sample::select(vec!["hnsw", "int8_hnsw", "flat", "int8_flat"]),
+        docs in proptest::collection::vec((proptest::collection::vec(-9i32..9, DIMS), 0i64..6, any::<bool>()), 1..60),
+        batches in 1usize..4,
+        deleted in proptest::collection::vec(0usize..60, 0..12),
+        query in proptest::collection::vec(-9i32..9, DIMS),
+        k in 1usize..12,
+        limit in 0i64..8,
+        merge in any::<bool>(),
+    ) {
+        let (element, similarity) = kind;
+        let unit = element == "float" && similarity == "dot_product";
+        let make = |raw: &[i32]| -> Vec<f64> {
+            let mut raw: Vec<f64> = raw.iter().map(|x| f64::from(*x)).collect();
+            if raw.iter().all(|x| *x == 0.0) { raw[0] = 1.0; }
+            let length = raw.iter().map(|x| x * x).sum::<f64>().sqrt();
+            if unit { raw.iter_mut().for_each(|x| *x /= length); }
+            raw
+        };
+        let mut field = json!({"type": "dense_vector", "element_type": element, "similarity": similarity});
+        if element == "float" || !options.starts_with("int8") {
+            field["index_options"] = json!({ "type": options });
+        }
+        let mut fixture = Fixture::with_options(
+            json!({"v": field, "n": {"type": "integer"}}),
+            IndexOptions { min_graph_vectors: 1, ..IndexOptions::default() },
+        );
+        let sources: Vec<(String, Value)> = docs.iter().enumerate().map(|(id, (raw, n, has))| {
+            let mut source = json!({ "n": n });
+            if *has { source["v"] = json!(make(raw)); }
+            (id.to_string(), source)
+        }).collect();
+        for batch in sources.chunks(sources.len().div_ceil(batches)) {
+            let batch: Vec<(&str, Value)> = batch.iter().map(|(id, source)| (id.as_str(), source.clone())).collect();
+            fixture.batch(&batch);
+        }
+        for id in &deleted {
+            fixture.delete(&id.to_string());
+        }
+        if merge {
+            fixture.index.merge_all().unwrap();
+        }
+        let query = make(&query);
+        let filter = if limit < 6 { vec![below(limit)] } else { Vec::new() };
+        let found = fixture.hits(QueryKind::Knn(KnnQuery {
+            field: "v".into(), vector: query.iter().map(|x| *x as f32).collect(), k, num_candidates: k.max(5),
+            filter, ..KnnQuery::default()
+        }));
+        let mut expected: Vec<(f64, usize)> = docs.iter().enumerate()
+            .filter(|(id, (_, n, has))| *has && !deleted.contains(id) && (limit >= 6 || *n < limit))
+            .map(|(id, (raw, ..))| (score(element, similarity, &query, &make(raw)), id))
+            .collect();
+        expected.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        expected.truncate(k);
+        prop_assert_eq!(found.len(), expected.len());
+        for ((id, found), (wanted, _)) in found.iter().zip(&expected) {
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-5 * (1.0 + b.abs());
+            prop_assert!(close(f64::from(*found), *wanted), "{} {}", found, wanted);
+            let own = score(element, similarity, &query, &make(&docs[id.parse::<usize>().unwrap()].0));
+            prop_assert!(close(f64::from(*found), own), "{} {}", found, own);
+        }
+        for pair in found.windows(2) {
+            let number = |id: &str| id.parse::<usize>().unwrap();
+            prop_assert!(pair[0].1 > pair[1].1 || (pair[0].1 == pair[1].1 && number(&pair[0].0) < number(&pair[1].0)));
+        }
+    }
+}
+
+/// An index of some clustered vectors in one segment with a graph, and the vectors.
+fn with_graph(count: usize) -> (Fixture, Vec<Vec<f64>>) {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / 16_777_216.0 - 0.5
+    };
+    let vectors: Vec<Vec<f64>> = (0..count).map(|_| (0..8).map(|_| next()).collect()).collect();
+    let mut fixture = Fixture::with_options(
+        json!({"v": {"type": "dense_vector", "dims": 8, "similarity": "l2_norm"}, "n": {"type": "integer"}}),
+        IndexOptions { min_graph_vectors: 1000, ..IndexOptions::default() },
+    );
+    for (batch, vectors) in vectors.chunks(count / 2).enumerate() {
+        let named: Vec<(String, Value)> = vectors
+            .iter()
+            .enumerate()
+            .map(|(at, vector)| {
+                let id = batch * (count / 2) + at;
+                (id.to_string(), json!({"v": vector, "n": id % 4}))
+            })
+            .collect();
+        let batch: Vec<(&str, Value)> = named.iter().map(|(id, source)| (id.as_str(), source.clone())).collect();
+        fixture.batch(&batch);
+    }
+    (fixture, vectors)
+}
+
+fn graphs(fixture: &Fixture) -> Vec<usize> {
+    let snapshot = fixture.snapshot();
+    let field = snapshot.schema().dense("v").unwrap();
+    let segments = snapshot.segments().iter();
+    segments.filter_map(|segment| segment.graph(field).map(|graph| graph.len())).collect()
+}
+
+fn nearest(fixture: &Fixture, query: &[f64], filter: Vec<Query>) -> Vec<usize> {
+    let hits = fixture.hits(QueryKind::Knn(KnnQuery {
+        field: "v".into(),
+        vector: query.iter().map(|x| *x as f32).collect(),
+        k: 10,
+        num_candidates: 40,
+        filter,
+        ..KnnQuery::default()
+    }));
+    hits.iter().map(|(id, _)| id.parse().unwrap()).collect()
+}
+
+#[test]
+fn graphs_come_with_merges_and_leave_out_what_is_deleted() {
+    let (mut fixture, vectors) = with_graph(3000);
+    assert_eq!(graphs(&fixture), [] as [usize; 0], "a refresh builds none");
+    for id in (0..3000).step_by(3) {
+        fixture.index.delete(&id.to_string()).unwrap();
+    }
+    fixture.index.refresh().unwrap();
+    fixture.index.merge_all().unwrap();
+    assert_eq!(graphs(&fixture), [2000]);
+    for id in (1..3000).step_by(60) {
+        fixture.delete(&id.to_string());
+    }
+    let gone = |id: usize| id.is_multiple_of(3) || id % 60 == 1;
+    let mut right = 0;
+    for query in vectors.iter().step_by(100) {
+        let found = nearest(&fixture, query, Vec::new());
+        assert!(found.len() == 10 && !found.iter().any(|id| gone(*id)), "{found:?}");
+        let mut best: Vec<usize> = (0..3000).filter(|id| !gone(*id)).collect();
+        let distance = |id: &usize| vectors[*id].iter().zip(query).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        best.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        right += best[..10].iter().filter(|id| found.contains(id)).count();
+        let filtered = nearest(&fixture, query, vec![below(2)]);
+        assert!(filtered.len() == 10 && filtered.iter().all(|id| id % 4 < 2 && !gone(*id)));
+    }
+    assert!(right >= 270, "{right} of 300");
+}
+
+#[test]
+fn graphs_are_there_after_reopening() {
+    let (fixture, vectors) = with_graph(3000);
+    fixture.index.merge_all().unwrap();
+    fixture.index.flush(Some(1)).unwrap();
+    let before = nearest(&fixture, &vectors[7], Vec::new());
+    let (dir, mapping) = (fixture.index.dir().to_path_buf(), fixture.index.mapping());
+    // What is not flushed is lost, as in a crash.
+    fixture.index.delete("7").unwrap();
+    let Fixture { _dir, index, .. } = fixture;
+    drop(index);
+    let options = IndexOptions { memory_budget: 15_000_000, ..IndexOptions::default() };
+    let (index, covered) = SparrowIndex::open(&dir, &mapping, &options).unwrap();
+    assert_eq!(covered, Some(1));
+    let fixture = Fixture { _dir, index, next_seq_no: 0 };
+    assert_eq!(graphs(&fixture), [3000]);
+    assert_eq!(nearest(&fixture, &vectors[7], Vec::new()), before);
+}
+
+#[test]
+fn a_damaged_graph_is_named() {
+    let (fixture, _) = with_graph(2000);
+    fixture.index.merge_all().unwrap();
+    fixture.index.flush(Some(1)).unwrap();
+    let (dir, mapping) = (fixture.index.dir().to_path_buf(), fixture.index.mapping());
+    let Fixture { _dir, index, .. } = fixture;
+    drop(index);
+    // The last part of the container is the graph; the old segments' files may still be there.
+    for entry in std::fs::read_dir(&dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == EXTENSION) {
+            let mut bytes = std::fs::read(&path).unwrap();
+            let at = bytes.len() - 20_000;
+            bytes[at] ^= 1;
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+        }
+    }
+    let options = IndexOptions { memory_budget: 15_000_000, ..IndexOptions::default() };
+    let error = SparrowIndex::open(&dir, &mapping, &options).err().expect("damage is noticed");
+    assert!(matches!(error, IndexError::Vectors { .. }), "{error}");
+    assert!(error.to_string().contains("[d:v]") && error.to_string().contains("graph checksum"), "{error}");
+}

@@ -1,0 +1,252 @@
+//! Layout of the bytes, version 1. Numbers are u32 unless said otherwise, little endian.
+//!
+//! ```text
+//! magic       8 bytes  "SPRHNSW" and the version
+//! count       vectors of the segment
+//! blocks      number of blocks
+//! m · ef_construction, both u16
+//! header_crc  over everything before it
+//! block*      graphs of their own, over consecutive vectors:
+//!   first · count     the vectors
+//!   levels            at least 1
+//!   entry             number in the block of the vector where a search starts, on the highest level
+//!   body_len u64      bytes of the body
+//!   body_crc · block_crc (over this head without itself)
+//!   body              level 0:  offsets × (count + 1), neighbours × offsets[count]
+//!                     above:    n, vectors × n ascending, offsets × (n + 1), neighbours × offsets[n]
+//! ```
+//!
+//! Neighbours are numbers in the block. Blocks bound the memory that building takes.
+
+use std::ops::{Deref, Range};
+
+use crate::error::VectorsError;
+use crate::format::u32_at;
+
+pub(super) const VERSION: u8 = 1;
+pub(super) const HEADER: usize = 24;
+pub(super) const BLOCK_HEADER: usize = 32;
+const MAGIC: [u8; 7] = *b"SPRHNSW";
+
+pub(super) fn header(count: u32, blocks: u32, m: u16, ef_construction: u16) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    bytes[..7].copy_from_slice(&MAGIC);
+    bytes[7] = VERSION;
+    bytes[8..12].copy_from_slice(&count.to_le_bytes());
+    bytes[12..16].copy_from_slice(&blocks.to_le_bytes());
+    bytes[16..18].copy_from_slice(&m.to_le_bytes());
+    bytes[18..20].copy_from_slice(&ef_construction.to_le_bytes());
+    let checksum = crc32fast::hash(&bytes[..20]);
+    bytes[20..].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// Head of a block over the vectors `first..first + count`.
+pub(super) fn block_header(
+    first: u32,
+    count: u32,
+    levels: u32,
+    entry: u32,
+    body: &[u8],
+) -> [u8; BLOCK_HEADER] {
+    let mut bytes = [0; BLOCK_HEADER];
+    for (at, number) in [first, count, levels, entry].into_iter().enumerate() {
+        bytes[at * 4..at * 4 + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    bytes[16..24].copy_from_slice(&(body.len() as u64).to_le_bytes());
+    bytes[24..28].copy_from_slice(&crc32fast::hash(body).to_le_bytes());
+    let checksum = crc32fast::hash(&bytes[..28]);
+    bytes[28..].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// Where the numbers of one level are in the file.
+#[derive(Debug, Clone)]
+pub(super) struct Level {
+    /// Start of the list of vectors; `None` on level 0, which has all.
+    nodes: Option<usize>,
+    /// Vectors on the level.
+    count: usize,
+    offsets: usize,
+    neighbours: usize,
+}
+
+/// One graph.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    /// Its vectors.
+    pub(super) vectors: Range<usize>,
+    /// From level 0 upwards.
+    pub(super) levels: Vec<Level>,
+    /// Number in the block.
+    pub(super) entry: u32,
+}
+
+/// Graphs over bytes that someone else owns, such as a memory map.
+#[derive(Debug, Clone)]
+pub struct GraphReader<B> {
+    bytes: B,
+    count: usize,
+    m: u16,
+    ef_construction: u16,
+    pub(super) blocks: Vec<Block>,
+}
+
+impl<B: Deref<Target = [u8]>> GraphReader<B> {
+    /// Opens bytes written by [`crate::write_graph`] and checks all of them: a search follows their numbers.
+    ///
+    /// # Errors
+    /// [`VectorsError::NotVectors`], [`VectorsError::NewerFormat`], [`VectorsError::Corrupt`].
+    pub fn open(bytes: B) -> Result<Self, VectorsError> {
+        let corrupt = |detail| VectorsError::Corrupt { detail };
+        let head = bytes.get(..HEADER).ok_or(VectorsError::NotVectors)?;
+        if head[..7] != MAGIC {
+            return Err(VectorsError::NotVectors);
+        }
+        if head[7] > VERSION {
+            return Err(VectorsError::NewerFormat { found: head[7], supported: VERSION });
+        }
+        if u32_at(head, 20) != crc32fast::hash(&head[..20]) {
+            return Err(corrupt("graph header checksum"));
+        }
+        let count = u32_at(head, 8) as usize;
+        let (m, ef_construction) =
+            (u16::from_le_bytes([head[16], head[17]]), u16::from_le_bytes([head[18], head[19]]));
+        let mut blocks = Vec::new();
+        let (mut at, mut next) = (HEADER, 0);
+        for _ in 0..u32_at(head, 12) {
+            let (block, end) = read_block(&bytes, at)?;
+            if block.vectors.start != next {
+                return Err(corrupt("graph blocks"));
+            }
+            (at, next) = (end, block.vectors.end);
+            blocks.push(block);
+        }
+        if next != count || at != bytes.len() {
+            return Err(corrupt("graph length"));
+        }
+        Ok(Self { bytes, count, m, ef_construction, blocks })
+    }
+
+    /// Number of vectors.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Neighbours of a vector on each level but the lowest, which has twice as many.
+    pub fn m(&self) -> u16 {
+        self.m
+    }
+
+    /// Candidates per vector while the graph was built.
+    pub fn ef_construction(&self) -> u16 {
+        self.ef_construction
+    }
+
+    /// Neighbours of a vector of a block on a level; none if it is not on that level.
+    pub(super) fn neighbours(&self, level: &Level, vector: u32) -> impl Iterator<Item = u32> + '_ {
+        let at = match level.nodes {
+            None => Some(vector as usize),
+            Some(nodes) => search(&self.bytes, nodes, level.count, vector),
+        };
+        let range = at.map_or(0..0, |at| {
+            let offset = |at: usize| u32_at(&self.bytes, level.offsets + at * 4) as usize;
+            offset(at)..offset(at + 1)
+        });
+        let start = level.neighbours;
+        range.map(move |at| u32_at(&self.bytes, start + at * 4))
+    }
+}
+
+/// Position of a number in an ascending list.
+fn search(bytes: &[u8], list: usize, count: usize, wanted: u32) -> Option<usize> {
+    let Range { mut start, mut end } = 0..count;
+    while start < end {
+        let middle = usize::midpoint(start, end);
+        match u32_at(bytes, list + middle * 4).cmp(&wanted) {
+            std::cmp::Ordering::Equal => return Some(middle),
+            std::cmp::Ordering::Less => start = middle + 1,
+            std::cmp::Ordering::Greater => end = middle,
+        }
+    }
+    None
+}
+
+/// Reads and checks the block at `at`; gives its end too.
+fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
+    let corrupt = |detail| VectorsError::Corrupt { detail };
+    let head = bytes.get(at..at + BLOCK_HEADER).ok_or(corrupt("graph length"))?;
+    if u32_at(head, 28) != crc32fast::hash(&head[..28]) {
+        return Err(corrupt("graph block checksum"));
+    }
+    let [first, count, levels, entry] = [0, 4, 8, 12].map(|at| u32_at(head, at) as usize);
+    let length = u64::from(u32_at(head, 16)) | u64::from(u32_at(head, 20)) << 32;
+    let start = at + BLOCK_HEADER;
+    let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length));
+    let end = end.filter(|end| *end <= bytes.len()).ok_or(corrupt("graph length"))?;
+    if crc32fast::hash(&bytes[start..end]) != u32_at(head, 24) {
+        return Err(corrupt("graph checksum"));
+    }
+    if entry >= count || levels == 0 {
+        return Err(corrupt("graph entry"));
+    }
+    let mut reader = Numbers { bytes: &bytes[..end], at: start };
+    let mut parsed = Vec::new();
+    for level in 0..levels {
+        let (nodes, on_level) = if level == 0 {
+            (None, count)
+        } else {
+            let on_level = reader.take(1)?.0 as usize;
+            let (_, nodes) = reader.list(on_level, count)?;
+            let ascending = (1..on_level)
+                .all(|at| u32_at(bytes, nodes + at * 4 - 4) < u32_at(bytes, nodes + at * 4));
+            if !ascending {
+                return Err(corrupt("graph vectors"));
+            }
+            (Some(nodes), on_level)
+        };
+        let (last, offsets) = reader.list(on_level + 1, usize::MAX)?;
+        if (1..=on_level).any(|at| u32_at(bytes, offsets + at * 4 - 4) > u32_at(bytes, offsets + at * 4)) {
+            return Err(corrupt("graph offsets"));
+        }
+        let (_, neighbours) = reader.list(last as usize, count)?;
+        parsed.push(Level { nodes, count: on_level, offsets, neighbours });
+    }
+    if reader.at != end {
+        return Err(corrupt("graph length"));
+    }
+    let vectors = first..first.checked_add(count).ok_or(corrupt("graph blocks"))?;
+    Ok((Block { vectors, levels: parsed, entry: entry as u32 }, end))
+}
+
+/// Walks over the lists of a body.
+struct Numbers<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Numbers<'_> {
+    /// The last of `count` numbers, and where they start.
+    fn take(&mut self, count: usize) -> Result<(u32, usize), VectorsError> {
+        let start = self.at;
+        let end = count.checked_mul(4).and_then(|length| start.checked_add(length));
+        let end = end.filter(|end| *end <= self.bytes.len());
+        self.at = end.ok_or(VectorsError::Corrupt { detail: "graph length" })?;
+        Ok((if count == 0 { 0 } else { u32_at(self.bytes, self.at - 4) }, start))
+    }
+
+    /// The same, for numbers that all have to be below `limit`.
+    fn list(&mut self, count: usize, limit: usize) -> Result<(u32, usize), VectorsError> {
+        let (last, start) = self.take(count)?;
+        let numbers = self.bytes[start..self.at].as_chunks::<4>().0;
+        if numbers.iter().any(|number| u32::from_le_bytes(*number) as usize >= limit) {
+            return Err(VectorsError::Corrupt { detail: "graph numbers" });
+        }
+        Ok((last, start))
+    }
+}

@@ -1,0 +1,272 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::*;
+use crate::builder::VectorsBuilder;
+use crate::element::{Element, Metric};
+use crate::error::VectorsError;
+use crate::merge::{DROPPED, MergeSource, merge_vectors};
+use crate::nearest::{Effort, Method};
+use crate::quantise::Int8;
+use crate::reader::VectorsReader;
+use crate::similarity::Similarity;
+use crate::top_k::TopKRequest;
+use crate::top_k::tests::bits;
+
+type Reader = VectorsReader<Vec<u8>>;
+type Graph = GraphReader<Vec<u8>>;
+
+/// Vectors around some centres, of length one where floats are compared by their product.
+fn vectors(metric: Metric, count: usize, seed: u64) -> Vec<Vec<f32>> {
+    let mut random = StdRng::seed_from_u64(seed);
+    let components = metric.element.components(metric.dims);
+    let mut of_centres = StdRng::seed_from_u64(0);
+    let centres: Vec<Vec<f32>> = (0..20)
+        .map(|_| (0..components).map(|_| of_centres.random_range(-1.0..1.0)).collect())
+        .collect();
+    (0..count)
+        .map(|number| {
+            let around = |centre: &f32, random: &mut StdRng| centre + random.random_range(-0.5..0.5);
+            let mut vector: Vec<f32> =
+                centres[number % centres.len()].iter().map(|centre| around(centre, &mut random)).collect();
+            if metric.element == Element::Float {
+                let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+                vector.iter_mut().for_each(|x| *x /= length);
+            } else {
+                vector.iter_mut().for_each(|x| *x = (*x * 80.0).round());
+            }
+            vector
+        })
+        .collect()
+}
+
+fn reader(metric: Metric, vectors: &[Vec<f32>], codes: bool) -> Reader {
+    let mut builder = VectorsBuilder::new(metric);
+    for (doc, vector) in vectors.iter().enumerate() {
+        builder.add(doc as u32, vector).unwrap();
+    }
+    VectorsReader::open(builder.finish(vectors.len() as u32, codes.then(Int8::default)).unwrap()).unwrap()
+}
+
+fn graph_bytes(reader: &Reader, max_block: usize) -> Vec<u8> {
+    let doc_map: Arc<[u32]> = (0..reader.num_docs()).collect();
+    let sources = vec![GraphSource { reader: reader.clone(), doc_map }];
+    let mut bytes = Vec::new();
+    assert!(
+        write_graph(sources, GraphOptions::default(), max_block, &AtomicBool::new(false), &mut bytes)
+            .unwrap()
+    );
+    bytes
+}
+
+struct Search<'a> {
+    reader: &'a Reader,
+    graph: Option<&'a Graph>,
+    live: Option<Vec<u64>>,
+    filter: Option<Vec<u64>>,
+}
+
+impl Search<'_> {
+    fn run(&self, query: &[f32], num_candidates: usize) -> (Vec<(u32, f32)>, Method) {
+        let request = TopKRequest {
+            query,
+            k: 10,
+            live: self.live.as_deref(),
+            filter: self.filter.as_deref(),
+            min_score: None,
+            tie: &|doc| u64::from(doc),
+            cancel: None,
+        };
+        self.reader.nearest(self.graph, &request, Effort { num_candidates, oversample: 1.0 }).unwrap()
+    }
+
+    /// Share of the true ten nearest that are found, and how often a graph found them.
+    fn recall(&self, queries: &[Vec<f32>], num_candidates: usize) -> (f64, usize) {
+        let (mut found, mut wanted, mut walked) = (0, 0, 0);
+        for query in queries {
+            let exact = Search { graph: None, live: self.live.clone(), filter: self.filter.clone(), ..*self };
+            let best = exact.reader.top_k(&TopKRequest {
+                query,
+                k: 10,
+                live: exact.live.as_deref(),
+                filter: exact.filter.as_deref(),
+                min_score: None,
+                tie: &|doc| u64::from(doc),
+                cancel: None,
+            });
+            let best = best.unwrap();
+            let (nearest, method) = self.run(query, num_candidates);
+            walked += usize::from(method == Method::Graph);
+            assert_eq!(nearest.len(), best.len());
+            for (doc, score) in &nearest {
+                assert_eq!(self.reader.score(query, *doc).unwrap(), Some(*score), "scores are exact");
+            }
+            wanted += best.len();
+            found += best.iter().filter(|hit| nearest.contains(hit)).count();
+        }
+        (found as f64 / wanted as f64, walked)
+    }
+}
+
+const COUNT: usize = 6000;
+
+#[test]
+fn recall_has_a_floor_for_every_kind_of_vector() {
+    let float = |similarity| Metric { element: Element::Float, similarity, dims: 24 };
+    let byte = |similarity| Metric { element: Element::Byte, similarity, dims: 24 };
+    let cases = [
+        (float(Similarity::Cosine), true),
+        (float(Similarity::Cosine), false),
+        (float(Similarity::DotProduct), true),
+        (float(Similarity::L2Norm), true),
+        (float(Similarity::L2Norm), false),
+        (float(Similarity::MaxInnerProduct), false),
+        (byte(Similarity::Cosine), false),
+        (byte(Similarity::DotProduct), false),
+        (byte(Similarity::L2Norm), false),
+        (Metric { element: Element::Bit, similarity: Similarity::L2Norm, dims: 512 }, false),
+    ];
+    for (metric, codes) in cases {
+        let reader = reader(metric, &vectors(metric, COUNT, 1), codes);
+        let graph = GraphReader::open(graph_bytes(&reader, MAX_BLOCK)).unwrap();
+        let queries = vectors(metric, 20, 2);
+        let search = Search { reader: &reader, graph: Some(&graph), live: None, filter: None };
+        let (recall, walked) = search.recall(&queries, 60);
+        assert!(walked > 0, "{metric:?}: no graph was walked");
+        assert!(recall >= 0.9, "{metric:?} {codes}: {recall}");
+        let all = search.recall(&queries, COUNT);
+        assert_eq!(all, (1.0, 0), "{metric:?}: as many candidates as vectors are an exact search");
+    }
+}
+
+const COSINE: Metric = Metric { element: Element::Float, similarity: Similarity::Cosine, dims: 24 };
+
+#[test]
+fn more_candidates_find_more() {
+    let reader = reader(COSINE, &vectors(COSINE, COUNT, 3), false);
+    let graph = GraphReader::open(graph_bytes(&reader, MAX_BLOCK)).unwrap();
+    let search = Search { reader: &reader, graph: Some(&graph), live: None, filter: None };
+    let queries = vectors(COSINE, 50, 4);
+    let (few, many) = (search.recall(&queries, 10), search.recall(&queries, 80));
+    assert!(many.0 > few.0, "{few:?} {many:?}");
+    assert!(many.0 > 0.97, "{many:?}");
+}
+
+#[test]
+fn filters_and_deletions_hold() {
+    let reader = reader(COSINE, &vectors(COSINE, COUNT, 5), true);
+    let graph = GraphReader::open(graph_bytes(&reader, 2500)).unwrap();
+    let queries = vectors(COSINE, 20, 6);
+    let live: Vec<bool> = (0..COUNT).map(|doc| doc % 7 != 0).collect();
+    for (every, walks) in [(2, true), (100, false), (COUNT, false)] {
+        let filter: Vec<bool> = (0..COUNT).map(|doc| doc % every == 1).collect();
+        let search = Search {
+            reader: &reader,
+            graph: Some(&graph),
+            live: Some(bits(&live)),
+            filter: Some(bits(&filter)),
+        };
+        for query in &queries {
+            let (found, _) = search.run(query, 20);
+            let possible = (0..COUNT).filter(|doc| live[*doc] && filter[*doc]).count();
+            assert_eq!(found.len(), possible.min(10));
+            assert!(found.iter().all(|(doc, _)| live[*doc as usize] && filter[*doc as usize]));
+        }
+        let (recall, walked) = search.recall(&queries, 20);
+        assert_eq!(walked > 0, walks, "one of {every}");
+        assert!(recall >= if walks { 0.85 } else { 1.0 }, "one of {every}: {recall}");
+    }
+}
+
+#[test]
+fn the_same_vectors_make_the_same_graph() {
+    let reader = reader(COSINE, &vectors(COSINE, 1500, 7), true);
+    let bytes = graph_bytes(&reader, MAX_BLOCK);
+    assert_eq!(bytes, graph_bytes(&reader, MAX_BLOCK));
+    let graph = GraphReader::open(bytes).unwrap();
+    assert_eq!((graph.len(), graph.m(), graph.ef_construction()), (1500, 16, 100));
+}
+
+#[test]
+fn a_merge_makes_the_graph_of_what_stays() {
+    let all = vectors(COSINE, 2000, 8);
+    let old = [reader(COSINE, &all[..900], true), reader(COSINE, &all[900..], true)];
+    let (mut next, mut kept) = (0, Vec::new());
+    let maps: Vec<Arc<[u32]>> = old
+        .iter()
+        .scan(0, |first, reader| {
+            let map = (0..reader.len() as u32).map(|doc| {
+                if (doc + *first) % 3 == 0 {
+                    return DROPPED;
+                }
+                kept.push(all[(doc + *first) as usize].clone());
+                next += 1;
+                next - 1
+            });
+            let map: Arc<[u32]> = map.collect();
+            *first += reader.len() as u32;
+            Some(map)
+        })
+        .collect();
+    let sources: Vec<MergeSource<'_, Vec<u8>>> =
+        old.iter().zip(&maps).map(|(reader, doc_map)| MergeSource { reader, doc_map }).collect();
+    let mut merged = Vec::new();
+    merge_vectors(&sources, next, Some(Int8::default()), &mut merged).unwrap();
+    let merged = VectorsReader::open(merged).unwrap();
+    let graph_sources = old
+        .iter()
+        .zip(&maps)
+        .map(|(reader, doc_map)| GraphSource { reader: reader.clone(), doc_map: doc_map.clone() })
+        .collect();
+    let mut bytes = Vec::new();
+    let never = AtomicBool::new(false);
+    write_graph(graph_sources, GraphOptions::default(), MAX_BLOCK, &never, &mut bytes).unwrap();
+    assert_eq!(merged.len(), kept.len());
+    assert_eq!(bytes, graph_bytes(&reader(COSINE, &kept, true), MAX_BLOCK));
+    assert_eq!(GraphReader::open(bytes).unwrap().len(), merged.len());
+}
+
+#[test]
+fn building_can_be_cancelled() {
+    let reader = reader(COSINE, &vectors(COSINE, 100, 9), false);
+    let sources = vec![GraphSource { reader, doc_map: (0..100).collect() }];
+    let cancelled = AtomicBool::new(true);
+    let written =
+        write_graph(sources, GraphOptions::default(), MAX_BLOCK, &cancelled, &mut Vec::new()).unwrap();
+    assert!(!written);
+}
+
+#[test]
+fn damaged_graphs_are_refused() {
+    let reader = reader(COSINE, &vectors(COSINE, 300, 10), false);
+    let good = graph_bytes(&reader, 200);
+    GraphReader::open(&good[..]).unwrap();
+    for at in (0..good.len()).step_by(7).chain(0..80) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x21;
+        assert!(GraphReader::open(&bad[..]).is_err(), "byte {at}");
+    }
+    for length in (0..good.len()).step_by(97) {
+        assert!(GraphReader::open(&good[..length]).is_err());
+    }
+    let mut newer = good.clone();
+    newer[7] = 2;
+    assert_eq!(
+        GraphReader::open(&newer[..]).unwrap_err(),
+        VectorsError::NewerFormat { found: 2, supported: 1 }
+    );
+}
+
+#[test]
+fn no_and_few_vectors_make_graphs_too() {
+    for count in [0, 1, 2, 40] {
+        let reader = reader(COSINE, &vectors(COSINE, count, 11), false);
+        let graph = GraphReader::open(graph_bytes(&reader, MAX_BLOCK)).unwrap();
+        assert_eq!((graph.len(), graph.is_empty()), (count, count == 0));
+        let search = Search { reader: &reader, graph: Some(&graph), live: None, filter: None };
+        assert_eq!(search.run(&[0.5; 24], 10).0.len(), count.min(10));
+    }
+}

@@ -1,0 +1,150 @@
+//! Nearest neighbours with graphs and codes where they pay, and a scan where it is cheaper or as good.
+
+use std::ops::Deref;
+
+use sparrow_types::{DocId, Score};
+
+use crate::builder::check_vector;
+use crate::error::VectorsError;
+use crate::graph::GraphReader;
+use crate::graph::Walk;
+use crate::reader::VectorsReader;
+use crate::scorer::Query;
+use crate::top_k::{Best, TopKRequest};
+
+/// Fewer allowed vectors than this are compared exactly and not by their codes first.
+const MIN_CODES_SCAN: usize = 10_000;
+/// What a comparison on a walk costs, in comparisons of a scan: memory is read in no order, and lists of neighbours
+/// and heaps come on top. Measured: see `docs/design/vectors/hnsw.md`.
+const WALK_COST: usize = 3;
+/// Comparisons of a walk per candidate and `m`, measured on embeddings.
+const COMPARISONS_PER_CANDIDATE: usize = 1;
+
+/// How exact a search has to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Effort {
+    /// Candidates to look at, at least `k`: more find more of the true neighbours and take longer.
+    pub num_candidates: usize,
+    /// Candidates by codes that are compared exactly, as a multiple of `k`; at least the number above.
+    pub oversample: f32,
+}
+
+impl Effort {
+    fn candidates(self, k: usize) -> usize {
+        self.num_candidates.max((k as f32 * self.oversample).ceil() as usize).max(k)
+    }
+}
+
+/// What was done for a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Every allowed vector was compared.
+    Exact,
+    /// Every allowed vector was compared by its codes, the best of them exactly.
+    Codes,
+    /// A graph was walked.
+    Graph,
+}
+
+impl<B: Deref<Target = [u8]>> VectorsReader<B> {
+    /// The `k` best documents, best first, and how they were found. Their scores are always exact; whether none
+    /// better exist depends on `effort`, and is sure with [`Method::Exact`].
+    ///
+    /// # Errors
+    /// As [`VectorsReader::top_k`].
+    pub fn nearest(
+        &self,
+        graph: Option<&GraphReader<B>>,
+        request: &TopKRequest<'_>,
+        effort: Effort,
+    ) -> Result<(Vec<(DocId, Score)>, Method), VectorsError> {
+        check_vector(self.metric(), request.query)?;
+        let allowed = self.count_allowed(request);
+        let candidates = effort.candidates(request.k).min(allowed);
+        if let Some(graph) = graph.filter(|graph| graph.len() == self.len())
+            && let Some(found) = self.walk(graph, request, candidates, allowed)
+        {
+            return Ok((found, Method::Graph));
+        }
+        if self.has_codes() && allowed >= MIN_CODES_SCAN && candidates < allowed / 2 {
+            return Ok((self.scan_codes(request, candidates), Method::Codes));
+        }
+        Ok((self.top_k(request)?, Method::Exact))
+    }
+
+    /// Allowed documents that have a vector.
+    fn count_allowed(&self, request: &TopKRequest<'_>) -> usize {
+        if request.live.is_none() && request.filter.is_none() {
+            return self.len();
+        }
+        if !self.is_complete() {
+            return (0..self.len()).filter(|ord| request.allows(self.doc(*ord))).count();
+        }
+        let words = self.len().div_ceil(64);
+        let word = |bits: Option<&[u64]>, at: usize| {
+            bits.map_or(u64::MAX, |bits| bits.get(at).copied().unwrap_or(0))
+        };
+        let last = if self.len().is_multiple_of(64) { u64::MAX } else { (1 << (self.len() % 64)) - 1 };
+        (0..words)
+            .map(|at| {
+                let allowed = word(request.live, at) & word(request.filter, at);
+                (if at + 1 == words { allowed & last } else { allowed }).count_ones() as usize
+            })
+            .sum()
+    }
+
+    /// The best by a graph; `None` where a scan is expected, or turned out, to be cheaper.
+    fn walk(
+        &self,
+        graph: &GraphReader<B>,
+        request: &TopKRequest<'_>,
+        candidates: usize,
+        allowed: usize,
+    ) -> Option<Vec<(DocId, Score)>> {
+        // What comparisons may cost in all before a scan of the allowed vectors would have been cheaper.
+        let budget = allowed / WALK_COST;
+        let unfiltered =
+            candidates.checked_mul(usize::from(graph.m()))?.checked_mul(COMPARISONS_PER_CANDIDATE)?;
+        // Of the vectors that are walked over, only the allowed share becomes candidates.
+        let expected = (unfiltered as f64 * graph.len() as f64 / allowed.max(1) as f64) as usize;
+        if candidates == 0 || expected > budget {
+            return None;
+        }
+        let codes = self.has_codes();
+        let query = Query::new(self.metric(), request.query, codes);
+        let found = graph.walk(&mut Walk {
+            candidates,
+            budget,
+            allows: &|ord| request.allows(self.doc(ord)),
+            nearness: &|ord| if codes { query.rough(self, ord) } else { query.exact(self, ord) },
+            cancelled: &|| request.is_cancelled(),
+        })?;
+        Some(self.rescore(request, &query, found))
+    }
+
+    fn scan_codes(&self, request: &TopKRequest<'_>, candidates: usize) -> Vec<(DocId, Score)> {
+        let query = Query::new(self.metric(), request.query, true);
+        let mut best = Best::new(request, candidates, self.len());
+        self.scan(request, |doc, ord| best.offer(doc, query.rough(self, ord)));
+        let found = best.finish().into_iter().filter_map(|(doc, nearness)| Some((self.ord(doc)?, nearness)));
+        self.rescore(request, &query, found.collect())
+    }
+
+    /// The `k` best of some vectors by their exact scores.
+    fn rescore(
+        &self,
+        request: &TopKRequest<'_>,
+        query: &Query<'_>,
+        found: Vec<(usize, f32)>,
+    ) -> Vec<(DocId, Score)> {
+        let mut best = Best::new(request, request.k, found.len());
+        for (ord, nearness) in found {
+            let nearness = if self.has_codes() { query.exact(self, ord) } else { nearness };
+            let score = self.metric().score_of_nearness(nearness);
+            if request.min_score.is_none_or(|floor| score >= floor) {
+                best.offer(self.doc(ord), score);
+            }
+        }
+        best.finish()
+    }
+}
