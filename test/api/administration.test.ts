@@ -41,7 +41,10 @@ describe('index templates', () => {
       _meta: { by: 'us' },
     };
     expect((await call('PUT', '/_index_template/t', template)).body).toEqual(ACK);
-    await call('PUT', '/_index_template/wide', { index_patterns: 't*', template: { settings: { number_of_replicas: 1 } } });
+    await call('PUT', '/_index_template/wide', {
+      index_patterns: 't*',
+      template: { settings: { number_of_replicas: 1 } },
+    });
     await call('PUT', '/_template/old', { index_patterns: ['*'], order: 1, settings: { number_of_replicas: 5 } });
 
     await call('PUT', '/t-1', { mappings: { properties: { a: { type: 'date' } } } });
@@ -107,7 +110,13 @@ describe('index templates', () => {
     ['PUT', '/_index_template/x', { index_patterns: 'a', nope: 1 }, 400, 'unknown field [nope]'],
     ['PUT', '/_index_template/x', { index_patterns: 'a', priority: -1 }, 400, 'priority must be >= 0'],
     ['PUT', '/_index_template/x', { index_patterns: 'a', data_stream: {} }, 400, '[data_stream]'],
-    ['PUT', '/_index_template/x', { index_patterns: 'a', composed_of: ['no'] }, 400, 'component templates [no] that do not'],
+    [
+      'PUT',
+      '/_index_template/x',
+      { index_patterns: 'a', composed_of: ['no'] },
+      400,
+      'component templates [no] that do not',
+    ],
     ['PUT', '/_index_template/X', { index_patterns: 'a' }, 400, 'name must be lower cased'],
     ['PUT', '/_index_template/x', { index_patterns: '_a' }, 400, "must not start with '_'"],
     ['PUT', '/_index_template/x', { index_patterns: 'a', template: { settings: { no: 1 } } }, 400, 'index.no'],

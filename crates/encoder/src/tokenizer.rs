@@ -100,7 +100,11 @@ impl TextTokenizer {
     ///
     /// # Errors
     /// [`EncoderError::Runtime`] if the tokenizer fails.
-    pub(crate) fn places(&self, text: &str, tokens: &Tokens) -> Result<Vec<Option<Range<usize>>>, EncoderError> {
+    pub(crate) fn places(
+        &self,
+        text: &str,
+        tokens: &Tokens,
+    ) -> Result<Vec<Option<Range<usize>>>, EncoderError> {
         let mut end = text.len().min(WHOLE_BYTES);
         while !text.is_char_boundary(end) {
             end -= 1;

@@ -145,7 +145,9 @@ impl Engine {
             "simulate_index_template" => indices::templates::api::simulate(self, request, body, cancel),
             "put_component_template" => indices::templates::api::put_component(self, request, body, cancel),
             "get_component_template" => indices::templates::api::get_component(self, request, body, cancel),
-            "delete_component_template" => indices::templates::api::delete_component(self, request, body, cancel),
+            "delete_component_template" => {
+                indices::templates::api::delete_component(self, request, body, cancel)
+            }
             "put_template" => indices::templates::legacy::put_template(self, request, body, cancel),
             "get_template" => indices::templates::legacy::get_template(self, request, body, cancel),
             "delete_template" => indices::templates::legacy::delete_template(self, request, body, cancel),
@@ -153,6 +155,21 @@ impl Engine {
             "put_alias" => indices::alias_api::put_alias(self, request, body, cancel),
             "get_alias" => indices::alias_api::get_alias(self, request, body, cancel),
             "delete_alias" => indices::alias_api::delete_alias(self, request, body, cancel),
+            "cat_help" => indices::cat::overview::cat_help(self, request, body, cancel),
+            "cat_health" => indices::cat::overview::cat_health(self, request, body, cancel),
+            "cat_count" => indices::cat::overview::cat_count(self, request, body, cancel),
+            "cat_shards" => indices::cat::overview::cat_shards(self, request, body, cancel),
+            "cat_segments" => indices::cat::overview::cat_segments(self, request, body, cancel),
+            "cat_master" => indices::cat::overview::cat_master(self, request, body, cancel),
+            "cat_nodes" => indices::cat::overview::cat_nodes(self, request, body, cancel),
+            "cat_allocation" => indices::cat::overview::cat_allocation(self, request, body, cancel),
+            "cat_pending_tasks" | "cat_plugins" => {
+                indices::cat::overview::cat_nothing(self, request, body, cancel)
+            }
+            "cat_templates" => indices::cat::overview::cat_templates(self, request, body, cancel),
+            "cat_component_templates" => {
+                indices::cat::overview::cat_component_templates(self, request, body, cancel)
+            }
             "cat_aliases" => indices::cat::cat_aliases(self, request, body, cancel),
             "cat_indices" => indices::cat::cat_indices(self, request, body, cancel),
             "cluster_health" => indices::cat::cluster_health(self, request, body, cancel),

@@ -207,6 +207,13 @@ impl Snapshot {
         &self.segments[ord as usize]
     }
 
+    /// Documents of each segment, and deleted ones that no merge has removed yet.
+    pub fn segment_docs(&self) -> Vec<(u64, u64)> {
+        let figures =
+            |reader: &SegmentReader| (u64::from(reader.num_docs()), u64::from(reader.num_deleted_docs()));
+        self.searcher.segment_readers().iter().map(figures).collect()
+    }
+
     /// Number of visible documents.
     pub fn num_docs(&self) -> u64 {
         let visible = |(segment, reader): (&SegmentSnapshot, &SegmentReader)| match &segment.live {

@@ -17,7 +17,7 @@ use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::index::{IndexOptions, WriteDocument};
 use crate::mapping::{FieldType, Mapping, NumberValue};
-use crate::plugins::{Gauge, SegmentParts, VectorSettings, SegmentPlugins, encode_tokens, encode_vector};
+use crate::plugins::{Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_tokens, encode_vector};
 use crate::schema::IndexSchema;
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 
@@ -88,12 +88,7 @@ struct Opened {
 }
 
 /// Registers our analyzers and the segment plugin.
-pub(crate) fn prepare(
-    index: &mut Index,
-    format: Format,
-    gauge: &Arc<Gauge>,
-    vectors: &Arc<VectorSettings>,
-) {
+pub(crate) fn prepare(index: &mut Index, format: Format, gauge: &Arc<Gauge>, vectors: &Arc<VectorSettings>) {
     index.set_tokenizers(analysis::tokenizers());
     index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone(), vectors: vectors.clone() }));
 }
@@ -205,13 +200,8 @@ impl Writer {
         // A second successor, since tantivy caches mappings of files that `change` may have replaced.
         let directory = self.directory.successor()?;
         self.directory = directory.clone();
-        let opened = Opened::open(
-            Index::open(directory)?,
-            self.format(),
-            &self.gauge,
-            &self.vectors,
-            &self.options,
-        )?;
+        let opened =
+            Opened::open(Index::open(directory)?, self.format(), &self.gauge, &self.vectors, &self.options)?;
         let schema = IndexSchema::from_schema(opened.index.schema());
         self.schema = Arc::new(schema.ok_or_else(|| IndexError::Corrupt {
             path: crate::directory::META.into(),

@@ -116,7 +116,11 @@ pub(crate) fn decode(element: Element, row: &[u8], out: &mut Vec<f32>) {
 /// What is stored about the length of a float or byte vector.
 pub(crate) fn norm(element: Element, row: &[u8]) -> [u8; 4] {
     if element == Element::Byte {
-        return row.iter().map(|byte| u32::from((*byte as i8).unsigned_abs()).pow(2)).sum::<u32>().to_le_bytes();
+        return row
+            .iter()
+            .map(|byte| u32::from((*byte as i8).unsigned_abs()).pow(2))
+            .sum::<u32>()
+            .to_le_bytes();
     }
     let squared: f64 =
         row.as_chunks::<4>().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes)).powi(2)).sum();

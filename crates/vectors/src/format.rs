@@ -105,9 +105,9 @@ impl Header {
         let norms = HEADER + if self.is_complete() { 0 } else { words };
         let scales = norms + if self.metric.element == Element::Bit { 0 } else { words };
         let vectors = scales + if self.codes { words } else { 0 };
-        let codes = vectors.checked_add(count.checked_mul(self.metric.element.row_bytes(self.metric.dims))?)?;
-        let end =
-            if self.codes { codes.checked_add(count.checked_mul(self.metric.dims)?)? } else { codes };
+        let codes =
+            vectors.checked_add(count.checked_mul(self.metric.element.row_bytes(self.metric.dims))?)?;
+        let end = if self.codes { codes.checked_add(count.checked_mul(self.metric.dims)?)? } else { codes };
         Some(Layout { norms, scales, vectors, codes, end })
     }
 }

@@ -158,11 +158,7 @@ mod tests {
 
     const METRIC: Metric = Metric { element: Element::Float, similarity: Similarity::Cosine, dims: 2 };
 
-    fn reader(
-        vectors: &[(DocId, [f32; 2])],
-        num_docs: u32,
-        int8: Option<Int8>,
-    ) -> VectorsReader<Vec<u8>> {
+    fn reader(vectors: &[(DocId, [f32; 2])], num_docs: u32, int8: Option<Int8>) -> VectorsReader<Vec<u8>> {
         let mut builder = VectorsBuilder::new(METRIC);
         for (doc, vector) in vectors {
             builder.add(*doc, vector).unwrap();

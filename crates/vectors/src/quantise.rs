@@ -25,7 +25,9 @@ impl Int8 {
         }
         codes.extend(
             // Divided first: the inverse of a very small limit would be infinite.
-            vector.iter().map(|component| (component / limit * 127.0).round().clamp(-127.0, 127.0) as i8 as u8),
+            vector
+                .iter()
+                .map(|component| (component / limit * 127.0).round().clamp(-127.0, 127.0) as i8 as u8),
         );
         limit / 127.0
     }

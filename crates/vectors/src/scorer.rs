@@ -80,15 +80,16 @@ impl<'a> Query<'a> {
                     side,
                 )
             }
-            (Element::Bit, _) => raw(self.metric.similarity, Side::Bit { row: &self.bytes }, Side::Bit { row }),
+            (Element::Bit, _) => {
+                raw(self.metric.similarity, Side::Bit { row: &self.bytes }, Side::Bit { row })
+            }
         };
         self.metric.nearness(raw)
     }
 
     /// Nearness by codes; only when query and reader have them.
     pub(crate) fn rough<B: Deref<Target = [u8]>>(&self, reader: &VectorsReader<B>, ord: usize) -> f32 {
-        let own =
-            Side::Codes { codes: &self.bytes, scale: self.scale, inverse_length: self.inverse_length };
+        let own = Side::Codes { codes: &self.bytes, scale: self.scale, inverse_length: self.inverse_length };
         self.metric.nearness(raw(self.metric.similarity, own, codes_of(reader, ord)))
     }
 }

@@ -155,7 +155,8 @@ pub(crate) fn force_merge(
         wanted.only_expunge_deletes,
         wanted.flush
     );
-    let mut spec = TaskSpec::new("indices:admin/forcemerge", description).opaque_id(request.opaque_id.clone());
+    let mut spec =
+        TaskSpec::new("indices:admin/forcemerge", description).opaque_id(request.opaque_id.clone());
     if !wait {
         spec = spec.persistent();
     }
@@ -211,7 +212,8 @@ pub(crate) fn resolve_index(
         .alias_names(expression, &options)
         .into_iter()
         .map(|alias| {
-            let indices: Vec<&String> = names.aliases.get(&alias).into_iter().flat_map(|of| of.keys()).collect();
+            let indices: Vec<&String> =
+                names.aliases.get(&alias).into_iter().flat_map(|of| of.keys()).collect();
             json!({"name": alias, "indices": indices})
         })
         .collect();
@@ -233,15 +235,12 @@ pub(crate) fn get_data_stream(
 }
 
 /// What is known by name and not there: `PUT /_data_stream/{name}`, `_rollover`, `_clone`, `_shrink`, `_split`.
-pub(crate) fn refuse(
-    _: &Engine,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+pub(crate) fn refuse(_: &Engine, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let (what, instead) = match request.op.as_str() {
         "create_data_stream" => ("data streams", "use an index, or an alias with a write index"),
-        "rollover" => ("[_rollover]", "create an index and move the write index of the alias with [_aliases]"),
+        "rollover" => {
+            ("[_rollover]", "create an index and move the write index of the alias with [_aliases]")
+        }
         "clone_index" => ("[_clone]", "use [_reindex]"),
         // An index is one piece here, whatever number of shards it was given.
         "shrink_index" => ("[_shrink]", "an index is one shard here"),

@@ -164,7 +164,10 @@ impl Settings {
 
     /// Whether there is any block at all.
     pub(super) fn has_blocks(&self) -> bool {
-        self.0.range::<str, _>((Bound::Included("blocks."), Bound::Unbounded)).next().is_some_and(|(name, _)| name.starts_with("blocks."))
+        self.0
+            .range::<str, _>((Bound::Included("blocks."), Bound::Unbounded))
+            .next()
+            .is_some_and(|(name, _)| name.starts_with("blocks."))
     }
 
     /// Whether a block is set.

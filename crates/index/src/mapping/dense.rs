@@ -65,9 +65,8 @@ pub struct VectorOptions {
 
 impl PartialEq for VectorOptions {
     fn eq(&self, other: &Self) -> bool {
-        let parts = |options: &Self| {
-            (options.graph, options.int8, options.confidence_interval, options.oversample)
-        };
+        let parts =
+            |options: &Self| (options.graph, options.int8, options.confidence_interval, options.oversample);
         parts(self) == parts(other)
     }
 }
@@ -291,9 +290,7 @@ fn index_options(field: &str, value: &Value, element: Element) -> Result<VectorO
         }
         "int4_hnsw" | "int4_flat" | "bbq_hnsw" | "bbq_flat" | "bbq_disk" => (false, true),
         _ => {
-            return Err(malformed(format!(
-                "Unknown vector index options type [{kind}] for field [{field}]"
-            )));
+            return Err(malformed(format!("Unknown vector index options type [{kind}] for field [{field}]")));
         }
     };
     if int8 && element != Element::Float {
@@ -333,8 +330,9 @@ fn index_options(field: &str, value: &Value, element: Element) -> Result<VectorO
 
 /// `m` and `ef_construction`; `name` is what Lucene calls it.
 fn bounded(key: &str, name: &str, value: &Value, limit: i64) -> Result<u16, MappingError> {
-    let number = integer(value)
-        .ok_or_else(|| bad(format!("Failed to parse value [{}] for parameter [{key}]", java_string(value))))?;
+    let number = integer(value).ok_or_else(|| {
+        bad(format!("Failed to parse value [{}] for parameter [{key}]", java_string(value)))
+    })?;
     match u16::try_from(number) {
         Ok(fits) if (1..=limit).contains(&number) => Ok(fits),
         _ => Err(bad(format!(

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
-pub(crate) use document::dense::{component_problem, magnitude_problem, preview};
 pub use dense::{DenseVector, VectorOptions};
 pub use document::dense::hex;
+pub(crate) use document::dense::{component_problem, magnitude_problem, preview};
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use source::SourceFilter;
 pub use sparse_options::SparseIndexOptions;

@@ -240,7 +240,9 @@ fn long_float_arrays_become_dense_vectors() {
     let raw = json!({ "vec": vec![0.5; 128] }).to_string();
     let (parsed, wider) = parse(&Mapping::empty(), &raw).unwrap();
     assert_eq!(parsed.dense[0].1.len(), 128);
-    assert!(matches!(wider.unwrap().field("vec"), Some(FieldType::DenseVector(field)) if field.dims == Some(128)));
+    assert!(
+        matches!(wider.unwrap().field("vec"), Some(FieldType::DenseVector(field)) if field.dims == Some(128))
+    );
 }
 
 #[test]

@@ -105,8 +105,7 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
     if let (FieldType::DenseVector(field), FieldType::DenseVector(wanted)) =
         (&old.field_type, &mut update.field_type)
     {
-        dense::update(field, wanted)
-            .map_err(|(parameter, from, to)| change(path, parameter, &from, &to))?;
+        dense::update(field, wanted).map_err(|(parameter, from, to)| change(path, parameter, &from, &to))?;
     }
     let names: BTreeSet<&String> = old.params.keys().chain(update.params.keys()).collect();
     for name in names {

@@ -206,8 +206,7 @@ impl PluginWriter for PartsWriter {
     }
 
     fn mem_usage(&self) -> usize {
-        self.sparse.values().map(PostingsBuilder::mem_usage).sum::<usize>()
-            + self.dense.mem_usage()
+        self.sparse.values().map(PostingsBuilder::mem_usage).sum::<usize>() + self.dense.mem_usage()
     }
 
     fn as_any(&self) -> &dyn Any {

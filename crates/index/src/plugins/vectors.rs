@@ -9,8 +9,8 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use sparrow_types::DocId;
 use sparrow_vectors::{
-    Element, GraphSource, MAX_BLOCK, MergeSource, Metric, Similarity, VectorsBuilder, VectorsError, merge_vectors,
-    write_graph,
+    Element, GraphSource, MAX_BLOCK, MergeSource, Metric, Similarity, VectorsBuilder, VectorsError,
+    merge_vectors, write_graph,
 };
 use tantivy::directory::OwnedBytes;
 use tantivy::schema::Schema;

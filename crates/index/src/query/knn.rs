@@ -52,13 +52,14 @@ impl Compiler<'_> {
                 tie: &|doc| segment.seq_no(doc),
                 cancel: self.cancel(),
             };
-            let (found, _) = vectors.nearest(segment.graph(field), &request, effort).map_err(|error| match error {
-                // Only when the mapping leaves the dimensions to the first document.
-                VectorsError::Dimensions { expected, found } => {
-                    QueryError::KnnDims { field: query.field.clone(), expected, actual: found }
-                }
-                other => QueryError::Vectors(other),
-            })?;
+            let (found, _) =
+                vectors.nearest(segment.graph(field), &request, effort).map_err(|error| match error {
+                    // Only when the mapping leaves the dimensions to the first document.
+                    VectorsError::Dimensions { expected, found } => {
+                        QueryError::KnnDims { field: query.field.clone(), expected, actual: found }
+                    }
+                    other => QueryError::Vectors(other),
+                })?;
             nearest.extend(found.into_iter().map(|(doc, score)| (score, segment.seq_no(doc), ord, doc)));
         }
         self.check_cancelled()?;

@@ -78,7 +78,8 @@ where
     let kept: Arc<[(u32, u32)]> = kept.into();
     for block in 0..blocks {
         let vectors = block * size..((block + 1) * size).min(kept.len());
-        let graph = Graph::build(&sources, &kept, vectors.clone(), options, cancel).map_err(io::Error::other)?;
+        let graph =
+            Graph::build(&sources, &kept, vectors.clone(), options, cancel).map_err(io::Error::other)?;
         let Some(graph) = graph else { return Ok(false) };
         let body = graph.body();
         let head = block_header(

@@ -203,8 +203,8 @@ fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
         } else {
             let on_level = reader.take(1)?.0 as usize;
             let (_, nodes) = reader.list(on_level, count)?;
-            let ascending = (1..on_level)
-                .all(|at| u32_at(bytes, nodes + at * 4 - 4) < u32_at(bytes, nodes + at * 4));
+            let ascending =
+                (1..on_level).all(|at| u32_at(bytes, nodes + at * 4 - 4) < u32_at(bytes, nodes + at * 4));
             if !ascending {
                 return Err(corrupt("graph vectors"));
             }

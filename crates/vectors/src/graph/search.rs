@@ -47,7 +47,9 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         let mut found = Vec::new();
         for block in &self.blocks {
             let nearest = self.walk_block(block, walk)?;
-            found.extend(nearest.into_iter().map(|seen| (block.vectors.start + seen.vector as usize, seen.nearness)));
+            found.extend(
+                nearest.into_iter().map(|seen| (block.vectors.start + seen.vector as usize, seen.nearness)),
+            );
         }
         Some(found)
     }

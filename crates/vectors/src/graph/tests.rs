@@ -24,9 +24,8 @@ fn vectors(metric: Metric, count: usize, seed: u64) -> Vec<Vec<f32>> {
     let mut random = StdRng::seed_from_u64(seed);
     let components = metric.element.components(metric.dims);
     let mut of_centres = StdRng::seed_from_u64(0);
-    let centres: Vec<Vec<f32>> = (0..20)
-        .map(|_| (0..components).map(|_| of_centres.random_range(-1.0..1.0)).collect())
-        .collect();
+    let centres: Vec<Vec<f32>> =
+        (0..20).map(|_| (0..components).map(|_| of_centres.random_range(-1.0..1.0)).collect()).collect();
     (0..count)
         .map(|number| {
             let around = |centre: &f32, random: &mut StdRng| centre + random.random_range(-0.5..0.5);

@@ -25,7 +25,9 @@ pub(crate) fn naive_score(metric: Metric, q: &[f32], v: &[f32]) -> f64 {
             let lengths = length(q) * length(v);
             (1.0 + if lengths > 0.0 { dot / lengths } else { 0.0 }) / 2.0
         }
-        Similarity::DotProduct if metric.element == Element::Byte => 0.5 + dot / (32_768.0 * metric.dims as f64),
+        Similarity::DotProduct if metric.element == Element::Byte => {
+            0.5 + dot / (32_768.0 * metric.dims as f64)
+        }
         Similarity::DotProduct => ((1.0 + dot) / 2.0).max(0.0),
         Similarity::L2Norm => {
             1.0 / (1.0 + q.iter().zip(v).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>())

@@ -2,7 +2,15 @@ import { type Endpoint, engine } from './types.js';
 
 const TIMEOUTS = ['timeout', 'master_timeout'];
 const WHICH = ['expand_wildcards', 'allow_no_indices', 'ignore_unavailable'];
-const RESIZE = [...TIMEOUTS, 'wait_for_active_shards', 'wait_for_completion', 'copy_settings', 'max_docs', 'dry_run', 'lazy'];
+const RESIZE = [
+  ...TIMEOUTS,
+  'wait_for_active_shards',
+  'wait_for_completion',
+  'copy_settings',
+  'max_docs',
+  'dry_run',
+  'lazy',
+];
 
 /** Opening, closing, merging and blocking indices, and what their names stand for. */
 export const ADMINISTRATION_ENDPOINTS: readonly Endpoint[] = [

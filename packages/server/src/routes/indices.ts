@@ -1,11 +1,9 @@
+import { CAT } from './cat.js';
 import { type Endpoint, engine } from './types.js';
 
 const TIMEOUTS = ['timeout', 'master_timeout'];
 const WHICH = ['expand_wildcards', 'allow_no_indices', 'ignore_unavailable'];
 const READ = [...WHICH, 'flat_settings', 'include_defaults', 'local', 'master_timeout', 'features'];
-
-/** What every table takes. */
-const CAT = ['format', 'h', 'help', 'v', 's', 'bytes', 'time', 'local', 'master_timeout'];
 
 const PUT_ALIAS = [
   ...['PUT|POST /{index}/_alias/{name}', 'PUT|POST /{index}/_aliases/{name}'],

@@ -1,4 +1,5 @@
 import { ADMINISTRATION_ENDPOINTS } from './administration.js';
+import { CAT_ENDPOINTS } from './cat.js';
 import { DOCUMENT_ENDPOINTS } from './documents.js';
 import { INDEX_ENDPOINTS } from './indices.js';
 import { INGEST_ENDPOINTS } from './ingest.js';
@@ -14,6 +15,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...SERVICE_ENDPOINTS,
   ...INDEX_ENDPOINTS,
   ...ADMINISTRATION_ENDPOINTS,
+  ...CAT_ENDPOINTS,
   ...TEMPLATE_ENDPOINTS,
   ...DOCUMENT_ENDPOINTS,
   ...SEARCH_ENDPOINTS,

@@ -25,7 +25,11 @@ export const TEMPLATE_ENDPOINTS: readonly Endpoint[] = [
   ...engine(
     'simulate_index_template',
     'indices:admin/index_template/simulate_index',
-    [`POST ${COMPOSABLE}/_simulate_index/{index}`, `POST ${COMPOSABLE}/_simulate`, `POST ${COMPOSABLE}/_simulate/{name}`],
+    [
+      `POST ${COMPOSABLE}/_simulate_index/{index}`,
+      `POST ${COMPOSABLE}/_simulate`,
+      `POST ${COMPOSABLE}/_simulate/{name}`,
+    ],
     { body: true, params: [...PUT, 'include_defaults', 'flat_settings'] },
   ),
   ...engine('put_component_template', 'cluster:admin/component_template/put', [`PUT|POST ${COMPONENT}/{name}`], {

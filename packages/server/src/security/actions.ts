@@ -53,10 +53,16 @@ export const ACTIONS = {
   'indices:admin/index_template/put': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
   'indices:admin/index_template/get': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
   'indices:admin/index_template/delete': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
-  'indices:admin/index_template/simulate_index': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
+  'indices:admin/index_template/simulate_index': {
+    scope: 'cluster',
+    privileges: ['manage_index_templates', 'manage', 'all'],
+  },
   'cluster:admin/component_template/put': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
   'cluster:admin/component_template/get': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
-  'cluster:admin/component_template/delete': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
+  'cluster:admin/component_template/delete': {
+    scope: 'cluster',
+    privileges: ['manage_index_templates', 'manage', 'all'],
+  },
   'indices:admin/template/put': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
   'indices:admin/template/get': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
   'indices:admin/template/delete': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },

@@ -14,11 +14,19 @@ const NARROWED: ReadonlySet<string> = new Set([
   ...['search', 'count', 'field_caps', 'validate_query', 'open_point_in_time'],
   ...['get_index', 'exists_index', 'get_mapping', 'put_mapping', 'get_settings', 'put_settings', 'refresh', 'flush'],
   ...['close_index', 'open_index', 'add_block', 'force_merge', 'clear_cache', 'resolve_index', 'get_data_stream'],
+  ...['cat_count', 'cat_shards', 'cat_segments'],
   ...['cat_indices', 'cat_aliases', 'get_alias', 'put_alias', 'delete_alias', 'update_aliases'],
 ]);
 
 /** Operations that open or use what lives between requests: it belongs to the restricted key that opened it. */
-const OWNED: ReadonlySet<string> = new Set(['search', 'msearch', 'scroll', 'clear_scroll', 'open_point_in_time', 'close_point_in_time']);
+const OWNED: ReadonlySet<string> = new Set([
+  'search',
+  'msearch',
+  'scroll',
+  'clear_scroll',
+  'open_point_in_time',
+  'close_point_in_time',
+]);
 
 /**
  * Checks that the key may make the request. Wildcards of a restricted key stand for what it may see: the request comes back

@@ -1,5 +1,6 @@
 //! Overviews for people: `_cat/indices` and `_cluster/health`.
 
+pub(crate) mod overview;
 mod table;
 
 use serde_json::json;

@@ -54,8 +54,6 @@ pub(super) enum Cell {
     Number(f64),
     /// Shown in the unit that the request asks for, or the one that suits.
     Bytes(u64),
-    /// Milliseconds, likewise.
-    Time(f64),
 }
 
 impl From<&str> for Cell {
@@ -93,10 +91,10 @@ impl Cell {
         let rank = |cell: &Self| match cell {
             Self::Nothing => 0,
             Self::Text(_) => 2,
-            Self::Number(_) | Self::Bytes(_) | Self::Time(_) => 1,
+            Self::Number(_) | Self::Bytes(_) => 1,
         };
         let number = |cell: &Self| match cell {
-            Self::Number(number) | Self::Time(number) => *number,
+            Self::Number(number) => *number,
             Self::Bytes(bytes) => *bytes as f64,
             Self::Nothing | Self::Text(_) => 0.0,
         };
@@ -106,28 +104,17 @@ impl Cell {
         }
     }
 
-    fn show(&self, units: Units) -> Option<String> {
+    fn show(&self, unit: Option<u64>) -> Option<String> {
         match self {
             Self::Nothing => None,
             Self::Text(text) => Some(text.clone()),
             Self::Number(number) => Some(number.to_string()),
-            Self::Bytes(bytes) => Some(match units.bytes {
+            Self::Bytes(bytes) => Some(match unit {
                 Some(unit) => (bytes / unit).to_string(),
                 None => human_bytes(*bytes),
             }),
-            Self::Time(millis) => Some(match units.time {
-                Some(unit) => ((millis / unit) as i64).to_string(),
-                None => human_time(*millis),
-            }),
         }
     }
-}
-
-#[derive(Clone, Copy)]
-struct Units {
-    bytes: Option<u64>,
-    /// Milliseconds.
-    time: Option<f64>,
 }
 
 /// A table: as many cells in each row as there are columns.
@@ -155,13 +142,14 @@ impl Table {
         if params.bool("help", false)? {
             return Ok(Reply::text(self.help()));
         }
-        let units = Units { bytes: byte_unit(params)?, time: time_unit(params)? };
+        let unit = byte_unit(params)?;
+        check_time_unit(params)?;
         self.sort(params)?;
         let shown = self.choose(params.get("h"));
         let rows = self
             .rows
             .iter()
-            .map(|row| shown.iter().map(|(at, _)| row[*at].show(units)).collect::<Vec<Option<String>>>());
+            .map(|row| shown.iter().map(|(at, _)| row[*at].show(unit)).collect::<Vec<Option<String>>>());
         match params.get("format") {
             Some("json") => {
                 let objects = rows.map(|row| {
@@ -299,20 +287,12 @@ fn byte_unit(params: &Params<'_>) -> Result<Option<u64>, EngineError> {
     }))
 }
 
-fn time_unit(params: &Params<'_>) -> Result<Option<f64>, EngineError> {
-    Ok(Some(match params.get("time") {
-        None => return Ok(None),
-        Some("nanos") => 1e-6,
-        Some("micros") => 1e-3,
-        Some("ms") => 1.0,
-        Some("s") => 1e3,
-        Some("m") => 60e3,
-        Some("h") => 3600e3,
-        Some("d") => 86_400e3,
-        Some(other) => {
-            return Err(EngineError::illegal_argument(format!("unknown value [{other}] for [time]")));
-        }
-    }))
+/// No table shows times, whatever their unit.
+fn check_time_unit(params: &Params<'_>) -> Result<(), EngineError> {
+    match params.get("time") {
+        None | Some("nanos" | "micros" | "ms" | "s" | "m" | "h" | "d") => Ok(()),
+        Some(other) => Err(EngineError::illegal_argument(format!("unknown value [{other}] for [time]"))),
+    }
 }
 
 /// `6.6kb`, as Elasticsearch writes sizes.
@@ -325,16 +305,6 @@ pub(crate) fn human_bytes(bytes: u64) -> String {
         value /= 1024.0;
     }
     format!("{bytes}b")
-}
-
-/// `1.5s`, as Elasticsearch writes times.
-fn human_time(millis: f64) -> String {
-    for (unit, size) in [("d", 86_400e3), ("h", 3600e3), ("m", 60e3), ("s", 1e3)] {
-        if millis >= size {
-            return tenths(millis / size, unit);
-        }
-    }
-    tenths(millis, "ms")
 }
 
 fn tenths(value: f64, unit: &str) -> String {
@@ -387,12 +357,9 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_times_read_as_elasticsearch_writes_them() {
+    fn sizes_read_as_elasticsearch_writes_them() {
         for (bytes, text) in [(0, "0b"), (227, "227b"), (1024, "1kb"), (6800, "6.6kb"), (5 << 30, "5gb")] {
             assert_eq!(human_bytes(bytes), text);
-        }
-        for (millis, text) in [(0.0, "0ms"), (1500.0, "1.5s"), (120e3, "2m"), (90_000e3, "1d")] {
-            assert_eq!(human_time(millis), text);
         }
     }
 }

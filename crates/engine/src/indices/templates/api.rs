@@ -48,7 +48,9 @@ fn check(set: &TemplateSet, name: &str, template: &IndexTemplate) -> Result<(), 
     let missing: Vec<&str> = template
         .composed_of
         .iter()
-        .filter(|component| !set.component.contains_key(*component) && !template.ignore_missing.contains(component))
+        .filter(|component| {
+            !set.component.contains_key(*component) && !template.ignore_missing.contains(component)
+        })
         .map(String::as_str)
         .collect();
     if !missing.is_empty() {
@@ -63,7 +65,9 @@ fn check(set: &TemplateSet, name: &str, template: &IndexTemplate) -> Result<(), 
         .index
         .iter()
         .filter(|(other, it)| {
-            *other != name && it.priority.unwrap_or(0) == priority && overlap(&it.patterns, &template.patterns)
+            *other != name
+                && it.priority.unwrap_or(0) == priority
+                && overlap(&it.patterns, &template.patterns)
         })
         .collect();
     if !rivals.is_empty() {
@@ -312,8 +316,9 @@ fn wanted<'a, T>(
         true => Ok(all.keys().cloned().collect()),
         false => chosen(names, all),
     };
-    let found = found
-        .map_err(|missing| EngineError::resource_not_found(format!("{what} [{}] not found", missing.join(","))))?;
+    let found = found.map_err(|missing| {
+        EngineError::resource_not_found(format!("{what} [{}] not found", missing.join(",")))
+    })?;
     Ok(found.iter().filter_map(|name| all.get_key_value(name)).collect())
 }
 

@@ -122,8 +122,8 @@ fn overlay_fields(below: &Map<String, Value>, above: &Map<String, Value>) -> Map
 
 /// What index templates and component templates say about themselves.
 #[derive(Debug, Clone, Default)]
-struct About {
-    version: Option<i64>,
+pub(crate) struct About {
+    pub(crate) version: Option<i64>,
     meta: Option<Value>,
     deprecated: Option<bool>,
 }
@@ -150,7 +150,7 @@ impl About {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Component {
     pub(crate) body: Body,
-    about: About,
+    pub(crate) about: About,
 }
 
 impl Component {
@@ -194,7 +194,7 @@ pub(crate) struct IndexTemplate {
     pub(crate) composed_of: Vec<String>,
     pub(crate) ignore_missing: Vec<String>,
     pub(crate) priority: Option<i64>,
-    about: About,
+    pub(crate) about: About,
     allow_auto_create: Option<bool>,
 }
 
@@ -270,7 +270,7 @@ impl IndexTemplate {
 pub(crate) struct Legacy {
     pub(crate) patterns: Vec<String>,
     pub(crate) order: i64,
-    version: Option<i64>,
+    pub(crate) version: Option<i64>,
     pub(crate) body: Body,
 }
 
@@ -324,7 +324,10 @@ fn object<'a>(what: &str, value: &'a Value) -> Result<&'a Map<String, Value>, En
 }
 
 fn unknown(what: &str, key: &str) -> EngineError {
-    EngineError::api(400, Exception::new("x_content_parse_exception", format!("[{what}] unknown field [{key}]")))
+    EngineError::api(
+        400,
+        Exception::new("x_content_parse_exception", format!("[{what}] unknown field [{key}]")),
+    )
 }
 
 fn texts(key: &str, value: &Value) -> Result<Vec<String>, EngineError> {
@@ -343,10 +346,9 @@ fn integer(key: &str, value: &Value) -> Result<Option<i64>, EngineError> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) if text.parse::<i64>().is_ok() => Ok(text.parse().ok()),
-        other => other
-            .as_i64()
-            .map(Some)
-            .ok_or_else(|| EngineError::illegal_argument(format!("Failed to parse value [{other}] for [{key}]"))),
+        other => other.as_i64().map(Some).ok_or_else(|| {
+            EngineError::illegal_argument(format!("Failed to parse value [{other}] for [{key}]"))
+        }),
     }
 }
 
@@ -388,7 +390,9 @@ fn check_patterns(what: &str, name: &str, patterns: &[String]) -> Result<(), Eng
         } else if pattern.starts_with('_') {
             Some(format!("index_pattern [{pattern}] must not start with '_'"))
         } else if pattern.contains(forbidden) {
-            Some(format!("index_pattern [{pattern}] must not contain the following characters [ , \", *, \\, <, |, ,, >, /, ?]"))
+            Some(format!(
+                "index_pattern [{pattern}] must not contain the following characters [ , \", *, \\, <, |, ,, >, /, ?]"
+            ))
         } else {
             None
         }

@@ -27,7 +27,8 @@ fn options_are_shown_with_their_defaults() {
         options(json!({"index_options": {"type": "hnsw", "m": 5}})),
         json!({"type": "hnsw", "m": 5, "ef_construction": 100})
     );
-    let full = json!({"type": "int8_flat", "confidence_interval": 0.9, "rescore_vector": {"oversample": 2.5}});
+    let full =
+        json!({"type": "int8_flat", "confidence_interval": 0.9, "rescore_vector": {"oversample": 2.5}});
     assert_eq!(options(json!({ "index_options": full })), full);
     assert_eq!(
         shown(json!({"element_type": "bit", "dims": 16})),
@@ -48,7 +49,10 @@ fn what_does_not_fit_is_refused() {
         (json!({"index": false, "similarity": "cosine"}), "Field [similarity] can only be specified"),
         (json!({"index": false, "index_options": {"type": "hnsw"}}), "Field [index_options] can only be"),
         (json!({"index_options": {}}), "[index_options] requires field [type] to be configured"),
-        (json!({"index_options": {"type": "tree"}}), "Unknown vector index options type [tree] for field [v]"),
+        (
+            json!({"index_options": {"type": "tree"}}),
+            "Unknown vector index options type [tree] for field [v]",
+        ),
         (json!({"index_options": {"type": "bbq_hnsw"}}), "[bbq_hnsw] for field [v] is not supported"),
         (
             json!({"index_options": {"type": "hnsw", "foo": {}}}),
@@ -85,7 +89,8 @@ fn options_only_grow() {
         old.merge_update(&definition).map_err(|error| error.reason())
     };
     let kind = |kind: &str| json!({ "type": kind });
-    for (from, to) in [("flat", "int8_flat"), ("int8_flat", "hnsw"), ("hnsw", "int8_hnsw"), ("flat", "hnsw")] {
+    for (from, to) in [("flat", "int8_flat"), ("int8_flat", "hnsw"), ("hnsw", "int8_hnsw"), ("flat", "hnsw")]
+    {
         change(kind(from), kind(to)).unwrap();
     }
     for (from, to) in [("int8_hnsw", "hnsw"), ("hnsw", "flat"), ("int8_flat", "flat")] {

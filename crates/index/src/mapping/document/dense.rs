@@ -218,5 +218,7 @@ pub fn hex(text: &str) -> Result<Vec<f32>, String> {
         let byte = digit(*high)? * 16 + digit(*low)?;
         Some(f32::from(byte as u8 as i8))
     });
-    bytes.collect::<Option<Vec<f32>>>().ok_or_else(|| format!("found a character that is not a hexadecimal digit: [{text}]"))
+    bytes
+        .collect::<Option<Vec<f32>>>()
+        .ok_or_else(|| format!("found a character that is not a hexadecimal digit: [{text}]"))
 }

@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
+use super::super::LeafNode;
 use super::super::error::{DocumentError, DocumentErrorKind};
 use super::super::location::Step;
 use super::super::types::FieldType;
 use super::super::values::{self, token_name};
-use super::super::LeafNode;
 use super::Reader;
 use super::leaf::MAX_TERM;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::super::dense::{self, DenseVector};
 use super::super::error::MappingError;
 use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::{Analyzer, FieldType};
 use super::super::values::java_string;
-use super::super::dense::{self, DenseVector};
 use super::super::{LeafNode, LeafOptions, date};
 use super::{bad, boolean};
 

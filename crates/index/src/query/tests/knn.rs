@@ -130,7 +130,8 @@ fn with_graph(count: usize) -> (Fixture, Vec<Vec<f64>>) {
                 (id.to_string(), json!({"v": vector, "n": id % 4}))
             })
             .collect();
-        let batch: Vec<(&str, Value)> = named.iter().map(|(id, source)| (id.as_str(), source.clone())).collect();
+        let batch: Vec<(&str, Value)> =
+            named.iter().map(|(id, source)| (id.as_str(), source.clone())).collect();
         fixture.batch(&batch);
     }
     (fixture, vectors)

@@ -233,6 +233,9 @@ fn knn_refuses_what_does_not_fit() {
         "failed to create query: The [cosine] similarity does not support vectors with zero \
          magnitude. Preview of invalid vector: [0.0, 0.0]"
     );
-    assert!(reason(KnnQuery { vector: vec![f32::NAN, 0.0], ..knn(1) }).contains("do not support NaN or infinite values"));
+    assert!(
+        reason(KnnQuery { vector: vec![f32::NAN, 0.0], ..knn(1) })
+            .contains("do not support NaN or infinite values")
+    );
     assert_eq!(fixture.ids(QueryKind::Knn(KnnQuery { field: "zzz".into(), ..knn(1) })), "");
 }
