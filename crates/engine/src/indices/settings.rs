@@ -1,6 +1,7 @@
 //! Settings of an index: kept flat as strings, as the API shows them, and read with types.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +48,11 @@ const KNOWN: &[(&str, Kind, bool)] = &[
     ("max_ngram_diff", Kind::Integer { min: 0 }, true),
     ("max_shingle_diff", Kind::Integer { min: 0 }, true),
     ("analyze.max_token_count", Kind::Integer { min: 1 }, true),
+    ("blocks.read_only", Kind::Boolean, true),
+    ("blocks.read_only_allow_delete", Kind::Boolean, true),
+    ("blocks.read", Kind::Boolean, true),
+    ("blocks.write", Kind::Boolean, true),
+    ("blocks.metadata", Kind::Boolean, true),
 ];
 
 /// Prefix of the settings that define analyzers. They hold any name, and lists.
@@ -202,6 +208,49 @@ impl Settings {
     /// Replicas asked for; there are none, which is why an index with some is yellow.
     pub(crate) fn replicas(&self) -> usize {
         self.number("number_of_replicas", 1)
+    }
+
+    /// Whether patterns pass over the index.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.text("hidden") == Some("true")
+    }
+
+    /// Whether there is any block at all.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.0
+            .range::<str, _>((Bound::Included("blocks."), Bound::Unbounded))
+            .next()
+            .is_some_and(|(name, _)| name.starts_with("blocks."))
+    }
+
+    /// Whether a block is set.
+    pub(super) fn is_blocked(&self, block: &str) -> bool {
+        self.text(&format!("blocks.{block}")) == Some("true")
+    }
+
+    /// Whether nothing but blocks is set.
+    pub(super) fn is_only_blocks(&self) -> bool {
+        self.0.keys().all(|name| name.starts_with("blocks."))
+    }
+
+    /// These settings with those of `above`, which count more.
+    pub(super) fn overlaid(&self, above: &Self) -> Self {
+        let mut result = BTreeMap::clone(&self.0);
+        result.extend(above.0.iter().map(|(name, text)| (name.clone(), text.clone())));
+        Self(Arc::new(result))
+    }
+
+    /// What was given and nothing else, nested as the API shows it, or with dotted names.
+    pub(super) fn given(&self, flat: bool) -> Value {
+        if flat {
+            let dotted = self.0.iter().map(|(name, text)| (format!("index.{name}"), text.as_str().into()));
+            return Value::Object(dotted.collect());
+        }
+        let mut nested = Map::new();
+        for (name, text) in &*self.0 {
+            insert_nested(&mut nested, &format!("index.{name}"), text);
+        }
+        Value::Object(nested)
     }
 
     /// Flat form for storing.
