@@ -286,11 +286,8 @@ describe('what is open between searches, and searches in one body', () => {
       return app.engine.last?.path ?? {};
     };
     expect(await asked('POST', '/logs-1/_search?scroll=1m')).toEqual({ index: 'logs-1', key: key.id });
-    expect(await asked('POST', '/_search', { pit: { id: 'x' } })).toEqual({
-      index: 'logs-*',
-      key: key.id,
-      key_narrowed: 'true',
-    });
+    expect(await asked('POST', '/_search', { pit: { id: 'x' } })).toEqual({ key: key.id });
+    expect(app.engine.last?.visible).toEqual(['logs-*']);
     expect(await asked('POST', '/_search/scroll', { scroll_id: 'x' })).toEqual({ key: key.id });
     expect(await asked('DELETE', '/_search/scroll/_all')).toEqual({ scroll_id: '_all', key: key.id });
     expect(await asked('DELETE', '/_pit', { id: 'x' })).toEqual({ key: key.id });

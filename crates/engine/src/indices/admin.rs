@@ -165,6 +165,8 @@ fn widened(handle: &IndexHandle, definition: &Value) -> Result<Mapping, EngineEr
     let mapping = handle.mapping().merge_update(definition)?;
     mapping.check_total_fields(handle.settings().limits().total_fields)?;
     mapping.check_analyzers(handle.snapshot().analysis())?;
+    let settings = handle.settings();
+    mapping.check_similarities(|name| settings.defines_similarity(name))?;
     Ok(mapping)
 }
 

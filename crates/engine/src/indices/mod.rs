@@ -210,8 +210,9 @@ impl Indices {
             let problem = "already exists as alias".to_owned();
             return Err(EngineError::InvalidIndexName { name, problem });
         }
-        let options = self.options(&settings)?;
-        mapping.check_analyzers(&options.analysis)?;
+        let options = self.options(&wanted.settings)?;
+        wanted.mapping.check_analyzers(&options.analysis)?;
+        wanted.mapping.check_similarities(|name| wanted.settings.defines_similarity(name))?;
         let metadata = Metadata {
             name: name.clone(),
             uuid: new_uuid(),

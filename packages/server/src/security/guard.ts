@@ -48,7 +48,7 @@ export function authorize(
   }
   if (isUnrestricted(key, action) && (endpoint.indices ?? 'path') === 'path') return request;
   if (isUnrestricted(key, SEARCH) && (endpoint.indices === 'opened' || endpoint.indices === 'headers')) return request;
-  for (const access of lookedUpIndices(action, body)) requireIndices(key, access);
+  for (const access of lookedUpIndices(action, body)) requireIndices(key, access, false);
   if (OWNED.has(request.op)) request = { ...request, path: { ...request.path, key: key.id } };
   if (endpoint.indices === 'opened') return request;
   if (endpoint.indices === 'headers') {
