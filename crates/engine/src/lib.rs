@@ -129,6 +129,50 @@ impl Engine {
             "analyze" => indices::analyze::analyze(self, request, body, cancel),
             "refresh" => indices::admin::refresh(self, request, body, cancel),
             "flush" => indices::admin::flush(self, request, body, cancel),
+            "close_index" => indices::lifecycle::close_index(self, request, body, cancel),
+            "open_index" => indices::lifecycle::open_index(self, request, body, cancel),
+            "add_block" => indices::lifecycle::add_block(self, request, body, cancel),
+            "force_merge" => indices::lifecycle::force_merge(self, request, body, cancel),
+            "clear_cache" => indices::lifecycle::clear_cache(self, request, body, cancel),
+            "resolve_index" => indices::lifecycle::resolve_index(self, request, body, cancel),
+            "get_data_stream" => indices::lifecycle::get_data_stream(self, request, body, cancel),
+            "create_data_stream" | "rollover" | "clone_index" | "shrink_index" | "split_index" => {
+                indices::lifecycle::refuse(self, request, body, cancel)
+            }
+            "put_index_template" => indices::templates::api::put_index_template(self, request, body, cancel),
+            "get_index_template" => indices::templates::api::get_index_template(self, request, body, cancel),
+            "delete_index_template" => {
+                indices::templates::api::delete_index_template(self, request, body, cancel)
+            }
+            "simulate_index_template" => indices::templates::api::simulate(self, request, body, cancel),
+            "put_component_template" => indices::templates::api::put_component(self, request, body, cancel),
+            "get_component_template" => indices::templates::api::get_component(self, request, body, cancel),
+            "delete_component_template" => {
+                indices::templates::api::delete_component(self, request, body, cancel)
+            }
+            "put_template" => indices::templates::legacy::put_template(self, request, body, cancel),
+            "get_template" => indices::templates::legacy::get_template(self, request, body, cancel),
+            "delete_template" => indices::templates::legacy::delete_template(self, request, body, cancel),
+            "update_aliases" => indices::alias_api::update_aliases(self, request, body, cancel),
+            "put_alias" => indices::alias_api::put_alias(self, request, body, cancel),
+            "get_alias" => indices::alias_api::get_alias(self, request, body, cancel),
+            "delete_alias" => indices::alias_api::delete_alias(self, request, body, cancel),
+            "cat_help" => indices::cat::overview::cat_help(self, request, body, cancel),
+            "cat_health" => indices::cat::overview::cat_health(self, request, body, cancel),
+            "cat_count" => indices::cat::overview::cat_count(self, request, body, cancel),
+            "cat_shards" => indices::cat::overview::cat_shards(self, request, body, cancel),
+            "cat_segments" => indices::cat::overview::cat_segments(self, request, body, cancel),
+            "cat_master" => indices::cat::overview::cat_master(self, request, body, cancel),
+            "cat_nodes" => indices::cat::overview::cat_nodes(self, request, body, cancel),
+            "cat_allocation" => indices::cat::overview::cat_allocation(self, request, body, cancel),
+            "cat_pending_tasks" | "cat_plugins" => {
+                indices::cat::overview::cat_nothing(self, request, body, cancel)
+            }
+            "cat_templates" => indices::cat::overview::cat_templates(self, request, body, cancel),
+            "cat_component_templates" => {
+                indices::cat::overview::cat_component_templates(self, request, body, cancel)
+            }
+            "cat_aliases" => indices::cat::cat_aliases(self, request, body, cancel),
             "cat_indices" => indices::cat::cat_indices(self, request, body, cancel),
             "cluster_health" => indices::cat::cluster_health(self, request, body, cancel),
             "index_doc" => documents::index_doc(self, request, body, cancel),

@@ -16,9 +16,53 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Whether `name` matches a pattern of a key's role: `*` stands for any characters, `?` for one.
+pub(crate) fn matches_role(pattern: &str, name: &str) -> bool {
+    if !pattern.contains('?') {
+        return matches(pattern, name);
+    }
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut read) = (0, 0);
+    // Where the last `*` stood, and how much of the name it has taken.
+    let mut star: Option<(usize, usize)> = None;
+    while read < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, read));
+                at += 1;
+            }
+            Some(one) if *one == '?' || *one == name[read] => {
+                at += 1;
+                read += 1;
+            }
+            _ => {
+                let Some((place, taken)) = star else { return false };
+                star = Some((place, taken + 1));
+                at = place + 1;
+                read = taken + 1;
+            }
+        }
+    }
+    pattern[at..].iter().all(|rest| *rest == '*')
+}
+
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{matches, matches_role};
+
+    #[test]
+    fn patterns_of_roles() {
+        for (pattern, name, expected) in [
+            ("logs-?", "logs-1", true),
+            ("logs-?", "logs-12", false),
+            ("l*-?", "logs-a-b", true),
+            ("l*-?x", "logs-a-b", false),
+            ("*", "any", true),
+            ("?*", "", false),
+        ] {
+            assert_eq!(matches_role(pattern, name), expected, "{pattern} {name}");
+        }
+    }
 
     #[test]
     fn patterns() {

@@ -23,6 +23,9 @@ pub struct Request {
     /// `X-Opaque-Id`, kept with tasks.
     #[serde(default)]
     pub opaque_id: Option<String>,
+    /// What patterns in names of indices may stand for: the patterns of the caller's key. None for all.
+    #[serde(default)]
+    pub visible: Option<Vec<String>>,
 }
 
 impl Request {
@@ -33,7 +36,7 @@ impl Request {
 
     /// The query string's parameters, with their types.
     pub fn params(&self) -> Params<'_> {
-        Params::new(&self.query)
+        Params::new(&self.query).seen_by(self.visible.as_deref())
     }
 }
 

@@ -12,6 +12,7 @@ mod error;
 mod filter_cache;
 mod index;
 pub mod mapping;
+mod merge_policy;
 pub mod plugins;
 pub mod query;
 pub mod schema;

@@ -14,7 +14,7 @@ use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::mapping::{DEFAULT_ANALYZER, FieldType, Mapping};
 use crate::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
-use crate::query::SnapshotCache;
+use crate::query::{Query, QueryError, SnapshotCache};
 use crate::schema::{IndexSchema, SEQ_NO, VERSION};
 
 /// Where a live document is, and the numbers of its last write.
@@ -155,6 +155,18 @@ impl Snapshot {
         }
     }
 
+    /// The same segments as far as `filter` matches: nothing else can be found, counted or read through it.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search`].
+    pub fn restricted(&self, filter: &Query) -> Result<Self, QueryError> {
+        let mut restricted = self.with_mapping(self.mapping.clone(), self.mapping_epoch);
+        for (segment, words) in restricted.segments.iter_mut().zip(self.matching(filter)?) {
+            segment.live = Some(words.into());
+        }
+        Ok(restricted)
+    }
+
     /// What queries know about these segments already.
     pub(crate) fn cache(&self) -> &SnapshotCache {
         &self.cache
@@ -237,9 +249,20 @@ impl Snapshot {
         &self.segments[ord as usize]
     }
 
+    /// Documents of each segment, and deleted ones that no merge has removed yet.
+    pub fn segment_docs(&self) -> Vec<(u64, u64)> {
+        let figures =
+            |reader: &SegmentReader| (u64::from(reader.num_docs()), u64::from(reader.num_deleted_docs()));
+        self.searcher.segment_readers().iter().map(figures).collect()
+    }
+
     /// Number of visible documents.
     pub fn num_docs(&self) -> u64 {
-        self.searcher.num_docs()
+        let visible = |(segment, reader): (&SegmentSnapshot, &SegmentReader)| match &segment.live {
+            None => u64::from(reader.max_doc()),
+            Some(words) => words.iter().map(|word| u64::from(word.count_ones())).sum(),
+        };
+        self.segments.iter().zip(self.searcher.segment_readers()).map(visible).sum()
     }
 
     /// Finds the live document with this `_id`.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sparrow_postings::Format;
 use tantivy::index::SegmentId;
-use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::indexer::IndexWriterOptions;
 use tantivy::schema::OwnedValue;
 use tantivy::{Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentReader, TantivyDocument, Term};
 
@@ -17,6 +17,7 @@ use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::index::{IndexOptions, WriteDocument};
 use crate::mapping::{FieldType, Mapping, NumberValue};
+use crate::merge_policy::Tiers;
 use crate::plugins::{Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_tokens, encode_vector};
 use crate::schema::{self, IndexSchema};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
@@ -100,14 +101,6 @@ pub(crate) fn prepare(
     index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone(), vectors: vectors.clone() }));
 }
 
-/// Tiers by size; segments with many deleted documents are merged for that alone.
-fn merge_policy(options: &IndexOptions) -> Box<LogMergePolicy> {
-    let mut policy = LogMergePolicy::default();
-    policy.set_del_docs_ratio_before_merge(0.3);
-    policy.set_max_docs_before_merge(options.max_docs_before_merge);
-    Box::new(policy)
-}
-
 impl Opened {
     fn open(
         mut index: Index,
@@ -125,7 +118,7 @@ impl Opened {
                 .num_merge_threads(1)
                 .build(),
         )?;
-        writer.set_merge_policy(merge_policy(options));
+        writer.set_merge_policy(Tiers::new(options));
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
@@ -292,7 +285,7 @@ impl Writer {
         }
         // Rolling back made a new tantivy writer, with the default merge policy.
         if let Some(writer) = &self.writer {
-            writer.set_merge_policy(merge_policy(&self.options));
+            writer.set_merge_policy(Tiers::new(&self.options));
         }
         Ok(())
     }

@@ -84,11 +84,11 @@ export class NativeSearchEngine implements SearchEngine {
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     const { handle, reply } = this.#waiting.expect();
-    const { op, path, query, opaqueId } = request;
+    const { op, path, query, opaqueId, visible } = request;
     try {
       this.#native.execute(
         handle,
-        JSON.stringify({ op, path, query, opaque_id: opaqueId ?? null }),
+        JSON.stringify({ op, path, query, opaque_id: opaqueId ?? null, visible }),
         body === undefined ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
       );
     } catch (error) {

@@ -26,7 +26,7 @@ class Posts(FacetedSearch):
     index = "dsl-posts"
     doc_types = [Post]
     fields = ["title"]
-    facets = {"tags": TermsFacet(field="tags"), "months": DateHistogramFacet(field="published", interval="month")}
+    facets = {"tags": TermsFacet(field="tags"), "months": DateHistogramFacet(field="published", calendar_interval="month")}
 
 
 class Dsl(unittest.TestCase):

@@ -109,15 +109,19 @@ impl<'e> Execution<'e> {
                 continue;
             }
             match target(self.engine, action, &document.index) {
-                Ok(handle) => match groups.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &handle)) {
-                    Some((_, members)) => members.push(at),
-                    None => groups.push((handle, vec![at])),
-                },
+                Ok(handle) => {
+                    document.index.clone_from(&handle.name);
+                    match groups.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &handle)) {
+                        Some((_, members)) => members.push(at),
+                        None => groups.push((handle, vec![at])),
+                    }
+                }
                 Err(error) => document.stage = Stage::Failed(error),
             }
         }
         for (index, models) in filled {
-            let noted = self.engine.indices.get(&index).and_then(|handle| handle.note_models(&models));
+            let noted =
+                self.engine.indices.write_target(&index).and_then(|handle| handle.note_models(&models));
             if let Err(error) = noted {
                 tracing::warn!(index, %error, "the models that filled fields could not be noted");
             }
@@ -155,7 +159,7 @@ fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
 
 /// The index to write to.
 fn target(engine: &Engine, action: &Action<'_>, index: &str) -> Result<Arc<IndexHandle>, EngineError> {
-    if action.require_alias {
+    if action.require_alias && !engine.indices.is_alias(index) {
         let reason = format!(
             "no such index [{index}] and [require_alias] request flag is [true] and [{index}] is not an alias"
         );
@@ -166,7 +170,7 @@ fn target(engine: &Engine, action: &Action<'_>, index: &str) -> Result<Arc<Index
     }
     match action.kind {
         // A deletion makes no index, unless it leaves a version behind that the caller counts.
-        ActionKind::Delete if action.conditions.external().is_none() => engine.indices.get(index),
+        ActionKind::Delete if action.conditions.external().is_none() => engine.indices.write_target(index),
         _ => engine.indices.get_or_create(index),
     }
 }

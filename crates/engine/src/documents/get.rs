@@ -77,9 +77,14 @@ pub(crate) fn mget(
         if number > 0 {
             out.push(b',');
         }
-        let read = engine.indices.get(&want.index).and_then(|handle| read(&handle, &params, &want.id));
+        let read = engine.indices.get(&want.index).and_then(|handle| {
+            let found = read(&handle, &params, &want.id)?;
+            Ok((handle, found))
+        });
         match read {
-            Ok(found) => write_document(&want.index, &want.id, found.as_ref(), &want.source, &mut out),
+            Ok((handle, found)) => {
+                write_document(&handle.name, &want.id, found.as_ref(), &want.source, &mut out)
+            }
             Err(error) => {
                 let error = error.body().get("error").cloned().unwrap_or_default();
                 write_json(&Unreadable { index: &want.index, id: &want.id, error }, &mut out);

@@ -57,16 +57,11 @@ struct OfIndex {
 impl Known {
     fn of(&mut self, engine: &Engine, index: &str) -> &OfIndex {
         let at = self.0.iter().position(|(name, _)| name == index).unwrap_or_else(|| {
-            let pipelines = engine.indices.get(index).map_or_else(
-                |_| OfIndex::default(),
-                |handle| {
-                    let settings = handle.settings();
-                    OfIndex {
-                        default: settings.default_pipeline().map(str::to_owned),
-                        last: settings.final_pipeline().map(str::to_owned),
-                    }
-                },
-            );
+            let settings = engine.indices.write_settings(index);
+            let pipelines = OfIndex {
+                default: settings.default_pipeline().map(str::to_owned),
+                last: settings.final_pipeline().map(str::to_owned),
+            };
             self.0.push((index.to_owned(), pipelines));
             self.0.len() - 1
         });

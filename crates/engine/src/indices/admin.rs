@@ -5,10 +5,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sparrow_index::mapping::Mapping;
 
+use super::blocks::Access;
+use super::templates::Body;
 use super::{IndexHandle, ResolveOptions, Settings};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
+use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
 
 /// The version that `GET /{index}` reports as the creator's.
@@ -21,26 +24,17 @@ pub(crate) fn create_index(
     body: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let name = request.part("index");
-    super::names::check(name)?;
+    let provided_name = request.part("index").to_owned();
+    super::names::check(&super::date_math::resolve(&provided_name)?)?;
     let body = parse_object(body)?;
+    let mut given = Body::default();
     for (key, value) in &body {
-        match key.as_str() {
-            "settings" | "mappings" => {}
-            // An empty object asks for nothing.
-            "aliases" if value.as_object().is_some_and(Map::is_empty) => {}
-            "aliases" => return Err(EngineError::illegal_argument("[aliases] are not supported yet")),
-            other => return Err(EngineError::parse(format!("unknown key [{other}] for create index"))),
+        if !given.set(key, value)? {
+            return Err(EngineError::parse(format!("unknown key [{key}] for create index")));
         }
     }
-    let settings = body.get("settings").map_or(Ok(Settings::default()), Settings::parse)?;
-    let mapping = match body.get("mappings") {
-        None | Some(Value::Null) => Mapping::empty(),
-        Some(mappings) => Mapping::parse(mappings)?,
-    };
-    mapping.check_total_fields(settings.limits().total_fields)?;
-    engine.indices.create(name, settings, mapping)?;
-    Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": name})))
+    let handle = engine.indices.create(engine.indices.planned(&provided_name, &given)?)?;
+    Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": handle.name})))
 }
 
 /// `GET /{index}`
@@ -50,14 +44,38 @@ pub(crate) fn get_index(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let flat = request.params().bool("flat_settings", false)?;
-    for_each(engine, request, |handle| {
-        json!({
-            "aliases": {},
-            "mappings": handle.mapping().to_json(),
-            "settings": settings_json(handle, flat),
-        })
+    let params = request.params();
+    let flat = params.bool("flat_settings", false)?;
+    let features = features(&params)?;
+    let names = engine.indices.names();
+    for_each(engine, request, ResolveOptions::metadata(), |handle| {
+        let mut shown = Map::new();
+        for feature in &features {
+            let value = match *feature {
+                "aliases" => {
+                    let aliases = names.aliases_of(&handle.name).into_iter();
+                    Value::Object(aliases.map(|(name, spec)| (name, spec.to_json())).collect())
+                }
+                "mappings" => handle.mapping().to_json(),
+                _ => settings_json(handle, flat),
+            };
+            shown.insert((*feature).to_owned(), value);
+        }
+        Value::Object(shown)
     })
+}
+
+/// The parts of an index that `features` asks for, in their order.
+fn features(params: &Params<'_>) -> Result<Vec<&'static str>, EngineError> {
+    const ALL: [&str; 3] = ["aliases", "mappings", "settings"];
+    let Some(list) = params.get("features") else { return Ok(ALL.to_vec()) };
+    let wanted: Vec<&str> = list.split(',').map(str::trim).collect();
+    if let Some(unknown) = wanted.iter().find(|name| !ALL.contains(name)) {
+        return Err(EngineError::illegal_argument(format!(
+            "Invalid feature name [{unknown}] must be one of [aliases, mappings, settings]"
+        )));
+    }
+    Ok(ALL.into_iter().filter(|name| wanted.contains(name)).collect())
 }
 
 /// `HEAD /{index}`
@@ -67,7 +85,9 @@ pub(crate) fn exists_index(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let found = targets(engine, request).is_ok_and(|handles| !handles.is_empty());
+    let options = ResolveOptions::metadata().with(&request.params())?;
+    let found = engine.indices.names().index_names(request.part("index"), &options);
+    let found = found.is_ok_and(|names| !names.is_empty());
     Ok(Reply::bytes(if found { 200 } else { 404 }, Vec::new()))
 }
 
@@ -79,11 +99,17 @@ pub(crate) fn delete_index(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let expression = request.part("index");
-    if expression == "_all" || expression.contains('*') {
-        return Err(EngineError::illegal_argument("Wildcard expressions or all indices are not allowed"));
-    }
-    for handle in targets(engine, request)? {
-        engine.indices.delete(&handle.name)?;
+    super::lifecycle::refuse_patterns(expression)?;
+    let options = ResolveOptions { forbid_aliases: true, ..ResolveOptions::open_and_closed() };
+    let options = options.with(&request.params())?;
+    let names = engine.indices.names();
+    let found = names.index_names(expression, &options)?;
+    found
+        .iter()
+        .filter_map(|name| names.indices.get(name))
+        .try_for_each(|handle| handle.check_access(Access::Delete))?;
+    for name in found {
+        engine.indices.delete(&name)?;
     }
     Ok(Reply::acknowledged())
 }
@@ -95,7 +121,12 @@ pub(crate) fn get_mapping(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    for_each(engine, request, |handle| json!({"mappings": handle.mapping().to_json()}))
+    for_each(
+        engine,
+        request,
+        ResolveOptions::metadata(),
+        |handle| json!({"mappings": handle.mapping().to_json()}),
+    )
 }
 
 /// `PUT /{index}/_mapping`
@@ -110,9 +141,16 @@ pub(crate) fn put_mapping(
         return Err(EngineError::invalid("mapping source is missing"));
     }
     let definition = Value::Object(definition);
-    let handles = targets(engine, request)?;
+    let params = request.params();
+    let options = ResolveOptions::metadata().with(&params)?;
+    let handles = if params.bool("write_index_only", false)? {
+        vec![engine.indices.write_target(request.part("index"))?]
+    } else {
+        engine.indices.resolve(request.part("index"), options)?
+    };
     // All are checked before any is changed.
     for handle in &handles {
+        handle.check_access(Access::MetadataWrite)?;
         widened(handle, &definition)?;
     }
     for handle in handles {
@@ -127,6 +165,8 @@ fn widened(handle: &IndexHandle, definition: &Value) -> Result<Mapping, EngineEr
     let mapping = handle.mapping().merge_update(definition)?;
     mapping.check_total_fields(handle.settings().limits().total_fields)?;
     mapping.check_analyzers(handle.snapshot().analysis())?;
+    let settings = handle.settings();
+    mapping.check_similarities(|name| settings.defines_similarity(name))?;
     Ok(mapping)
 }
 
@@ -138,7 +178,12 @@ pub(crate) fn get_settings(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let flat = request.params().bool("flat_settings", false)?;
-    for_each(engine, request, |handle| json!({"settings": settings_json(handle, flat)}))
+    for_each(
+        engine,
+        request,
+        ResolveOptions::open_and_closed(),
+        |handle| json!({"settings": settings_json(handle, flat)}),
+    )
 }
 
 /// `PUT /{index}/_settings`
@@ -157,12 +202,18 @@ pub(crate) fn put_settings(
         return Err(EngineError::invalid("no settings to update"));
     }
     let changes = Value::Object(changes);
-    let handles = targets(engine, request)?;
+    let handles = targets(engine, request, ResolveOptions::metadata())?;
+    // Blocks can be taken away again.
+    let only_blocks = Settings::parse(&changes)?.is_only_blocks();
     for handle in &handles {
+        if !only_blocks {
+            handle.check_access(Access::MetadataWrite)?;
+        }
         handle.settings().updated(&changes, &handle.name, &handle.uuid)?;
     }
     for handle in handles {
         let settings = handle.settings().updated(&changes, &handle.name, &handle.uuid)?;
+        let _writers = handle.write.lock();
         handle.replace_metadata(|metadata| metadata.settings = settings)?;
     }
     Ok(Reply::acknowledged())
@@ -193,7 +244,7 @@ fn on_each(
     request: &Request,
     act: impl Fn(&IndexHandle) -> Result<(), EngineError>,
 ) -> Result<Reply, EngineError> {
-    let handles = targets(engine, request)?;
+    let handles = targets(engine, request, ResolveOptions::default())?;
     handles.iter().try_for_each(|handle| act(handle))?;
     Ok(Reply::ok(&json!({"_shards": write_shards(handles.len())})))
 }
@@ -203,32 +254,41 @@ pub(crate) fn write_shards(count: usize) -> Value {
     json!({"total": count, "successful": count, "failed": 0})
 }
 
-fn targets(engine: &Engine, request: &Request) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
-    let options = ResolveOptions::from_params(&request.params())?;
-    engine.indices.resolve(request.part("index"), options)
+/// The indices that a request names, its parameters counting more than `options`.
+pub(super) fn targets(
+    engine: &Engine,
+    request: &Request,
+    options: ResolveOptions,
+) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
+    engine.indices.resolve(request.part("index"), options.with(&request.params())?)
 }
 
 fn for_each(
     engine: &Engine,
     request: &Request,
+    options: ResolveOptions,
     show: impl Fn(&IndexHandle) -> Value,
 ) -> Result<Reply, EngineError> {
+    let handles = targets(engine, request, options)?;
+    handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataRead))?;
     let shown: Map<String, Value> =
-        targets(engine, request)?.iter().map(|handle| (handle.name.clone(), show(handle))).collect();
+        handles.iter().map(|handle| (handle.name.clone(), show(handle))).collect();
     Ok(Reply::ok(&Value::Object(shown)))
 }
 
 fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
     let metadata = handle.metadata.read().clone();
     let facts = [
-        ("provided_name", metadata.name.clone()),
+        ("provided_name", metadata.provided_name.clone().unwrap_or_else(|| metadata.name.clone())),
         ("creation_date", metadata.creation_millis.to_string()),
         ("uuid", metadata.uuid.clone()),
         ("version.created", CREATED_VERSION.to_owned()),
+        ("verified_before_close", "true".to_owned()),
     ];
+    let facts = if metadata.closed { &facts[..] } else { &facts[..4] };
     if flat {
-        metadata.settings.to_dotted(&facts)
+        metadata.settings.to_dotted(facts)
     } else {
-        json!({"index": metadata.settings.to_nested(&facts)})
+        json!({"index": metadata.settings.to_nested(facts)})
     }
 }

@@ -86,6 +86,11 @@ impl IndexHandle {
         self.metadata.read().settings.clone()
     }
 
+    /// Whether the index is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.metadata.read().closed
+    }
+
     /// The mapping in force.
     pub(crate) fn mapping(&self) -> Arc<Mapping> {
         self.index().mapping()

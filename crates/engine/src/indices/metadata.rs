@@ -21,6 +21,10 @@ pub(crate) struct Metadata {
     /// Name of the folder that holds the segments. An upgrade writes another one and changes this name:
     /// old or new, never half.
     pub(crate) folder: String,
+    /// A closed index takes neither reads nor writes of documents.
+    pub(crate) closed: bool,
+    /// The name as it was given when the index was made; date math in it is not resolved.
+    pub(crate) provided_name: Option<String>,
     pub(crate) settings: Settings,
     pub(crate) mapping: Mapping,
     /// Field path → fingerprint of the model that filled it.
@@ -38,6 +42,8 @@ impl Metadata {
             "uuid": self.uuid,
             "creation_millis": self.creation_millis,
             "folder": self.folder,
+            "closed": self.closed,
+            "provided_name": self.provided_name,
             "settings": self.settings.to_flat(),
             "mapping": self.mapping.to_json(),
             "field_models": self.field_models,
@@ -63,6 +69,8 @@ impl Metadata {
             uuid: text("uuid")?,
             creation_millis: value["creation_millis"].as_u64().unwrap_or_default(),
             folder: text("folder")?,
+            closed: value["closed"].as_bool().unwrap_or_default(),
+            provided_name: text("provided_name").ok(),
             settings: Settings::from_flat(&value["settings"]),
             mapping: Mapping::parse(&value["mapping"])?,
             field_models: models

@@ -1,16 +1,25 @@
 //! The indices of the node: which there are, and each one's write path, reads and upkeep.
 
 pub(crate) mod admin;
+pub(crate) mod alias_api;
+mod alias_changes;
+mod aliases;
 pub(crate) mod analyze;
+pub(crate) mod blocks;
 pub(crate) mod cat;
+mod date_math;
 pub(crate) mod field_mapping;
 mod handle;
+pub(crate) mod lifecycle;
 mod maintenance;
 mod metadata;
 pub(crate) mod names;
 mod record;
 mod recovery;
+mod registry;
+mod resolve;
 mod settings;
+pub(crate) mod templates;
 mod upgrade;
 mod versions;
 mod write;
@@ -19,36 +28,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use sparrow_index::mapping::Mapping;
 use sparrow_index::{IndexOptions, SparrowIndex};
 use sparrow_storage::{DataDir, Wal, durable};
 
+use self::aliases::{AliasSpec, Stored};
 pub(crate) use self::handle::{Found, IndexHandle};
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::Metadata;
+use self::registry::{Broken, Names, Registry};
+pub(crate) use self::resolve::{ResolveOptions, Resolved};
 pub(crate) use self::settings::Settings;
+use self::templates::{Body, Templates};
 pub(crate) use self::write::{
     ExternalVersion, PRIMARY_TERM, Source, WriteKind, WriteOp, WriteOutcome, generate_id,
 };
 use crate::error::EngineError;
 use crate::options::EngineOptions;
-use crate::pattern;
 
 /// Name of the first folder of segments.
 const FIRST_FOLDER: &str = "segments-1";
-
-/// The open indices by name.
-#[derive(Default)]
-pub(crate) struct Registry {
-    by_name: RwLock<BTreeMap<String, Arc<IndexHandle>>>,
-}
-
-impl Registry {
-    pub(crate) fn all(&self) -> Vec<Arc<IndexHandle>> {
-        self.by_name.read().values().cloned().collect()
-    }
-}
 
 /// All indices.
 pub(crate) struct Indices {
@@ -61,37 +61,15 @@ pub(crate) struct Indices {
     index_options: IndexOptions,
     flush_threshold: u64,
     maintenance: Maintenance,
-}
-
-/// How a multi-target expression treats what is not there.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ResolveOptions {
-    pub(crate) ignore_unavailable: bool,
-    pub(crate) allow_no_indices: bool,
-}
-
-impl Default for ResolveOptions {
-    fn default() -> Self {
-        Self { ignore_unavailable: false, allow_no_indices: true }
-    }
-}
-
-impl ResolveOptions {
-    /// Reads `ignore_unavailable` and `allow_no_indices`.
-    pub(crate) fn from_params(params: &crate::params::Params<'_>) -> Result<Self, EngineError> {
-        let default = Self::default();
-        Ok(Self {
-            ignore_unavailable: params.bool("ignore_unavailable", default.ignore_unavailable)?,
-            allow_no_indices: params.bool("allow_no_indices", default.allow_no_indices)?,
-        })
-    }
+    pub(crate) templates: Templates,
 }
 
 impl Indices {
-    /// Opens every index that the data directory knows, and replays its log.
+    /// Opens every index that the data directory knows, and replays its log. One that cannot be read does not keep the
+    /// others from being served: it answers with the reason, and health is red.
     ///
     /// # Errors
-    /// When one cannot be read: serving the rest would hide the loss.
+    /// When the data directory itself cannot be read.
     pub(crate) fn open(data: Arc<DataDir>, options: &EngineOptions) -> Result<Self, EngineError> {
         let indices = Self {
             data: data.clone(),
@@ -105,15 +83,46 @@ impl Indices {
             },
             flush_threshold: options.flush_threshold_bytes,
             maintenance: Maintenance::default(),
+            templates: Templates::open(data.clone())?,
         };
+        let mut names = Names::default();
+        let stored = Stored::load(&data)?;
+        for uuid in &stored.removed {
+            data.remove(&metadata::store_name(uuid))?;
+        }
         let mut known = Vec::new();
         for store in data.list(metadata::STORE_PREFIX)? {
-            if let Some(metadata) = Metadata::load(&data, &store)? {
-                known.push(metadata.uuid.clone());
-                let handle = Arc::new(indices.open_one(metadata)?);
-                indices.registry.by_name.write().insert(handle.name.clone(), handle);
+            let uuid = &store[metadata::STORE_PREFIX.len()..];
+            known.push(uuid.to_owned());
+            match Metadata::load(&data, &store)
+                .and_then(|found| found.map(|it| indices.open_one(it)).transpose())
+            {
+                Ok(Some(handle)) => {
+                    names.indices.insert(handle.name.clone(), Arc::new(handle));
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    // The others go on. What cannot be read has a name that nothing else can have.
+                    let name = data.read_json(&store).ok().flatten();
+                    let name =
+                        name.as_ref().and_then(|value| value["name"].as_str()).unwrap_or(uuid).to_owned();
+                    tracing::error!(index = name, uuid, %error, "the index cannot be opened");
+                    let broken =
+                        Broken { name: name.clone(), uuid: uuid.to_owned(), reason: error.to_string() };
+                    names.broken.insert(name, Arc::new(broken));
+                }
             }
         }
+        for (uuid, aliases) in stored.by_index {
+            let of = |name: &&String| names.uuid(name) == Some(uuid.as_str());
+            let Some(index) = names.indices.keys().chain(names.broken.keys()).find(of).cloned() else {
+                continue;
+            };
+            for (alias, spec) in aliases {
+                names.aliases.entry(alias).or_default().insert(index.clone(), spec);
+            }
+        }
+        indices.registry.change(|it| *it = names);
         // Folders without metadata: of an index whose creation or deletion was cut short.
         for uuid in durable::list_dir(&data.path().join("indices"))? {
             if !known.contains(&uuid) {
@@ -121,6 +130,11 @@ impl Indices {
             }
         }
         Ok(indices)
+    }
+
+    /// The names in force.
+    pub(crate) fn names(&self) -> Arc<Names> {
+        self.registry.names()
     }
 
     fn open_one(&self, metadata: Metadata) -> Result<IndexHandle, EngineError> {
@@ -163,140 +177,129 @@ impl Indices {
         }
     }
 
-    /// An index by its name.
+    /// The index to write to: made when the name is free, as Elasticsearch does.
     ///
     /// # Errors
-    /// [`EngineError::IndexNotFound`].
-    pub(crate) fn get(&self, name: &str) -> Result<Arc<IndexHandle>, EngineError> {
-        let found = self.registry.by_name.read().get(name).cloned();
-        found.ok_or_else(|| EngineError::IndexNotFound { name: name.to_owned() })
-    }
-
-    /// The index to write to: made with a dynamic mapping when it is not there, as Elasticsearch does.
-    ///
-    /// # Errors
-    /// [`EngineError::InvalidIndexName`], or what creation says.
+    /// [`EngineError::InvalidIndexName`], or what creation says; an alias without a write index.
     pub(crate) fn get_or_create(&self, name: &str) -> Result<Arc<IndexHandle>, EngineError> {
-        match self.get(name) {
-            Ok(handle) => Ok(handle),
-            Err(_) => match self.create(name, Settings::default(), Mapping::empty()) {
-                // Another writer made it in between.
-                Err(EngineError::IndexAlreadyExists { .. }) => self.get(name),
-                other => other,
-            },
+        let resolved = date_math::resolve(name)?;
+        if self.names().write_index(&resolved)?.is_some() {
+            return self.write_target(&resolved);
+        }
+        match self.planned(name, &Body::default()).and_then(|planned| self.create(planned)) {
+            // Another writer made it in between.
+            Err(EngineError::IndexAlreadyExists { .. }) => self.write_target(&resolved),
+            other => other,
         }
     }
 
-    /// All indices, by name.
-    pub(crate) fn all(&self) -> Vec<Arc<IndexHandle>> {
-        self.registry.all()
-    }
-
-    /// The indices of an expression: names, patterns with `*`, `_all`, exclusions with `-`, separated by commas.
+    /// Creates an index with its aliases; durable when this returns.
     ///
     /// # Errors
-    /// [`EngineError::IndexNotFound`] for a name that is not there, unless it may be unavailable.
-    pub(crate) fn resolve(
-        &self,
-        expression: &str,
-        options: ResolveOptions,
-    ) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
-        let mut found: BTreeMap<String, Arc<IndexHandle>> = BTreeMap::new();
-        let mut has_pattern = expression.is_empty();
-        for part in expression.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            if let Some(excluded) = part.strip_prefix('-').filter(|_| has_pattern) {
-                found.retain(|name, _| !pattern::matches(excluded, name));
-            } else if part == "_all" || part.contains('*') {
-                has_pattern = true;
-                let pattern = if part == "_all" { "*" } else { part };
-                for handle in self.all() {
-                    // Hidden indices only answer to patterns that say so.
-                    let hidden = handle.name.starts_with('.') && !pattern.starts_with('.');
-                    if pattern::matches(pattern, &handle.name) && !hidden {
-                        found.insert(handle.name.clone(), handle);
-                    }
-                }
-            } else {
-                match self.get(part) {
-                    Ok(handle) => {
-                        found.insert(handle.name.clone(), handle);
-                    }
-                    Err(_) if options.ignore_unavailable => {}
-                    Err(error) => return Err(name_error(part).unwrap_or(error)),
-                }
-            }
-        }
-        if expression.is_empty() {
-            found.extend(
-                self.all().into_iter().filter(|h| !h.name.starts_with('.')).map(|h| (h.name.clone(), h)),
-            );
-        }
-        if found.is_empty() && has_pattern && !options.allow_no_indices {
-            return Err(EngineError::IndexNotFound { name: expression.to_owned() });
-        }
-        Ok(found.into_values().collect())
-    }
-
-    /// Creates an index; durable when this returns.
-    ///
-    /// # Errors
-    /// [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], or a failure of the disk.
-    pub(crate) fn create(
-        &self,
-        name: &str,
-        settings: Settings,
-        mapping: Mapping,
-    ) -> Result<Arc<IndexHandle>, EngineError> {
-        names::check(name)?;
+    /// [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of
+    /// the disk.
+    pub(crate) fn create(&self, wanted: CreateIndex) -> Result<Arc<IndexHandle>, EngineError> {
+        let name = date_math::resolve(&wanted.provided_name)?;
+        names::check(&name)?;
         let _one = self.admin.lock();
-        if let Ok(existing) = self.get(name) {
-            return Err(EngineError::IndexAlreadyExists {
-                name: name.to_owned(),
-                uuid: existing.uuid.clone(),
-            });
+        let before = self.names();
+        if let Some(uuid) = before.uuid(&name) {
+            return Err(EngineError::IndexAlreadyExists { name, uuid: uuid.to_owned() });
         }
-        let options = self.options(&settings)?;
-        mapping.check_analyzers(&options.analysis)?;
+        if before.aliases.contains_key(&name) {
+            let problem = "already exists as alias".to_owned();
+            return Err(EngineError::InvalidIndexName { name, problem });
+        }
+        let options = self.options(&wanted.settings)?;
+        wanted.mapping.check_analyzers(&options.analysis)?;
+        wanted.mapping.check_similarities(|name| wanted.settings.defines_similarity(name))?;
         let metadata = Metadata {
-            name: name.to_owned(),
+            name: name.clone(),
             uuid: new_uuid(),
             creation_millis: now_millis(),
             folder: FIRST_FOLDER.to_owned(),
-            settings,
-            mapping,
+            closed: false,
+            provided_name: Some(wanted.provided_name),
+            settings: wanted.settings,
+            mapping: wanted.mapping,
             field_models: BTreeMap::new(),
         };
+        let mut aliases = before.aliases.clone();
+        for (alias, spec) in wanted.aliases {
+            aliases.entry(alias).or_default().insert(name.clone(), Arc::new(spec));
+        }
+        let after = Names { aliases, ..Names::clone(&before) };
+        for alias in after.aliases_of(&name).keys() {
+            if *alias == name {
+                let problem = "an index or data stream exists with the same name as the alias";
+                return Err(names::invalid_alias(alias, problem));
+            }
+            alias_changes::check(&after, alias)?;
+        }
         let root = self.data.index_dir(&metadata.uuid);
         durable::create_dir_all(&root)?;
         let index = SparrowIndex::create(&root.join(FIRST_FOLDER), &metadata.mapping, &options)?;
         let (wal, _) = Wal::open(&root.join("wal"))?;
         durable::sync_dir(&root)?;
+        let own = after.aliases_of(&name);
+        if !own.is_empty() {
+            // Aliases of an index that is not there count for nothing, so they can come first.
+            let mut stored = self.stored(&before);
+            stored.by_index.insert(metadata.uuid.clone(), own);
+            stored.save(&self.data)?;
+        }
         // The index exists from here on; a crash before leaves a folder that the next start removes.
         metadata.save(&self.data)?;
         let handle = Arc::new(IndexHandle::new(self.data.clone(), metadata, index, wal, 0));
-        self.registry.by_name.write().insert(name.to_owned(), handle.clone());
+        self.registry.change(|names| {
+            names.indices.insert(name, handle.clone());
+            names.aliases = after.aliases;
+        });
         Ok(handle)
     }
 
-    /// Deletes an index.
+    /// Deletes an index, with its part in aliases.
     ///
     /// # Errors
     /// [`EngineError::IndexNotFound`], or a failure of the disk, after which it is still there.
     pub(crate) fn delete(&self, name: &str) -> Result<(), EngineError> {
         let _one = self.admin.lock();
-        let handle = self.get(name)?;
-        handle.delete()?;
-        self.registry.by_name.write().remove(name);
+        let before = self.names();
+        if before.uuid(name).is_none() {
+            return Err(EngineError::IndexNotFound { name: name.to_owned() });
+        }
+        self.remove_files(&before, name)?;
+        self.registry.change(|names| names.remove(name));
+        let after = self.names();
+        if after.aliases != before.aliases
+            && let Err(error) = self.stored(&after).save(&self.data)
+        {
+            // What is left of them names an index that is not there.
+            tracing::warn!(index = name, %error, "aliases of a deleted index are left in the store");
+        }
+        Ok(())
+    }
+
+    /// Removes what an index has on the disk, its metadata first.
+    fn remove_files(&self, names: &Names, name: &str) -> Result<(), EngineError> {
+        if let Some(handle) = names.indices.get(name) {
+            return handle.delete();
+        }
+        if let Some(broken) = names.broken.get(name) {
+            self.data.remove(&metadata::store_name(&broken.uuid))?;
+            handle::remove_folder(&self.data.index_dir(&broken.uuid));
+        }
         Ok(())
     }
 }
 
-/// A name that could never exist is told as such.
-fn name_error(name: &str) -> Option<EngineError> {
-    name.starts_with('_').then(|| EngineError::InvalidIndexName {
-        name: name.to_owned(),
-        problem: "must not start with '_'.".to_owned(),
-    })
+/// An index to be made.
+pub(crate) struct CreateIndex {
+    /// Its name, as it was given.
+    pub(crate) provided_name: String,
+    pub(crate) settings: Settings,
+    pub(crate) mapping: Mapping,
+    pub(crate) aliases: BTreeMap<String, AliasSpec>,
 }
 
 /// Milliseconds since the epoch.

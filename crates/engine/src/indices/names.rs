@@ -1,6 +1,6 @@
 //! Which names an index may have.
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Exception};
 
 const FORBIDDEN: &[char] = &['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ','];
 const MAX_BYTES: usize = 255;
@@ -10,7 +10,38 @@ const MAX_BYTES: usize = 255;
 /// # Errors
 /// [`EngineError::InvalidIndexName`] with Elasticsearch's sentence.
 pub(crate) fn check(name: &str) -> Result<(), EngineError> {
-    let problem = if name.is_empty() {
+    match problem(name) {
+        None if name.chars().any(char::is_uppercase) => Err(EngineError::InvalidIndexName {
+            name: name.to_owned(),
+            problem: "must be lowercase".to_owned(),
+        }),
+        None => Ok(()),
+        Some(problem) => Err(EngineError::InvalidIndexName { name: name.to_owned(), problem }),
+    }
+}
+
+/// Checks the name of an alias: as that of an index, but it may have capitals.
+///
+/// # Errors
+/// `invalid_alias_name_exception`.
+pub(crate) fn check_alias(name: &str) -> Result<(), EngineError> {
+    if name.is_empty() {
+        return Err(EngineError::illegal_argument("alias name is required"));
+    }
+    problem(name).map_or(Ok(()), |problem| Err(invalid_alias(name, &problem)))
+}
+
+/// `invalid_alias_name_exception`
+pub(crate) fn invalid_alias(name: &str, problem: &str) -> EngineError {
+    let reason = format!("Invalid alias name [{name}]: {problem}");
+    EngineError::api(
+        400,
+        Exception::new("invalid_alias_name_exception", reason).with("index_uuid", "_na_").with("index", name),
+    )
+}
+
+fn problem(name: &str) -> Option<String> {
+    Some(if name.is_empty() {
         "must not be empty".to_owned()
     } else if name.contains(FORBIDDEN) {
         let list: Vec<String> = FORBIDDEN.iter().map(|c| format!("'{c}'")).collect();
@@ -25,14 +56,11 @@ pub(crate) fn check(name: &str) -> Result<(), EngineError> {
         "must not be '.' or '..'".to_owned()
     } else if name.len() > MAX_BYTES {
         format!("index name is too long, ({} > {MAX_BYTES})", name.len())
-    } else if name.chars().any(char::is_uppercase) {
-        "must be lowercase".to_owned()
     } else if name.chars().any(char::is_control) {
         "must not contain control characters".to_owned()
     } else {
-        return Ok(());
-    };
-    Err(EngineError::InvalidIndexName { name: name.to_owned(), problem })
+        return None;
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Settings of an index: kept flat as strings, as the API shows them, and read with types.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,10 +48,17 @@ const KNOWN: &[(&str, Kind, bool)] = &[
     ("max_ngram_diff", Kind::Integer { min: 0 }, true),
     ("max_shingle_diff", Kind::Integer { min: 0 }, true),
     ("analyze.max_token_count", Kind::Integer { min: 1 }, true),
+    ("blocks.read_only", Kind::Boolean, true),
+    ("blocks.read_only_allow_delete", Kind::Boolean, true),
+    ("blocks.read", Kind::Boolean, true),
+    ("blocks.write", Kind::Boolean, true),
+    ("blocks.metadata", Kind::Boolean, true),
 ];
 
 /// Prefix of the settings that define analyzers. They hold any name, and lists.
 const ANALYSIS: &str = "analysis.";
+/// Prefix of the settings that define similarities, by name.
+const SIMILARITY: &str = "similarity.";
 
 /// The settings that a user gave: strings, and lists of strings under `analysis`. Cloning shares them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -70,6 +78,14 @@ impl Settings {
             if short.starts_with(ANALYSIS) {
                 if let Some(value) = value {
                     settings.insert(short, value);
+                }
+                continue;
+            }
+            if let Some(definition) = short.strip_prefix(SIMILARITY) {
+                if let Some(value) = value {
+                    let text = one_text(&value);
+                    check_similarity(definition, &text)?;
+                    settings.insert(short, text.into());
                 }
                 continue;
             }
@@ -111,6 +127,12 @@ impl Settings {
             };
         }
         Ok(Self(Arc::new(result)))
+    }
+
+    /// Whether a similarity of this name is defined.
+    pub(crate) fn defines_similarity(&self, name: &str) -> bool {
+        let prefix = format!("{SIMILARITY}{name}.");
+        self.0.range(prefix.clone()..).next().is_some_and(|(key, _)| key.starts_with(&prefix))
     }
 
     fn text(&self, name: &str) -> Option<&str> {
@@ -204,6 +226,49 @@ impl Settings {
         self.number("number_of_replicas", 1)
     }
 
+    /// Whether patterns pass over the index.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.text("hidden") == Some("true")
+    }
+
+    /// Whether there is any block at all.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.0
+            .range::<str, _>((Bound::Included("blocks."), Bound::Unbounded))
+            .next()
+            .is_some_and(|(name, _)| name.starts_with("blocks."))
+    }
+
+    /// Whether a block is set.
+    pub(super) fn is_blocked(&self, block: &str) -> bool {
+        self.text(&format!("blocks.{block}")) == Some("true")
+    }
+
+    /// Whether nothing but blocks is set.
+    pub(super) fn is_only_blocks(&self) -> bool {
+        self.0.keys().all(|name| name.starts_with("blocks."))
+    }
+
+    /// These settings with those of `above`, which count more.
+    pub(super) fn overlaid(&self, above: &Self) -> Self {
+        let mut result = BTreeMap::clone(&self.0);
+        result.extend(above.0.iter().map(|(name, text)| (name.clone(), text.clone())));
+        Self(Arc::new(result))
+    }
+
+    /// What was given and nothing else, nested as the API shows it, or with dotted names.
+    pub(super) fn given(&self, flat: bool) -> Value {
+        if flat {
+            let dotted = self.0.iter().map(|(name, text)| (format!("index.{name}"), text.as_str().into()));
+            return Value::Object(dotted.collect());
+        }
+        let mut nested = Map::new();
+        for (name, text) in &*self.0 {
+            insert_nested(&mut nested, &format!("index.{name}"), text);
+        }
+        Value::Object(nested)
+    }
+
     /// Flat form for storing.
     pub(crate) fn to_flat(&self) -> Value {
         Value::Object(self.0.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
@@ -245,6 +310,31 @@ impl Settings {
         flat.extend(self.0.iter().map(|(name, value)| (format!("index.{name}"), value.clone())));
         flat.extend(facts.iter().map(|(name, text)| (format!("index.{name}"), text.as_str().into())));
         Value::Object(flat.into_iter().collect())
+    }
+}
+
+/// Checks one setting of a similarity, `NAME.PARAMETER`: the terms of a text are scored by BM25 with its usual parameters
+/// only, which may be written down.
+fn check_similarity(definition: &str, text: &str) -> Result<(), EngineError> {
+    let refused = |reason: String| Err(EngineError::illegal_argument(reason));
+    let Some((name, parameter)) = definition.rsplit_once('.') else {
+        return refused(format!("Similarity [{definition}] must be a group of settings with a [type]"));
+    };
+    let is = |wanted: f64| text.parse::<f64>().is_ok_and(|value| (value - wanted).abs() < 1e-6);
+    match parameter {
+        "type" if text == "BM25" => Ok(()),
+        "type" if matches!(text, "boolean" | "DFR" | "DFI" | "IB" | "LMDirichlet" | "LMJelinekMercer" | "scripted") => {
+            refused(format!("[type] [{text}] of similarity [{name}] is not supported by this server, only [BM25] is"))
+        }
+        "type" => refused(format!("Unknown Similarity type [{text}] for [{name}]")),
+        "k1" if is(1.2) => Ok(()),
+        "b" if is(0.75) => Ok(()),
+        "discount_overlaps" if text == "true" => Ok(()),
+        "k1" | "b" | "discount_overlaps" => refused(format!(
+            "[{parameter}] [{text}] of similarity [{name}] is not supported by this server: BM25 has [k1] 1.2, [b] 0.75 and \
+             [discount_overlaps] true"
+        )),
+        _ => refused(format!("Unknown settings for similarity of type [BM25]: [{parameter}]")),
     }
 }
 

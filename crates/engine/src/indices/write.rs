@@ -159,6 +159,10 @@ impl IndexHandle {
                     results.push(Err(EngineError::IndexNotFound { name: self.name.clone() }));
                     continue;
                 }
+                if let Err(error) = self.check_write() {
+                    results.push(Err(error));
+                    continue;
+                }
                 results.push(document.and_then(|document| {
                     let (outcome, lsn) = self.apply(document, &mut state.next_seq_no)?;
                     last = Some(lsn);

@@ -75,13 +75,13 @@ pub(crate) fn field_caps(
         encode(engine, &handles, &mut [&mut *query], cancel.flag(), None)?;
         let kept = keep_matching(handles.iter().map(|handle| target(engine, handle)).collect(), query)?;
         let names: BTreeSet<&str> = kept.iter().map(|target| target.shard.index.as_str()).collect();
-        handles.retain(|handle| names.contains(handle.name.as_str()));
+        handles.retain(|handle| names.contains(handle.handle.name.as_str()));
     }
     let mut found = ByField::new();
     for (number, handle) in handles.iter().enumerate() {
-        collect(number, handle, &asked, &mut found)?;
+        collect(number, &handle.handle, &asked, &mut found)?;
     }
-    let names: Vec<&str> = handles.iter().map(|handle| handle.name.as_str()).collect();
+    let names: Vec<&str> = handles.iter().map(|handle| handle.handle.name.as_str()).collect();
     let fields: Map<String, Value> = found
         .into_iter()
         .map(|(field, mut types)| {

@@ -45,6 +45,7 @@ pub(crate) mod validate;
 #[cfg(test)]
 mod body_tests;
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -52,6 +53,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::Value;
 use sparrow_encoder::Timings;
+use sparrow_index::Snapshot;
 use sparrow_index::query::{Query, QueryError, TotalHits};
 
 use self::body::SearchBody;
@@ -70,7 +72,7 @@ use self::uri::Presentation;
 pub(crate) use self::uri::source as source_of_params;
 use crate::Engine;
 use crate::error::{EngineError, Exception};
-use crate::indices::{IndexHandle, ResolveOptions};
+use crate::indices::{IndexHandle, ResolveOptions, Resolved};
 use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
 
@@ -159,7 +161,7 @@ fn check_boosted(engine: &Engine, body: &SearchBody, request: &Request) -> Resul
     }
     let options = ResolveOptions::from_params(&request.params())?;
     for (names, _) in &body.indices_boost {
-        engine.indices.resolve(names, options)?;
+        engine.indices.resolve(names, options.clone())?;
     }
     Ok(())
 }
@@ -229,7 +231,7 @@ type ModelTimings = Vec<(String, Timings)>;
 /// Encodes the texts of all queries of a search; timed if it is profiled.
 fn encode_body(
     engine: &Engine,
-    handles: &[Arc<IndexHandle>],
+    handles: &[impl Borrow<IndexHandle>],
     body: &mut SearchBody,
     cancel: &AtomicBool,
 ) -> Result<ModelTimings, EngineError> {
@@ -286,7 +288,7 @@ pub(crate) fn count(
 /// As a search with this query.
 pub(crate) fn prepare_query(
     engine: &Engine,
-    handles: &[Arc<IndexHandle>],
+    handles: &[impl Borrow<IndexHandle>],
     query: &Value,
     cancel: &CancelFlag,
 ) -> Result<Query, EngineError> {
@@ -323,7 +325,37 @@ fn shard(engine: &Engine, handle: &IndexHandle) -> Box<Shard> {
     })
 }
 
-fn target(engine: &Engine, handle: &IndexHandle) -> Target {
+/// What of an index is seen through the filter of an alias.
+///
+/// # Errors
+/// When the filter does not fit the index any more.
+pub(crate) fn restrict(
+    engine: &Engine,
+    handle: &IndexHandle,
+    snapshot: &Arc<Snapshot>,
+    filter: Option<&Value>,
+) -> Result<Arc<Snapshot>, EngineError> {
+    let Some(filter) = filter else { return Ok(Arc::clone(snapshot)) };
+    let query = parse_query(filter)?;
+    snapshot.restricted(&query).map(Arc::new).map_err(|source| query_error(engine, handle, source))
+}
+
+/// Refuses what cannot be the filter of an alias: what is not a query, or needs a model.
+///
+/// # Errors
+/// What a search with this query would say.
+pub(crate) fn check_alias_filter(filter: &Value) -> Result<(), EngineError> {
+    let mut query = parse_query(filter)?;
+    match resolve::model_uses(&[&mut query]).first() {
+        None => Ok(()),
+        Some(used) => {
+            Err(EngineError::illegal_argument(format!("a filter cannot ask the model [{}]", used.model_id)))
+        }
+    }
+}
+
+fn target(engine: &Engine, searched: &Searched) -> Target {
+    let handle = &searched.handle;
     let settings = handle.settings();
     let default_fields = match settings.default_field() {
         None | Some("*") => Vec::new(),
@@ -331,7 +363,7 @@ fn target(engine: &Engine, handle: &IndexHandle) -> Target {
     };
     Target {
         shard: shard(engine, handle),
-        snapshot: handle.snapshot(),
+        snapshot: searched.restricted.clone().unwrap_or_else(|| handle.snapshot()),
         max_result_window: settings.max_result_window(),
         default_fields,
     }
@@ -340,7 +372,7 @@ fn target(engine: &Engine, handle: &IndexHandle) -> Target {
 /// Reads the terms that queries look up, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
 fn encode(
     engine: &Engine,
-    handles: &[Arc<IndexHandle>],
+    handles: &[impl Borrow<IndexHandle>],
     queries: &mut [&mut Query],
     cancel: &AtomicBool,
     timed: Option<&mut Vec<(String, Timings)>>,
@@ -349,6 +381,7 @@ fn encode(
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
         for handle in handles {
+            let handle: &IndexHandle = handle.borrow();
             match handle.field_model(&used.field) {
                 Some(stored) if stored != fingerprint => {
                     return Err(SearchError::ModelMismatch {
@@ -366,8 +399,29 @@ fn encode(
     resolve::resolve(&engine.models, queries, cancel, timed)
 }
 
+/// An index that a search reads, and what of it.
+pub(crate) struct Searched {
+    pub(crate) handle: Arc<IndexHandle>,
+    /// What is seen through the filter of the alias that leads to it; none where all of it is.
+    restricted: Option<Arc<Snapshot>>,
+}
+
+impl Borrow<IndexHandle> for Searched {
+    fn borrow(&self) -> &IndexHandle {
+        &self.handle
+    }
+}
+
 /// The indices that a search reads.
-fn resolve_indices(engine: &Engine, request: &Request) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
+fn resolve_indices(engine: &Engine, request: &Request) -> Result<Vec<Searched>, EngineError> {
     let options = ResolveOptions::from_params(&request.params())?;
-    engine.indices.resolve(request.part("index"), options)
+    let found = engine.indices.resolve_filtered(request.part("index"), &options)?;
+    let searched = |Resolved { handle, filter }: Resolved| {
+        let restricted = match filter {
+            None => None,
+            Some(filter) => Some(restrict(engine, &handle, &handle.snapshot(), Some(&filter))?),
+        };
+        Ok(Searched { handle, restricted })
+    };
+    found.into_iter().map(searched).collect()
 }

@@ -126,6 +126,7 @@ fn run(
         path: BTreeMap::new(),
         query: item.params.clone(),
         opaque_id: request.opaque_id.clone(),
+        visible: None,
     };
     if !index.is_empty() {
         single.path.insert("index".to_owned(), index);

@@ -7,7 +7,7 @@ use super::body::{self, read_object};
 use super::dsl::{self, Context};
 use super::error::SearchError;
 use super::resolve::set_default_fields;
-use super::{encode, profile, resolve_indices, target, uri};
+use super::{Searched, encode, profile, resolve_indices, target, uri};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
@@ -57,7 +57,7 @@ pub(crate) fn validate_query(
                 .err()
                 .map(|source| sentence(&SearchError::Query { shard: target.shard.clone(), source })),
         };
-        let mut explanation = json!({"index": handle.name, "valid": failed.is_none()});
+        let mut explanation = json!({"index": handle.handle.name, "valid": failed.is_none()});
         match failed {
             Some(error) => {
                 valid = false;
@@ -129,7 +129,7 @@ pub(crate) fn search_shards(
     let node = engine.node_id();
     let mut indices = Map::new();
     let mut shards = Vec::new();
-    for handle in &handles {
+    for Searched { handle, .. } in &handles {
         indices.insert(handle.name.clone(), json!({}));
         shards.push(json!([{
             "state": "STARTED", "primary": true, "node": node, "relocating_node": null, "shard": 0,

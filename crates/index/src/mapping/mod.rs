@@ -214,6 +214,24 @@ impl Mapping {
         Ok(())
     }
 
+    /// Checks that the similarities which fields name are `defined` by the index's settings.
+    ///
+    /// # Errors
+    /// A similarity that is not defined, in Elasticsearch's words.
+    pub fn check_similarities(&self, defined: impl Fn(&str) -> bool) -> Result<(), MappingError> {
+        for (path, field_type) in self.leaf_fields() {
+            if let FieldType::Text { options } = field_type
+                && let Some(name) = &options.similarity
+                && !defined(name)
+            {
+                return Err(MappingError::Malformed {
+                    reason: format!("Unknown Similarity type [{name}] for field [{path}]"),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// What happens to unmapped fields at the top level.
     pub fn dynamic(&self) -> Dynamic {
         self.root.dynamic.unwrap_or_default()

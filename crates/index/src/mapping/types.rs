@@ -21,6 +21,8 @@ pub struct TextOptions {
     pub norms: bool,
     /// Distance between two values, if the mapping says one.
     pub position_increment_gap: Option<usize>,
+    /// Name of the similarity, if the mapping names one that the index's settings define.
+    pub similarity: Option<String>,
 }
 
 impl Default for TextOptions {
@@ -32,6 +34,7 @@ impl Default for TextOptions {
             index_options: TextIndexOptions::Positions,
             norms: true,
             position_increment_gap: None,
+            similarity: None,
         }
     }
 }

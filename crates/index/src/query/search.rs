@@ -157,7 +157,7 @@ impl Snapshot {
     pub(super) fn count_live(&self, ord: usize, docs: &SegmentDocs) -> u64 {
         match (docs, self.segment(ord as u32).live()) {
             (SegmentDocs::None, _) => 0,
-            (SegmentDocs::All, _) => u64::from(self.searcher().segment_reader(ord as u32).num_docs()),
+            (SegmentDocs::All, None) => u64::from(self.searcher().segment_reader(ord as u32).max_doc()),
             _ => self.live_words(ord, docs).map(|word| u64::from(word.count_ones())).sum(),
         }
     }

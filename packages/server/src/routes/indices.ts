@@ -1,13 +1,25 @@
+import { CAT } from './cat.js';
 import { type Endpoint, engine } from './types.js';
 
 const TIMEOUTS = ['timeout', 'master_timeout'];
 const WHICH = ['expand_wildcards', 'allow_no_indices', 'ignore_unavailable'];
 const READ = [...WHICH, 'flat_settings', 'include_defaults', 'local', 'master_timeout', 'features'];
 
+const PUT_ALIAS = [
+  ...['PUT|POST /{index}/_alias/{name}', 'PUT|POST /{index}/_aliases/{name}'],
+  ...['PUT|POST /_alias/{name}', 'PUT|POST /_aliases/{name}'],
+  ...['PUT /{index}/_alias', 'PUT /{index}/_aliases', 'PUT /_alias'],
+];
+const GET_ALIAS = [
+  ...['GET|HEAD /_alias', 'GET /_aliases', 'GET|HEAD /_alias/{name}'],
+  ...['GET|HEAD /{index}/_alias', 'GET|HEAD /{index}/_alias/{name}'],
+];
+
 /** Indices, their mappings and settings, and the state of the whole. */
 export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   ...engine('create_index', 'indices:admin/create', ['PUT /{index}'], {
     body: true,
+    indices: 'create',
     params: [...TIMEOUTS, 'wait_for_active_shards'],
   }),
   ...engine('get_index', 'indices:admin/get', ['GET /{index}'], { params: READ }),
@@ -42,10 +54,28 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('cat_indices', 'indices:monitor/stats', ['GET /_cat/indices', 'GET /_cat/indices/{index}'], {
     reply: 'text',
-    params: [
-      ...['format', 'h', 'help', 'v', 's', 'bytes', 'time', 'health', 'pri', 'expand_wildcards'],
-      ...['include_unloaded_segments', 'local', 'master_timeout'],
-    ],
+    params: [...CAT, 'health', 'pri', 'expand_wildcards', 'include_unloaded_segments'],
+  }),
+  ...engine('update_aliases', 'indices:admin/aliases', ['POST /_aliases'], {
+    body: true,
+    indices: 'aliases',
+    params: TIMEOUTS,
+  }),
+  ...engine('put_alias', 'indices:admin/aliases', PUT_ALIAS, { body: true, indices: 'alias', params: TIMEOUTS }),
+  ...engine('get_alias', 'indices:admin/aliases/get', GET_ALIAS, {
+    indices: 'alias',
+    params: [...WHICH, 'local', 'master_timeout'],
+  }),
+  ...engine(
+    'delete_alias',
+    'indices:admin/aliases',
+    ['DELETE /{index}/_alias/{name}', 'DELETE /{index}/_aliases/{name}'],
+    { indices: 'alias', params: TIMEOUTS },
+  ),
+  ...engine('cat_aliases', 'indices:admin/aliases/get', ['GET /_cat/aliases', 'GET /_cat/aliases/{name}'], {
+    indices: 'alias',
+    reply: 'text',
+    params: [...CAT, 'expand_wildcards'],
   }),
   ...engine('cluster_health', 'cluster:monitor/health', ['GET /_cluster/health', 'GET /_cluster/health/{index}'], {
     params: [

@@ -1,3 +1,5 @@
+import { ADMINISTRATION_ENDPOINTS } from './administration.js';
+import { CAT_ENDPOINTS } from './cat.js';
 import { DOCUMENT_ENDPOINTS } from './documents.js';
 import { INDEX_ENDPOINTS } from './indices.js';
 import { INGEST_ENDPOINTS } from './ingest.js';
@@ -5,12 +7,16 @@ import { JOB_ENDPOINTS } from './jobs.js';
 import { ML_ENDPOINTS } from './ml.js';
 import { SEARCH_ENDPOINTS } from './search.js';
 import { SERVICE_ENDPOINTS } from './service.js';
+import { TEMPLATE_ENDPOINTS } from './templates.js';
 import type { Endpoint, Method } from './types.js';
 
 /** The whole interface, one row per method and path. */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...SERVICE_ENDPOINTS,
   ...INDEX_ENDPOINTS,
+  ...ADMINISTRATION_ENDPOINTS,
+  ...CAT_ENDPOINTS,
+  ...TEMPLATE_ENDPOINTS,
   ...DOCUMENT_ENDPOINTS,
   ...SEARCH_ENDPOINTS,
   ...INGEST_ENDPOINTS,

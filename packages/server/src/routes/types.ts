@@ -25,6 +25,12 @@ export type IndexSource =
   | 'docs'
   /** In `source.index` (read) and `dest.index` (write). */
   | 'reindex'
+  /** In the path, with the aliases in `name`; both are names that a key must be allowed to use. */
+  | 'alias'
+  /** In `actions[]`: indices and aliases. */
+  | 'aliases'
+  /** In the path, with the aliases that the body gives to the new index. */
+  | 'create'
   /** In what was opened by an earlier request: the engine knows who opened it. */
   | 'opened'
   /** In the header lines of an NDJSON body, the path's being the default: the engine checks each. */

@@ -37,24 +37,37 @@ export function requireCluster(key: ApiKey, action: Action): void {
 }
 
 /**
- * Checks access to indices by name. An expression with wildcards is allowed where one pattern of the key covers all that
- * it can match.
+ * Checks access to indices and aliases by the names that a request gives. An alias is a name of its own: who may use it
+ * reaches its indices through it, and who may use its indices may not use it for that.
+ *
+ * Wildcards stand for what the key may see if the engine narrows them (`narrowed`): then it is enough that it may see
+ * anything. Elsewhere an expression is allowed where one pattern of the key covers all that it can match.
  *
  * @throws {HttpError} 403 naming the indices that are not allowed
  */
-export function requireIndices(key: ApiKey, { action, indices }: Access): void {
+export function requireIndices(key: ApiKey, { action, indices }: Access, narrowed: boolean): void {
   if (isUnrestricted(key, action)) return;
-  const allowed = patterns(key, action).map(toRegExp);
-  const asked = indices.length === 0 ? ['*'] : indices;
-  const denied = asked.filter(
-    (name) => !name.startsWith('-') && (ALL.has(name) || !allowed.some((pattern) => pattern.test(name))),
-  );
+  const own = patterns(key, action);
+  const allowed = own.map(toRegExp);
+  const asked = indices.length === 0 ? ['*'] : indices.map((name) => name.trim());
+  const denied = asked.filter((name) => {
+    if (name.startsWith('-')) return false;
+    const wild = ALL.has(name) || (name.includes('*') && !name.startsWith('<'));
+    if (wild && narrowed) return own.length === 0;
+    return ALL.has(name) || !allowed.some((pattern) => pattern.test(possibleNames(name)));
+  });
   if (denied.length > 0) throw forbidden(key, action, ` on indices [${denied.join(',')}]`);
 }
 
-/** Whether the expression asks for all indices. */
-export function asksForAll(indices: readonly string[]): boolean {
-  return indices.length === 0 || indices.some((name) => ALL.has(name));
+/** An expression for the names that date math may come to: `<logs-{now/d}>` is one of `logs-*`. */
+function possibleNames(name: string): string {
+  if (!name.startsWith('<')) return name;
+  return name.includes('\\')
+    ? '*'
+    : name
+        .slice(1)
+        .replace(/>$/, '')
+        .replaceAll(/\{.*\}/g, '*');
 }
 
 /** The documented sentence of a 403; `on` names the indices. */

@@ -2,15 +2,21 @@ import type { EngineRequest } from '@sparrow-search/engine';
 
 import type { Endpoint } from '../routes/types.js';
 import { ACTIONS, type Action } from './actions.js';
-import { asksForAll, denial, isUnrestricted, patterns, requireCluster, requireIndices } from './authorize.js';
+import { denial, isUnrestricted, patterns, requireCluster, requireIndices } from './authorize.js';
 import type { ApiKey } from './key-store.js';
 import { lookedUpIndices, touchedIndices } from './touched-indices.js';
 
 /** What the engine checks where indices are named by a body. */
 const SEARCH: Action = 'indices:data/read/search';
 
-/** Operations that take a list of index expressions and, asked for all, answer for those that the key may read. */
-const NARROWED: ReadonlySet<string> = new Set(['search', 'count', 'field_caps', 'validate_query']);
+/** Operations that narrow the wildcards of their expressions to what the key may see. */
+const NARROWED: ReadonlySet<string> = new Set([
+  ...['search', 'count', 'field_caps', 'validate_query', 'open_point_in_time'],
+  ...['get_index', 'exists_index', 'get_mapping', 'put_mapping', 'get_settings', 'put_settings', 'refresh', 'flush'],
+  ...['close_index', 'open_index', 'add_block', 'force_merge', 'clear_cache', 'resolve_index', 'get_data_stream'],
+  ...['cat_count', 'cat_shards', 'cat_segments'],
+  ...['cat_indices', 'cat_aliases', 'get_alias', 'put_alias', 'delete_alias', 'update_aliases'],
+]);
 
 /** Operations that open or use what lives between requests: it belongs to the restricted key that opened it. */
 const OWNED: ReadonlySet<string> = new Set([
@@ -23,8 +29,8 @@ const OWNED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Checks that the key may make the request. Asked to search everything, a restricted key searches everything it may: the
- * request comes back with its own patterns as the index expression.
+ * Checks that the key may make the request. Wildcards of a restricted key stand for what it may see: the request comes back
+ * with the key's patterns, and the engine resolves by them.
  *
  * @throws {HttpError} 403
  */
@@ -42,8 +48,7 @@ export function authorize(
   }
   if (isUnrestricted(key, action) && (endpoint.indices ?? 'path') === 'path') return request;
   if (isUnrestricted(key, SEARCH) && (endpoint.indices === 'opened' || endpoint.indices === 'headers')) return request;
-  for (const access of lookedUpIndices(action, body)) requireIndices(key, access);
-  const index = request.path['index'];
+  for (const access of lookedUpIndices(action, body)) requireIndices(key, access, false);
   if (OWNED.has(request.op)) request = { ...request, path: { ...request.path, key: key.id } };
   if (endpoint.indices === 'opened') return request;
   if (endpoint.indices === 'headers') {
@@ -51,19 +56,10 @@ export function authorize(
     const sentence = denial(key, SEARCH, ' on indices [{}]');
     return { ...request, path: { ...request.path, key_indices: allowed.join(','), key_denied: sentence } };
   }
-  if (NARROWED.has(request.op) && !isUnrestricted(key, action) && asksForAll(index?.split(',') ?? [])) {
-    const allowed = patterns(key, action);
-    if (allowed.length > 0) {
-      return {
-        ...request,
-        path: { ...request.path, index: allowed.join(','), key_narrowed: 'true' },
-        query: { ...request.query, ignore_unavailable: 'true' },
-      };
-    }
-  }
   if (holdsEverything(key)) return request;
-  for (const access of touchedIndices(endpoint, action, index, body)) requireIndices(key, access);
-  return request;
+  const narrowed = NARROWED.has(request.op);
+  for (const access of touchedIndices(endpoint, action, request.path, body)) requireIndices(key, access, narrowed);
+  return narrowed && !isUnrestricted(key, action) ? { ...request, visible: patterns(key, action) } : request;
 }
 
 /** Whether some role grants everything on every index: then no name, and no body, has to be looked at. */

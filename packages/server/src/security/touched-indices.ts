@@ -9,10 +9,10 @@ import type { Access } from './authorize.js';
 export function touchedIndices(
   endpoint: Endpoint,
   action: Action,
-  pathIndex: string | undefined,
+  path: Readonly<Record<string, string>>,
   body: Uint8Array | undefined,
 ): readonly Access[] {
-  const inPath = pathIndex === undefined ? [] : pathIndex.split(',');
+  const inPath = split(path['index']);
   switch (endpoint.indices ?? 'path') {
     case 'path':
       return [{ action, indices: inPath }];
@@ -22,11 +22,43 @@ export function touchedIndices(
       return [{ action, indices: [...new Set([...inPath, ...docs(body)])] }];
     case 'reindex':
       return reindex(body);
+    case 'alias':
+      return [{ action, indices: [...inPath, ...split(path['name']), ...aliasNames(body)] }];
+    case 'aliases':
+      return [{ action, indices: aliasActions(body) }];
+    case 'create':
+      return created(action, inPath, body);
     case 'opened':
     case 'headers':
       // Checked by the engine, which is told what the key may do.
       return [];
   }
+}
+
+function split(list: string | undefined): readonly string[] {
+  return list === undefined ? [] : list.split(',');
+}
+
+/** Names that the definition of one alias may give instead of the path. */
+function aliasNames(body: Uint8Array | undefined): readonly string[] {
+  const { index, alias } = object(parse(text(body)));
+  return [...names(index), ...names(alias)];
+}
+
+function aliasActions(body: Uint8Array | undefined): readonly string[] {
+  const { actions } = object(parse(text(body)));
+  if (!Array.isArray(actions)) return [];
+  const definitions = actions.flatMap((action) => Object.values(object(action))).map(object);
+  return definitions.flatMap(({ index, indices, alias, aliases }) => [index, indices, alias, aliases].flatMap(names));
+}
+
+/** Who gives aliases to a new index needs the right to, on the index and on the aliases. */
+function created(action: Action, index: readonly string[], body: Uint8Array | undefined): readonly Access[] {
+  const aliases = Object.keys(object(object(parse(text(body)))['aliases']));
+  const access = { action, indices: index };
+  return aliases.length === 0
+    ? [access]
+    : [access, { action: 'indices:admin/aliases', indices: [...index, ...aliases] }];
 }
 
 const BULK_ACTIONS: Readonly<Record<string, Action>> = {

@@ -11,7 +11,7 @@ use super::spec::{ReindexSpec, VersionType};
 use super::tally::Tally;
 use crate::Engine;
 use crate::error::EngineError;
-use crate::indices::{self, ExternalVersion, IndexHandle, ResolveOptions, WriteOp, WriteOutcome};
+use crate::indices::{self, ExternalVersion, IndexHandle, ResolveOptions, Resolved, WriteOp, WriteOutcome};
 use crate::jobs::task::TaskContext;
 use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
 use crate::request::CancelFlag;
@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
             return Err(EngineError::Cancelled);
         }
         if self.spec.refresh
-            && let Ok(destination) = self.engine.indices.get(&self.spec.destination)
+            && let Ok(destination) = self.engine.indices.write_target(&self.spec.destination)
         {
             destination.refresh()?;
         }
@@ -87,12 +87,15 @@ impl<'a> Run<'a> {
     fn sources(&self) -> Result<Vec<Source>, EngineError> {
         let mut sources: Vec<Source> = Vec::new();
         for expression in &self.spec.sources {
-            for handle in self.engine.indices.resolve(expression, ResolveOptions::default())? {
+            for Resolved { handle, filter } in
+                self.engine.indices.resolve_filtered(expression, &ResolveOptions::default())?
+            {
                 if sources.iter().any(|known| known.handle.uuid == handle.uuid) {
                     continue;
                 }
                 handle.refresh()?;
-                let snapshot = handle.snapshot();
+                let snapshot =
+                    crate::search::restrict(self.engine, &handle, &handle.snapshot(), filter.as_ref())?;
                 sources.push(Source { handle, snapshot });
             }
         }

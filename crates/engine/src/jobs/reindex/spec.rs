@@ -24,6 +24,8 @@ pub(super) struct ReindexSpec {
     /// Documents of a batch.
     pub batch: usize,
     pub destination: String,
+    /// The destination has to be an alias.
+    pub require_alias: bool,
     pub pipeline: Option<String>,
     pub create: bool,
     pub version_type: VersionType,
@@ -98,9 +100,19 @@ impl ReindexSpec {
     /// # Errors
     /// A validation error.
     pub fn check_not_into_itself(&self, engine: &Engine) -> Result<(), EngineError> {
+        if self.require_alias && !engine.indices.is_alias(&self.destination) {
+            let name = &self.destination;
+            let reason = format!(
+                "no such index [{name}] and [require_alias] request flag is [true] and [{name}] is not an alias"
+            );
+            let exception = Exception::new("index_not_found_exception", reason).with("index", name.as_str());
+            return Err(EngineError::api(404, exception));
+        }
+        let destination = engine.indices.write_target(&self.destination).map(|handle| handle.name.clone());
+        let destination = destination.unwrap_or_else(|_| self.destination.clone());
         for source in &self.sources {
             let Ok(handles) = engine.indices.resolve(source, ResolveOptions::default()) else { continue };
-            if handles.iter().any(|handle| handle.name == self.destination) {
+            if handles.iter().any(|handle| handle.name == destination) {
                 return Err(EngineError::invalid(format!(
                     "reindex cannot write into an index its reading from [{}]",
                     self.destination
@@ -230,19 +242,6 @@ impl ReindexSpec {
         if !problems.is_empty() {
             return Err(EngineError::Validation { problems });
         }
-        if params.bool("require_alias", false)? {
-            return Err(EngineError::api(
-                404,
-                Exception::new(
-                    "index_not_found_exception",
-                    format!(
-                        "no such index [{destination_index}] and [require_alias] request flag is [true] and \
-                         [{destination_index}] is not an alias"
-                    ),
-                )
-                .with("index", destination_index),
-            ));
-        }
         // A page never holds more than may be written.
         let batch = max_docs.map_or(batch, |max_docs| batch.min(max_docs.max(1)));
         Ok(Self {
@@ -251,6 +250,7 @@ impl ReindexSpec {
             selection,
             batch: usize::try_from(batch).unwrap_or(usize::MAX),
             destination: destination_index,
+            require_alias: params.bool("require_alias", false)?,
             pipeline: pipeline.filter(|pipeline| pipeline != "_none"),
             create,
             version_type,

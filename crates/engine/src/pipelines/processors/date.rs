@@ -1,6 +1,6 @@
 //! `date`: text in one of several formats becomes a date in another.
 
-mod pattern;
+pub(crate) mod pattern;
 
 use serde_json::Value;
 use time::{Duration, OffsetDateTime, UtcOffset};

@@ -1,7 +1,7 @@
 //! The processors, one file for each family, and how a definition becomes a chain of them.
 
 mod convert;
-mod date;
+pub(crate) mod date;
 mod fields;
 mod flow;
 mod html;

@@ -6,7 +6,7 @@ use sparrow_index::query::{Explanation, Query, QueryKind, SearchOptions, TotalHi
 
 use super::super::attribution::Attributor;
 use super::super::error::SearchError;
-use super::super::{body, encode, is_cancelled, resolve, target, uri};
+use super::super::{body, encode, is_cancelled, resolve, resolve_indices, target, uri};
 use super::write;
 use crate::Engine;
 use crate::error::EngineError;
@@ -21,7 +21,11 @@ pub(crate) fn explain_document(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let params = request.params();
-    let handle = engine.indices.get(request.part("index"))?;
+    let handles = resolve_indices(engine, request)?;
+    let [searched] = &handles[..] else {
+        return Err(EngineError::illegal_argument("a document is explained in one index"));
+    };
+    let handle = &searched.handle;
     let id = request.part("id");
     let mut query = body::parse_count(bytes)?;
     if let Some(text) = uri::query_string(params)? {
@@ -42,10 +46,8 @@ pub(crate) fn explain_document(
         }
     };
     let source = uri::source(params);
-    let handles = [handle];
     encode(engine, &handles, &mut [&mut query], cancel.flag(), None)?;
-    let [handle] = handles;
-    let target = target(engine, &handle);
+    let target = target(engine, searched);
     if !target.default_fields.is_empty() {
         resolve::set_default_fields(&mut query, &target.default_fields);
     }

@@ -31,7 +31,7 @@ pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError>
     options.analyzer = analyzer.unwrap_or_else(|| DEFAULT_ANALYZER.to_owned());
     options.norms = params.flag("norms", true)?;
     options.index_options = index_options(params)?;
-    params.only("similarity", &["BM25".into()])?;
+    options.similarity = name(params, "similarity")?.filter(|name| name != "BM25");
     if let Some(gap) = params.take("position_increment_gap").cloned() {
         let gap = gap.as_i64().or_else(|| gap.as_str()?.parse().ok()).ok_or_else(|| {
             bad(format!(

@@ -1,0 +1,139 @@
+//! Changing aliases: any number of actions at once, all of them or none.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::aliases::{AliasSpec, Stored};
+use super::registry::Names;
+use super::{Indices, names};
+use crate::error::{EngineError, Exception};
+
+/// One change to one index.
+#[derive(Debug, Clone)]
+pub(crate) enum AliasChange {
+    Add { index: String, alias: String, spec: AliasSpec },
+    Remove { index: String, alias: String, must_exist: bool },
+    RemoveIndex { index: String },
+}
+
+impl Indices {
+    /// Makes the changes that `plan` finds in the names of the moment; nothing else changes names meanwhile.
+    ///
+    /// They are durable when this returns, and whoever looks sees all of them or none.
+    ///
+    /// # Errors
+    /// What `plan` says; names that clash; an alias with two write indices; a failure of the disk.
+    pub(crate) fn change_aliases<T>(
+        &self,
+        plan: impl FnOnce(&Names) -> Result<(Vec<AliasChange>, T), EngineError>,
+    ) -> Result<T, EngineError> {
+        let _one = self.admin.lock();
+        let before = self.names();
+        let (changes, result) = plan(&before)?;
+        let mut after = Names::clone(&before);
+        let mut touched = BTreeSet::new();
+        let mut removed = Vec::new();
+        // Indices go first, so that an alias can take the name of one.
+        for change in &changes {
+            if let AliasChange::RemoveIndex { index } = change {
+                after.remove(index);
+                removed.push(index.clone());
+            }
+        }
+        for change in changes {
+            match change {
+                AliasChange::RemoveIndex { .. } => {}
+                AliasChange::Add { index, alias, spec } => {
+                    if after.uuid(&index).is_none() {
+                        return Err(EngineError::IndexNotFound { name: index });
+                    }
+                    touched.insert(alias.clone());
+                    after.aliases.entry(alias).or_default().insert(index, Arc::new(spec));
+                }
+                AliasChange::Remove { index, alias, must_exist } => {
+                    let indices = after.aliases.get_mut(&alias);
+                    let found = indices.is_some_and(|indices| indices.remove(&index).is_some());
+                    if !found && must_exist {
+                        return Err(EngineError::resource_not_found(format!(
+                            "required alias [{alias}] does not exist"
+                        )));
+                    }
+                    touched.insert(alias);
+                }
+            }
+        }
+        after.aliases.retain(|_, indices| !indices.is_empty());
+        for alias in &touched {
+            check(&after, alias)?;
+        }
+        let mut stored = self.stored(&after);
+        stored.removed.extend(removed.iter().filter_map(|index| Some(before.uuid(index)?.to_owned())));
+        if removed.is_empty() && after.aliases == before.aliases {
+            return Ok(result);
+        }
+        // All of it is done from here on: a crash leaves only files behind, which the next start removes.
+        stored.save(&self.data)?;
+        self.registry.change(|names| *names = after);
+        for index in &removed {
+            if let Err(error) = self.remove_files(&before, index) {
+                tracing::error!(index, %error, "files of a removed index are left until the next start");
+                return Ok(result);
+            }
+        }
+        if !removed.is_empty() {
+            stored.removed.clear();
+            if let Err(error) = stored.save(&self.data) {
+                tracing::warn!(%error, "the list of removed indices is left until the next change");
+            }
+        }
+        Ok(result)
+    }
+
+    /// What has to be stored for these names.
+    pub(super) fn stored(&self, names: &Names) -> Stored {
+        let mut stored = Stored::default();
+        for (alias, indices) in &names.aliases {
+            for (index, spec) in indices {
+                if let Some(uuid) = names.uuid(index) {
+                    let of_index = stored.by_index.entry(uuid.to_owned()).or_default();
+                    of_index.insert(alias.clone(), spec.clone());
+                }
+            }
+        }
+        stored
+    }
+}
+
+/// Checks what has to hold for an alias as a whole.
+pub(super) fn check(after: &Names, alias: &str) -> Result<(), EngineError> {
+    let Some(indices) = after.aliases.get(alias) else { return Ok(()) };
+    if after.uuid(alias).is_some() {
+        return Err(names::invalid_alias(
+            alias,
+            "an index or data stream exists with the same name as the alias",
+        ));
+    }
+    let with = |wanted: &dyn Fn(&AliasSpec) -> bool| -> Vec<&str> {
+        indices.iter().filter(|(_, spec)| wanted(spec)).map(|(index, _)| index.as_str()).collect()
+    };
+    let illegal_state =
+        |reason: String| EngineError::api(500, Exception::new("illegal_state_exception", reason));
+    let writers = with(&|spec| spec.is_write_index == Some(true));
+    if writers.len() > 1 {
+        return Err(illegal_state(format!(
+            "alias [{alias}] has more than one write index [{}]",
+            writers.join(",")
+        )));
+    }
+    let hidden = with(&|spec| spec.is_hidden == Some(true));
+    if !hidden.is_empty() && hidden.len() < indices.len() {
+        let shown = with(&|spec| spec.is_hidden != Some(true));
+        return Err(illegal_state(format!(
+            "alias [{alias}] has is_hidden set to true on indices [{}] but does not have is_hidden set to true on \
+             indices [{}]; alias must have the same is_hidden setting on all indices",
+            hidden.join(","),
+            shown.join(",")
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Aliases: second names of indices, each with what it says about them.
+//!
+//! All of them lie in one store, by the uuid of their index, so that any set of changes is one replacement of one
+//! file: after a crash all of it is there or nothing. Entries of an index that does not exist count for nothing,
+//! which is why an index can get its aliases before it exists, and lose them after it is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sparrow_storage::DataDir;
+
+use crate::error::{EngineError, Exception};
+
+const STORE: &str = "aliases";
+
+/// Alias name → what it says about one index.
+pub(crate) type OfIndex = BTreeMap<String, Arc<AliasSpec>>;
+
+/// What an alias says about one of its indices.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct AliasSpec {
+    /// A query in its JSON form: whoever names the index by the alias sees only what it matches.
+    pub(crate) filter: Option<Value>,
+    pub(crate) index_routing: Option<String>,
+    pub(crate) search_routing: Option<String>,
+    pub(crate) is_write_index: Option<bool>,
+    pub(crate) is_hidden: Option<bool>,
+}
+
+impl AliasSpec {
+    /// Takes a member of an alias's definition; `false` when there is none of this name.
+    ///
+    /// # Errors
+    /// When the value has a wrong type, or is a filter that is not a query.
+    pub(crate) fn set(&mut self, alias: &str, key: &str, value: &Value) -> Result<bool, EngineError> {
+        match key {
+            "filter" => self.filter = filter(alias, value)?,
+            "routing" => {
+                self.index_routing = text(key, value)?;
+                self.search_routing.clone_from(&self.index_routing);
+            }
+            "index_routing" | "indexRouting" | "index-routing" => self.index_routing = text(key, value)?,
+            "search_routing" | "searchRouting" | "search-routing" => self.search_routing = text(key, value)?,
+            "is_write_index" => self.is_write_index = switch(key, value)?,
+            "is_hidden" => self.is_hidden = switch(key, value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Reads the definition of an alias in the `aliases` of an index or of a template.
+    ///
+    /// # Errors
+    /// As [`AliasSpec::set`]; an unknown member is named.
+    pub(crate) fn parse(alias: &str, value: &Value) -> Result<Self, EngineError> {
+        let mut spec = Self::default();
+        let Some(members) = value.as_object() else {
+            return Err(EngineError::illegal_argument(format!("failed to parse alias [{alias}]")));
+        };
+        for (key, value) in members {
+            if !spec.set(alias, key, value)? {
+                return Err(EngineError::illegal_argument(format!(
+                    "Unknown field [{key}] in alias [{alias}]"
+                )));
+            }
+        }
+        spec.check(alias)?;
+        Ok(spec)
+    }
+
+    /// Reads the `aliases` of an index or of a template: alias name → definition.
+    ///
+    /// # Errors
+    /// As [`AliasSpec::parse`], and for names that no alias may have.
+    pub(crate) fn parse_all(value: &Value) -> Result<BTreeMap<String, Self>, EngineError> {
+        let Some(members) = value.as_object() else {
+            return Err(EngineError::parse("[aliases] must be an object"));
+        };
+        let parse = |(name, value): (&String, &Value)| {
+            super::names::check_alias(name)?;
+            Ok((name.clone(), Self::parse(name, value)?))
+        };
+        members.iter().map(parse).collect()
+    }
+
+    /// # Errors
+    /// When documents would be written with several routings.
+    pub(crate) fn check(&self, alias: &str) -> Result<(), EngineError> {
+        if self.index_routing.as_deref().is_some_and(|routing| routing.contains(',')) {
+            return Err(EngineError::illegal_argument(format!(
+                "alias [{alias}] has several index routing values associated with it"
+            )));
+        }
+        Ok(())
+    }
+
+    /// As the API shows it and the store keeps it.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut out = Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            out.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        put("filter", self.filter.clone());
+        put("index_routing", self.index_routing.clone().map(Value::String));
+        put("search_routing", self.search_routing.clone().map(Value::String));
+        put("is_write_index", self.is_write_index.map(Value::Bool));
+        put("is_hidden", self.is_hidden.map(Value::Bool));
+        Value::Object(out)
+    }
+
+    fn from_json(value: &Value) -> Self {
+        let text = |name: &str| value[name].as_str().map(str::to_owned);
+        Self {
+            filter: value.get("filter").cloned(),
+            index_routing: text("index_routing"),
+            search_routing: text("search_routing"),
+            is_write_index: value["is_write_index"].as_bool(),
+            is_hidden: value["is_hidden"].as_bool(),
+        }
+    }
+}
+
+fn filter(alias: &str, value: &Value) -> Result<Option<Value>, EngineError> {
+    let filter = match value {
+        Value::Null => return Ok(None),
+        Value::Object(filter) if filter.is_empty() => return Ok(None),
+        // Some clients send it as text.
+        Value::String(text) => serde_json::from_str(text).map_err(|_| {
+            EngineError::illegal_argument(format!("failed to parse filter for alias [{alias}]"))
+        })?,
+        other => other.clone(),
+    };
+    crate::search::check_alias_filter(&filter).map_err(|error| {
+        let reason = format!("failed to parse filter for alias [{alias}]");
+        EngineError::api(400, Exception::new("illegal_argument_exception", reason).because(error.exception()))
+    })?;
+    Ok(Some(filter))
+}
+
+fn text(key: &str, value: &Value) -> Result<Option<String>, EngineError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        _ => Err(EngineError::illegal_argument(format!("[{key}] must be a string"))),
+    }
+}
+
+fn switch(key: &str, value: &Value) -> Result<Option<bool>, EngineError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Bool(value) => Ok(Some(*value)),
+        Value::String(text) if text == "true" || text == "false" => Ok(Some(text == "true")),
+        other => Err(EngineError::illegal_argument(
+            format!(
+                "Failed to parse value [{}] as only [true] or [false] are allowed.",
+                other.as_str().map_or_else(|| other.to_string(), str::to_owned)
+            ) + &format!(" [{key}]"),
+        )),
+    }
+}
+
+/// What the store holds.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Stored {
+    /// Index uuid → its aliases.
+    pub(super) by_index: BTreeMap<String, OfIndex>,
+    /// Uuids of indices that went in the same step, whose own files may not be gone yet.
+    pub(super) removed: BTreeSet<String>,
+}
+
+impl Stored {
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) fn load(data: &DataDir) -> Result<Self, EngineError> {
+        let Some(value) = data.read_json(STORE)? else { return Ok(Self::default()) };
+        let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        let by_index = members(&value["by_index"])
+            .into_iter()
+            .map(|(uuid, aliases)| {
+                let aliases = members(&aliases).into_iter();
+                (uuid, aliases.map(|(name, spec)| (name, Arc::new(AliasSpec::from_json(&spec)))).collect())
+            })
+            .collect();
+        let removed = value["removed"].as_array().into_iter().flatten();
+        Ok(Self { by_index, removed: removed.filter_map(|uuid| Some(uuid.as_str()?.to_owned())).collect() })
+    }
+
+    /// Replaces the store, durably and atomically.
+    ///
+    /// # Errors
+    /// When it cannot be written; the old one is then still there.
+    pub(super) fn save(&self, data: &DataDir) -> Result<(), EngineError> {
+        let by_index: Map<String, Value> = self
+            .by_index
+            .iter()
+            .filter(|(_, aliases)| !aliases.is_empty())
+            .map(|(uuid, aliases)| {
+                let aliases = aliases.iter().map(|(name, spec)| (name.clone(), spec.to_json()));
+                (uuid.clone(), Value::Object(aliases.collect()))
+            })
+            .collect();
+        Ok(data.write_json(STORE, &json!({"by_index": by_index, "removed": self.removed}))?)
+    }
+}

@@ -1,0 +1,73 @@
+//! `index.blocks.*`: what an index refuses by its settings.
+
+use super::Settings;
+use super::handle::IndexHandle;
+use crate::error::{EngineError, Exception};
+
+/// What a request does to an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+    MetadataRead,
+    MetadataWrite,
+    /// Deleting an index frees space, so one block allows it that no other change of metadata passes.
+    Delete,
+}
+
+/// Setting (behind `index.blocks.`), number and words of the error, what it keeps from happening.
+const BLOCKS: [(&str, u16, &str, &[Access]); 5] = [
+    (
+        "read_only",
+        5,
+        "FORBIDDEN/5/index read-only (api)",
+        &[Access::Write, Access::MetadataWrite, Access::Delete],
+    ),
+    ("read", 7, "FORBIDDEN/7/index read (api)", &[Access::Read]),
+    ("write", 8, "FORBIDDEN/8/index write (api)", &[Access::Write]),
+    (
+        "metadata",
+        9,
+        "FORBIDDEN/9/index metadata (api)",
+        &[Access::MetadataRead, Access::MetadataWrite, Access::Delete],
+    ),
+    (
+        "read_only_allow_delete",
+        12,
+        "TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block",
+        &[Access::Write, Access::MetadataWrite],
+    ),
+];
+
+/// Whether `name` is a block that `PUT /{index}/_block/{name}` sets.
+pub(super) fn is_known(name: &str) -> bool {
+    matches!(name, "read_only" | "read" | "write" | "metadata")
+}
+
+/// # Errors
+/// `cluster_block_exception`, when a setting keeps this from happening.
+pub(crate) fn check(index: &str, settings: &Settings, access: Access) -> Result<(), EngineError> {
+    if !settings.has_blocks() {
+        return Ok(());
+    }
+    let found: Vec<_> = BLOCKS
+        .iter()
+        .filter(|(name, _, _, kept)| kept.contains(&access) && settings.is_blocked(name))
+        .collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let words: String = found.iter().map(|(_, _, words, _)| format!("[{words}];")).collect();
+    let status = if found.iter().all(|(_, number, ..)| *number == 12) { 429 } else { 403 };
+    let reason = format!("index [{index}] blocked by: {words}");
+    Err(EngineError::api(status, Exception::new("cluster_block_exception", reason)))
+}
+
+impl IndexHandle {
+    /// # Errors
+    /// As [`check`].
+    pub(crate) fn check_access(&self, access: Access) -> Result<(), EngineError> {
+        let metadata = self.metadata.read().clone();
+        check(&self.name, &metadata.settings, access)
+    }
+}

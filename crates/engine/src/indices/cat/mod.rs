@@ -1,0 +1,196 @@
+//! Overviews for people: `_cat/indices` and `_cluster/health`.
+
+pub(crate) mod overview;
+mod table;
+
+use serde_json::json;
+
+use self::table::{Cell, Column, Table, number, text};
+use super::ResolveOptions;
+use crate::Engine;
+use crate::error::EngineError;
+use crate::request::{CancelFlag, Reply, Request};
+
+const INDICES: &[Column] = &[
+    text("health", &["h"], "current health status"),
+    text("status", &["s"], "open/close status"),
+    text("index", &["i", "idx"], "index name"),
+    text("uuid", &["id", "uuid"], "index uuid"),
+    number("pri", &["p", "shards.primary", "shardsPrimary"], "number of primary shards"),
+    number("rep", &["r", "shards.replica", "shardsReplica"], "number of replica shards"),
+    number("docs.count", &["dc", "docsCount"], "available docs"),
+    number("docs.deleted", &["dd", "docsDeleted"], "deleted docs"),
+    text("creation.date", &["cd"], "index creation date (millisecond value)").on_request(),
+    text("creation.date.string", &["cds"], "index creation date (as string)").on_request(),
+    number("store.size", &["ss", "storeSize"], "store size of primaries & replicas"),
+    number("pri.store.size", &[], "store size of primaries"),
+    number("dataset.size", &[], "total size of dataset (including the cache for partially mounted indices)"),
+    number("segments.count", &["sc", "segmentsCount"], "number of segments").on_request(),
+    number("pri.segments.count", &[], "number of segments").on_request(),
+];
+
+/// `GET /_cat/indices`
+pub(crate) fn cat_indices(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let wanted_health = match params.get("health") {
+        None => None,
+        Some(colour) => Some(
+            ["green", "yellow", "red"].into_iter().find(|it| it.eq_ignore_ascii_case(colour)).ok_or_else(
+                || EngineError::illegal_argument(format!("unknown cluster health status [{colour}]")),
+            )?,
+        ),
+    };
+    let names = engine.indices.names();
+    let found = names.index_names(request.part("index"), &ResolveOptions::everything().with(&params)?)?;
+    let mut table = Table::new(INDICES);
+    for name in found {
+        let Some(handle) = names.indices.get(&name) else {
+            let uuid = names.broken.get(&name).map(|broken| broken.uuid.clone());
+            if wanted_health.is_none_or(|wanted| wanted == "red") {
+                table.row(vec!["red".into(), "open".into(), name.into(), uuid.into(), 1usize.into()]);
+            }
+            continue;
+        };
+        let replicas = handle.settings().replicas();
+        let health = health(replicas);
+        if wanted_health.is_some_and(|wanted| wanted != health) {
+            continue;
+        }
+        let created = handle.metadata.read().creation_millis;
+        let mut row: Vec<Cell> = vec![
+            health.into(),
+            if handle.is_closed() { "close" } else { "open" }.into(),
+            name.into(),
+            handle.uuid.clone().into(),
+            1usize.into(),
+            replicas.into(),
+        ];
+        if handle.is_closed() {
+            row.extend([Cell::Nothing, Cell::Nothing]);
+        } else {
+            let stats = handle.index().stats()?;
+            row.extend([
+                stats.docs.into(),
+                stats.deleted.into(),
+                created.to_string().into(),
+                sparrow_index::mapping::date::format_millis(created as i64).into(),
+                Cell::Bytes(stats.bytes),
+                Cell::Bytes(stats.bytes),
+                Cell::Bytes(stats.bytes),
+                stats.segments.into(),
+                stats.segments.into(),
+            ]);
+        }
+        table.row(row);
+    }
+    table.reply(&params)
+}
+
+const ALIASES: &[Column] = &[
+    text("alias", &["a"], "alias name"),
+    text("index", &["i", "idx"], "index alias points to"),
+    text("filter", &["f", "fi"], "filter"),
+    text("routing.index", &["ri", "routingIndex"], "index routing"),
+    text("routing.search", &["rs", "routingSearch"], "search routing"),
+    text("is_write_index", &["w", "isWriteIndex"], "write index"),
+];
+
+/// `GET /_cat/aliases[/{name}]`
+pub(crate) fn cat_aliases(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let options = ResolveOptions::everything().with(&params)?;
+    let names = engine.indices.names();
+    let wanted: Vec<&str> = request.part("name").split(',').filter(|name| !name.is_empty()).collect();
+    let mut table = Table::new(ALIASES);
+    for index in names.index_names("", &options)? {
+        for (alias, spec) in names.aliases_of(&index) {
+            if !super::alias_api::chosen(&wanted, &alias) || !options.sees(&alias) {
+                continue;
+            }
+            let or_dash = |text: Option<String>| Cell::Text(text.unwrap_or_else(|| "-".to_owned()));
+            table.row(vec![
+                alias.into(),
+                index.clone().into(),
+                if spec.filter.is_some() { "*" } else { "-" }.into(),
+                or_dash(spec.index_routing.clone()),
+                or_dash(spec.search_routing.clone()),
+                or_dash(spec.is_write_index.map(|write| write.to_string())),
+            ]);
+        }
+    }
+    table.reply(&params)
+}
+
+/// One node holds no replicas: an index that asks for some is yellow.
+fn health(replicas: usize) -> &'static str {
+    if replicas == 0 { "green" } else { "yellow" }
+}
+
+/// `GET /_cluster/health[/{index}]`
+pub(crate) fn cluster_health(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let options = ResolveOptions::everything().with(&request.params())?;
+    let names = engine.indices.names();
+    let (mut status, mut timed_out) = ("green", false);
+    let (mut active, mut unassigned, mut unassigned_primaries) = (0, 0, 0);
+    match names.index_names(request.part("index"), &options) {
+        // A missing index may come: whoever asks waits for it, here for no time.
+        Err(_) => (status, timed_out) = ("red", true),
+        Ok(found) => {
+            for name in found {
+                match names.indices.get(&name) {
+                    Some(handle) => {
+                        let replicas = handle.settings().replicas();
+                        active += 1;
+                        unassigned += replicas;
+                        if replicas > 0 && status == "green" {
+                            status = "yellow";
+                        }
+                    }
+                    None => {
+                        unassigned += 1;
+                        unassigned_primaries += 1;
+                        status = "red";
+                    }
+                }
+            }
+        }
+    }
+    let percent =
+        if active + unassigned == 0 { 100.0 } else { active as f64 * 100.0 / (active + unassigned) as f64 };
+    Ok(Reply::json(
+        if timed_out { 408 } else { 200 },
+        &json!({
+            "cluster_name": "sparrow",
+            "status": status,
+            "timed_out": timed_out,
+            "number_of_nodes": 1,
+            "number_of_data_nodes": 1,
+            "active_primary_shards": active,
+            "active_shards": active,
+            "relocating_shards": 0,
+            "initializing_shards": 0,
+            "unassigned_shards": unassigned,
+            "unassigned_primary_shards": unassigned_primaries,
+            "delayed_unassigned_shards": 0,
+            "number_of_pending_tasks": 0,
+            "number_of_in_flight_fetch": 0,
+            "task_max_waiting_in_queue_millis": 0,
+            "active_shards_percent_as_number": percent,
+        }),
+    ))
+}

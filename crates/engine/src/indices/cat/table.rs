@@ -1,0 +1,365 @@
+//! Tables for people, and for programs that read them: columns chosen, sorted and laid out as requests ask.
+
+use std::cmp::Ordering;
+
+use serde_json::{Map, Value};
+
+use crate::error::EngineError;
+use crate::params::Params;
+use crate::pattern;
+use crate::request::Reply;
+
+/// One column of a table.
+pub(super) struct Column {
+    name: &'static str,
+    aliases: &'static [&'static str],
+    about: &'static str,
+    /// Numbers stand at the right.
+    right: bool,
+    /// Shown when the request names no columns.
+    shown: bool,
+}
+
+/// A column of texts.
+pub(super) const fn text(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    about: &'static str,
+) -> Column {
+    Column { name, aliases, about, right: false, shown: true }
+}
+
+/// A column of numbers.
+pub(super) const fn number(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    about: &'static str,
+) -> Column {
+    Column { name, aliases, about, right: true, shown: true }
+}
+
+impl Column {
+    /// It is there for those who ask for it.
+    pub(super) const fn on_request(mut self) -> Self {
+        self.shown = false;
+        self
+    }
+}
+
+/// A value of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cell {
+    Nothing,
+    Text(String),
+    Number(f64),
+    /// Shown in the unit that the request asks for, or the one that suits.
+    Bytes(u64),
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(number: usize) -> Self {
+        Self::Number(number as f64)
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(number: u64) -> Self {
+        Self::Number(number as f64)
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Nothing, Into::into)
+    }
+}
+
+impl Cell {
+    fn compare(&self, other: &Self) -> Ordering {
+        let rank = |cell: &Self| match cell {
+            Self::Nothing => 0,
+            Self::Text(_) => 2,
+            Self::Number(_) | Self::Bytes(_) => 1,
+        };
+        let number = |cell: &Self| match cell {
+            Self::Number(number) => *number,
+            Self::Bytes(bytes) => *bytes as f64,
+            Self::Nothing | Self::Text(_) => 0.0,
+        };
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            _ => rank(self).cmp(&rank(other)).then(number(self).total_cmp(&number(other))),
+        }
+    }
+
+    fn show(&self, unit: Option<u64>) -> Option<String> {
+        match self {
+            Self::Nothing => None,
+            Self::Text(text) => Some(text.clone()),
+            Self::Number(number) => Some(number.to_string()),
+            Self::Bytes(bytes) => Some(match unit {
+                Some(unit) => (bytes / unit).to_string(),
+                None => human_bytes(*bytes),
+            }),
+        }
+    }
+}
+
+/// A table: as many cells in each row as there are columns.
+pub(super) struct Table {
+    columns: &'static [Column],
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    pub(super) fn new(columns: &'static [Column]) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row; what it lacks is empty.
+    pub(super) fn row(&mut self, mut cells: Vec<Cell>) {
+        cells.resize(self.columns.len(), Cell::Nothing);
+        self.rows.push(cells);
+    }
+
+    /// The table as the request wants it.
+    ///
+    /// # Errors
+    /// Illegal argument for a unit, a format or a column to sort by that there is none of.
+    pub(super) fn reply(mut self, params: &Params<'_>) -> Result<Reply, EngineError> {
+        if params.bool("help", false)? {
+            return Ok(Reply::text(self.help()));
+        }
+        let unit = byte_unit(params)?;
+        check_time_unit(params)?;
+        self.sort(params)?;
+        let shown = self.choose(params.get("h"));
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| shown.iter().map(|(at, _)| row[*at].show(unit)).collect::<Vec<Option<String>>>());
+        match params.get("format") {
+            Some("json") => {
+                let objects = rows.map(|row| {
+                    let names = shown.iter().map(|(_, name)| (*name).to_owned());
+                    Value::Object(names.zip(row.into_iter().map(Value::from)).collect::<Map<_, _>>())
+                });
+                Ok(Reply::ok(&Value::Array(objects.collect())))
+            }
+            None | Some("text" | "txt" | "") => {
+                let head = params
+                    .bool("v", false)?
+                    .then(|| shown.iter().map(|(_, name)| (*name).to_owned()).collect());
+                let rows = rows.map(|row| row.into_iter().map(Option::unwrap_or_default).collect());
+                let right: Vec<bool> = shown.iter().map(|(at, _)| self.columns[*at].right).collect();
+                Ok(Reply::text(lay_out(head.into_iter().chain(rows).collect(), &right)))
+            }
+            Some(other) => Err(EngineError::illegal_argument(format!(
+                "format [{other}] is not supported, use [text] or [json]"
+            ))),
+        }
+    }
+
+    /// The columns to show, each with the name that it is asked for by.
+    fn choose<'a>(&self, wanted: Option<&'a str>) -> Vec<(usize, &'a str)>
+    where
+        'static: 'a,
+    {
+        let all = self.columns.iter().enumerate();
+        let Some(list) = wanted else {
+            return all.filter(|(_, column)| column.shown).map(|(at, column)| (at, column.name)).collect();
+        };
+        let mut chosen: Vec<(usize, &'a str)> = Vec::new();
+        for name in list.split(',').map(str::trim) {
+            if let Some(at) = self.columns.iter().position(|column| column.name == name) {
+                chosen.push((at, name));
+            } else if name.contains('*') {
+                for (at, column) in self.columns.iter().enumerate() {
+                    if pattern::matches(name, column.name) && !chosen.iter().any(|(known, _)| *known == at) {
+                        chosen.push((at, column.name));
+                    }
+                }
+            } else if let Some(at) = self.find(name) {
+                chosen.push((at, name));
+            }
+        }
+        chosen
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name || column.aliases.contains(&name))
+    }
+
+    fn sort(&mut self, params: &Params<'_>) -> Result<(), EngineError> {
+        let mut keys = Vec::new();
+        for key in params.get("s").into_iter().flat_map(|list| list.split(',')) {
+            let key = key.trim();
+            let (name, descending) = match key.strip_suffix(":desc") {
+                Some(name) => (name, true),
+                None => (key.strip_suffix(":asc").unwrap_or(key), false),
+            };
+            let at = self.find(name).ok_or_else(|| {
+                EngineError::illegal_argument(format!("Unable to sort by unknown sort key `{name}`"))
+            })?;
+            keys.push((at, descending));
+        }
+        self.rows.sort_by(|a, b| {
+            keys.iter().fold(Ordering::Equal, |order, (at, descending)| {
+                let by = a[*at].compare(&b[*at]);
+                order.then(if *descending { by.reverse() } else { by })
+            })
+        });
+        Ok(())
+    }
+
+    fn help(&self) -> String {
+        let lines: Vec<[String; 3]> = self
+            .columns
+            .iter()
+            .map(|column| [column.name.to_owned(), column.aliases.join(","), column.about.to_owned()])
+            .collect();
+        let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or_default();
+        let widths = [width(0), width(1), width(2)];
+        lines
+            .iter()
+            .map(|line| {
+                let cells: Vec<String> =
+                    line.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+                cells.join(" | ") + "\n"
+            })
+            .collect()
+    }
+}
+
+fn lay_out(lines: Vec<Vec<String>>, right: &[bool]) -> String {
+    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..right.len()).map(width).collect();
+    let mut text = String::new();
+    for line in &lines {
+        let cells: Vec<String> = line
+            .iter()
+            .enumerate()
+            .map(|(at, cell)| {
+                let width = widths[at];
+                // The last column needs no padding behind it.
+                if right[at] {
+                    format!("{cell:>width$}")
+                } else if at + 1 == right.len() {
+                    cell.clone()
+                } else {
+                    format!("{cell:<width$}")
+                }
+            })
+            .collect();
+        text.push_str(&cells.join(" "));
+        text.push('\n');
+    }
+    text
+}
+
+fn byte_unit(params: &Params<'_>) -> Result<Option<u64>, EngineError> {
+    Ok(Some(match params.get("bytes") {
+        None => return Ok(None),
+        Some("b" | "") => 1,
+        Some("k" | "kb") => 1 << 10,
+        Some("m" | "mb") => 1 << 20,
+        Some("g" | "gb") => 1 << 30,
+        Some("t" | "tb") => 1 << 40,
+        Some("p" | "pb") => 1 << 50,
+        Some(other) => {
+            return Err(EngineError::illegal_argument(format!(
+                "failed to parse setting [bytes] with value [{other}] as a size in bytes: unit is missing or \
+                 unrecognized"
+            )));
+        }
+    }))
+}
+
+/// No table shows times, whatever their unit.
+fn check_time_unit(params: &Params<'_>) -> Result<(), EngineError> {
+    match params.get("time") {
+        None | Some("nanos" | "micros" | "ms" | "s" | "m" | "h" | "d") => Ok(()),
+        Some(other) => Err(EngineError::illegal_argument(format!("unknown value [{other}] for [time]"))),
+    }
+}
+
+/// `6.6kb`, as Elasticsearch writes sizes.
+pub(crate) fn human_bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["b", "kb", "mb", "gb", "tb"] {
+        if value < 1024.0 || unit == "tb" {
+            return tenths(value, unit);
+        }
+        value /= 1024.0;
+    }
+    format!("{bytes}b")
+}
+
+fn tenths(value: f64, unit: &str) -> String {
+    let tenths = (value * 10.0).floor() / 10.0;
+    if tenths.fract() == 0.0 { format!("{tenths:.0}{unit}") } else { format!("{tenths:.1}{unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const COLUMNS: &[Column] = &[
+        text("index", &["i", "idx"], "index name"),
+        number("docs.count", &["dc"], "available docs"),
+        number("size", &[], "bytes").on_request(),
+    ];
+
+    fn shown(pairs: &[(&str, &str)]) -> Result<String, String> {
+        let map: BTreeMap<String, String> =
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let mut table = Table::new(COLUMNS);
+        table.row(vec!["b".into(), 2u64.into(), Cell::Bytes(6800)]);
+        table.row(vec!["a".into(), 10u64.into(), Cell::Bytes(1024)]);
+        table.row(vec!["c".into()]);
+        let reply = table.reply(&Params::new(&map)).map_err(|error| error.reason())?;
+        Ok(String::from_utf8(reply.body).unwrap())
+    }
+
+    #[test]
+    fn columns_are_chosen_sorted_and_laid_out() {
+        assert_eq!(shown(&[]).unwrap(), "b  2\na 10\nc   \n");
+        assert_eq!(
+            shown(&[("v", ""), ("h", "i,size"), ("s", "i:desc")]).unwrap(),
+            "i  size\nc      \nb 6.6kb\na   1kb\n"
+        );
+        assert_eq!(shown(&[("s", "dc"), ("h", "dc,nope")]).unwrap(), "  \n 2\n10\n");
+        assert_eq!(shown(&[("h", "s*"), ("bytes", "b")]).unwrap(), "6800\n1024\n    \n");
+        assert_eq!(
+            shown(&[("format", "json"), ("h", "idx,docs.count"), ("s", "index")]).unwrap(),
+            r#"[{"idx":"a","docs.count":"10"},{"idx":"b","docs.count":"2"},{"idx":"c","docs.count":null}]"#
+        );
+        assert_eq!(
+            shown(&[("help", "true")]).unwrap(),
+            "index      | i,idx | index name    \ndocs.count | dc    | available docs\nsize       |       | bytes         \n"
+        );
+        assert_eq!(shown(&[("s", "x")]).unwrap_err(), "Unable to sort by unknown sort key `x`");
+        assert!(shown(&[("bytes", "x")]).is_err() && shown(&[("format", "x")]).is_err());
+    }
+
+    #[test]
+    fn sizes_read_as_elasticsearch_writes_them() {
+        for (bytes, text) in [(0, "0b"), (227, "227b"), (1024, "1kb"), (6800, "6.6kb"), (5 << 30, "5gb")] {
+            assert_eq!(human_bytes(bytes), text);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Opening, closing, blocking and merging indices.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::admin::{targets, write_shards};
+use super::blocks::{self, Access};
+use super::{IndexHandle, ResolveOptions};
+use crate::Engine;
+use crate::error::{EngineError, Exception};
+use crate::jobs::TaskSpec;
+use crate::request::{CancelFlag, Reply, Request};
+
+/// # Errors
+/// Illegal argument for an expression that could stand for more than whoever wrote it thought of.
+pub(super) fn refuse_patterns(expression: &str) -> Result<(), EngineError> {
+    let wild = |part: &str| part == "_all" || part.contains('*');
+    if expression.is_empty() || expression.split(',').any(wild) {
+        return Err(EngineError::illegal_argument("Wildcard expressions or all indices are not allowed"));
+    }
+    Ok(())
+}
+
+/// `POST /{index}/_close`
+pub(crate) fn close_index(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    refuse_patterns(request.part("index"))?;
+    let handles = targets(engine, request, ResolveOptions::metadata())?;
+    handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataWrite))?;
+    let mut closed = Map::new();
+    for handle in handles {
+        if !handle.is_closed() {
+            // What was written is in segments; the log has nothing that only an open index could show.
+            handle.flush()?;
+            handle.set_closed(true)?;
+        }
+        closed.insert(handle.name.clone(), json!({"closed": true}));
+    }
+    Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "indices": closed})))
+}
+
+/// `POST /{index}/_open`
+pub(crate) fn open_index(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    refuse_patterns(request.part("index"))?;
+    let options = ResolveOptions { open: false, closed: true, ..ResolveOptions::metadata() };
+    for handle in targets(engine, request, options)? {
+        if handle.is_closed() {
+            handle.check_access(Access::MetadataWrite)?;
+            handle.set_closed(false)?;
+        }
+    }
+    Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true})))
+}
+
+/// `PUT /{index}/_block/{block}`
+pub(crate) fn add_block(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let block = request.part("block");
+    if !blocks::is_known(block) {
+        return Err(EngineError::illegal_argument(format!("No block found with name {block}")));
+    }
+    let change = json!({format!("index.blocks.{block}"): true});
+    let mut blocked = Vec::new();
+    for handle in targets(engine, request, ResolveOptions::metadata())? {
+        let settings = handle.settings().updated(&change, &handle.name, &handle.uuid)?;
+        {
+            // Writes that are under way end first, so that none is acknowledged behind the block.
+            let _writers = handle.write.lock();
+            handle.replace_metadata(|metadata| metadata.settings = settings)?;
+        }
+        blocked.push(json!({"name": handle.name, "blocked": true}));
+    }
+    let any = !blocked.is_empty();
+    Ok(Reply::ok(&json!({"acknowledged": any, "shards_acknowledged": any, "indices": blocked})))
+}
+
+/// What a force merge shall do.
+#[derive(Debug, Clone, Copy)]
+struct ForceMerge {
+    /// −1: what merging comes to by itself.
+    max_num_segments: i64,
+    only_expunge_deletes: bool,
+    flush: bool,
+}
+
+impl ForceMerge {
+    fn run(self, handles: &[Arc<IndexHandle>]) -> Result<Value, EngineError> {
+        for handle in handles {
+            handle.refresh()?;
+            let stats = handle.index().stats()?;
+            let needed = if self.only_expunge_deletes {
+                stats.deleted > 0
+            } else {
+                // As in Lucene, a single segment stays as it is, deleted documents and all.
+                self.max_num_segments > 0 && stats.segments as i64 > self.max_num_segments
+            };
+            if needed && let Err(error) = handle.index().merge_all() {
+                handle.reapply_log(&error)?;
+                return Err(error.into());
+            }
+            if self.flush {
+                handle.flush()?;
+            }
+        }
+        Ok(json!({"_shards": write_shards(handles.len())}))
+    }
+}
+
+/// `POST /{index}/_forcemerge`
+pub(crate) fn force_merge(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let wanted = ForceMerge {
+        max_num_segments: params.integer("max_num_segments")?.unwrap_or(-1),
+        only_expunge_deletes: params.bool("only_expunge_deletes", false)?,
+        flush: params.bool("flush", true)?,
+    };
+    if wanted.only_expunge_deletes && wanted.max_num_segments != -1 {
+        return Err(EngineError::invalid(
+            "cannot set only_expunge_deletes and max_num_segments at the same time, those two parameters are \
+             mutually exclusive",
+        ));
+    }
+    if wanted.max_num_segments == 0 || wanted.max_num_segments < -1 {
+        return Err(EngineError::illegal_argument(format!(
+            "[max_num_segments] must be greater than 0 but was [{}]",
+            wanted.max_num_segments
+        )));
+    }
+    let wait = params.bool("wait_for_completion", true)?;
+    let handles = targets(engine, request, ResolveOptions::default())?;
+    handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataWrite))?;
+    let description = format!(
+        "Force-merge indices [{}], maxSegments[{}], onlyExpungeDeletes[{}], flush[{}]",
+        request.part("index"),
+        wanted.max_num_segments,
+        wanted.only_expunge_deletes,
+        wanted.flush
+    );
+    let mut spec =
+        TaskSpec::new("indices:admin/forcemerge", description).opaque_id(request.opaque_id.clone());
+    if !wait {
+        spec = spec.persistent();
+    }
+    let task = engine.tasks.spawn(spec, move |_| wanted.run(&handles))?;
+    if wait {
+        return Ok(Reply::ok(&task.wait()?));
+    }
+    Ok(Reply::ok(&json!({"task": task.id()})))
+}
+
+/// `POST /{index}/_cache/clear`: what is kept of filters goes by itself when memory is short, and is never wrong, so
+/// there is nothing that would have to be forgotten.
+pub(crate) fn clear_cache(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let handles = targets(engine, request, ResolveOptions::default())?;
+    Ok(Reply::ok(&json!({"_shards": write_shards(handles.len())})))
+}
+
+/// `GET /_resolve/index/{name}`
+pub(crate) fn resolve_index(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let options = ResolveOptions::metadata().with(&request.params())?;
+    let names = engine.indices.names();
+    let expression = request.part("name");
+    let direct = names.index_names(expression, &ResolveOptions { only_indices: true, ..options.clone() })?;
+    let mut indices = Vec::new();
+    for name in direct {
+        let aliases: Vec<String> = names.aliases_of(&name).into_keys().collect();
+        let mut shown = Map::new();
+        shown.insert("name".into(), name.as_str().into());
+        if !aliases.is_empty() {
+            shown.insert("aliases".into(), aliases.into());
+        }
+        let handle = names.indices.get(&name);
+        let state = if handle.is_some_and(|handle| handle.is_closed()) { "closed" } else { "open" };
+        let mut attributes = vec![state];
+        if handle.is_some_and(|handle| handle.settings().is_hidden()) {
+            attributes.push("hidden");
+        }
+        attributes.sort_unstable();
+        shown.insert("attributes".into(), attributes.into());
+        indices.push(Value::Object(shown));
+    }
+    let aliases: Vec<Value> = names
+        .alias_names(expression, &options)
+        .into_iter()
+        .map(|alias| {
+            let indices: Vec<&String> =
+                names.aliases.get(&alias).into_iter().flat_map(|of| of.keys()).collect();
+            json!({"name": alias, "indices": indices})
+        })
+        .collect();
+    Ok(Reply::ok(&json!({"indices": indices, "aliases": aliases, "data_streams": []})))
+}
+
+/// `GET /_data_stream[/{name}]`: there are none.
+pub(crate) fn get_data_stream(
+    _: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let names = request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty());
+    match names.into_iter().find(|name| *name != "_all" && !name.contains('*')) {
+        Some(name) => Err(EngineError::IndexNotFound { name: name.to_owned() }),
+        None => Ok(Reply::ok(&json!({"data_streams": []}))),
+    }
+}
+
+/// What is known by name and not there: `PUT /_data_stream/{name}`, `_rollover`, `_clone`, `_shrink`, `_split`.
+pub(crate) fn refuse(_: &Engine, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let (what, instead) = match request.op.as_str() {
+        "create_data_stream" => ("data streams", "use an index, or an alias with a write index"),
+        "rollover" => {
+            ("[_rollover]", "create an index and move the write index of the alias with [_aliases]")
+        }
+        "clone_index" => ("[_clone]", "use [_reindex]"),
+        // An index is one piece here, whatever number of shards it was given.
+        "shrink_index" => ("[_shrink]", "an index is one shard here"),
+        _ => ("[_split]", "an index is one shard here"),
+    };
+    let reason = format!("{what} cannot be used on this server: {instead}");
+    Err(EngineError::api(400, Exception::new("illegal_argument_exception", reason)))
+}
+
+impl IndexHandle {
+    /// Closes or opens the index, durably.
+    fn set_closed(&self, closed: bool) -> Result<(), EngineError> {
+        // Writes that are under way end first.
+        let _writers = self.write.lock();
+        self.replace_metadata(|metadata| metadata.closed = closed)
+    }
+
+    /// Whether a write may begin now; the caller holds the write lock.
+    pub(super) fn check_write(&self) -> Result<(), EngineError> {
+        let metadata = self.metadata.read().clone();
+        if metadata.closed {
+            return Err(super::resolve::closed(self));
+        }
+        blocks::check(&self.name, &metadata.settings, Access::Write)
+    }
+}

@@ -1,0 +1,164 @@
+//! Templates: what a new index gets by its name.
+//!
+//! All of them lie in one store, so that any change is one replacement of one file.
+
+pub(crate) mod api;
+mod definition;
+pub(crate) mod legacy;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Map, Value, json};
+use sparrow_index::mapping::Mapping;
+use sparrow_storage::DataDir;
+
+pub(crate) use self::definition::{Body, Component, IndexTemplate, Legacy};
+use super::aliases::AliasSpec;
+use super::{CreateIndex, Indices, Settings, date_math};
+use crate::error::EngineError;
+use crate::pattern;
+
+const STORE: &str = "templates";
+
+/// The templates of one moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TemplateSet {
+    pub(crate) index: BTreeMap<String, Arc<IndexTemplate>>,
+    pub(crate) component: BTreeMap<String, Arc<Component>>,
+    pub(crate) legacy: BTreeMap<String, Arc<Legacy>>,
+}
+
+impl TemplateSet {
+    fn load(data: &DataDir) -> Result<Self, EngineError> {
+        let Some(value) = data.read_json(STORE)? else { return Ok(Self::default()) };
+        let mut set = Self::default();
+        let members = |family: &str| value[family].as_object().into_iter().flatten();
+        for (name, definition) in members("component") {
+            set.component.insert(name.clone(), Arc::new(Component::parse(name, definition)?));
+        }
+        for (name, definition) in members("index") {
+            set.index.insert(name.clone(), Arc::new(IndexTemplate::parse(name, definition)?));
+        }
+        for (name, definition) in members("legacy") {
+            set.legacy.insert(name.clone(), Arc::new(Legacy::parse(name, definition)?));
+        }
+        Ok(set)
+    }
+
+    fn to_json(&self) -> Value {
+        let index: Map<String, Value> =
+            self.index.iter().map(|(name, it)| (name.clone(), it.to_json(false))).collect();
+        let component: Map<String, Value> =
+            self.component.iter().map(|(name, it)| (name.clone(), it.to_json(false))).collect();
+        let legacy: Map<String, Value> =
+            self.legacy.iter().map(|(name, it)| (name.clone(), it.to_json(false))).collect();
+        json!({"index": index, "component": component, "legacy": legacy})
+    }
+
+    /// The composable template that a new index of this name follows.
+    pub(crate) fn matching(&self, index: &str) -> Option<(&String, &Arc<IndexTemplate>)> {
+        self.index
+            .iter()
+            .filter(|(_, template)| template.patterns.iter().any(|one| pattern::matches(one, index)))
+            .max_by_key(|(_, template)| template.priority.unwrap_or(0))
+    }
+
+    /// What a composable template comes to, with its components.
+    pub(crate) fn composed(&self, template: &IndexTemplate) -> Body {
+        let components = template.composed_of.iter().filter_map(|name| self.component.get(name));
+        let bodies = components.map(|component| &component.body).chain([&template.body]);
+        bodies.fold(Body::default(), |below, above| below.overlaid(above))
+    }
+
+    /// What a new index of this name gets: from the composable template of the highest priority, or, where none
+    /// matches, from all legacy ones, those of a higher order counting more.
+    pub(crate) fn for_index(&self, index: &str) -> Body {
+        if let Some((_, template)) = self.matching(index) {
+            return self.composed(template);
+        }
+        let mut matching: Vec<&Arc<Legacy>> = self
+            .legacy
+            .values()
+            .filter(|template| template.patterns.iter().any(|one| pattern::matches(one, index)))
+            .collect();
+        matching.sort_by_key(|template| template.order);
+        matching.into_iter().fold(Body::default(), |below, template| below.overlaid(&template.body))
+    }
+}
+
+/// The templates of the node.
+pub(crate) struct Templates {
+    data: Arc<DataDir>,
+    set: RwLock<Arc<TemplateSet>>,
+    /// Serialises changes.
+    changing: Mutex<()>,
+}
+
+impl Templates {
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
+        let set = TemplateSet::load(&data)?;
+        Ok(Self { data, set: RwLock::new(Arc::new(set)), changing: Mutex::new(()) })
+    }
+
+    /// The templates as they are now.
+    pub(crate) fn set(&self) -> Arc<TemplateSet> {
+        self.set.read().clone()
+    }
+
+    /// Changes them, durably; nothing else changes them meanwhile.
+    ///
+    /// # Errors
+    /// What `change` says, or a failure of the disk; they are then what they were.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&mut TemplateSet) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let _one = self.changing.lock();
+        let mut set = TemplateSet::clone(&self.set());
+        change(&mut set)?;
+        self.data.write_json(STORE, &set.to_json())?;
+        *self.set.write() = Arc::new(set);
+        Ok(())
+    }
+}
+
+impl Indices {
+    /// An index to be made from what a request says over what templates say.
+    ///
+    /// # Errors
+    /// When the two do not go together.
+    pub(crate) fn planned(&self, provided_name: &str, given: &Body) -> Result<CreateIndex, EngineError> {
+        let name = date_math::resolve(provided_name)?;
+        let body = self.templates.set().for_index(&name).overlaid(given);
+        let mapping = body.mapping()?;
+        mapping.check_total_fields(body.settings.limits().total_fields)?;
+        let aliases: BTreeMap<String, AliasSpec> =
+            body.aliases.into_iter().map(|(alias, spec)| (alias.replace("{index}", &name), spec)).collect();
+        Ok(CreateIndex { provided_name: provided_name.to_owned(), settings: body.settings, mapping, aliases })
+    }
+
+    /// The settings that a write to this name meets: those of its index, or of the index that it would make.
+    pub(crate) fn write_settings(&self, name: &str) -> Settings {
+        match self.write_target(name) {
+            Ok(handle) => handle.settings(),
+            Err(_) => self.templates.set().for_index(&date_math::resolve(name).unwrap_or_default()).settings,
+        }
+    }
+}
+
+impl Body {
+    /// The mapping that it comes to.
+    ///
+    /// # Errors
+    /// When its parts do not go together.
+    pub(crate) fn mapping(&self) -> Result<Mapping, EngineError> {
+        match &self.mappings {
+            None => Ok(Mapping::empty()),
+            Some(mappings) => Ok(Mapping::parse(&Value::Object(mappings.clone()))?),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+// Aliases against the real engine: what they are, what they show, who may use them, and that a swap is all or nothing.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type Answer, type RunningServer, startServer } from '../support/server.js';
+
+let server: RunningServer;
+const call = (method: string, path: string, body?: unknown): Promise<Answer> => server.request(method, path, body);
+const act = (...actions: object[]): Promise<Answer> => call('POST', '/_aliases', { actions });
+const DONE = { acknowledged: true, errors: false };
+
+async function ids(expression: string, body: object = {}): Promise<string[]> {
+  const { body: found } = await call('POST', `/${expression}/_search`, body);
+  return (found.hits.hits as { _id: string }[]).map(({ _id }) => _id).sort();
+}
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
+  for (const name of ['a1', 'a2', 'b1']) {
+    await call('PUT', `/${name}`, { mappings: { properties: { n: { type: 'integer' }, t: { type: 'text' } } } });
+    for (const n of [1, 2, 3]) await call('PUT', `/${name}/_doc/${name}-${String(n)}`, { n, t: `word w${String(n)}` });
+  }
+  await call('POST', '/_refresh');
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+describe('definitions', () => {
+  it('are put, shown, found and removed', async () => {
+    expect((await call('PUT', '/a1/_alias/one', { routing: 'r', is_write_index: true })).body).toEqual(DONE);
+    const shown = { index_routing: 'r', search_routing: 'r', is_write_index: true };
+    expect((await call('GET', '/_alias/one')).body).toEqual({ a1: { aliases: { one: shown } } });
+    expect((await call('GET', '/a1')).body.a1.aliases).toEqual({ one: shown });
+    expect((await call('GET', '/a*/_alias')).body).toEqual({ a1: { aliases: { one: shown } }, a2: { aliases: {} } });
+    expect((await call('HEAD', '/_alias/one')).status).toBe(200);
+    expect((await call('HEAD', '/a2/_alias/one')).status).toBe(404);
+    expect((await call('HEAD', '/one')).status).toBe(200);
+    expect((await call('GET', '/_cat/aliases?v&h=alias,index,filter,ri,is_write_index')).text).toBe(
+      'alias index filter ri is_write_index\none   a1    -      r  true\n',
+    );
+    const missing = await call('GET', '/_alias/one,none,nope');
+    expect([missing.status, missing.body.error]).toEqual([404, 'aliases [none,nope] missing']);
+    expect(missing.body.a1.aliases).toEqual({ one: shown });
+    expect((await call('DELETE', '/a1/_alias/one')).body).toEqual(DONE);
+    const gone = await call('DELETE', '/a1/_alias/one');
+    expect([gone.status, gone.body.error.type, gone.body.error.reason]).toEqual([
+      ...[404, 'aliases_not_found_exception', 'aliases [one] missing'],
+    ]);
+  });
+
+  it('come with a new index', async () => {
+    expect((await call('PUT', '/c1', { aliases: { c: { filter: { term: { n: 1 } } }, d: {} } })).status).toBe(200);
+    expect((await call('GET', '/c1/_alias')).body.c1.aliases).toEqual({ c: { filter: { term: { n: 1 } } }, d: {} });
+    expect((await call('PUT', '/c')).body.error.reason).toBe('Invalid index name [c], already exists as alias');
+    expect((await call('DELETE', '/c')).body.error.reason).toContain('The provided expression [c] matches an alias');
+    await call('DELETE', '/c1');
+    expect((await call('GET', '/_alias/c')).status).toBe(404);
+  });
+
+  it.each([
+    [{ actions: [] }, 'Validation Failed: 1: Must specify at least one alias action;'],
+    [{ actions: [{ add: { alias: 'x' } }] }, 'One of [index] or [indices] is required'],
+    [{ actions: [{ add: { index: 'a1' } }] }, 'One of [alias] or [aliases] is required'],
+    [{ actions: [{ add: { index: 'a1', alias: '' } }] }, "[alias] can't be empty string"],
+    [{ actions: [{ add: { index: 'a1', alias: 'x', nope: 1 } }] }, 'unknown field [nope]'],
+    [{ actions: [{ rename: {} }] }, 'unknown field [rename]'],
+    [
+      { actions: [{ remove: { index: 'a1', alias: 'x', filter: { term: { n: 1 } } } }] },
+      '[filter] is unsupported for [remove]',
+    ],
+    [{ actions: [{ add: { index: 'a1', alias: 'a2' } }] }, 'Invalid alias name [a2]: an index or data stream exists'],
+    [{ actions: [{ add: { index: 'a1', alias: 'x y' } }] }, 'Invalid alias name [x y]: must not contain'],
+    [{ actions: [{ add: { index: 'a1', alias: 'x*' } }] }, 'Invalid alias name [x*]: must not contain'],
+    [{ actions: [{ add: { index: 'a1', alias: 'x', filter: { nope: {} } } }] }, 'failed to parse filter for alias [x]'],
+    [{ actions: [{ add: { index: 'a1', alias: 'x', index_routing: 'a,b' } }] }, 'alias [x] has several index routing'],
+    [{ actions: [{ add: { index: 'none', alias: 'x' } }] }, 'no such index [none]'],
+    [{ nope: 1 }, 'unknown field [nope]'],
+    [{}, 'Required [actions]'],
+  ])('%j is refused', async (body, reason) => {
+    const answer = await call('POST', '/_aliases', body);
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(answer.status).toBeLessThan(500);
+    expect(answer.body.error.reason).toContain(reason);
+    expect((await call('GET', '/_alias/x')).status).toBe(404);
+  });
+});
+
+describe('a request with several actions', () => {
+  it('carries out all or none', async () => {
+    expect((await act({ add: { indices: ['a1', 'a2'], aliases: ['s', 't'] } })).body).toEqual(DONE);
+    const half = await act({ remove: { index: 'a1', alias: 's' } }, { add: { index: 'a1', alias: 'b1' } });
+    expect(half.status).toBe(400);
+    expect(Object.keys((await call('GET', '/_alias/s')).body)).toEqual(['a1', 'a2']);
+    const must = await act(
+      { remove: { index: 'a1', alias: 's' } },
+      { remove: { index: 'b1', alias: 's', must_exist: true } },
+    );
+    expect([must.status, must.body.error.reason]).toEqual([404, 'required alias [s] does not exist']);
+    const partly = await act({ remove: { index: 'b1', alias: 's' } }, { remove: { index: 'a*', alias: 's*' } });
+    expect(partly.body).toMatchObject({
+      acknowledged: true,
+      errors: true,
+      action_results: [
+        {
+          action: { type: 'remove', indices: ['b1'], aliases: ['s'] },
+          status: 404,
+          error: { type: 'aliases_not_found_exception', reason: 'aliases [s] missing', 'resource.id': 's' },
+        },
+        { action: { type: 'remove', indices: ['a1', 'a2'], aliases: ['s*'] }, status: 200 },
+      ],
+    });
+    expect((await call('GET', '/_alias/s')).status).toBe(404);
+    await act({ remove: { index: '*', alias: 't' } });
+  });
+
+  it('takes the name of an index that it removes', async () => {
+    await call('PUT', '/old');
+    expect((await act({ add: { index: 'a1', alias: 'old' } }, { remove_index: { index: 'old' } })).body).toEqual(DONE);
+    expect((await call('GET', '/old/_count')).body.count).toBe(3);
+    await act({ remove: { index: 'a1', alias: 'old' } });
+  });
+
+  it('allows one write index', async () => {
+    const two = await act(
+      { add: { index: 'a1', alias: 'w', is_write_index: true } },
+      { add: { index: 'a2', alias: 'w', is_write_index: true } },
+    );
+    expect(two.body.error).toMatchObject({
+      type: 'illegal_state_exception',
+      reason: 'alias [w] has more than one write index [a1,a2]',
+    });
+    expect((await call('GET', '/_alias/w')).status).toBe(404);
+  });
+});
+
+describe('names in requests', () => {
+  it('lead to all indices of an alias, and a write to its write index', async () => {
+    await act({ add: { index: 'a1', alias: 'many' } }, { add: { index: 'a2', alias: 'many' } });
+    expect(await ids('many')).toEqual(['a1-1', 'a1-2', 'a1-3', 'a2-1', 'a2-2', 'a2-3']);
+    const write = await call('PUT', '/many/_doc/x', { n: 9 });
+    expect([write.status, write.body.error.reason]).toEqual([
+      400,
+      expect.stringContaining('no write index is defined'),
+    ]);
+    const bulk = await call('POST', '/_bulk', '{"index":{"_index":"many","_id":"x"}}\n{"n":9}\n');
+    expect(bulk.body.items[0].index).toMatchObject({ status: 400, error: { type: 'illegal_argument_exception' } });
+    const get = await call('GET', '/many/_doc/a1-1');
+    expect([get.status, get.body.error.reason]).toEqual([400, expect.stringContaining('has more than one index')]);
+    await act({ add: { index: 'a2', alias: 'many', is_write_index: true } });
+    expect((await call('PUT', '/many/_doc/x?require_alias=true', { n: 9 })).body).toMatchObject({ _index: 'a2' });
+    expect((await call('DELETE', '/many/_doc/x')).body).toMatchObject({ _index: 'a2', result: 'deleted' });
+    expect((await call('PUT', '/a2/_doc/x?require_alias=true', { n: 9 })).status).toBe(404);
+    await act({ remove: { index: 'a2', alias: 'many' } });
+    expect((await call('GET', '/many/_doc/a1-1')).body).toMatchObject({ _index: 'a1', found: true });
+    expect((await call('POST', '/_mget', { docs: [{ _index: 'many', _id: 'a1-1' }] })).body.docs[0]._index).toBe('a1');
+    await act({ remove: { index: 'a1', alias: 'many' } });
+  });
+
+  it('may be patterns, exclusions and date math', async () => {
+    await act({ add: { index: 'a2', alias: 'later' } });
+    const today = new Date().toISOString().slice(0, 10).replaceAll('-', '.');
+    expect(await ids('a*,-a2', { query: { term: { n: 1 } } })).toEqual(['a1-1']);
+    expect(await ids('*,-later', { query: { term: { n: 1 } } })).toEqual(['a1-1', 'b1-1']);
+    expect(await ids('late*', { query: { term: { n: 1 } } })).toEqual(['a2-1']);
+    expect((await call('GET', '/none,a1/_search?ignore_unavailable=true')).body.hits.total.value).toBe(3);
+    expect((await call('GET', '/x*/_search')).body.hits.total.value).toBe(0);
+    expect((await call('GET', '/x*/_search?allow_no_indices=false')).body.error.reason).toBe('no such index [x*]');
+    expect((await call('GET', '/a*/_search?expand_wildcards=none')).body.hits.total.value).toBe(0);
+    expect((await call('GET', '/a*/_search?expand_wildcards=x')).body.error.reason).toContain('[x]');
+    const made = await call('PUT', `/${encodeURIComponent('<day-{now/d}>')}`);
+    expect(made.body.index).toBe(`day-${today}`);
+    expect((await call('GET', '/day-*')).body[`day-${today}`].settings.index.provided_name).toBe('<day-{now/d}>');
+    await call('DELETE', `/day-${today}`);
+    await act({ remove: { index: 'a2', alias: 'later' } });
+  });
+
+  it('pass over what is hidden', async () => {
+    await call('PUT', '/secret', { settings: { 'index.hidden': true } });
+    const listed = async (path: string): Promise<string[]> => Object.keys((await call('GET', path)).body);
+    expect(await listed('/s*')).toEqual([]);
+    expect(await listed('/s*?expand_wildcards=open,hidden')).toEqual(['secret']);
+    expect(await listed('/secret')).toEqual(['secret']);
+    await call('DELETE', '/secret');
+  });
+});
+
+describe('filters', () => {
+  it('restrict whatever is asked of the alias', async () => {
+    await act(
+      { add: { index: 'a1', alias: 'few', filter: { range: { n: { gte: 2 } } } } },
+      { add: { index: 'a2', alias: 'few', filter: { term: { n: 3 } } } },
+      { add: { index: 'a1', alias: 'rest', filter: { term: { n: 1 } } } },
+    );
+    expect(await ids('few')).toEqual(['a1-2', 'a1-3', 'a2-3']);
+    expect(await ids('few', { query: { match: { t: 'word w1 w2' } } })).toEqual(['a1-2', 'a1-3', 'a2-3']);
+    expect((await call('GET', '/few/_count')).body.count).toBe(3);
+    expect((await call('GET', '/few/_search?size=0')).body.hits.total.value).toBe(3);
+    expect((await call('POST', '/few/_count', { query: { bool: { must_not: { term: { n: 3 } } } } })).body.count).toBe(
+      1,
+    );
+    // Several ways to one index show all that any of them shows.
+    expect(await ids('few,rest')).toEqual(['a1-1', 'a1-2', 'a1-3', 'a2-3']);
+    expect(await ids('few,a1')).toEqual(['a1-1', 'a1-2', 'a1-3', 'a2-3']);
+    const copied = await call('POST', '/_reindex?refresh=true', { source: { index: 'few' }, dest: { index: 'copy' } });
+    expect(copied.body).toMatchObject({ total: 3, created: 3 });
+    expect(await ids('copy')).toEqual(['a1-2', 'a1-3', 'a2-3']);
+    await call('DELETE', '/copy');
+    await act({ remove: { index: '*', aliases: ['few', 'rest'] } });
+  });
+});
+
+describe('reindex', () => {
+  it('writes through an alias, and not into what it reads', async () => {
+    await call('PUT', '/into', { aliases: { door: {} } });
+    const dest = { index: 'door' };
+    const copied = await call('POST', '/_reindex?require_alias=true&refresh=true', { source: { index: 'b1' }, dest });
+    expect(copied.body).toMatchObject({ created: 3 });
+    expect(await ids('into')).toEqual(['b1-1', 'b1-2', 'b1-3']);
+    const itself = await call('POST', '/_reindex', { source: { index: 'into' }, dest });
+    expect(itself.body.error.reason).toContain('reindex cannot write into an index its reading from');
+    const named = await call('POST', '/_reindex?require_alias=true', {
+      source: { index: 'b1' },
+      dest: { index: 'into' },
+    });
+    expect(named.status).toBe(404);
+    await call('DELETE', '/into');
+  });
+});
+
+describe('a key', () => {
+  async function keyFor(names: string[], privileges: string[]): Promise<string> {
+    const { body } = await call('POST', '/_security/api_key', {
+      name: 'k',
+      role_descriptors: { r: { indices: [{ names, privileges }] } },
+    });
+    return body.encoded as string;
+  }
+
+  it('for an alias reaches its indices only through it', async () => {
+    await act({ add: { index: 'a1', alias: 'open-door', filter: { term: { n: 1 } } } });
+    const apiKey = await keyFor(['open-*'], ['read', 'manage']);
+    const as = (method: string, path: string, body?: unknown): Promise<Answer> =>
+      server.request(method, path, body, { apiKey });
+    expect((await as('GET', '/open-door/_count')).body.count).toBe(1);
+    expect((await as('GET', '/*/_count')).body.count).toBe(1);
+    expect((await as('GET', '/_count')).body.count).toBe(1);
+    expect((await as('GET', '/a1/_count')).status).toBe(403);
+    expect((await as('GET', '/*,a1/_count')).status).toBe(403);
+    expect((await as('GET', '/a*/_count')).body.count).toBe(0);
+    // Neither may it widen what it sees: the index is not its own.
+    const widen = { add: { index: 'a1', alias: 'open-wide' } };
+    expect((await as('POST', '/_aliases', { actions: [widen] })).status).toBe(403);
+    expect((await as('PUT', '/a1/_alias/open-wide')).status).toBe(403);
+    expect((await as('PUT', '/_alias/open-wide', { index: 'a1' })).status).toBe(403);
+    expect((await as('PUT', '/open-new', { aliases: { other: {} } })).status).toBe(403);
+    expect((await as('PUT', `/${encodeURIComponent('<other-{now/d}>')}`)).status).toBe(403);
+    const wild = await as('POST', '/_aliases', { actions: [{ add: { index: '*', alias: 'open-wide' } }] });
+    expect([wild.status, (await call('GET', '/_alias/open-wide')).status]).toEqual([404, 404]);
+  });
+
+  it('for an index does not reach it through an alias of another name', async () => {
+    const apiKey = await keyFor(['a1'], ['read', 'view_index_metadata']);
+    const as = (path: string): Promise<Answer> => server.request('GET', path, undefined, { apiKey });
+    expect((await as('/a1/_count')).body.count).toBe(3);
+    expect((await as('/open-door/_count')).status).toBe(403);
+    expect((await as('/*/_count')).body.count).toBe(3);
+    expect(Object.keys((await as('/*')).body)).toEqual(['a1']);
+    expect((await as('/_alias')).body).toEqual({ a1: { aliases: {} } });
+    expect((await as('/_alias/open-door')).status).toBe(403);
+  });
+});
+
+describe('a crash', () => {
+  it('leaves a swap whole', async () => {
+    const data = await startServer({ args: ['--deploy-at-start', 'false'] });
+    let current = data;
+    const send = (method: string, path: string, body?: unknown): Promise<Answer> => current.request(method, path, body);
+    for (const name of ['x1', 'x2']) await send('PUT', `/${name}`);
+    await send('PUT', '/x1/_alias/now');
+    for (let round = 0; round < 4; round += 1) {
+      // Swaps go on until the server dies in the middle of one.
+      let killed = false;
+      const swapping = (async () => {
+        for (let n = 0; !killed; n += 1) {
+          const [from, to] = n % 2 === 0 ? ['x1', 'x2'] : ['x2', 'x1'];
+          const actions = [{ remove: { index: from, alias: 'now' } }, { add: { index: to, alias: 'now' } }];
+          await send('POST', '/_aliases', { actions }).catch(() => undefined);
+        }
+      })();
+      await new Promise((resolve) => setTimeout(resolve, 40 + round * 13));
+      await current.kill();
+      killed = true;
+      await swapping;
+      current = await startServer({ data: data.data, args: ['--deploy-at-start', 'false'] });
+      expect(Object.keys((await send('GET', '/_alias/now')).body)).toHaveLength(1);
+    }
+    await current.stop();
+  }, 60_000);
+});
