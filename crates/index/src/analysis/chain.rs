@@ -129,7 +129,7 @@ impl Analyzer {
             (tokens.len() <= limit).then_some(tokens)
         };
         let number =
-            |tokens: &[Token]| -> Vec<Token> { positioned(Box::new(tokens.to_vec().into_iter())).collect() };
+            |tokens: &[Token]| -> Vec<Token> { positioned(Box::new(tokens.iter().cloned())).collect() };
         let mut tokens = collect(self.tokenized(text))?;
         let tokenizer = Step { name: self.tokenizer.0.clone(), tokens: number(&tokens) };
         let mut filters = Vec::with_capacity(self.filters.len());

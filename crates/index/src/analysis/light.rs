@@ -381,9 +381,9 @@ pub(super) fn bulgarian(text: &mut String) {
         // Articles.
         if word.len() > 6 && word.ends("ият") {
             word.cut(3);
-        } else if word.len() > 5 && word.ends_in(&["ът", "то", "те", "та", "ия"]) {
-            word.cut(2);
-        } else if word.len() > 4 && word.ends("ят") {
+        } else if word.len() > 5 && word.ends_in(&["ът", "то", "те", "та", "ия"])
+            || word.len() > 4 && word.ends("ят")
+        {
             word.cut(2);
         }
         bulgarian_plural(word);

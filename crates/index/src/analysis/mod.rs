@@ -3,6 +3,7 @@
 //! [`Analysis`] is what one index knows; [`Analyzer::tokens`] is the one way from a text to its terms, for
 //! documents and queries alike.
 
+mod built_in;
 mod chain;
 mod char_filters;
 mod error;

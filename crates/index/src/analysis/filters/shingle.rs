@@ -62,11 +62,11 @@ impl Shingle {
         }
         for size in self.min..=self.max.min(window.len()) {
             let parts = window.iter().take(size);
-            let tokens = parts.clone().filter_map(|part| match part {
+            let mut tokens = parts.clone().filter_map(|part| match part {
                 Part::Token(token) => Some(token),
                 Part::Filler(_) => None,
             });
-            let Some(last) = tokens.last() else { continue };
+            let Some(last) = tokens.next_back() else { continue };
             let text: Vec<&str> = parts
                 .map(|part| match part {
                     Part::Token(token) => token.text.as_str(),

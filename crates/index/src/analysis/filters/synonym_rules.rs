@@ -10,10 +10,11 @@ use super::super::token::Token;
 /// Most outputs of all rules together: equivalent words count by the square.
 const MAX_OUTPUTS: usize = 1_000_000;
 
+/// From the text of one side of a rule to its tokens.
+type ReadRule<'a> = dyn Fn(&str) -> Result<Vec<Token>, AnalysisError> + 'a;
+
 /// Reads the words of rules: the chain before the synonym filter.
-pub(in crate::analysis) struct RuleAnalyzer<'a>(
-    pub Box<dyn Fn(&str) -> Result<Vec<Token>, AnalysisError> + 'a>,
-);
+pub(in crate::analysis) struct RuleAnalyzer<'a>(pub Box<ReadRule<'a>>);
 
 /// What stands for some words.
 #[derive(Debug, Default)]
@@ -131,8 +132,8 @@ fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        if rest.starts_with('\\') {
-            at += 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
+        if let Some(escaped) = rest.strip_prefix('\\') {
+            at += 1 + escaped.chars().next().map_or(0, char::len_utf8);
         } else if rest.starts_with(separator) {
             parts.push(&text[start..at]);
             at += separator.len();

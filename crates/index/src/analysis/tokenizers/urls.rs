@@ -90,7 +90,7 @@ impl Classic {
         const ALPHANUM: &str = r"[\p{L}\p{Nd}&&[^\p{Han}\p{Hiragana}\p{Katakana}]]+";
         const LETTERS: &str = r"[\p{L}&&[^\p{Han}\p{Hiragana}\p{Katakana}]]";
         let p = r"(?:_|-|/|\.|,)";
-        let has_digit = format!(r"(?:[\p{{L}}\p{{Nd}}]*\p{{Nd}}[\p{{L}}\p{{Nd}}]*)");
+        let has_digit = r"(?:[\p{L}\p{Nd}]*\p{Nd}[\p{L}\p{Nd}]*)";
         let numbers = [
             format!("{ALPHANUM}{p}{has_digit}"),
             format!("{has_digit}{p}{ALPHANUM}"),

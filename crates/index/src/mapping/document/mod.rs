@@ -327,6 +327,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+#[allow(clippy::large_enum_variant, reason = "lives on the stack while one field is read")]
 enum Found<'a> {
     /// `None`: added by this document.
     Object(Option<&'a ObjectNode>),
