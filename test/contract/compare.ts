@@ -30,7 +30,11 @@ export function differences(recorded: unknown, ours: unknown, tolerance: Toleran
       return differences(recorded[key], ours[key], tolerance, at);
     });
   }
-  if (typeof recorded === 'number' && typeof ours === 'number' && /\b(_score|max_score|_explanation\b.*value)$/.test(path)) {
+  if (
+    typeof recorded === 'number' &&
+    typeof ours === 'number' &&
+    /\b(_score|max_score|_explanation\b.*value)$/.test(path)
+  ) {
     const allowed = tolerance.score * Math.abs(recorded);
     return Math.abs(recorded - ours) <= allowed ? [] : [shown(path, recorded, ours)];
   }

@@ -101,10 +101,11 @@ impl Forward {
                 let texts = [ids];
                 let batch = Batch::new(&texts);
                 session.run(&batch, |shape, values| {
-                    let rows = [0..ids.len()];
-                    let vectors = finish(&model.plan, shape, values, &rows, batch.columns(), threads)?;
+                    let all = 0..ids.len();
+                    let rows = std::slice::from_ref(&all);
+                    let vectors = finish(&model.plan, shape, values, rows, batch.columns(), threads)?;
                     let width = shape.last().and_then(|width| usize::try_from(*width).ok()).unwrap_or(0);
-                    Ok(placed(&model.plan, width, values, &rows, vectors))
+                    Ok(placed(&model.plan, width, values, rows, vectors))
                 })?
             }
         }

@@ -122,7 +122,7 @@ impl TextTokenizer {
                 break;
             }
             places[at] = (start < stop && text.is_char_boundary(*start) && text.is_char_boundary(*stop))
-                .then(|| *start..*stop);
+                .then_some(*start..*stop);
         }
         Ok(places)
     }

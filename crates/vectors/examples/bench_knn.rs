@@ -108,6 +108,9 @@ struct Bench<'a> {
     filter: Option<Vec<u64>>,
 }
 
+/// The nearest vectors of each query, and the median milliseconds of finding them by scanning.
+type Exact = (Vec<Vec<u32>>, f64);
+
 impl Bench<'_> {
     fn request<'a>(&'a self, query: &'a [f32]) -> TopKRequest<'a> {
         TopKRequest {
@@ -147,7 +150,7 @@ impl Bench<'_> {
         Ok((recall, percentile(&mut times, 0.5), percentile(&mut times, 0.95), method))
     }
 
-    fn exact(&self) -> Result<(Vec<Vec<u32>>, f64), Box<dyn Error>> {
+    fn exact(&self) -> Result<Exact, Box<dyn Error>> {
         let (mut answers, mut times) = (Vec::new(), Vec::new());
         for query in self.queries {
             let start = Instant::now();

@@ -323,8 +323,15 @@ fn check_similarity(definition: &str, text: &str) -> Result<(), EngineError> {
     let is = |wanted: f64| text.parse::<f64>().is_ok_and(|value| (value - wanted).abs() < 1e-6);
     match parameter {
         "type" if text == "BM25" => Ok(()),
-        "type" if matches!(text, "boolean" | "DFR" | "DFI" | "IB" | "LMDirichlet" | "LMJelinekMercer" | "scripted") => {
-            refused(format!("[type] [{text}] of similarity [{name}] is not supported by this server, only [BM25] is"))
+        "type"
+            if matches!(
+                text,
+                "boolean" | "DFR" | "DFI" | "IB" | "LMDirichlet" | "LMJelinekMercer" | "scripted"
+            ) =>
+        {
+            refused(format!(
+                "[type] [{text}] of similarity [{name}] is not supported by this server, only [BM25] is"
+            ))
         }
         "type" => refused(format!("Unknown Similarity type [{text}] for [{name}]")),
         "k1" if is(1.2) => Ok(()),

@@ -111,14 +111,14 @@ fn errors_of_queries_are_as_recorded() {
             "caused_by": {"type": "named_object_not_found_exception", "reason": "[1:23] unknown field [rfr]"}}),
         ),
     );
-    let unknown = json!({"type": "parsing_exception", "reason": "unknown query [rank_featured] did you mean [rank_feature]?",
+    let unknown = json!({"type": "parsing_exception", "reason": "unknown query [rank_featured] did you mean any of [rank_feature, distance_feature]?",
         "line": 1, "col": 50});
     check_error(
         r#"{"query": {"bool": {"should": [{"rank_featured": {"field": "v.alpha"}}]}}}"#,
         &json!({"root_cause": [unknown], "type": "x_content_parse_exception",
             "reason": "[1:50] [bool] failed to parse field [should]",
             "caused_by": {"type": "parsing_exception",
-                "reason": "unknown query [rank_featured] did you mean [rank_feature]?",
+                "reason": "unknown query [rank_featured] did you mean any of [rank_feature, distance_feature]?",
                 "line": 1, "col": 50,
                 "caused_by": {"type": "named_object_not_found_exception",
                     "reason": "[1:50] unknown field [rank_featured]"}}}),

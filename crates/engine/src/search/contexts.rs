@@ -250,7 +250,7 @@ mod tests {
         for _ in 0..MAX_OPEN {
             contexts.open(pit(), None, MINUTE).expect("opens");
         }
-        assert_eq!(contexts.open(pit(), None, MINUTE).err().expect("too many").status(), 429);
+        assert_eq!(contexts.open(pit(), None, MINUTE).expect_err("too many").status(), 429);
         for id in ["", "x", "DnF1ZXJ5VGhlbkZldGNo", "é", &"A".repeat(34)] {
             assert_eq!(contexts.get(id, None, None).err().expect(id).status(), 400, "{id}");
         }

@@ -182,7 +182,7 @@ impl FieldSource<'_> {
         for request in stored {
             for (path, field_type) in matching(mapping, request) {
                 if mapping.parameter(path, "store") == Some(&Value::Bool(true)) {
-                    insert(&mut out, path, self.from_source(&source, path, field_type, None)?);
+                    insert(&mut out, path, self.source_values(&source, path, field_type, None)?);
                 }
             }
         }
@@ -193,7 +193,7 @@ impl FieldSource<'_> {
                 _ => {}
             }
             for (path, field_type) in matching(mapping, &request.pattern) {
-                let values = self.from_source(&source, path, field_type, request.format.as_deref())?;
+                let values = self.source_values(&source, path, field_type, request.format.as_deref())?;
                 insert(&mut out, path, values);
             }
             if request.include_unmapped {
@@ -214,7 +214,7 @@ impl FieldSource<'_> {
     }
 
     /// Values as the mapping reads them from the source.
-    fn from_source(
+    fn source_values(
         &self,
         source: &Value,
         path: &str,

@@ -218,7 +218,6 @@ impl Decimal {
         if whole.is_empty() && fraction.is_empty() {
             whole.push('0');
         }
-        let zero = whole.bytes().chain(fraction.bytes()).all(|digit| digit == b'0');
         if self.group > 0 {
             let mut grouped = String::new();
             for (place, digit) in whole.chars().enumerate() {
@@ -229,7 +228,7 @@ impl Decimal {
             }
             whole = grouped;
         }
-        let sign = if value < 0.0 && !zero || value < 0.0 { "-" } else { "" };
+        let sign = if value < 0.0 { "-" } else { "" };
         let point = if fraction.is_empty() { "" } else { "." };
         format!("{sign}{}{whole}{point}{fraction}{}", self.prefix, self.suffix)
     }

@@ -213,7 +213,7 @@ impl Reducer<'_> {
             }
             if from <= to {
                 let steps = ((to - from) / histogram.interval).round();
-                if !(steps < self.max_buckets as f64) {
+                if steps.is_nan() || steps >= self.max_buckets as f64 {
                     return Err(AggregationError::TooManyBuckets { limit: self.max_buckets });
                 }
                 let first = ((from - histogram.offset) / histogram.interval).round();

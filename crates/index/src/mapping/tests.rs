@@ -132,10 +132,6 @@ fn unknown_parameters_are_named() {
         json!({"properties": {"x": {"type": "dense_vector", "dims": 5000}}}),
         "The number of dimensions should be in the range [1, 4096] but was [5000]",
     );
-    check(
-        json!({"properties": {"x": {"type": "text", "copy_to": "y"}}}),
-        "parameter [copy_to] with value [y] on mapper [x] of type [text] is not supported",
-    );
 }
 
 #[test]

@@ -83,12 +83,15 @@ fn walk(
     Ok(())
 }
 
+/// One way through a text: positions, and the terms any of which stands there.
+pub(super) type TextPath = Vec<(usize, Vec<String>)>;
+
 /// Every way through a whole text, as terms in a row.
 ///
 /// # Errors
 /// As [`sections`].
-pub(super) fn all_paths(sections: &[Section]) -> Result<Vec<Vec<(usize, Vec<String>)>>, QueryError> {
-    let mut all: Vec<Vec<(usize, Vec<String>)>> = vec![Vec::new()];
+pub(super) fn all_paths(sections: &[Section]) -> Result<Vec<TextPath>, QueryError> {
+    let mut all: Vec<TextPath> = vec![Vec::new()];
     // Positions of a path are counted anew after a stretch whose ways differ in length.
     let mut shifts = vec![0_isize];
     for section in sections {

@@ -364,5 +364,5 @@ fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, SearchError> {
     if !found {
         return Err(SearchError::parsing(node.end, "malformed score function score parameters."));
     }
-    Ok(FunctionKind::Decay(function))
+    Ok(FunctionKind::Decay(Box::new(function)))
 }

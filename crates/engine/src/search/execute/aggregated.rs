@@ -71,7 +71,7 @@ impl Run<'_> {
                         let bit = rest.trailing_zeros();
                         rest &= rest - 1;
                         let score = scores.get(place * 64 + bit as usize).copied().unwrap_or(f32::NAN);
-                        if !(score >= least) {
+                        if score.is_nan() || score < least {
                             *word &= !(1 << bit);
                         }
                     }

@@ -67,7 +67,7 @@ pub enum FunctionKind {
         field: Option<String>,
     },
     /// The nearer a number or date, the higher.
-    Decay(DecayFunction),
+    Decay(Box<DecayFunction>),
 }
 
 /// How a `field_value_factor` changes its value.

@@ -60,7 +60,7 @@ impl<const N: usize> Top<N> {
 
     pub(super) fn finish(mut self) -> Vec<Entry<N>> {
         self.select();
-        self.entries.sort_unstable_by(|a, b| a.place().cmp(&b.place()));
+        self.entries.sort_unstable_by_key(Entry::place);
         self.entries.truncate(self.size);
         self.entries
     }
@@ -98,7 +98,7 @@ impl<const N: usize> Groups<N> {
 
     pub(super) fn finish(self) -> Vec<(Option<u64>, Entry<N>)> {
         let mut heads: Vec<_> = self.heads.into_iter().collect();
-        heads.sort_unstable_by(|a, b| a.1.place().cmp(&b.1.place()));
+        heads.sort_unstable_by_key(|head| head.1.place());
         heads.truncate(self.size);
         heads
     }

@@ -215,7 +215,7 @@ impl NumberReader {
             let sum = || keys.iter().map(|key| decode_double(*key)).sum::<f64>();
             return encode_double(match mode {
                 SortMode::Avg => sum() / keys.len() as f64,
-                SortMode::Median if keys.len() % 2 == 0 => {
+                SortMode::Median if keys.len().is_multiple_of(2) => {
                     (decode_double(keys[middle - 1]) + decode_double(keys[middle])) / 2.0
                 }
                 SortMode::Median => decode_double(keys[middle]),
@@ -231,7 +231,7 @@ impl NumberReader {
         let sum = || keys.iter().map(|key| whole(*key)).sum::<i128>();
         let value = match mode {
             SortMode::Avg => rounded(sum(), keys.len() as i128),
-            SortMode::Median if keys.len() % 2 == 0 => {
+            SortMode::Median if keys.len().is_multiple_of(2) => {
                 rounded(whole(keys[middle - 1]) + whole(keys[middle]), 2)
             }
             SortMode::Median => whole(keys[middle]),

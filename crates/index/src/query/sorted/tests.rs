@@ -362,6 +362,7 @@ fn several_values_cannot_be_collapsed() {
 
 #[test]
 #[ignore = "a measurement"]
+#[expect(clippy::print_stdout, reason = "it reports figures")]
 fn how_long_a_sort_takes() {
     let mut fixture = fixture();
     let docs: Vec<(String, Value)> = (0..200_000u64)

@@ -86,15 +86,17 @@ fn kind(function: &Function) -> FunctionKind {
             modifier: *modifier,
             missing: Some(f64::from(*missing)),
         },
-        Function::Decay(curve, origin, scale, offset, multi) => FunctionKind::Decay(DecayFunction {
-            curve: *curve,
-            field: "m".into(),
-            origin: Some(json!(origin)),
-            scale: Some(json!(scale)),
-            offset: Some(json!(offset)),
-            decay: 0.5,
-            multi_value: *multi,
-        }),
+        Function::Decay(curve, origin, scale, offset, multi) => {
+            FunctionKind::Decay(Box::new(DecayFunction {
+                curve: *curve,
+                field: "m".into(),
+                origin: Some(json!(origin)),
+                scale: Some(json!(scale)),
+                offset: Some(json!(offset)),
+                decay: 0.5,
+                multi_value: *multi,
+            }))
+        }
     }
 }
 
