@@ -293,3 +293,20 @@ describe('a server', () => {
     await call('DELETE', '/good');
   });
 });
+
+describe('pipelines', () => {
+  it('are deleted by name or pattern, and a name that is not there is a 404', async () => {
+    for (const name of ['gone-1', 'gone-2']) {
+      expect((await call('PUT', `/_ingest/pipeline/${name}`, { processors: [] })).body).toEqual(ACK);
+    }
+    expect((await call('DELETE', '/_ingest/pipeline/gone-1')).body).toEqual(ACK);
+    const again = await call('DELETE', '/_ingest/pipeline/gone-1');
+    expect([again.status, again.body.error.type, again.body.error.reason]).toEqual([
+      404,
+      'resource_not_found_exception',
+      'pipeline [gone-1] is missing',
+    ]);
+    expect((await call('DELETE', '/_ingest/pipeline/gone-*')).body).toEqual(ACK);
+    expect((await call('GET', '/_ingest/pipeline/gone-2')).status).toBe(404);
+  });
+});

@@ -84,7 +84,7 @@ fn fields_and_queries() {
         (
             json!({"fuzzy": {"body": "qick"}}),
             json!({"fields": {"body": {"fragment_size": 12}}, "encoder": "html"}),
-            json!({"body": ["The <em>quick</em> brown", "was &lt;<em>quick</em>&gt; &amp; easy!"]}),
+            json!({"body": ["The <em>quick</em> brown", "It was &lt;<em>quick</em>"]}),
         ),
         (
             json!({"match_all": {}}),
@@ -98,15 +98,6 @@ fn fields_and_queries() {
         ),
     ] {
         let found = highlight(&node, &query, &section);
-        if query["fuzzy"].is_object() {
-            // Where a long sentence is cut depends on the boundaries around: the marks are what counts.
-            let text = found["body"].to_string();
-            assert!(
-                text.contains("<em>quick</em>") && text.contains("&lt;<em>quick</em>&gt; &amp;"),
-                "{text}"
-            );
-            continue;
-        }
         assert_eq!(found, expected, "{query} {section}");
     }
 }
