@@ -1,11 +1,20 @@
 // Inference endpoints and models against the real engine.
+import { cpSync, readFileSync } from 'node:fs';
+import { mkdtemp, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../support/server.js';
 
+const FIXTURES = fileURLToPath(new URL('../../crates/encoder/tests/fixtures/', import.meta.url));
 let server: RunningServer;
+let folder: string;
 beforeAll(async () => {
-  server = await startServer();
+  folder = await mkdtemp(join(tmpdir(), 'sparrow-models-'));
+  server = await startServer({ args: ['--models', folder] });
 });
 afterAll(async () => {
   await server.stop();
@@ -166,5 +175,238 @@ describe('_inference', () => {
     const before = await state();
     expect(await reason(method, `/_inference${path}`, body)).toContain(wanted);
     expect(await state()).toBe(before);
+  });
+});
+
+/** The files of a small sparse model as a client uploads them. */
+const ONNX = readFileSync(join(FIXTURES, 'plain-mlm/model.onnx'));
+const VOCABULARY = Object.keys(
+  (
+    JSON.parse(readFileSync(join(FIXTURES, 'plain-mlm/tokenizer.json'), 'utf8')) as {
+      model: { vocab: Record<string, number> };
+    }
+  ).model.vocab,
+);
+const CONFIG = {
+  model_type: 'pytorch',
+  description: 'a small one',
+  tags: ['small', 'sparse'],
+  metadata: { by: 'us' },
+  input: { field_names: ['body'] },
+  inference_config: { text_expansion: { tokenization: { bert: { max_sequence_length: 16 } } } },
+};
+const part = (bytes: Buffer, parts: number, length = ONNX.length): object => ({
+  total_definition_length: length,
+  total_parts: parts,
+  definition: bytes.toString('base64'),
+});
+const MODELS = '/_ml/trained_models';
+
+describe('_ml/trained_models', () => {
+  it('uploads a model in parts, names it, runs it and deletes it', async () => {
+    const put = await call('PUT', `${MODELS}/small`, CONFIG);
+    expect(put.status).toBe(200);
+    expect(put.body).toMatchObject({ model_id: 'small', fully_defined: false, tags: ['small', 'sparse'] });
+    expect(await reason('POST', `${MODELS}/small/deployment/_start`)).toBe(
+      '404 resource_not_found_exception: Could not find trained model definition [small]',
+    );
+    const half = Math.ceil(ONNX.length / 2);
+    const pieces = [ONNX.subarray(0, half), ONNX.subarray(half)];
+    for (const [number, piece] of [...pieces.entries()].reverse()) {
+      expect((await call('PUT', `${MODELS}/small/definition/${String(number)}`, part(piece, 2))).body).toEqual({
+        acknowledged: true,
+      });
+    }
+    expect((await call('PUT', `${MODELS}/small/vocabulary`, { vocabulary: VOCABULARY })).body).toEqual({
+      acknowledged: true,
+    });
+    const { body: shown } = await call('GET', `${MODELS}/small?include=definition_status`);
+    expect(shown.trained_model_configs[0]).toMatchObject({
+      fully_defined: true,
+      description: 'a small one',
+      metadata: { by: 'us', vocabulary_size: 13 },
+      input: { field_names: ['body'] },
+      inference_config: {
+        text_expansion: { tokenization: { bert: { do_lower_case: true, max_sequence_length: 16, truncate: 'first' } } },
+      },
+    });
+    expect(await reason('PUT', `${MODELS}/small/definition/0`, part(ONNX, 1))).toContain(
+      'Trained machine learning model part [small][0] already exists',
+    );
+    expect(await reason('PUT', `${MODELS}/small`, CONFIG)).toBe(
+      '400 resource_already_exists_exception: Trained machine learning model [small] already exists',
+    );
+
+    expect((await call('PUT', `${MODELS}/small/model_aliases/tiny-one`)).body).toEqual({ acknowledged: true });
+    expect((await call('GET', `${MODELS}/tiny-one`)).body.trained_model_configs[0]).toMatchObject({
+      model_id: 'small',
+      metadata: { model_aliases: ['tiny-one'] },
+    });
+    const started = await call(
+      'POST',
+      `${MODELS}/small/deployment/_start?deployment_id=mine&wait_for=fully_allocated&timeout=20s&priority=low`,
+    );
+    expect(started.body.assignment.task_parameters).toMatchObject({ model_id: 'small', deployment_id: 'mine' });
+    for (const id of ['small', 'tiny-one', 'mine']) {
+      const { body } = await call('POST', `${MODELS}/${id}/_infer?timeout=5s`, {
+        docs: [{ body: 'Old red stamps' }],
+        inference_config: { text_expansion: { results_field: 'tokens' } },
+      });
+      expect(Object.keys(body.inference_results[0].tokens as object).length).toBeGreaterThan(0);
+    }
+    expect(await reason('POST', `${MODELS}/small/_infer`, { docs: [{ text_field: 'x' }] })).toContain(
+      'Input field [body] does not exist in the source document',
+    );
+    expect(
+      await reason('POST', `${MODELS}/small/_infer`, { docs: [{ body: 'x' }], inference_config: { text_embedding: {} } }),
+    ).toContain('Trained model [small] is configured for task [text_expansion] but called with task [text_embedding]');
+    const ids = async (query: string): Promise<string[]> =>
+      ((await call('GET', `${MODELS}?${query}`)).body.trained_model_configs as { model_id?: string }[]).map(
+        ({ model_id }) => model_id ?? '',
+      );
+    expect(await ids('tags=small,sparse')).toEqual(['small']);
+    expect(await ids('tags=small,other')).toEqual([]);
+    expect(await ids('tags=small&exclude_generated=true')).toEqual(['']);
+    expect(await ids('from=1&size=1')).toEqual(['.sparse_encoder_model_2']);
+
+    expect(await reason('DELETE', `${MODELS}/small`)).toBe(
+      '409 status_exception: Cannot delete model [small] as it is currently deployed; use force to delete the model',
+    );
+    expect(await reason('DELETE', `${MODELS}/other/model_aliases/tiny-one`)).toBe(
+      '409 status_exception: model_alias [tiny-one] does not refer to provided model_id [other]',
+    );
+    expect((await call('DELETE', `${MODELS}/small/model_aliases/tiny-one`)).body).toEqual({ acknowledged: true });
+    expect(await reason('DELETE', `${MODELS}/small/model_aliases/tiny-one`)).toBe(
+      '404 status_exception: model_alias [tiny-one] could not be found.',
+    );
+    expect((await call('DELETE', `${MODELS}/small?force=true&timeout=10s`)).body).toEqual({ acknowledged: true });
+    expect(await reason('GET', `${MODELS}/small`)).toBe(
+      '404 resource_not_found_exception: No known trained model with model_id [small]',
+    );
+    expect(await reason('POST', `${MODELS}/mine/_infer`, { docs: [{ body: 'x' }] })).toContain('404');
+  });
+
+  it('takes a model directory of the configured folder, and none outside', async () => {
+    cpSync(join(FIXTURES, 'dense-pooled'), join(folder, 'dense'), { recursive: true });
+    await symlink(FIXTURES, join(folder, 'link'));
+    const put = (name: unknown) => ({ location: { directory: name }, prefix_strings: { search: 'red ' } });
+    for (const name of ['..', '../x', '/etc', 'link', 'link/dense-pooled', 'gone', '', 'a\u0000b']) {
+      expect(await reason('PUT', `${MODELS}/linked`, put(name)), name).toMatch(/^40[04] /);
+    }
+    const made = await call('PUT', `${MODELS}/linked`, put('dense'));
+    expect(made.body).toMatchObject({ model_id: 'linked', fully_defined: true, prefix_strings: { search: 'red ' } });
+    const { dims } = { dims: made.body.inference_config.text_embedding.embedding_size as number };
+    await call('PUT', '/_inference/text_embedding/linked-endpoint', {
+      service: 'elasticsearch',
+      service_settings: { num_allocations: 1, num_threads: 1, model_id: 'linked', dimensions: dims },
+    });
+    const vector = async (input: string, input_type: string): Promise<number[]> =>
+      (await call('POST', '/_inference/linked-endpoint', { input, input_type })).body.text_embedding[0].embedding;
+    expect(await vector('coin', 'search')).toEqual(await vector('red coin', 'ingest'));
+    expect(await vector('coin', 'ingest')).toHaveLength(dims);
+    await call('DELETE', '/_inference/linked-endpoint');
+    expect((await call('DELETE', `${MODELS}/linked`)).status).toBe(200);
+    expect(readFileSync(join(folder, 'dense/model.onnx')).length).toBeGreaterThan(0);
+  });
+
+  it('installs a model that comes with the server as clients do', async () => {
+    const install = { input: { field_names: ['text_field'] } };
+    expect((await call('PUT', `${MODELS}/.elser_model_2?wait_for_completion=true`, install)).status).toBe(200);
+    expect(await reason('PUT', `${MODELS}/.elser_model_2`, install)).toBe(
+      '400 resource_already_exists_exception: Trained machine learning model [.elser_model_2] already exists',
+    );
+    expect((await call('DELETE', `${MODELS}/.elser_model_2?force=true`)).status).toBe(200);
+    expect((await call('GET', `${MODELS}/.elser_model_2`)).status).toBe(404);
+    expect((await call('PUT', `${MODELS}/.elser_model_2`, install)).status).toBe(200);
+    expect((await call('POST', `${MODELS}/.elser_model_2/deployment/_start?wait_for=started`)).status).toBe(200);
+  });
+
+  const torch = Buffer.from('PK\u0003\u0004archive');
+  it.each([
+    ['PUT', '/x', undefined, '400 parse_exception: request body is required'],
+    ['PUT', '/X', CONFIG, "Invalid model_id; 'X' can contain lowercase alphanumeric"],
+    ['PUT', `/${'x'.repeat(65)}`, CONFIG, 'cannot contain more than 64 characters.'],
+    ['PUT', '/x', { ...CONFIG, model_type: 'tree_ensemble' }, '[model_type] must be [pytorch]'],
+    ['PUT', '/x', { ...CONFIG, model_type: undefined }, 'models of type [tree_ensemble] do not run here'],
+    ['PUT', '/x', { ...CONFIG, definition: {} }, '[definition] holds a model of trees'],
+    ['PUT', '/x', { ...CONFIG, extra: 1 }, '[trained_model_config] unknown field [extra]'],
+    ['PUT', '/x', { ...CONFIG, tags: ['A B'] }, 'Invalid tags'],
+    ['PUT', '/x', { ...CONFIG, tags: 'a' }, 'failed to parse field [tags]'],
+    ['PUT', '/x', { ...CONFIG, metadata: 1 }, "metadata doesn't support values of type: VALUE_NUMBER"],
+    ['PUT', '/x', { ...CONFIG, model_id: 'y' }, "'y' specified in the body differs from 'x'"],
+    ['PUT', '/x', { ...CONFIG, inference_config: undefined }, '[inference_config] must not be null'],
+    ['PUT', '/x', { ...CONFIG, inference_config: { ner: {} } }, 'inference configuration of type [ner] is not supported'],
+    ['PUT', '/x', { ...CONFIG, inference_config: { foo: {} } }, 'unknown field [foo]'],
+    [
+      'PUT',
+      '/x',
+      { ...CONFIG, inference_config: { text_embedding: { tokenization: { roberta: {} } } } },
+      'tokenization [roberta] is not supported for uploaded models',
+    ],
+    [
+      'PUT',
+      '/x',
+      { ...CONFIG, inference_config: { text_embedding: { tokenization: { bert: { truncate: 'second' } } } } },
+      '[truncate] must be [first] but was [second]',
+    ],
+    [
+      'PUT',
+      '/x',
+      { ...CONFIG, inference_config: { text_embedding: { tokenization: { bert: { max_sequence_length: 4096 } } } } },
+      '[max_sequence_length] must be at most [512]',
+    ],
+    ['PUT', '/gone/definition/0', part(ONNX, 1), '404 resource_not_found_exception: No known trained model'],
+    ['PUT', '/gone/vocabulary', { vocabulary: ['a'] }, 'No known trained model with model_id [gone]'],
+    ['PUT', '/.elser_model_2/vocabulary', { vocabulary: ['a'] }, 'cannot be uploaded'],
+    ['PUT', '/half/definition/x', part(ONNX, 1), 'Failed to parse int parameter [part] with value [x]'],
+    ['PUT', '/half/definition/-1', part(ONNX, 1), '[part] must be greater or equal to 0'],
+    ['PUT', '/half/definition/1', part(ONNX, 1), '[part] must be less than total_parts'],
+    ['PUT', '/half/definition/0', part(ONNX, 0), '[total_parts] must be greater than 0'],
+    ['PUT', '/half/definition/0', part(ONNX, 10_001), '[total_parts] must be less than or equal to 10000'],
+    ['PUT', '/half/definition/0', part(ONNX, 1, 0), '[total_definition_length] must be greater than 0'],
+    ['PUT', '/half/definition/0', part(ONNX, 1, 2 ** 40), '[total_definition_length] must be less than or equal to'],
+    ['PUT', '/half/definition/0', part(ONNX, 1, 10), 'are longer than [total_definition_length], [10]'],
+    ['PUT', '/half/definition/0', { total_parts: 1, total_definition_length: 1 }, '[definition] must not be null.'],
+    ['PUT', '/half/definition/0', { ...part(ONNX, 1), definition: '%' }, 'failed to parse field [definition]'],
+    ['PUT', '/half/definition/0', { ...part(ONNX, 1), more: 1 }, 'unknown field [more]'],
+    ['PUT', '/half/definition/0', part(torch, 1), 'PyTorch TorchScript archive'],
+    ['PUT', '/half/definition/0', part(Buffer.from('nonsense'), 1, 8), 'no model can be made of the definition of [half]'],
+    ['PUT', '/half/vocabulary', { vocabulary: ['a'] }, '[vocabulary] does not contain the special token [[UNK]]'],
+    ['PUT', '/half/vocabulary', { vocabulary: [] }, '[vocabulary] must not be empty'],
+    ['PUT', '/half/vocabulary', { vocabulary: ['a', 'a'] }, '[vocabulary] must not contain duplicates; found [a]'],
+    ['PUT', '/half/vocabulary', { vocabulary: ['a'], merges: ['b c'] }, '[merges] belongs to a tokenizer'],
+    ['PUT', '/half/vocabulary', { vocabulary: ['a'], foo: 1 }, 'unknown field [foo]'],
+    ['DELETE', '/gone', undefined, 'No known trained model with model_id [gone]'],
+    ['PUT', '/gone/model_aliases/ax', undefined, 'No known trained model with model_id [gone]'],
+    ['PUT', '/.elser_model_2/model_aliases/a2', undefined, 'cannot end with numbers'],
+    ['PUT', '/.elser_model_2/model_aliases/half', undefined, 'cannot be the same as an existing trained model_id'],
+    ['PUT', '/half/model_aliases/half', undefined, 'model_alias [half] cannot equal model_id [half]'],
+    ['GET', '?include=foo', undefined, 'unknown [include] parameters [foo]'],
+    ['GET', '/.elser_model_2?include=definition', undefined, 'does not support retrieving the definition'],
+    ['GET', '/gone*?allow_no_match=false', undefined, 'No known trained model with model_id [gone*]'],
+    ['GET', '?size=-1', undefined, '[size] cannot be < 0'],
+    ['POST', '/.elser_model_2/deployment/_start', { foo: 1 }, 'unknown field [foo]'],
+    ['POST', '/.elser_model_2/deployment/_start', { adaptive_allocations: { on: true } }, 'unknown field [on]'],
+    ['POST', '/.elser_model_2/deployment/_start?priority=high', undefined, 'Priority.HIGH'],
+    ['POST', '/.elser_model_2/deployment/_start?wait_for=x', undefined, 'unknown value [x] for [wait_for]'],
+    ['POST', '/.elser_model_2/deployment/_start?threads_per_allocation=3', undefined, 'must be a power of 2'],
+    ['POST', '/.elser_model_2/deployment/_start?deployment_id=.elser-2-elasticsearch', undefined, 'Model IDs must be unique'],
+    ['POST', '/gone/deployment/_start', undefined, 'No known trained model with model_id [gone]'],
+    ['POST', '/half/deployment/_start', undefined, 'Could not find trained model definition [half]'],
+    ['POST', '/gone/deployment/_update', { number_of_allocations: 2 }, 'No known trained model with model_id [gone]'],
+  ])('refuses %s %s', async (method, path, body, wanted) => {
+    // A model whose upload lacks only its definition.
+    if ((await call('GET', `${MODELS}/half`)).status === 404) {
+      await call('PUT', `${MODELS}/half`, CONFIG);
+    }
+    if (method === 'PUT' && path.startsWith('/half/definition')) {
+      await call('PUT', `${MODELS}/half/vocabulary`, { vocabulary: VOCABULARY });
+    } else if (path === '/half/vocabulary') {
+      await call('DELETE', `${MODELS}/half`);
+      await call('PUT', `${MODELS}/half`, CONFIG);
+    }
+    const before = (await state()).replaceAll(/"create_time":\d+/g, '');
+    expect(await reason(method, `${MODELS}${path}`, body)).toContain(wanted);
+    expect((await state()).replaceAll(/"create_time":\d+/g, '')).toBe(before);
   });
 });

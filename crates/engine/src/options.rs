@@ -18,6 +18,9 @@ pub struct EngineOptions {
     /// Model directories.
     #[serde(default)]
     pub models: Vec<PathBuf>,
+    /// The folder whose model directories requests may name; it need not be in `models`.
+    #[serde(default)]
+    pub models_folder: Option<PathBuf>,
     /// Cores to use; 0 means all that the machine has. More threads answer more requests at once and take
     /// more memory.
     #[serde(default)]
@@ -47,6 +50,7 @@ impl EngineOptions {
             data,
             onnx_runtime,
             models,
+            models_folder: None,
             threads: 0,
             deploy_at_start: true,
             index_buffer_bytes: index_buffer(),

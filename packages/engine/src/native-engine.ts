@@ -9,6 +9,8 @@ export interface NativeEngineOptions {
   readonly data: string;
   /** Model directories in Hugging Face layout. More models cost start-up time only once deployed. */
   readonly models: readonly string[];
+  /** The folder whose model directories requests may name; without one they may name none. */
+  readonly modelsFolder?: string;
   /** Threads that carry out requests. More let more requests run at once and cost memory each. */
   readonly threads?: number;
   /** Deploy the default sparse model when the engine opens, so that a first request needs no extra step. */

@@ -107,6 +107,7 @@ function openNative(config: Config): Promise<SearchEngine> {
   return NativeSearchEngine.open({
     data: config.data,
     models: [...embeddedModels(), ...(config.models === undefined ? [] : modelDirectories(config.models))],
+    ...(config.models === undefined ? {} : { modelsFolder: config.models }),
     threads: config.threads,
     deployAtStart: config.deployAtStart,
   });

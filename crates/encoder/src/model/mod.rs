@@ -183,6 +183,14 @@ impl Model {
         Layout::detect(dir)?.info()
     }
 
+    /// Whether an ONNX file takes weights from other files, which a model that someone uploaded must not.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if it is not ONNX.
+    pub fn takes_other_files(onnx: &Path) -> Result<bool, EncoderError> {
+        onnx::has_external_data(onnx)
+    }
+
     /// Whether deployments run without ONNX Runtime: the model's graph is one that Sparrow computes itself.
     pub fn is_native(&self) -> bool {
         self.bert.is_some()

@@ -157,7 +157,8 @@ fn read(body: &[u8]) -> Result<Asked, EngineError> {
     Ok(asked)
 }
 
-fn token(value: &Value) -> &'static str {
+/// Name of the token that starts a value, as Elasticsearch's parsers write it.
+pub(crate) fn token(value: &Value) -> &'static str {
     match value {
         Value::Null => "VALUE_NULL",
         Value::Bool(_) => "VALUE_BOOLEAN",

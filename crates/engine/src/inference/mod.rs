@@ -21,7 +21,7 @@ use sparrow_storage::{DataDir, StorageError};
 
 pub(crate) use self::api::{delete_endpoint, get_endpoint, put_endpoint, update_endpoint};
 pub(crate) use self::chunking::ChunkingSettings;
-pub(crate) use self::infer::{infer, infer_stream};
+pub(crate) use self::infer::{infer, infer_stream, token};
 use crate::models::{AdaptiveAllocations, DENSE_MODEL, Models};
 
 /// Name of the store in the data directory.

@@ -16,6 +16,21 @@ use crate::request::{CancelFlag, Reply, Request};
 /// Most texts of one `_infer`.
 pub(crate) const MOST_TEXTS: usize = 1024;
 
+/// What `include` may ask for; only the status of the definition is something here, and it is always shown.
+const INCLUDES: [&str; 5] =
+    ["definition", "definition_status", "feature_importance_baseline", "hyperparameters", "total_feature_importance"];
+/// What `exclude_generated` leaves out: a configuration that can be put again.
+const GENERATED: [&str; 8] = [
+    "model_id",
+    "created_by",
+    "version",
+    "create_time",
+    "model_size_bytes",
+    "estimated_operations",
+    "license_level",
+    "fully_defined",
+];
+
 /// `GET /_ml/trained_models[/{model}]`
 pub(crate) fn get_trained_models(
     engine: &Engine,
@@ -23,10 +38,46 @@ pub(crate) fn get_trained_models(
     _body: &[u8],
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let models = matching(engine, request)?;
+    let params = request.params();
+    params.bool("decompress_definition", true)?;
+    let exclude_generated = params.bool("exclude_generated", false)?;
+    let mut models = matching(engine, request)?;
+    let includes: Vec<&str> =
+        params.get("include").unwrap_or_default().split(',').filter(|name| !name.is_empty()).collect();
+    if let Some(unknown) = includes.iter().find(|name| !INCLUDES.contains(name)) {
+        return Err(status(
+            400,
+            format!("unknown [include] parameters [{unknown}]. Valid options are [{}]", INCLUDES.join(", ")),
+        ));
+    }
+    if includes.contains(&"definition") {
+        return Err(match &models[..] {
+            [model] => status(
+                400,
+                format!("[{}] is type [pytorch] and does not support retrieving the definition", model.id),
+            ),
+            _ => status(400, "Getting model definition is not supported when getting more than one model"),
+        });
+    }
+    let tags: Vec<&str> = params.get("tags").unwrap_or_default().split(',').filter(|tag| !tag.is_empty()).collect();
+    models.retain(|model| tags.iter().all(|tag| model.config.tags.iter().any(|own| own == tag)));
     let count = models.len();
-    let configs: Vec<Value> = page(request, models)?.iter().map(|model| view::config(model)).collect();
+    let registry = &engine.models.registry;
+    let configs: Vec<Value> = page(request, models)?
+        .iter()
+        .map(|model| {
+            let mut shown = view::config(model, &registry.given_aliases(&model.id));
+            if exclude_generated && let Value::Object(shown) = &mut shown {
+                shown.retain(|name, _| !GENERATED.contains(&name.as_str()));
+            }
+            shown
+        })
+        .collect();
     Ok(Reply::ok(&json!({"count": count, "trained_model_configs": configs})))
+}
+
+fn status(status: u16, reason: impl Into<String>) -> EngineError {
+    EngineError::api(status, Exception::new("status_exception", reason))
 }
 
 /// `GET /_ml/trained_models[/{model}]/_stats`
@@ -111,13 +162,19 @@ pub(crate) fn infer_trained_model(
             documents.len()
         )));
     }
-    let results_field = results_field(&mut body)?;
+    let asked = body.shift_remove("inference_config");
     if let Some(unknown) = body.keys().next() {
         return Err(EngineError::illegal_argument(format!(
             "[infer_trained_model] unknown field [{unknown}]"
         )));
     }
-    let texts = documents.iter().map(text_of).collect::<Result<Vec<_>, _>>()?;
+    let model = engine
+        .models
+        .resolve(id)
+        .ok_or_else(|| ModelError::NotFoundForInference { id: id.to_owned() })?;
+    let results_field = results_field(&model, asked)?;
+    let field = model.config.input.as_str();
+    let texts = documents.iter().map(|document| text_of(document, field)).collect::<Result<Vec<_>, _>>()?;
     let timeout = request.params().duration("timeout")?.unwrap_or(Duration::from_secs(10));
     let encoded = engine.models.encode_within(
         id,
@@ -140,40 +197,71 @@ pub(crate) fn infer_trained_model(
     Ok(Reply::ok(&json!({"inference_results": results})))
 }
 
-fn text_of(document: &Value) -> Result<&str, EngineError> {
-    const FIELD: &str = "text_field";
-    let status = |reason: String| EngineError::api(400, Exception::new("status_exception", reason));
-    match document.get(FIELD) {
+fn text_of<'a>(document: &'a Value, field: &str) -> Result<&'a str, EngineError> {
+    match document.get(field) {
         Some(Value::String(text)) => Ok(text),
         None | Some(Value::Null) => {
-            Err(status(format!("Input field [{FIELD}] does not exist in the source document")))
+            Err(status(400, format!("Input field [{field}] does not exist in the source document")))
         }
-        Some(other) => Err(status(format!("Input value [{other}] for field [{FIELD}] must be a string"))),
+        Some(other) => Err(status(400, format!("Input value [{other}] for field [{field}] must be a string"))),
     }
 }
 
-fn results_field(body: &mut Map<String, Value>) -> Result<String, EngineError> {
+/// Name of the field that the vectors are answered in: by the request, by the model, or the default. What else
+/// `inference_config` says is checked: it must fit the model, and the way texts are read cannot be changed.
+fn results_field(model: &RegisteredModel, asked: Option<Value>) -> Result<String, EngineError> {
     const DEFAULT: &str = "predicted_value";
-    let config = match body.shift_remove("inference_config") {
-        None | Some(Value::Null) => return Ok(DEFAULT.to_owned()),
-        Some(Value::Object(config)) if config.len() == 1 => config,
+    let said = model.config.inference_config.as_ref().and_then(|config| config.values().next());
+    let default = || said.and_then(|options| options["results_field"].as_str()).unwrap_or(DEFAULT).to_owned();
+    let (kind, options) = match asked {
+        None | Some(Value::Null) => return Ok(default()),
+        Some(Value::Object(config)) if config.len() == 1 => match config.into_iter().next() {
+            Some(entry) => entry,
+            None => return Ok(default()),
+        },
         Some(_) => {
             return Err(EngineError::illegal_argument(
                 "inference_config must be an object with one inference type mapped to an object.",
             ));
         }
     };
-    for (kind, options) in config {
-        if kind != "text_expansion" && kind != "text_embedding" {
-            return Err(EngineError::illegal_argument(format!(
-                "unrecognized inference configuration type [{kind}]. Supported types [text_expansion, text_embedding]"
-            )));
-        }
-        if let Some(name) = options.get("results_field").and_then(Value::as_str) {
-            return Ok(name.to_owned());
+    if kind != "text_expansion" && kind != "text_embedding" {
+        return Err(EngineError::illegal_argument(format!(
+            "unrecognized inference configuration type [{kind}]. Supported types [text_expansion, text_embedding]"
+        )));
+    }
+    if let Ok(info) = model.info() {
+        let made = if info.kind.is_sparse() { "text_expansion" } else { "text_embedding" };
+        if kind != made {
+            return Err(status(
+                403,
+                format!(
+                    "Trained model [{}] is configured for task [{made}] but called with task [{kind}]",
+                    model.id
+                ),
+            ));
         }
     }
-    Ok(DEFAULT.to_owned())
+    let Value::Object(options) = options else {
+        return Err(EngineError::illegal_argument(format!("[{kind}] must be an object")));
+    };
+    let mut field = None;
+    for (name, value) in options {
+        match (name.as_str(), value) {
+            (_, Value::Null) => {}
+            ("results_field", Value::String(name)) => field = Some(name),
+            ("results_field", other) => {
+                return Err(EngineError::illegal_argument(format!("[results_field] must be a string, but was [{other}]")));
+            }
+            ("tokenization", value) => {
+                crate::pipelines::check_tokenization(&value).map_err(EngineError::illegal_argument)?;
+            }
+            _ => {
+                return Err(super::config::parser_error(format!("[{kind}] unknown field [{name}]")));
+            }
+        }
+    }
+    Ok(field.unwrap_or_else(default))
 }
 
 fn matching(engine: &Engine, request: &Request) -> Result<Vec<Arc<RegisteredModel>>, EngineError> {

@@ -128,7 +128,7 @@ impl Deployments {
             }),
             Ok(None) if options.deploy_at_start => {
                 if let Some(model) = registry.default_model()
-                    && let Err(error) = self.start_automatically(model, options)
+                    && let Err(error) = self.start_automatically(&model, options)
                 {
                     tracing::error!(%error, "the default deployment did not start");
                 }
@@ -146,7 +146,7 @@ impl Deployments {
                 tracing::warn!(model = settings.model_id, "a deployed model is no longer there");
                 continue;
             };
-            if let Err(error) = self.run(model, settings) {
+            if let Err(error) = self.run(&model, settings) {
                 tracing::error!(%error, "a deployment did not start again");
             }
         }

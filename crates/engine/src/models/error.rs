@@ -13,6 +13,12 @@ pub enum ModelError {
         /// The id that was asked for.
         id: String,
     },
+    /// The upload of the model is not complete.
+    #[error("Could not find trained model definition [{id}]")]
+    Undefined {
+        /// The id that was asked for.
+        id: String,
+    },
     /// A text came for a model that does not exist.
     #[error("Could not find trained model [{id}]")]
     NotFoundForInference {
@@ -114,7 +120,9 @@ impl ModelError {
     /// The `type` of the error body.
     pub fn es_type(&self) -> &'static str {
         match self {
-            Self::NotFound { .. } | Self::NotFoundForInference { .. } => "resource_not_found_exception",
+            Self::NotFound { .. } | Self::NotFoundForInference { .. } | Self::Undefined { .. } => {
+                "resource_not_found_exception"
+            }
             Self::NotDeployed { .. }
             | Self::AlreadyStarted { .. }
             | Self::InUse { .. }
@@ -131,7 +139,7 @@ impl ModelError {
     /// The HTTP status.
     pub fn status(&self) -> u16 {
         match self {
-            Self::NotFound { .. } | Self::NotFoundForInference { .. } => 404,
+            Self::NotFound { .. } | Self::NotFoundForInference { .. } | Self::Undefined { .. } => 404,
             Self::NotDeployed { .. } | Self::AlreadyStarted { .. } | Self::InUse { .. } => 409,
             Self::InvalidOption { .. } | Self::WrongKind { .. } | Self::Cancelled => 400,
             Self::QueueFull => 429,

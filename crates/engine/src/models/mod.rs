@@ -6,11 +6,15 @@
 
 mod adaptive;
 mod api;
+mod config;
 mod deployments;
 mod error;
+mod manage;
 mod monitor;
 mod registry;
 mod start;
+mod store;
+mod upload;
 mod view;
 
 use std::path::PathBuf;
@@ -29,9 +33,13 @@ pub(crate) use self::api::{
 };
 use self::deployments::{DeploymentSettings, Deployments, Running};
 pub use self::error::ModelError;
+pub(crate) use self::manage::{
+    delete_alias, delete_trained_model, put_alias, put_definition_part, put_trained_model, put_vocabulary,
+};
 use self::monitor::Monitor;
 pub(crate) use self::registry::{DENSE_MODEL, RegisteredModel, is_valid_id};
 use self::registry::Registry;
+use self::store::Store;
 pub(crate) use self::start::{start_deployment, update_deployment};
 use crate::error::{EngineError, Exception};
 use crate::inference::{Endpoint, Endpoints};
@@ -43,6 +51,8 @@ pub struct ModelOptions {
     pub library: PathBuf,
     /// Model directories.
     pub directories: Vec<PathBuf>,
+    /// The folder under which requests may name model directories; without one they may not.
+    pub folder: Option<PathBuf>,
     /// Whether the embedded models are deployed without being asked for.
     pub deploy_at_start: bool,
     /// Cores that encoding may use; 0 for all of the machine.
@@ -100,6 +110,7 @@ pub trait TextEncoder: Sync {
 pub struct Models {
     pub(crate) endpoints: Endpoints,
     registry: Registry,
+    store: Store,
     deployments: Arc<Deployments>,
     monitor: Monitor,
     options: ModelOptions,
@@ -119,7 +130,9 @@ impl Models {
         {
             tracing::error!(%error, "models cannot be deployed");
         }
+        let store = Store::open(Arc::clone(&data), &registry, options.folder.as_deref());
         let models = Self {
+            store,
             endpoints: Endpoints::open(Arc::clone(&data)),
             deployments: Arc::new(Deployments::new(data)),
             monitor: Monitor::default(),
@@ -167,7 +180,7 @@ impl Models {
             .ok_or_else(|| ModelError::NotFound { id: endpoint.model_id.clone() })?;
         let settings = self.endpoint_settings(endpoint, &model.id);
         self.check_capacity(settings.number_of_allocations.saturating_mul(settings.threads_per_allocation))?;
-        let running = match self.deployments.start(model, settings) {
+        let running = match self.deployments.start(&model, settings) {
             // Someone else was faster.
             Err(ModelError::AlreadyStarted { id }) => {
                 self.deployments.get(&id).ok_or(ModelError::NotDeployed { id })?
@@ -256,6 +269,9 @@ impl Models {
     ) -> Result<Vec<Encoded>, ModelError> {
         let running = self.running(model_id)?;
         let deployment = &running.deployment;
+        let prefixed = running.model.prefixed(texts, purpose == Purpose::Query);
+        let prefixed: Option<Vec<&str>> = prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
+        let texts = prefixed.as_deref().unwrap_or(texts);
         match purpose {
             Purpose::Query => deployment.encode_queries(texts, cancel, timeout),
             Purpose::Direct => deployment.encode(texts, Priority::Search, cancel, timeout),
@@ -287,7 +303,7 @@ impl Models {
         if let Some(running) = self.deployments.get(id) {
             return Some(Arc::clone(&running.model));
         }
-        self.registry.find(id).map(Arc::clone)
+        self.registry.find(id)
     }
 
     /// The running deployment for an id, which sleeps no longer; starts what may start by itself.
@@ -325,7 +341,7 @@ impl Models {
             && model.id == DENSE_MODEL
             && !self.deployments.was_stopped(DENSE_MODEL)
         {
-            return self.deployments.start_automatically(model, &self.options);
+            return self.deployments.start_automatically(&model, &self.options);
         }
         Err(ModelError::NotDeployed { id: id.to_owned() })
     }
@@ -349,9 +365,11 @@ impl TextEncoder for Models {
         cancel: Option<&AtomicBool>,
     ) -> Result<(Vec<Encoded>, Timings), ModelError> {
         let running = self.running(model_id)?;
+        let prefixed = running.model.prefixed(texts, true);
+        let prefixed: Option<Vec<&str>> = prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
         running
             .deployment
-            .encode_queries_timed(texts, cancel)
+            .encode_queries_timed(prefixed.as_deref().unwrap_or(texts), cancel)
             .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 

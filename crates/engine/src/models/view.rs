@@ -1,64 +1,98 @@
 //! Models and deployments as the API shows them.
 
 use serde_json::{Map, Value, json};
-use sparrow_encoder::{DeploymentStats, ModelKind};
+use sparrow_encoder::{DeploymentStats, ModelInfo, ModelKind};
 
 use super::deployments::Running;
-use super::registry::RegisteredModel;
+use super::registry::{Origin, RegisteredModel};
 
-/// A model as `GET _ml/trained_models` shows it.
-pub(super) fn config(model: &RegisteredModel) -> Value {
+/// A model as `GET _ml/trained_models` shows it, with the aliases that requests gave it.
+pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
+    let said = &model.config;
+    let embedded = model.origin == Origin::Embedded;
     let mut config = Map::new();
     config.insert("model_id".into(), model.id.clone().into());
     config.insert("model_type".into(), "pytorch".into());
-    config.insert("created_by".into(), if model.embedded { "_xpack" } else { "api_user" }.into());
+    config.insert("created_by".into(), if embedded { "_xpack" } else { "api_user" }.into());
     config.insert("version".into(), "12.0.0".into());
     config.insert("create_time".into(), model.created_ms.into());
-    let mut metadata = Map::new();
+    let mut metadata = said.metadata.clone();
+    if let Some(description) = &said.description {
+        config.insert("description".into(), description.clone().into());
+    }
     match model.info() {
         Ok(info) => {
             config.insert("model_size_bytes".into(), info.size_bytes.into());
             config.insert("estimated_operations".into(), 0.into());
             config.insert("license_level".into(), "basic".into());
-            if model.embedded {
+            if embedded {
                 let what = match info.kind {
                     ModelKind::Dense { .. } => "English dense sentence encoder, 384 dimensions",
                     ModelKind::SparseMlm | ModelKind::SparseDocOnly => "English learned sparse encoder",
                 };
                 config.insert("description".into(), what.into());
             }
-            let tokenization = json!({"bert": {
-                "do_lower_case": true,
-                "with_special_tokens": true,
-                "max_sequence_length": info.max_tokens,
-                "truncate": "first",
-                "span": -1,
-            }});
-            let (name, options) = match info.kind {
-                ModelKind::Dense { dims } => {
-                    ("text_embedding", json!({"tokenization": tokenization, "embedding_size": dims}))
-                }
-                ModelKind::SparseMlm | ModelKind::SparseDocOnly => {
-                    ("text_expansion", json!({"tokenization": tokenization}))
-                }
-            };
-            config.insert("inference_config".into(), json!({name: options}));
+            config.insert("inference_config".into(), inference_config(model, info));
             config.insert("fully_defined".into(), true.into());
             metadata.insert("fingerprint".into(), info.fingerprint.clone().into());
             metadata.insert("vocabulary_size".into(), info.vocabulary_size.into());
         }
         Err(error) => {
+            if let Some(inference) = &said.inference_config {
+                config.insert("inference_config".into(), Value::Object(inference.clone()));
+            }
             config.insert("fully_defined".into(), false.into());
-            metadata.insert("error".into(), error.to_string().into());
+            if model.complete {
+                metadata.insert("error".into(), error.to_string().into());
+            } else {
+                config.insert("model_size_bytes".into(), 0.into());
+                config.insert("estimated_operations".into(), 0.into());
+                config.insert("license_level".into(), "basic".into());
+            }
         }
     }
     if !model.aliases.is_empty() {
         metadata.insert("aliases".into(), json!(model.aliases));
     }
-    config.insert("tags".into(), json!([]));
+    if !aliases.is_empty() {
+        metadata.insert("model_aliases".into(), json!(aliases));
+    }
+    if let Some(prefixes) = &said.prefix_strings {
+        config.insert("prefix_strings".into(), json!(prefixes));
+    }
+    if let Some(platform) = &said.platform_architecture {
+        config.insert("platform_architecture".into(), platform.clone().into());
+    }
+    config.insert("tags".into(), json!(said.tags));
     config.insert("metadata".into(), Value::Object(metadata));
-    config.insert("input".into(), json!({"field_names": ["text_field"]}));
+    config.insert("input".into(), json!({"field_names": [said.input]}));
     Value::Object(config)
+}
+
+/// What was said about the task, or what the model directory says.
+fn inference_config(model: &RegisteredModel, info: &ModelInfo) -> Value {
+    if let Some(said) = &model.config.inference_config {
+        let mut said = said.clone();
+        if let (Some(Value::Object(options)), Some(dims)) = (said.get_mut("text_embedding"), info.dims) {
+            options.insert("embedding_size".into(), dims.into());
+        }
+        return Value::Object(said);
+    }
+    let tokenization = json!({"bert": {
+        "do_lower_case": true,
+        "with_special_tokens": true,
+        "max_sequence_length": info.max_tokens,
+        "truncate": "first",
+        "span": -1,
+    }});
+    match info.kind {
+        ModelKind::Dense { dims } => {
+            json!({"text_embedding": {"tokenization": tokenization, "embedding_size": dims}})
+        }
+        ModelKind::SparseMlm | ModelKind::SparseDocOnly => {
+            json!({"text_expansion": {"tokenization": tokenization}})
+        }
+    }
 }
 
 /// A deployment as `_start` and `_update` answer it.

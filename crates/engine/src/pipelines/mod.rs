@@ -25,7 +25,7 @@ use time::macros::format_description;
 pub(crate) use self::api::{delete_pipeline, get_pipeline, put_pipeline, simulate_pipeline};
 use self::chain::{Item, Pipeline, Runtime, State};
 use self::document::Document;
-pub(crate) use self::processors::{DatePattern, vector_to_json};
+pub(crate) use self::processors::{DatePattern, check_tokenization, vector_to_json};
 use crate::error::EngineError;
 use crate::models::{Purpose, TextEncoder};
 

@@ -12,6 +12,34 @@ export const ML_ENDPOINTS: readonly Endpoint[] = [
     [`GET ${MODELS}`, `GET ${MODELS}/{model}`],
     { params: [...PAGE, 'decompress_definition', 'exclude_generated', 'include', 'tags'] },
   ),
+  ...engine('put_trained_model', 'cluster:admin/xpack/ml/inference/put', [`PUT ${MODELS}/{model}`], {
+    body: true,
+    params: ['defer_definition_decompression', 'wait_for_completion'],
+  }),
+  ...engine('delete_trained_model', 'cluster:admin/xpack/ml/inference/delete', [`DELETE ${MODELS}/{model}`], {
+    params: ['force', 'timeout'],
+  }),
+  ...engine(
+    'put_trained_model_definition_part',
+    'cluster:admin/xpack/ml/trained_models/part/put',
+    [`PUT ${MODELS}/{model}/definition/{part}`],
+    { body: true },
+  ),
+  ...engine(
+    'put_trained_model_vocabulary',
+    'cluster:admin/xpack/ml/trained_models/vocabulary/put',
+    [`PUT ${MODELS}/{model}/vocabulary`],
+    { body: true },
+  ),
+  ...engine(
+    'put_trained_model_alias',
+    'cluster:admin/xpack/ml/inference/model_aliases/put',
+    [`PUT ${MODELS}/{model}/model_aliases/{model_alias}`],
+    { params: ['reassign'] },
+  ),
+  ...engine('delete_trained_model_alias', 'cluster:admin/xpack/ml/inference/model_aliases/delete', [
+    `DELETE ${MODELS}/{model}/model_aliases/{model_alias}`,
+  ]),
   ...engine(
     'trained_model_stats',
     'cluster:monitor/xpack/ml/inference/stats/get',

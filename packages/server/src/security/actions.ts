@@ -50,6 +50,30 @@ export const ACTIONS = {
     scope: 'cluster',
     privileges: ['manage_ml', 'manage', 'all'],
   },
+  'cluster:admin/xpack/ml/inference/put': {
+    scope: 'cluster',
+    privileges: ['manage_ml', 'manage', 'all'],
+  },
+  'cluster:admin/xpack/ml/inference/delete': {
+    scope: 'cluster',
+    privileges: ['manage_ml', 'manage', 'all'],
+  },
+  'cluster:admin/xpack/ml/trained_models/part/put': {
+    scope: 'cluster',
+    privileges: ['manage_ml', 'manage', 'all'],
+  },
+  'cluster:admin/xpack/ml/trained_models/vocabulary/put': {
+    scope: 'cluster',
+    privileges: ['manage_ml', 'manage', 'all'],
+  },
+  'cluster:admin/xpack/ml/inference/model_aliases/put': {
+    scope: 'cluster',
+    privileges: ['manage_ml', 'manage', 'all'],
+  },
+  'cluster:admin/xpack/ml/inference/model_aliases/delete': {
+    scope: 'cluster',
+    privileges: ['manage_ml', 'manage', 'all'],
+  },
   'cluster:admin/xpack/inference/put': { scope: 'cluster', privileges: ['manage_inference', 'manage', 'all'] },
   'cluster:admin/xpack/inference/update': { scope: 'cluster', privileges: ['manage_inference', 'manage', 'all'] },
   'cluster:admin/xpack/inference/delete': { scope: 'cluster', privileges: ['manage_inference', 'manage', 'all'] },

@@ -354,7 +354,11 @@ fn results_field(config: &Config, map: Map<String, Value>) -> Result<Option<Stri
     }
 }
 
-fn check_tokenization(tokenization: &Value) -> Result<(), String> {
+/// Checks the options of a tokenizer: they can be said, but not changed.
+///
+/// # Errors
+/// The sentence of what is wrong.
+pub(crate) fn check_tokenization(tokenization: &Value) -> Result<(), String> {
     let Some(map) = tokenization.as_object() else { return Err("[tokenization] must be an object".into()) };
     for (name, options) in map {
         let Some(options) = options.as_object() else {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use self::date::Pattern as DatePattern;
 pub(crate) use self::flow::PipelineCall;
-pub(crate) use self::inference::{Inference, to_json as vector_to_json};
+pub(crate) use self::inference::{Inference, check_tokenization, to_json as vector_to_json};
 use super::chain::{Action, Node, Pipeline};
 use super::config::Config;
 use super::error::ConfigError;

@@ -1,0 +1,138 @@
+//! What requests said about models, kept across restarts: models that they made, aliases, and what they deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sparrow_storage::{DataDir, StorageError};
+
+use super::config::ModelConfig;
+use super::registry::{Origin, RegisteredModel, Registry};
+use super::upload::Folder;
+
+/// Name of the store in the data directory.
+const STORE: &str = "trained_models";
+/// Folder of uploaded models in the data directory.
+const UPLOADS: &str = "models";
+
+/// A model that a request made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct StoredModel {
+    pub create_time: u64,
+    pub config: ModelConfig,
+    /// A directory under the configured folder; none for an uploaded model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// Bytes and parts of the graph, once a part came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<(u64, u64)>,
+    /// All of it is there.
+    #[serde(default)]
+    pub complete: bool,
+}
+
+/// Everything that is kept.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Contents {
+    pub models: BTreeMap<String, StoredModel>,
+    pub aliases: BTreeMap<String, String>,
+    /// Models that come from elsewhere and were deleted.
+    pub hidden: BTreeSet<String>,
+    /// Models that come with the server and were installed by request, as clients do.
+    pub installed: BTreeSet<String>,
+}
+
+/// The store, whose lock is held while models are made, changed or removed.
+#[derive(Debug)]
+pub(super) struct Store {
+    data: Arc<DataDir>,
+    contents: Mutex<Contents>,
+}
+
+impl Store {
+    /// Reads the store and tells the registry. What cannot be read is logged and left out.
+    pub fn open(data: Arc<DataDir>, registry: &Registry, folder: Option<&Path>) -> Self {
+        let contents = match data.read_json(STORE) {
+            Ok(Some(value)) => serde_json::from_value(value).unwrap_or_else(|error| {
+                tracing::error!(%error, "the stored models cannot be read");
+                Contents::default()
+            }),
+            Ok(None) => Contents::default(),
+            Err(error) => {
+                tracing::error!(%error, "the stored models cannot be read");
+                Contents::default()
+            }
+        };
+        let store = Self { data, contents: Mutex::new(contents) };
+        let mut contents = store.lock();
+        let before = json!(*contents);
+        for (id, model) in &mut contents.models {
+            store.complete_after_crash(id, model);
+            registry.put(Arc::new(store.register(id, model, folder)));
+        }
+        if json!(*contents) != before
+            && let Err(error) = store.write(&contents)
+        {
+            tracing::error!(%error, "the stored models cannot be written");
+        }
+        registry.name(contents.hidden.clone(), contents.aliases.clone());
+        drop(contents);
+        store
+    }
+
+    /// What is kept; nobody else changes it meanwhile.
+    pub fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock()
+    }
+
+    /// Replaces what is kept, durably.
+    ///
+    /// # Errors
+    /// When it cannot be written; nothing has changed then.
+    pub fn replace(&self, held: &mut MutexGuard<'_, Contents>, next: Contents) -> Result<(), StorageError> {
+        self.write(&next)?;
+        **held = next;
+        Ok(())
+    }
+
+    fn write(&self, contents: &Contents) -> Result<(), StorageError> {
+        self.data.write_json(STORE, &json!(contents))
+    }
+
+    /// The folder of an uploaded model. The id must be valid, as it names the folder.
+    pub fn folder(&self, id: &str) -> Folder {
+        Folder(self.data.path().join(UPLOADS).join(id))
+    }
+
+    /// The model as the registry knows it.
+    pub fn register(&self, id: &str, model: &StoredModel, folder: Option<&Path>) -> RegisteredModel {
+        let (id_text, config) = (id.to_owned(), model.config.clone());
+        match &model.directory {
+            Some(name) => {
+                let directory = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
+                RegisteredModel::of(id_text, Origin::Linked, directory, config, model.create_time)
+            }
+            None if model.complete => {
+                RegisteredModel::of(id_text, Origin::Uploaded, self.folder(id).0, config, model.create_time)
+            }
+            None => RegisteredModel::incomplete(id_text, self.folder(id).0, config, model.create_time),
+        }
+    }
+
+    /// Makes the model of which all came before a crash.
+    fn complete_after_crash(&self, id: &str, model: &mut StoredModel) {
+        let Some((length, parts)) = model.definition.filter(|_| model.directory.is_none()) else { return };
+        let folder = self.folder(id);
+        if model.complete {
+            folder.drop_parts();
+        } else if folder.is_whole(parts) {
+            match folder.assemble(id, &model.config, length, parts) {
+                Ok(_) => model.complete = true,
+                Err(error) => tracing::warn!(model = id, %error, "no model could be made of what was uploaded"),
+            }
+        }
+    }
+}
