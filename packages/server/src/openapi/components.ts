@@ -77,6 +77,8 @@ export const COMPONENTS = {
     TimedOut: missing(),
     Conflict: refusal('It conflicts with what is there.'),
     TooManyRequests: refusal('Too much is under way. Try again later.'),
-    Refused: refusal('Another refusal: 405, 406, 413, or 503 before the engine is open.'),
+    NotAcceptable: refusal('The body, or the answer that is wanted, is of a kind that is not spoken.'),
+    TooLarge: refusal('The body is too long, as it came or decoded.'),
+    Starting: refusal('The engine is not open yet.'),
   },
 };

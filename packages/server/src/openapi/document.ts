@@ -95,11 +95,13 @@ function responsesOf({ action, reply, handler }: Endpoint, isHead: boolean): obj
     400: refused('BadRequest'),
     401: refused('Unauthenticated'),
     403: refused('Forbidden'),
-    404: isHead ? refused('NotFound') : { $ref: '#/components/responses/NotFound' },
+    404: refused('NotFound'),
     408: refused('TimedOut'),
     409: refused('Conflict'),
     429: refused('TooManyRequests'),
-    default: refused('Refused'),
+    406: refused('NotAcceptable'),
+    413: refused('TooLarge'),
+    503: refused('Starting'),
   };
 }
 
