@@ -3,6 +3,7 @@
 //! [`Engine`] is the whole of it: the HTTP layer names an operation and hands over bytes, and gets bytes back.
 
 mod body;
+mod deprecation;
 mod documents;
 mod error;
 mod executor;
@@ -105,7 +106,15 @@ impl Engine {
         let engine = self.clone();
         self.executor.run(
             executor::lane_of(&request),
-            move || engine.execute(&request, &body, &cancel),
+            move || {
+                // What a request left behind that panicked on this thread.
+                deprecation::take();
+                let mut result = engine.execute(&request, &body, &cancel);
+                if let Ok(reply) = &mut result {
+                    reply.warnings = deprecation::take();
+                }
+                result
+            },
             Box::new(done),
         );
     }

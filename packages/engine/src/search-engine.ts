@@ -131,6 +131,8 @@ export interface EngineReply {
   readonly body: Uint8Array;
   /** Whether the body is plain text; else it is JSON. */
   readonly text?: boolean;
+  /** Sentences about deprecated forms that the request used. */
+  readonly warnings?: readonly string[] | undefined;
 }
 
 /**
