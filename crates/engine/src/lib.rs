@@ -15,6 +15,7 @@ mod pattern;
 mod pipelines;
 mod request;
 mod search;
+mod semantic;
 mod upgrade;
 
 use std::sync::Arc;
@@ -75,6 +76,7 @@ impl Engine {
             data,
             executor,
         });
+        engine.indices.link(&engine);
         engine.indices.start_maintenance();
         jobs::resume(&engine);
         Ok(engine)
