@@ -17,6 +17,7 @@ mod pattern;
 mod pipelines;
 mod request;
 mod search;
+mod semantic;
 mod upgrade;
 
 use std::sync::Arc;
@@ -80,6 +81,7 @@ impl Engine {
             data,
             executor,
         });
+        engine.indices.link(&engine);
         engine.indices.start_maintenance();
         jobs::resume(&engine);
         Ok(engine)

@@ -13,6 +13,7 @@ mod filter_cache;
 mod index;
 pub mod mapping;
 mod merge_policy;
+pub mod passages;
 pub mod plugins;
 pub mod query;
 pub mod schema;

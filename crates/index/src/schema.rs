@@ -36,6 +36,8 @@ pub const NUMBERS: &str = "_num";
 pub const SPARSE_TYPE: &str = "sparse";
 /// Type name of dense custom fields.
 pub const DENSE_TYPE: &str = "dense";
+/// Type name of custom fields with several vectors a document: those of `semantic_text`.
+pub const PASSAGES_TYPE: &str = "passages";
 
 /// Kind of tantivy field a mapped field needs for itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +45,7 @@ enum OwnField {
     Text(Arc<TextMapping>),
     Sparse,
     Dense,
+    Passages,
 }
 
 /// The tantivy schema of an index and where each mapped field is in it.
@@ -59,6 +62,7 @@ pub struct IndexSchema {
     text: FxHashMap<String, Field>,
     sparse: FxHashMap<String, Field>,
     dense: FxHashMap<String, Field>,
+    passages: FxHashMap<String, Field>,
 }
 
 impl IndexSchema {
@@ -81,6 +85,7 @@ impl IndexSchema {
         let mut text = FxHashMap::default();
         let mut sparse = FxHashMap::default();
         let mut dense = FxHashMap::default();
+        let mut passages = FxHashMap::default();
         for (field, entry) in schema.fields() {
             let name = entry.name();
             if let Some(path) = name.strip_prefix("t:") {
@@ -89,6 +94,8 @@ impl IndexSchema {
                 sparse.insert(path.to_owned(), field);
             } else if let Some(path) = name.strip_prefix("d:") {
                 dense.insert(path.to_owned(), field);
+            } else if let Some(path) = name.strip_prefix("p:") {
+                passages.insert(path.to_owned(), field);
             }
         }
         Some(IndexSchema {
@@ -102,6 +109,7 @@ impl IndexSchema {
             text,
             sparse,
             dense,
+            passages,
             schema,
         })
     }
@@ -121,6 +129,11 @@ impl IndexSchema {
         self.dense.get(path).copied()
     }
 
+    /// Custom field of the `semantic_text` field at `path`.
+    pub fn passages(&self, path: &str) -> Option<Field> {
+        self.passages.get(path).copied()
+    }
+
     /// Entries that `mapping` needs and the schema has not, in a stable order. Empty: no widening.
     pub(crate) fn missing_entries(&self, mapping: &Mapping) -> Vec<FieldEntry> {
         own_fields(mapping)
@@ -129,6 +142,7 @@ impl IndexSchema {
                 OwnField::Text(_) => !self.text.contains_key(path),
                 OwnField::Sparse => !self.sparse.contains_key(path),
                 OwnField::Dense => !self.dense.contains_key(path),
+                OwnField::Passages => !self.passages.contains_key(path),
             })
             .map(|(path, own)| own_entry(&path, &own))
             .collect()
@@ -162,6 +176,7 @@ fn own_fields(mapping: &Mapping) -> BTreeMap<String, OwnField> {
                 FieldType::Text { options } => OwnField::Text(options.clone()),
                 FieldType::SparseVector | FieldType::RankFeatures => OwnField::Sparse,
                 FieldType::DenseVector(field) if field.index => OwnField::Dense,
+                FieldType::SemanticText(_) => OwnField::Passages,
                 _ => return None,
             };
             Some((path.to_owned(), own))
@@ -188,6 +203,7 @@ fn own_entry(path: &str, own: &OwnField) -> FieldEntry {
         ),
         OwnField::Sparse => custom_entry(&format!("s:{path}"), SPARSE_TYPE),
         OwnField::Dense => custom_entry(&format!("d:{path}"), DENSE_TYPE),
+        OwnField::Passages => custom_entry(&format!("p:{path}"), PASSAGES_TYPE),
     }
 }
 

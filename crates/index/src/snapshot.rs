@@ -13,6 +13,7 @@ use crate::analysis::{Analysis, Analyzer};
 use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::mapping::{DEFAULT_ANALYZER, FieldType, Mapping};
+use crate::passages;
 use crate::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use crate::query::{Query, QueryError, SnapshotCache};
 use crate::schema::{IndexSchema, SEQ_NO, VERSION};
@@ -32,6 +33,8 @@ pub struct StoredDoc {
     pub seq_no: SeqNo,
     pub version: u64,
     pub source: Vec<u8>,
+    /// The payload of its passages ([`crate::passages::decode`]), if it has any.
+    pub passages: Option<Vec<u8>>,
 }
 
 /// What a query needs of one segment besides tantivy's own reader.
@@ -303,13 +306,21 @@ impl Snapshot {
         let stored: TantivyDocument = self.searcher.doc(addr)?;
         let segment = self.segment(addr.segment_ord);
         let id = stored.get_first(self.schema.id).and_then(|value| value.as_str().map(str::to_owned));
-        let source =
-            stored.get_first(self.schema.source).and_then(|value| value.as_bytes().map(<[u8]>::to_vec));
+        let mut source = stored
+            .get_first(self.schema.source)
+            .and_then(|value| value.as_bytes().map(<[u8]>::to_vec))
+            .unwrap_or_default();
+        let (json, payload) = passages::split(&source);
+        let payload = payload.map(|payload| (json.len(), payload.to_vec()));
+        if let Some((length, _)) = payload {
+            source.truncate(length);
+        }
         Ok(StoredDoc {
             id: id.unwrap_or_default(),
             seq_no: segment.seq_no(addr.doc_id),
             version: segment.version(addr.doc_id),
-            source: source.unwrap_or_default(),
+            source,
+            passages: payload.map(|(_, payload)| payload),
         })
     }
 

@@ -100,7 +100,6 @@ impl SparrowIndex {
             segments.push(TakenSegment {
                 bytes: file.read_bytes().map_err(IndexError::io(&container))?,
                 container,
-                max_doc: segment.max_doc(),
                 docs: u64::from(segment.num_docs()),
             });
         }
@@ -130,7 +129,6 @@ struct Taken {
 struct TakenSegment {
     container: PathBuf,
     bytes: OwnedBytes,
-    max_doc: u32,
     /// Live documents.
     docs: u64,
 }
@@ -156,7 +154,8 @@ impl TakenSegment {
         let directory = ManagedDirectory::wrap(Box::new(directory))?;
         let out = directory.open_write(path).map_err(TantivyError::from)?;
         let mut container = ContainerWriter::new(out);
-        let doc_map: Vec<u32> = (0..self.max_doc).collect();
+        // Numbers of documents, or of passages where there are more of them.
+        let same = |count: u32| (0..count).collect::<Vec<u32>>();
         // Vectors in an old layout are written anew, and their graphs with them.
         let mut renewed = BTreeSet::new();
         for part in parts {
@@ -165,7 +164,7 @@ impl TakenSegment {
             }
             match part.kind {
                 PartKind::Graph if renewed.contains(&part.field) => Ok(()),
-                PartKind::Graph => container.part(part.field, part.kind, &part.bytes),
+                PartKind::Graph | PartKind::Passages => container.part(part.field, part.kind, &part.bytes),
                 PartKind::Dense => {
                     let damaged = |source| IndexError::Vectors {
                         field: part.field.to_string(),
@@ -178,8 +177,9 @@ impl TakenSegment {
                         container.part(part.field, part.kind, &part.bytes)
                     } else {
                         renewed.insert(part.field);
-                        let sources = [(&reader, Arc::from(doc_map.as_slice()))];
-                        vectors.merge(schema, part.field, &sources, self.max_doc, &mut container)
+                        let count = reader.num_docs();
+                        let sources = [(&reader, Arc::from(same(count).as_slice()))];
+                        vectors.merge(schema, part.field, &sources, count, &mut container)
                     }
                 }
                 PartKind::Sparse => {
@@ -191,9 +191,11 @@ impl TakenSegment {
                     let postings = SparseReader::open(part.bytes.clone()).map_err(damaged)?;
                     // The last chance to notice a damaged file, as the old one goes after this.
                     postings.verify().map_err(damaged)?;
+                    let count = postings.num_docs();
+                    let doc_map = same(count);
                     container.part_with(part.field, part.kind, &mut |out| {
                         let source = MergeSource { reader: &postings, doc_map: &doc_map };
-                        merge_postings(&[source], self.max_doc, format, out)
+                        merge_postings(&[source], count, format, out)
                     })
                 }
             }

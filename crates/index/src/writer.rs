@@ -16,9 +16,9 @@ use crate::directory::LazyDirectory;
 use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::index::{IndexOptions, WriteDocument};
-use crate::mapping::{FieldType, Mapping, NumberValue};
+use crate::mapping::{DenseVector, FieldType, Mapping, NumberValue};
 use crate::merge_policy::Tiers;
-use crate::plugins::{Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_tokens, encode_vector};
+use crate::plugins::{Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens, encode_vector};
 use crate::schema::{self, IndexSchema};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 use crate::values;
@@ -425,6 +425,12 @@ fn build_document(
     for (path, tokens) in &parsed.sparse {
         let field = schema.sparse(path).ok_or_else(|| unknown(path))?;
         out.add_custom(field, &encode_tokens(tokens));
+    }
+    for (path, chunks) in &parsed.passages {
+        let field = schema.passages(path).ok_or_else(|| unknown(path))?;
+        let dense = mapping.semantic_field(path).and_then(|semantic| semantic.dense.as_ref());
+        let metric = |dims| dense.map_or_else(|| DenseVector::default().metric(dims), |dense| dense.metric(dims));
+        out.add_custom(field, &encode_passages(chunks, metric));
     }
     for (path, vector) in &parsed.dense {
         let field = schema.dense(path).ok_or_else(|| unknown(path))?;

@@ -144,6 +144,7 @@ impl UpdateBody {
         let source = Source::from_value(Value::Object(source));
         let returned = self.returned(&source.raw);
         let mut op = WriteOp::index(Some(id.to_owned()), source);
+        op.previous = found.passages.map(|passages| (found.source.to_vec(), passages));
         op.if_seq_no = Some(required.unwrap_or(found.seq_no));
         op.if_primary_term = Some(self.conditions.term().unwrap_or(crate::indices::PRIMARY_TERM));
         Ok(Plan::Write(op, returned))

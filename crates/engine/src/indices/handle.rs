@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use sparrow_index::mapping::Mapping;
+use sparrow_index::passages;
 use sparrow_index::{DocMeta, IndexError, Snapshot, SparrowIndex};
 use sparrow_storage::{DataDir, Wal, durable};
 
@@ -14,6 +15,7 @@ use super::metadata::Metadata;
 use super::settings::Settings;
 use super::versions::{LiveVersion, LiveVersions};
 use crate::error::EngineError;
+use crate::semantic::EngineLink;
 
 /// State that only a writer touches; its lock makes writes to one index an ordered sequence.
 pub(crate) struct WriteState {
@@ -29,6 +31,8 @@ pub(crate) struct Found {
     pub(crate) version: u64,
     /// What is stored, byte for byte.
     pub(crate) source: Arc<[u8]>,
+    /// The payload of its passages, if it has any.
+    pub(crate) passages: Option<Vec<u8>>,
 }
 
 /// An open index.
@@ -36,6 +40,7 @@ pub(crate) struct IndexHandle {
     pub(crate) name: String,
     pub(crate) uuid: String,
     pub(crate) data: Arc<DataDir>,
+    pub(crate) engine: EngineLink,
     pub(crate) metadata: RwLock<Arc<Metadata>>,
     /// Replaced as a whole by an upgrade.
     pub(crate) index: RwLock<Arc<SparrowIndex>>,
@@ -57,6 +62,7 @@ pub(crate) struct IndexHandle {
 impl IndexHandle {
     pub(super) fn new(
         data: Arc<DataDir>,
+        engine: EngineLink,
         metadata: Metadata,
         index: SparrowIndex,
         wal: Wal,
@@ -66,6 +72,7 @@ impl IndexHandle {
             name: metadata.name.clone(),
             uuid: metadata.uuid.clone(),
             data,
+            engine,
             metadata: RwLock::new(Arc::new(metadata)),
             index: RwLock::new(Arc::new(index)),
             wal,
@@ -137,7 +144,12 @@ impl IndexHandle {
     pub(crate) fn get(&self, id: &str) -> Result<Option<Found>, EngineError> {
         if let Some(version) = self.versions.lock().get(id) {
             let (seq_no, version, source) = (version.seq_no, version.version, version.source.clone());
-            return Ok(source.map(|source| Found { seq_no, version, source }));
+            return Ok(source.map(|stored| match passages::split(&stored) {
+                (_, None) => Found { seq_no, version, source: stored, passages: None },
+                (source, Some(payload)) => {
+                    Found { seq_no, version, source: Arc::from(source), passages: Some(payload.to_vec()) }
+                }
+            }));
         }
         self.get_searchable(id)
     }
@@ -154,6 +166,7 @@ impl IndexHandle {
             seq_no: stored.seq_no,
             version: stored.version,
             source: Arc::from(stored.source.as_slice()),
+            passages: stored.passages,
         }))
     }
 

@@ -46,6 +46,7 @@ pub(crate) use self::write::{
 };
 use crate::error::EngineError;
 use crate::options::EngineOptions;
+use crate::semantic::EngineLink;
 
 /// Name of the first folder of segments.
 const FIRST_FOLDER: &str = "segments-1";
@@ -58,6 +59,8 @@ pub(crate) struct Indices {
     admin: Mutex<()>,
     /// Indices are upgraded one at a time.
     upgrading: Mutex<()>,
+    /// Leads the indices back to the engine.
+    engine: EngineLink,
     index_options: IndexOptions,
     flush_threshold: u64,
     maintenance: Maintenance,
@@ -76,6 +79,7 @@ impl Indices {
             registry: Arc::new(Registry::default()),
             admin: Mutex::new(()),
             upgrading: Mutex::new(()),
+            engine: EngineLink::default(),
             index_options: IndexOptions {
                 memory_budget: options.index_buffer_bytes,
                 sparse_format: options.sparse_format,
@@ -132,6 +136,12 @@ impl Indices {
         Ok(indices)
     }
 
+    /// Tells the indices which engine they belong to: its models encode their texts.
+    pub(crate) fn link(&self, engine: &Arc<crate::Engine>) {
+        // An engine opens its indices once.
+        let _ = self.engine.set(Arc::downgrade(engine));
+    }
+
     /// The names in force.
     pub(crate) fn names(&self) -> Arc<Names> {
         self.registry.names()
@@ -154,7 +164,7 @@ impl Indices {
             index.refresh()?;
         }
         let next_seq_no = covered.max(replayed.last_seq_no).map_or(0, |last| last + 1);
-        Ok(IndexHandle::new(self.data.clone(), metadata, index, wal, next_seq_no))
+        Ok(IndexHandle::new(self.data.clone(), self.engine.clone(), metadata, index, wal, next_seq_no))
     }
 
     /// How an index with these settings is opened.
@@ -250,7 +260,8 @@ impl Indices {
         }
         // The index exists from here on; a crash before leaves a folder that the next start removes.
         metadata.save(&self.data)?;
-        let handle = Arc::new(IndexHandle::new(self.data.clone(), metadata, index, wal, 0));
+        let handle =
+            Arc::new(IndexHandle::new(self.data.clone(), self.engine.clone(), metadata, index, wal, 0));
         self.registry.change(|names| {
             names.indices.insert(name, handle.clone());
             names.aliases = after.aliases;

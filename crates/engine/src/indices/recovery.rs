@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 use sparrow_index::mapping::Mapping;
+use sparrow_index::passages;
 use sparrow_index::{SparrowIndex, WriteDocument};
 use sparrow_storage::Replay;
 
 use super::record::Record;
 use super::settings::Settings;
+use super::write;
 use crate::error::EngineError;
 
 /// What a replay did.
@@ -44,10 +46,12 @@ pub(crate) fn apply(
             index.delete(record.id)?;
             continue;
         };
-        let value: Value = serde_json::from_slice(source)
+        let (json, payload) = passages::split(source);
+        let value: Value = serde_json::from_slice(json)
             .map_err(|error| EngineError::internal(format!("a logged document is not JSON: {error}")))?;
         // The mapping was made wide enough, durably, before the document was logged.
-        let (parsed, _) = mapping.parse_document(record.id, &value, &limits)?;
+        let (mut parsed, _) = mapping.parse_document(record.id, &value, &limits)?;
+        write::attach(mapping, &mut parsed, payload)?;
         index.add(WriteDocument {
             id: record.id.to_owned(),
             seq_no: record.seq_no,

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sparrow_index::mapping::{Mapping, ParsedDocument};
-use sparrow_index::{IndexError, WriteDocument};
+use sparrow_index::{IndexError, WriteDocument, passages};
 
 use super::handle::IndexHandle;
 use super::record::Record;
 use super::versions::LiveVersion;
 use crate::error::EngineError;
+use crate::models::Purpose;
 
 /// Longest `_id`, in bytes.
 const MAX_ID_BYTES: usize = 512;
@@ -60,6 +61,10 @@ pub(crate) struct WriteOp {
     pub(crate) if_primary_term: Option<u64>,
     /// A version that the caller counts itself; `external_gte` allows an equal one.
     pub(crate) external_version: Option<ExternalVersion>,
+    /// The payload of the document's passages (empty for none), once its texts are encoded.
+    pub(crate) passages: Option<Vec<u8>>,
+    /// An earlier form of the document, JSON and payload, whose passages may stay.
+    pub(crate) previous: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 /// A version from outside.
@@ -83,7 +88,16 @@ impl WriteOp {
     }
 
     fn new(kind: WriteKind, id: Option<String>, source: Source) -> Self {
-        Self { kind, id, source, if_seq_no: None, if_primary_term: None, external_version: None }
+        Self {
+            kind,
+            id,
+            source,
+            if_seq_no: None,
+            if_primary_term: None,
+            external_version: None,
+            passages: None,
+            previous: None,
+        }
     }
 }
 
@@ -145,10 +159,16 @@ struct Prepared {
 impl IndexHandle {
     /// Writes a batch in order. An operation that fails does not keep the others from being written; those that
     /// succeed are durable when this returns (unless the index asks for `async` durability).
-    pub(crate) fn write(&self, ops: Vec<WriteOp>) -> Vec<Result<WriteOutcome, EngineError>> {
+    ///
+    /// Texts of `semantic_text` fields are encoded first, where that was not done yet.
+    pub(crate) fn write(&self, mut ops: Vec<WriteOp>) -> Vec<Result<WriteOutcome, EngineError>> {
+        let refused = self.embed(&mut ops, Purpose::Ingest, None);
         let mapping = self.mapping();
-        let prepared: Vec<Result<Prepared, EngineError>> =
-            ops.into_iter().map(|op| self.prepare(op, &mapping)).collect();
+        let prepared: Vec<Result<Prepared, EngineError>> = ops
+            .into_iter()
+            .zip(refused)
+            .map(|(op, refused)| refused.map_or_else(|| self.prepare(op, &mapping), Err))
+            .collect();
 
         let mut last = None;
         let mut results = Vec::with_capacity(prepared.len());
@@ -216,8 +236,12 @@ impl IndexHandle {
             Some(value) => value,
             None => crate::body::parse_source(&source.raw)?,
         };
-        let (parsed, widened) = self.parse(mapping, &id, &value, &source.raw)?;
-        Ok(Prepared { kind: op.kind, id, raw: source.raw, value, parsed, widened, conditions: op, id_is_new })
+        let mut raw = source.raw;
+        if let Some(payload) = op.passages.take().filter(|payload| !payload.is_empty()) {
+            passages::append(&mut raw, &payload);
+        }
+        let (parsed, widened) = self.parse(mapping, &id, &value, &raw)?;
+        Ok(Prepared { kind: op.kind, id, raw, value, parsed, widened, conditions: op, id_is_new })
     }
 
     fn parse(
@@ -228,7 +252,18 @@ impl IndexHandle {
         raw: &[u8],
     ) -> Result<(ParsedDocument, Option<Mapping>), EngineError> {
         let limits = self.metadata.read().settings.limits();
-        mapping.parse_document(id, value, &limits).map_err(|error| error.locate(raw).into())
+        let (json, payload) = passages::split(raw);
+        let (mut parsed, mut widened) =
+            mapping.parse_document(id, value, &limits).map_err(|error| error.locate(json))?;
+        if let Some(payload) = payload {
+            // What is stored of a filtered source keeps the passages too; nothing stored is nothing.
+            if let Some(stored) = parsed.stored_source.as_mut().filter(|stored| !stored.is_empty()) {
+                passages::append(stored, payload);
+            }
+            let wider = attach(widened.as_ref().unwrap_or(mapping), &mut parsed, Some(payload))?;
+            widened = wider.or(widened);
+        }
+        Ok((parsed, widened))
     }
 
     /// Checks, logs and indexes one document. The caller holds the write lock.
@@ -344,6 +379,21 @@ impl IndexHandle {
             _ => Ok(external.version),
         }
     }
+}
+
+/// Gives a document the passages of a payload; the mapping to put in force before, if it has to be wider.
+///
+/// # Errors
+/// When the payload cannot be read, or its vectors are of another kind than the field's.
+pub(super) fn attach(
+    mapping: &Mapping,
+    parsed: &mut ParsedDocument,
+    payload: Option<&[u8]>,
+) -> Result<Option<Mapping>, EngineError> {
+    let Some(payload) = payload else { return Ok(None) };
+    let fields = passages::decode(payload)
+        .ok_or_else(|| EngineError::internal("the passages of a document cannot be read"))?;
+    mapping.attach_passages(parsed, fields).map_err(EngineError::illegal_argument)
 }
 
 fn check_id(id: &str) -> Result<(), EngineError> {

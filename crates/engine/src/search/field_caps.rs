@@ -199,11 +199,16 @@ fn collect(
         let on = |name: &str| mapping.parameter(path, name) != Some(&Value::Bool(false));
         let (searchable, aggregatable) = match field_type {
             FieldType::Text { .. } | FieldType::DenseVector { .. } => (on("index"), false),
-            FieldType::SparseVector | FieldType::RankFeatures => (true, false),
+            FieldType::SparseVector | FieldType::RankFeatures | FieldType::SemanticText(_) => (true, false),
             _ => (on("index") || on("doc_values"), on("doc_values")),
         };
         let meta = mapping.parameter(path, "meta").cloned();
-        add(path, field_type.name(), Capability { index, metadata: false, searchable, aggregatable, meta });
+        // Of the family of `text`, as Elasticsearch has it.
+        let family = match field_type {
+            FieldType::SemanticText(_) => "text",
+            other => other.name(),
+        };
+        add(path, family, Capability { index, metadata: false, searchable, aggregatable, meta });
         objects.insert(path);
     }
     if !asked.leaves_out("-parent") {

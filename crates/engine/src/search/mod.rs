@@ -36,10 +36,11 @@ mod resolve;
 mod response;
 mod retriever;
 pub(crate) mod scroll;
+mod semantic;
 mod sort;
 mod source_filter;
 mod suggest;
-mod texts;
+pub(crate) mod texts;
 mod uri;
 pub(crate) mod validate;
 
@@ -55,7 +56,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sparrow_encoder::Timings;
 use sparrow_index::Snapshot;
-use sparrow_index::query::{Query, QueryError, TotalHits};
+use sparrow_index::query::{Query, QueryError, QueryKind, TotalHits};
 
 use self::body::SearchBody;
 use self::caller::Caller;
@@ -240,7 +241,9 @@ fn encode_body(
     cancel: &AtomicBool,
 ) -> Result<ModelTimings, EngineError> {
     let mut timings = body.profile.then(Vec::new);
+    let size = body.from + body.size;
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
+    semantic::bind(engine, handles, &mut queries, size, cancel)?;
     encode(engine, handles, &mut queries, cancel, timings.as_mut())?;
     Ok(timings.unwrap_or_default())
 }
@@ -350,6 +353,15 @@ pub(crate) fn restrict(
 /// What a search with this query would say.
 pub(crate) fn check_alias_filter(filter: &Value) -> Result<(), EngineError> {
     let mut query = parse_query(filter)?;
+    let mut semantic = None;
+    resolve::visit(&query, &mut |clause| {
+        if let QueryKind::Semantic(clause) = &clause.kind {
+            semantic.get_or_insert_with(|| clause.field.clone());
+        }
+    });
+    if let Some(field) = semantic {
+        return Err(EngineError::illegal_argument(format!("a filter cannot ask the model of field [{field}]")));
+    }
     match resolve::model_uses(&[&mut query]).first() {
         None => Ok(()),
         Some(used) => {
@@ -382,6 +394,7 @@ fn encode(
     timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
     lookup::look_up_terms(engine, queries)?;
+    semantic::bind(engine, handles, queries, body::DEFAULT_SIZE, cancel)?;
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
         for handle in handles {

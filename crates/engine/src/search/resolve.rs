@@ -199,6 +199,7 @@ pub fn children(kind: &QueryKind) -> Vec<&Query> {
         }
         QueryKind::Knn(clause) => clause.filter.iter().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter().collect(),
+        QueryKind::Semantic(clause) => clause.filter.iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -221,6 +222,7 @@ fn children_mut(kind: &mut QueryKind) -> Vec<&mut Query> {
         }
         QueryKind::Knn(clause) => clause.filter.iter_mut().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter_mut().collect(),
+        QueryKind::Semantic(clause) => clause.filter.iter_mut().collect(),
         _ => Vec::new(),
     }
 }

@@ -218,6 +218,9 @@ impl Fields<'_> {
                  field data by uninverting the inverted index. Note that this can use significant memory.",
                 self.index
             ))),
+            FieldType::SemanticText(_) => Err(AggregationError::IllegalArgument(
+                "[semantic_text] fields do not support sorting, scripting or aggregating".to_owned(),
+            )),
             other if other.is_integer() => number(Kind::Long),
             other if other.is_float() => number(Kind::Double),
             other => Err(unsupported(path, other.name(), aggregation)),

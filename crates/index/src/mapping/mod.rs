@@ -7,6 +7,7 @@ mod error;
 mod location;
 mod parse;
 mod print;
+mod semantic;
 mod source;
 mod sparse_options;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use dense::{DenseVector, VectorOptions};
 pub use document::dense::hex;
 pub(crate) use document::dense::{component_problem, magnitude_problem, preview};
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
+pub use semantic::{Chunking, DEFAULT_INFERENCE_ID, SemanticModel, SemanticText};
 pub use source::SourceFilter;
 pub use sparse_options::SparseIndexOptions;
 pub use types::{
@@ -105,6 +107,8 @@ pub struct Mapping {
     numeric_detection: bool,
     /// Every field, object and multi-field by full path.
     by_path: Arc<FxHashMap<String, FieldType>>,
+    /// Paths of the `semantic_text` fields, sorted: writes ask for them.
+    semantic: Arc<[String]>,
 }
 
 impl PartialEq for Mapping {
@@ -133,6 +137,7 @@ impl Mapping {
             date_detection: true,
             numeric_detection: false,
             by_path: Arc::default(),
+            semantic: Arc::default(),
         }
     }
 
@@ -271,8 +276,11 @@ impl Mapping {
     /// `index_options` of the `sparse_vector` field at `path`; all unset for any other field.
     pub fn sparse_index_options(&self, path: &str) -> SparseIndexOptions {
         self.leaf(path)
-            .filter(|leaf| leaf.field_type == FieldType::SparseVector)
-            .and_then(|leaf| leaf.params.get("index_options"))
+            .and_then(|leaf| match leaf.field_type {
+                FieldType::SparseVector => leaf.params.get("index_options"),
+                FieldType::SemanticText(_) => leaf.params.get("index_options")?.get("sparse_vector"),
+                _ => None,
+            })
             .and_then(|options| SparseIndexOptions::parse(options).ok())
             .unwrap_or_default()
     }
@@ -295,6 +303,10 @@ impl Mapping {
     pub(crate) fn rebuilt(mut self) -> Self {
         let mut by_path = FxHashMap::default();
         collect(&self.root, "", &mut by_path);
+        let semantic = by_path.iter().filter(|(_, found)| matches!(found, FieldType::SemanticText(_)));
+        let mut semantic: Vec<String> = semantic.map(|(path, _)| path.clone()).collect();
+        semantic.sort_unstable();
+        self.semantic = semantic.into();
         self.by_path = Arc::new(by_path);
         self
     }

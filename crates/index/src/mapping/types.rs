@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::dense::DenseVector;
+use super::semantic::SemanticText;
+use crate::passages::Passage;
 
 /// The analyzer of fields that name none.
 pub const DEFAULT_ANALYZER: &str = "default";
@@ -112,6 +114,8 @@ pub enum FieldType {
     },
     /// A dense vector, custom field `d:<path>`.
     DenseVector(Box<DenseVector>),
+    /// Text that is cut into passages, custom field `p:<path>`.
+    SemanticText(Box<SemanticText>),
     /// A JSON object; `enabled: false` keeps its content in `_source` only.
     Object {
         dynamic: Option<Dynamic>,
@@ -140,6 +144,7 @@ impl FieldType {
             FieldType::RankFeatures => "rank_features",
             FieldType::RankFeature { .. } => "rank_feature",
             FieldType::DenseVector(_) => "dense_vector",
+            FieldType::SemanticText(_) => "semantic_text",
             FieldType::Object { .. } => "object",
         }
     }
@@ -222,6 +227,8 @@ pub struct ParsedDocument {
     pub numbers: Vec<(String, NumberValue)>,
     pub sparse: Vec<(String, TokenList)>,
     pub dense: Vec<(String, Vec<f32>)>,
+    /// Passages of `semantic_text` fields: [`super::Mapping::attach_passages`].
+    pub passages: Vec<(String, Vec<Passage>)>,
     /// Full path of each mapped leaf that has a value, without repeats.
     pub field_names: Vec<String>,
     /// What is stored as `_source` when the mapping filters it (`None`: the source as it came).

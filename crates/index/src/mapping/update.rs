@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::MappingError;
 use super::types::FieldType;
 use super::values::java_string;
-use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse};
+use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse, semantic};
 
 /// Parameters that an update may change.
 const UPDATABLE: [&str; 13] = [
@@ -111,12 +111,16 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
     {
         dense::update(field, wanted).map_err(|refused| change(path, refused.0, &refused.1, &refused.2))?;
     }
+    semantic::update(old, &mut update, path)?;
     let names: BTreeSet<&String> = old.params.keys().chain(update.params.keys()).collect();
     for name in names {
         let default = Value::String("default".to_owned());
         let (from, to) = (old.params.get(name), update.params.get(name));
         // What postings hold is fixed once they are written.
         let postings = name == "index_options" && matches!(old.field_type, FieldType::Text { .. });
+        if semantic::may_change(old, name) {
+            continue;
+        }
         if from != to && (postings || !UPDATABLE.contains(&name.as_str())) {
             // Spelled out or not, the default is the default.
             let analyzer = |value: Option<&Value>| {

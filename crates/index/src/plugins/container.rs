@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! part*        bytes of sparrow-postings or sparrow-vectors, each starting at a multiple of 64
-//! entry*       field u32, kind u32 (1 sparse, 2 dense, 3 graph over 2), offset u64, length u64
+//! entry*       field u32, kind u32 (1 sparse, 2 dense, 3 graph over 2, 4 passages), offset u64, length u64
 //! trailer      entry count u32, version u32, CRC-32 of the entries and these two numbers u32,
 //!              reserved u32 (0), magic "SPRWSEG1"
 //! ```
@@ -29,6 +29,8 @@ pub enum PartKind {
     Dense,
     /// HNSW graphs over the dense vectors of the same field.
     Graph,
+    /// Which passages belong to which document; the other parts of the field are then numbered by passage.
+    Passages,
 }
 
 impl PartKind {
@@ -37,6 +39,7 @@ impl PartKind {
             PartKind::Sparse => 1,
             PartKind::Dense => 2,
             PartKind::Graph => 3,
+            PartKind::Passages => 4,
         }
     }
 }
@@ -165,6 +168,7 @@ pub fn read_parts(bytes: &OwnedBytes) -> Result<Vec<Part>, ContainerError> {
                 1 => PartKind::Sparse,
                 2 => PartKind::Dense,
                 3 => PartKind::Graph,
+                4 => PartKind::Passages,
                 kind => return Err(ContainerError::Kind { field, kind }),
             };
             let start = u64_at(entry, 8);

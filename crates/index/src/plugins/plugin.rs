@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use sparrow_postings::{DROPPED, Format, MergeSource, PostingsBuilder, merge_postings};
@@ -15,14 +16,15 @@ use tantivy::index::Segment;
 use tantivy::indexer::doc_id_mapping::{DocIdMapping, MappingType};
 use tantivy::plugin::{PluginMergeContext, PluginWriter, PluginWriterContext, SegmentPlugin};
 use tantivy::schema::document::ErasedDocument;
-use tantivy::schema::{Schema, Value};
+use tantivy::schema::{Field, Schema, Value};
 use tantivy::{SegmentReader, TantivyDocument, TantivyError};
 
 use super::container::{ContainerWriter, PartKind};
 use super::gauge::Gauge;
+use super::passages::{self, PassageBuilder};
 use super::reader::SegmentPlugins;
 use super::vectors::{VectorFields, VectorSettings};
-use crate::schema::{DENSE_TYPE, SPARSE_TYPE, custom_type};
+use crate::schema::{DENSE_TYPE, PASSAGES_TYPE, SPARSE_TYPE, custom_type};
 
 /// Bytes of a sparse value: `s`, then per token its length (u16), UTF-8 bytes and weight (f32).
 pub(crate) fn encode_tokens(tokens: &[(Box<str>, f32)]) -> Vec<u8> {
@@ -38,7 +40,7 @@ pub(crate) fn encode_tokens(tokens: &[(Box<str>, f32)]) -> Vec<u8> {
 }
 
 /// Iterates over the pairs of [`encode_tokens`]; stops at the first malformed byte.
-struct Tokens<'a>(&'a [u8]);
+pub(super) struct Tokens<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Tokens<'a> {
     type Item = (&'a str, f32);
@@ -71,6 +73,7 @@ impl SegmentPlugin for SegmentParts {
             gauge: self.gauge.clone(),
             sparse: BTreeMap::new(),
             dense: VectorFields::default(),
+            passages: BTreeMap::new(),
             settings: self.vectors.clone(),
             num_docs: 0,
         }))
@@ -115,11 +118,51 @@ impl SegmentPlugin for SegmentParts {
                     let schema = context.schema;
                     self.vectors.merge(schema, field.field_id(), &merged, num_docs, &mut container)?;
                 }
+                Some(PASSAGES_TYPE) => {
+                    self.merge_passages(context.schema, field, &sources, &maps, num_docs, &mut container)?;
+                }
                 _ => {}
             }
         }
         container.finish()?.terminate()?;
         Ok(())
+    }
+}
+
+impl SegmentParts {
+    /// Merges the parts of a `semantic_text` field.
+    fn merge_passages(
+        &self,
+        schema: &Schema,
+        field: Field,
+        sources: &[SegmentPlugins],
+        doc_maps: &[Arc<[DocId]>],
+        num_docs: u32,
+        container: &mut ContainerWriter<impl Write>,
+    ) -> io::Result<()> {
+        let of_sources: Vec<_> = sources.iter().map(|source| source.passages(field)).collect();
+        if of_sources.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let merged = passages::merge(&of_sources, doc_maps, num_docs)?;
+        let id = field.field_id();
+        container.part(id, PartKind::Passages, &merged.bytes)?;
+        let sparse: Vec<MergeSource<'_, OwnedBytes>> = sources
+            .iter()
+            .zip(&merged.maps)
+            .filter_map(|(source, doc_map)| Some(MergeSource { reader: source.sparse(field)?, doc_map }))
+            .collect();
+        if !sparse.is_empty() {
+            container.part_with(id, PartKind::Sparse, &mut |out| {
+                merge_postings(&sparse, merged.count, self.format, out)
+            })?;
+        }
+        let dense: Vec<_> = sources
+            .iter()
+            .zip(&merged.maps)
+            .filter_map(|(source, map)| Some((source.dense(field)?, map.clone())))
+            .collect();
+        self.vectors.merge(schema, id, &dense, merged.count, container)
     }
 }
 
@@ -154,6 +197,7 @@ struct PartsWriter {
     gauge: Arc<Gauge>,
     sparse: BTreeMap<u32, PostingsBuilder>,
     dense: VectorFields,
+    passages: BTreeMap<u32, PassageBuilder>,
     settings: Arc<VectorSettings>,
     num_docs: DocId,
 }
@@ -172,6 +216,10 @@ impl PluginWriter for PartsWriter {
                 Some((b's', tokens)) => {
                     let builder = self.sparse.entry(field.field_id()).or_default();
                     builder.add(doc_id, &mut Tokens(tokens));
+                }
+                Some((b'p', chunks)) => {
+                    let builder = self.passages.entry(field.field_id()).or_default();
+                    builder.add(field.field_id(), doc_id, chunks).map_err(vectors)?;
                 }
                 Some((b'd', vector)) => {
                     self.dense.add(field.field_id(), doc_id, vector).map_err(vectors)?;
@@ -201,12 +249,28 @@ impl PluginWriter for PartsWriter {
         }
         let schema = segment.schema();
         this.settings.write(&schema, this.dense.builders, this.num_docs, &mut container)?;
+        for (field, mut passages) in this.passages {
+            container.part_with(field, PartKind::Passages, &mut |out| {
+                passages.write_map(this.num_docs, out)
+            })?;
+            let count = passages.count();
+            let mut sparse = passages.sparse.take();
+            if sparse.is_some() {
+                container.part_with(field, PartKind::Sparse, &mut |out| match sparse.take() {
+                    Some(builder) => builder.write_to(count, this.format, out),
+                    None => Ok(()),
+                })?;
+            }
+            this.settings.write(&schema, passages.dense.builders, count, &mut container)?;
+        }
         container.finish()?.terminate()?;
         Ok(())
     }
 
     fn mem_usage(&self) -> usize {
-        self.sparse.values().map(PostingsBuilder::mem_usage).sum::<usize>() + self.dense.mem_usage()
+        self.sparse.values().map(PostingsBuilder::mem_usage).sum::<usize>()
+            + self.dense.mem_usage()
+            + self.passages.values().map(PassageBuilder::mem_usage).sum::<usize>()
     }
 
     fn as_any(&self) -> &dyn Any {

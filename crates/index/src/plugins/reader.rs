@@ -10,6 +10,7 @@ use tantivy::directory::OwnedBytes;
 use tantivy::schema::{Field, Schema};
 
 use super::container::{PartKind, read_parts};
+use super::passages::PassageMap;
 use super::term_ids::TermIds;
 use crate::error::IndexError;
 
@@ -27,6 +28,7 @@ pub struct SegmentPlugins {
     sparse: FxHashMap<u32, (SparseReader, TermIds)>,
     dense: FxHashMap<u32, DenseReader>,
     graphs: FxHashMap<u32, DenseGraph>,
+    passages: FxHashMap<u32, PassageMap>,
     bytes: u64,
 }
 
@@ -80,6 +82,24 @@ impl SegmentPlugins {
                     }
                     plugins.graphs.insert(part.field, graph);
                 }
+                PartKind::Passages => {
+                    let map = PassageMap::open(part.bytes).map_err(|reason| IndexError::Corrupt {
+                        path: format!("{segment}.{}", super::EXTENSION).into(),
+                        reason: format!("{reason} (field [{}])", name()),
+                    })?;
+                    plugins.passages.insert(part.field, map);
+                }
+            }
+        }
+        // A passage without a document could not be shown.
+        for (field, map) in &plugins.passages {
+            let sparse = plugins.sparse.get(field).map_or(0, |(reader, _)| reader.num_docs());
+            let dense = plugins.dense.get(field).map_or(0, VectorsReader::num_docs);
+            if sparse.max(dense) > map.count() {
+                return Err(IndexError::Corrupt {
+                    path: format!("{segment}.{}", super::EXTENSION).into(),
+                    reason: "vectors of more passages than there are".to_owned(),
+                });
             }
         }
         Ok(plugins)
@@ -103,6 +123,11 @@ impl SegmentPlugins {
     /// Graphs over the vectors of a dense field; `None` where there are too few vectors for them.
     pub fn graph(&self, field: Field) -> Option<&DenseGraph> {
         self.graphs.get(&field.field_id())
+    }
+
+    /// The documents of a `semantic_text` field's passages, by which its postings and vectors are numbered.
+    pub fn passages(&self, field: Field) -> Option<&PassageMap> {
+        self.passages.get(&field.field_id())
     }
 
     /// Whether all dense vectors are in the layout that is written today.

@@ -44,6 +44,7 @@ impl VectorSettings {
     pub(crate) fn set(&self, mapping: &Mapping) {
         let options = mapping.leaf_fields().filter_map(|(path, field_type)| match field_type {
             FieldType::DenseVector(field) => Some((path.to_owned(), field.options)),
+            FieldType::SemanticText(field) => Some((path.to_owned(), field.dense.as_ref()?.options)),
             _ => None,
         });
         *self.options.write() = options.collect();

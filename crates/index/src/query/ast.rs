@@ -13,6 +13,8 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 use sparrow_types::SeqNo;
 
+use crate::passages::PassageVector;
+
 pub use function::*;
 pub use term::*;
 pub use text::*;
@@ -173,6 +175,8 @@ pub enum QueryKind {
     /// `text_expansion` or `sparse_vector` with text: the engine replaces it by [`QueryKind::Sparse`]
     /// before a search; an index answers it with an error.
     TextExpansion(TextExpansionQuery),
+    /// A text against the passages of a `semantic_text` field.
+    Semantic(SemanticQuery),
     /// kNN with a text: the engine replaces it by [`QueryKind::Knn`] before a search; an index
     /// answers it with an error.
     KnnBuilder(KnnBuilderQuery),
@@ -296,6 +300,26 @@ pub struct KnnBuilderQuery {
     pub model_text: String,
     /// The clause, its vector still empty.
     pub knn: KnnQuery,
+}
+
+/// A text against the passages of a `semantic_text` field; what it comes to depends on the field's model, which may
+/// differ from index to index.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SemanticQuery {
+    /// Path of the field.
+    pub field: String,
+    /// The text.
+    pub text: String,
+    /// The text's vectors by inference id: the engine fills them in before a search. An empty dense one is that of a
+    /// text without any word.
+    pub vectors: Vec<(String, PassageVector)>,
+    /// Documents that are found by dense passages, and candidates that are looked at for them.
+    pub k: usize,
+    pub num_candidates: usize,
+    /// Only documents that match all of these are candidates of dense passages.
+    pub filter: Vec<Query>,
+    /// What is searched where the field is of another type; without it that is an error.
+    pub otherwise: Option<Box<QueryKind>>,
 }
 
 /// How far the number of hits is counted.

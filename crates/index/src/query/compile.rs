@@ -196,6 +196,10 @@ impl<'a> Compiler<'a> {
             },
             QueryKind::Sparse(query) => self.sparse(query),
             QueryKind::Knn(query) => self.knn(query),
+            QueryKind::Semantic(query) => {
+                let bound = query.bound(self.snapshot.mapping())?;
+                self.compile_kind(&bound, scoring)
+            }
             QueryKind::TextExpansion(query) => {
                 Err(QueryError::NotEncoded { model_id: query.model_id.clone() })
             }
@@ -433,6 +437,7 @@ impl<'a> Compiler<'a> {
                         | FieldType::RankFeatures
                         | FieldType::RankFeature { .. }
                         | FieldType::DenseVector(_)
+                        | FieldType::SemanticText(_)
                         | FieldType::Object { .. }
                 );
                 if searchable && pattern.matches(path, false) {

@@ -48,6 +48,9 @@ pub enum QueryError {
     /// A `sparse_vector` clause on another kind of field.
     #[error("field {field} is of type {actual}, not sparse_vector")]
     SparseFieldType { field: String, actual: &'static str },
+    /// A `sparse_vector` or `knn` clause on a `semantic_text` field of the other kind of model.
+    #[error("field {field} needs a {wanted} model for {clause}, it has {actual}")]
+    SemanticModel { field: String, clause: &'static str, wanted: &'static str, actual: &'static str },
     /// A `text_expansion` or `weighted_tokens` clause on another kind of field.
     #[error("a field of type {actual} holds no token weights")]
     ExpansionFieldType { actual: &'static str },
@@ -167,6 +170,7 @@ impl QueryError {
             | QueryError::NotAValue { .. }
             | QueryError::Unsupported { .. }
             | QueryError::SparseFieldType { .. }
+            | QueryError::SemanticModel { .. }
             | QueryError::ExpansionFieldType { .. }
             | QueryError::SparseWeight { .. }
             | QueryError::KnnFieldType { .. }
@@ -305,6 +309,10 @@ impl QueryError {
             QueryError::SparseFieldType { field, actual } => {
                 format!("field [{field}] must be type [sparse_vector] but is type [{actual}]")
             }
+            QueryError::SemanticModel { field, clause, wanted, actual } => format!(
+                "[{clause}] query on field [{field}] of type [semantic_text] requires a model of task type [{wanted}], \
+                 but the field has [{actual}]"
+            ),
             QueryError::ExpansionFieldType { actual } => format!(
                 "[{actual}] is not an appropriate field type for this query. Allowed field types \
                  are [sparse_vector, rank_features]."

@@ -318,6 +318,7 @@ impl Extract<'_> {
             | QueryKind::Exists { .. }
             | QueryKind::Ids { .. }
             | QueryKind::Sparse(_)
+            | QueryKind::Semantic(_)
             | QueryKind::Knn(_)
             | QueryKind::TextExpansion(_)
             | QueryKind::KnnBuilder(_) => {}

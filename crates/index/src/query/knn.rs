@@ -9,6 +9,7 @@ use tantivy::{DocId, Score, SegmentReader};
 use super::ast::KnnQuery;
 use super::compile::Compiler;
 use super::error::QueryError;
+use super::semantic;
 use super::weights::{self, ListScorer};
 use crate::mapping::{DenseVector, FieldType, component_problem, magnitude_problem, preview};
 
@@ -18,9 +19,25 @@ impl Compiler<'_> {
         self.count_clause()?;
         // The mapping is shared, so that it can be looked at while filters are worked out.
         let mapping = self.snapshot.mapping().clone();
+        let mut passages = false;
         let dense = match mapping.field(&query.field) {
             None => return Ok(weights::none()),
             Some(FieldType::DenseVector(dense)) if dense.index => dense,
+            Some(FieldType::SemanticText(field)) => match (&field.dense, field.model) {
+                (Some(dense), _) => {
+                    passages = true;
+                    dense
+                }
+                (None, None) => return Ok(weights::none()),
+                (None, Some(_)) => {
+                    return Err(QueryError::SemanticModel {
+                        field: query.field.clone(),
+                        clause: "knn",
+                        wanted: "text_embedding",
+                        actual: "sparse_embedding",
+                    });
+                }
+            },
             Some(FieldType::DenseVector(_)) => {
                 return Err(QueryError::KnnNotIndexed { field: query.field.clone() });
             }
@@ -35,7 +52,9 @@ impl Compiler<'_> {
             num_candidates: query.num_candidates,
             oversample: query.oversample.or(dense.options.oversample).unwrap_or(1.0),
         };
-        let Some(field) = self.snapshot.schema().dense(&query.field) else {
+        let schema = self.snapshot.schema();
+        let field = if passages { schema.passages(&query.field) } else { schema.dense(&query.field) };
+        let Some(field) = field else {
             return Ok(weights::none());
         };
         let filters = self.filter_docs(&query.filter, [])?;
@@ -52,14 +71,31 @@ impl Compiler<'_> {
                 tie: &|doc| segment.seq_no(doc),
                 cancel: self.cancel(),
             };
-            let (found, _) =
-                vectors.nearest(segment.graph(field), &request, effort).map_err(|error| match error {
+            let nearest_of = |request: &TopKRequest<'_>| {
+                let found = vectors.nearest(segment.graph(field), request, effort);
+                found.map(|(found, _)| found).map_err(|error| match error {
                     // Only when the mapping leaves the dimensions to the first document.
                     VectorsError::Dimensions { expected, found } => {
                         QueryError::KnnDims { field: query.field.clone(), expected, actual: found }
                     }
                     other => QueryError::Vectors(other),
-                })?;
+                })
+            };
+            let found = match segment.plugins().passages(field) {
+                Some(map) => {
+                    let allowed = map.allowed(request.live, request.filter);
+                    semantic::search(map, query.k, |depth| {
+                        nearest_of(&TopKRequest {
+                            k: depth,
+                            live: None,
+                            filter: allowed.as_deref(),
+                            tie: &|passage| segment.seq_no(map.doc(passage)),
+                            ..request
+                        })
+                    })?
+                }
+                None => nearest_of(&request)?,
+            };
             nearest.extend(found.into_iter().map(|(doc, score)| (score, segment.seq_no(doc), ord, doc)));
         }
         self.check_cancelled()?;

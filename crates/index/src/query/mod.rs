@@ -35,6 +35,7 @@ mod regexp;
 mod score_error;
 mod scored;
 mod search;
+mod semantic;
 mod simple_query_string;
 mod sloppy;
 pub mod sorted;

@@ -65,7 +65,8 @@ impl Compiler<'_> {
             FieldType::SparseVector
             | FieldType::RankFeatures
             | FieldType::RankFeature { .. }
-            | FieldType::DenseVector(_) => {
+            | FieldType::DenseVector(_)
+            | FieldType::SemanticText(_) => {
                 return Err(QueryError::Unsupported {
                     field: field.to_owned(),
                     actual: field_type.name(),

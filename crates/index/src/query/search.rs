@@ -8,6 +8,7 @@ use tantivy::{DocAddress, TERMINATED};
 use super::ast::{Query, QueryKind, SearchOptions, TopDocs, TotalHits};
 use super::compile::Compiler;
 use super::error::QueryError;
+use super::semantic;
 use super::sparse_search::SparsePlan;
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
@@ -26,6 +27,8 @@ impl Snapshot {
     /// When a clause does not fit its field, the search is cancelled or the index cannot be read.
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<TopDocs, QueryError> {
         let mut compiler = Compiler::new(self, options.cancel.as_deref());
+        let bound = semantic::bound(query, self.mapping())?;
+        let query = bound.as_ref().unwrap_or(query);
         if let Some(plan) = SparsePlan::find(query)? {
             let found = plan.search(self, &mut compiler, options)?;
             if let Some(top) = found {

@@ -17,9 +17,10 @@ use super::ast::{Pruning, PruningConfig, SparseOrigin, SparseQuery};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::explain::TOKEN_TAG;
+use super::semantic::PassageScorer;
 use super::weights;
-use crate::mapping::{FieldType, Mapping};
-use crate::plugins::{SegmentPlugins, SparseReader};
+use crate::mapping::{FieldType, Mapping, SemanticModel};
+use crate::plugins::{PassageMap, SegmentPlugins, SparseReader};
 use crate::snapshot::Snapshot;
 
 /// A sparse clause checked against the mapping: the tokens that take part, each once.
@@ -27,6 +28,8 @@ use crate::snapshot::Snapshot;
 pub(super) struct SparseClause {
     pub(super) field: Field,
     pub(super) tokens: Vec<(Box<str>, f32)>,
+    /// Whether the field's postings are numbered by passage.
+    pub(super) passages: bool,
 }
 
 impl SparseClause {
@@ -40,14 +43,31 @@ impl SparseClause {
         let (reader, ids) = plugins.sparse_with_ids(self.field)?;
         Some((reader, ids.resolve(reader, &self.tokens, boost)))
     }
+
+    /// The documents of the field's passages, if its postings are numbered by passage.
+    pub(super) fn map<'s>(&self, plugins: &'s SegmentPlugins) -> Option<&'s PassageMap> {
+        plugins.passages(self.field).filter(|_| self.passages)
+    }
 }
 
 impl Compiler<'_> {
     /// Checks a clause. `None` when it cannot match: the field is not mapped, or no token is left.
     pub(super) fn sparse_clause(&mut self, query: &SparseQuery) -> Result<Option<SparseClause>, QueryError> {
         self.count_clause()?;
+        let mut passages = false;
         match (self.snapshot.mapping().field(&query.field), query.origin) {
             (None, _) => return Ok(None),
+            (Some(FieldType::SemanticText(field)), SparseOrigin::SparseVector) => {
+                if let Some(SemanticModel::Dense { .. }) = field.model {
+                    return Err(QueryError::SemanticModel {
+                        field: query.field.clone(),
+                        clause: "sparse_vector",
+                        wanted: "sparse_embedding",
+                        actual: "text_embedding",
+                    });
+                }
+                passages = true;
+            }
             (Some(FieldType::SparseVector), _)
             | (Some(FieldType::RankFeatures), SparseOrigin::TextExpansion | SparseOrigin::WeightedTokens) => {
             }
@@ -58,7 +78,9 @@ impl Compiler<'_> {
                 return Err(QueryError::ExpansionFieldType { actual: other.name() });
             }
         }
-        let Some(field) = self.snapshot.schema().sparse(&query.field) else { return Ok(None) };
+        let schema = self.snapshot.schema();
+        let field = if passages { schema.passages(&query.field) } else { schema.sparse(&query.field) };
+        let Some(field) = field else { return Ok(None) };
         let mut tokens: Vec<(Box<str>, f32)> = Vec::with_capacity(query.tokens.len());
         let mut places = FxHashMap::default();
         for (token, weight) in &query.tokens {
@@ -76,7 +98,7 @@ impl Compiler<'_> {
         }
         // A token of weight 0 cannot lift a score, and bounds assume positive weights.
         tokens.retain(|(_, weight)| *weight > 0.0);
-        Ok((!tokens.is_empty()).then_some(SparseClause { field, tokens }))
+        Ok((!tokens.is_empty()).then_some(SparseClause { field, tokens, passages }))
     }
 
     /// The weight of a sparse clause.
@@ -164,7 +186,10 @@ impl Weight for SparseWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let plugins = self.segments.get(&reader.segment_id());
         match plugins.and_then(|plugins| self.clause.bind(plugins, boost)) {
-            Some((postings, terms)) => Ok(Box::new(SparseScorer { cursor: postings.cursor(&terms) })),
+            Some((postings, terms)) => match plugins.and_then(|plugins| self.clause.map(plugins)) {
+                Some(map) => Ok(Box::new(PassageScorer::new(postings.cursor(&terms), map.clone()))),
+                None => Ok(Box::new(SparseScorer { cursor: postings.cursor(&terms) })),
+            },
             None => Ok(Box::new(EmptyScorer)),
         }
     }
@@ -173,6 +198,15 @@ impl Weight for SparseWeight {
         let score = weights::explain(self.scorer(reader, 1.0), doc, "")?.value();
         let mut sum = Explanation::new("sum of:", score);
         let plugins = self.segments.get(&reader.segment_id());
+        let mut doc = doc;
+        if let Some(map) = plugins.and_then(|plugins| self.clause.map(plugins))
+            && let Some((postings, terms)) = plugins.and_then(|plugins| self.clause.bind(plugins, 1.0))
+        {
+            let mut scorer = PassageScorer::new(postings.cursor(&terms), map.clone());
+            scorer.seek(doc);
+            // From here on the best passage stands for the document.
+            doc = scorer.best().1;
+        }
         let Some(postings) = plugins.and_then(|plugins| plugins.sparse(self.clause.field)) else {
             return Ok(sum);
         };

@@ -3,16 +3,19 @@
 //!
 //! All of it is rank-safe: hits, order and scores are those of scoring every document.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use rustc_hash::FxHashMap;
-use sparrow_postings::{SharedThreshold, TopKRequest};
-use tantivy::query::Weight;
-use tantivy::{DocAddress, DocId, TERMINATED};
+use sparrow_postings::{SharedThreshold, TopK, TopKRequest};
+use tantivy::query::{Scorer, Weight};
+use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
 use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, SparseQuery, TopDocs, TotalHits};
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filters::Docs;
 use super::search::is_over;
+use super::semantic::{PassageScorer, best_documents};
 use super::sparse::SparseClause;
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
@@ -147,6 +150,10 @@ impl<'q> SparsePlan<'q> {
             }
             return Ok(Some(TopCollector::new(0).finish(0, options.track_total_hits)));
         };
+        // The bounds of the joined paths are those of documents, not of passages.
+        if clause.passages && self.others.is_some() {
+            return Ok(None);
+        }
         let wanted = self.filters.iter().copied().chain(&options.post_filter);
         let allowed = compiler.filter_docs(wanted, self.excluded.iter().copied())?;
         let pass = Pass { snapshot, clause, boost: self.boost, allowed, options };
@@ -222,7 +229,7 @@ impl Pass<'_> {
                 continue;
             }
             let Some((postings, query)) = self.clause.bind(segment.plugins(), self.boost) else { continue };
-            let found = postings.top_k(&TopKRequest {
+            let request = TopKRequest {
                 query: &query,
                 k: depth,
                 min_score: options.min_score,
@@ -232,7 +239,14 @@ impl Pass<'_> {
                 count_limit: limit.saturating_sub(matched),
                 tie: &|doc| segment.seq_no(doc),
                 cancel: options.cancel.as_deref(),
-            });
+            };
+            let found = match self.clause.map(segment.plugins()) {
+                None => postings.top_k(&request),
+                Some(map) => TopK {
+                    hits: if depth > 0 { best_documents(postings, map, &request) } else { Vec::new() },
+                    matched: self.count_passages(ord, PassageScorer::new(postings.cursor(&query), map.clone()), &request),
+                },
+            };
             if is_over(compiler, options)? {
                 // What a search leaves behind in a segment is of no use.
                 break;
@@ -246,6 +260,26 @@ impl Pass<'_> {
             }
         }
         Ok((top, matched))
+    }
+
+    /// Number of documents that match by a passage, exact up to the limit.
+    fn count_passages(&self, ord: u32, mut scorer: PassageScorer, request: &TopKRequest<'_>) -> u64 {
+        let (segment, allowed) = (self.snapshot.segment(ord), &self.allowed[ord as usize]);
+        let mut matched = 0;
+        let mut doc = scorer.doc();
+        while doc != TERMINATED && matched < request.count_limit {
+            if segment.is_live(doc)
+                && allowed.contains(doc)
+                && request.min_score.is_none_or(|least| scorer.score() >= least)
+            {
+                matched += 1;
+            }
+            if doc % CANCEL_INTERVAL == 0 && request.cancel.is_some_and(|flag| flag.load(Relaxed)) {
+                break;
+            }
+            doc = scorer.advance();
+        }
+        matched
     }
 
     /// The best documents when `others` add to the scores, and the number of documents that these match.

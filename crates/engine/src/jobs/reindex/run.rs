@@ -13,6 +13,7 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::{self, ExternalVersion, IndexHandle, ResolveOptions, Resolved, WriteOp, WriteOutcome};
 use crate::jobs::task::TaskContext;
+use crate::models::Purpose;
 use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
 use crate::request::CancelFlag;
 
@@ -211,6 +212,7 @@ impl<'a> Run<'a> {
     ) -> Result<Vec<Prepared>, EngineError> {
         let mut documents = Vec::with_capacity(positions.len());
         let mut versions = Vec::with_capacity(positions.len());
+        let mut earlier = Vec::with_capacity(positions.len());
         let mut selected = Vec::new();
         for (source, _, addr) in positions {
             let stored = sources[*source as usize].snapshot.fetch(*addr)?;
@@ -220,6 +222,7 @@ impl<'a> Run<'a> {
                 EngineError::illegal_argument(format!("[{}] has no _source to copy", stored.id))
             })?;
             versions.push(stored.version);
+            earlier.push(stored.passages.map(|passages| (stored.source, passages)));
             documents.push(IngestDoc::new(destination.name.clone(), Some(stored.id), value));
         }
         let settings = destination.settings();
@@ -239,17 +242,37 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        prepared.extend(documents.into_iter().zip(versions).map(|(document, version)| Prepared {
-            id: document.id.clone(),
-            action: match document.outcome {
-                IngestOutcome::Ok => Action::Write {
-                    index: document.index,
-                    op: Box::new(self.operation(document.id, document.source, version)),
-                },
+        // Which of the prepared documents go to the destination, and their writes, whose texts are encoded here and not
+        // while the log waits.
+        let mut places = Vec::new();
+        let mut ops = Vec::new();
+        for ((document, version), previous) in documents.into_iter().zip(versions).zip(earlier) {
+            let id = document.id.clone();
+            let action = match document.outcome {
+                IngestOutcome::Ok => {
+                    let mut op = self.operation(document.id, document.source, version);
+                    op.previous = previous;
+                    if document.index == destination.name {
+                        places.push(prepared.len());
+                        ops.push(op);
+                        Action::Nothing
+                    } else {
+                        Action::Write { index: document.index, op: Box::new(op) }
+                    }
+                }
                 IngestOutcome::Dropped => Action::Nothing,
                 IngestOutcome::Failed(error) => Action::Fail(error),
-            },
-        }));
+            };
+            prepared.push(Prepared { id, action });
+        }
+        let cancel = self.context.cancel_flag();
+        let refused = destination.embed(&mut ops, Purpose::PacedIngest, Some(cancel.as_ref()));
+        for ((place, op), refused) in places.into_iter().zip(ops).zip(refused) {
+            prepared[place].action = match refused {
+                Some(error) => Action::Fail(error),
+                None => Action::Write { index: destination.name.clone(), op: Box::new(op) },
+            };
+        }
         Ok(prepared)
     }
 

@@ -187,7 +187,8 @@ fn vector_builder(node: &Node) -> Result<(String, String), SearchError> {
     }
     match (model_id, model_text) {
         (Some(model_id), Some(model_text)) => Ok((model_id, model_text)),
-        (None, _) => Err(SearchError::Required { field: "model_id" }),
+        // The field's own endpoint, if it has one.
+        (None, Some(model_text)) => Ok((String::new(), model_text)),
         (_, None) => Err(SearchError::Required { field: "model_text" }),
     }
 }

@@ -54,6 +54,7 @@ const QUERIES: &[&str] = &[
     "range",
     "rank_feature",
     "regexp",
+    "semantic",
     "simple_query_string",
     "sparse_vector",
     "term",
@@ -152,6 +153,7 @@ fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, Sear
         "sparse_vector" => sparse::sparse_vector(body),
         "text_expansion" => sparse::text_expansion(body),
         "weighted_tokens" => sparse::weighted_tokens(body),
+        "semantic" => special::semantic(body, context),
         "knn" => knn::query(body, context),
         _ if special::UNSUPPORTED.contains(&name) => Err(special::unsupported(name, body)),
         _ => Err(SearchError::UnknownName {

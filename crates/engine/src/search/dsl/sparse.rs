@@ -59,6 +59,14 @@ pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
             pruning,
             origin: SparseOrigin::SparseVector,
         }),
+        // The field's own endpoint, if it has one.
+        (None, None, Some(model_text)) => QueryKind::TextExpansion(TextExpansionQuery {
+            field,
+            model_id: String::new(),
+            model_text,
+            pruning,
+            origin: SparseOrigin::SparseVector,
+        }),
         (None, Some(_), None) => {
             return Err(build(
                 "[sparse_vector] requires [query] to be specified when [inference_id] is given",
@@ -67,7 +75,7 @@ pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
         (Some(_), None, Some(_)) => {
             return Err(build("[sparse_vector] requires one of [query_vector] or [query]"));
         }
-        (Some(_), Some(_), _) | (None, None, _) => {
+        (Some(_), Some(_), _) | (None, None, None) => {
             return Err(build(
                 "[sparse_vector] requires one of [query_vector] or [inference_id] for \
                  sparse_vector fields",

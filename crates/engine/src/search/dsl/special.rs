@@ -2,11 +2,18 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use sparrow_index::query::{Query, QueryKind};
+use sparrow_index::query::{Query, QueryKind, SemanticQuery};
 
 use super::super::error::SearchError;
 use super::super::json::{self, Json, Node};
-use super::{Common, Context, members, not_supported, parse_query, unknown_token, value};
+use super::{
+    Common, Context, members, not_supported, parse_query, unknown_field, unknown_token, value,
+};
+
+/// Candidates for dense passages, unless more documents are wanted: as for a kNN clause.
+const CANDIDATES: usize = 100;
+/// Most documents that are found by dense passages.
+const MAX_DOCS: usize = 10_000;
 
 /// Queries of Elasticsearch that are refused by name.
 pub const UNSUPPORTED: &[&str] = &[
@@ -26,7 +33,6 @@ pub const UNSUPPORTED: &[&str] = &[
     "rule",
     "script",
     "script_score",
-    "semantic",
     "shape",
     "span_containing",
     "span_first",
@@ -66,6 +72,47 @@ pub fn wrapper(body: &Node, context: Context) -> Result<Query, SearchError> {
     let bytes = STANDARD.decode(encoded.as_bytes()).map_err(malformed)?;
     let (node, _) = json::read(&bytes)?;
     parse_query(&node, context)
+}
+
+/// `semantic`: a text against the passages of a `semantic_text` field.
+pub fn semantic(body: &Node, context: Context) -> Result<Query, SearchError> {
+    const CLAUSE: &str = "semantic";
+    let mut common = Common::default();
+    let (mut field, mut text) = (None, None);
+    for member in members(body, CLAUSE)? {
+        let node = &member.value;
+        match (&*member.name, &node.json) {
+            ("field", Json::String(path)) => field = Some(path.to_string()),
+            ("query", Json::String(query)) => text = Some(query.to_string()),
+            (name @ ("field" | "query"), _) => {
+                return Err(SearchError::ValueType {
+                    parser: CLAUSE,
+                    field: name.to_owned(),
+                    token: node.token(),
+                    at: node.at,
+                });
+            }
+            _ if common.take(CLAUSE, member)? => {}
+            _ => return Err(unknown_field(CLAUSE, member, &["field", "query", "boost", "_name"])),
+        }
+    }
+    let (field, text) = match (field, text) {
+        (Some(field), Some(text)) => (field, text),
+        (None, Some(_)) => return Err(SearchError::Required { field: "field" }),
+        (Some(_), None) => return Err(SearchError::Required { field: "query" }),
+        (None, None) => return Err(SearchError::Required { field: "field, query" }),
+    };
+    if field.is_empty() {
+        return Err(SearchError::illegal(format!("[{CLAUSE}] requires a field value")));
+    }
+    let k = context.size.clamp(1, MAX_DOCS);
+    Ok(common.query(QueryKind::Semantic(SemanticQuery {
+        field,
+        text,
+        k,
+        num_candidates: (k + k / 2).clamp(CANDIDATES, MAX_DOCS).max(k),
+        ..SemanticQuery::default()
+    })))
 }
 
 /// `nested`: no field is of that type, so that only the path matters.

@@ -6,6 +6,7 @@
 
 mod fragments;
 mod options;
+mod passages;
 
 use std::sync::atomic::AtomicBool;
 
@@ -61,6 +62,8 @@ struct Plan<'a> {
     /// Sparse clauses, where their words are to be marked.
     sparse: Vec<Query>,
     limit: usize,
+    /// Whether passages are shown, and not words.
+    passages: bool,
 }
 
 impl<'a> Highlighter<'a> {
@@ -126,7 +129,12 @@ impl<'a> Highlighter<'a> {
                 false => mapping.field(name).map(|_| *name).into_iter().collect(),
                 true => mapping
                     .leaf_fields()
-                    .filter(|(_, field)| matches!(field, FieldType::Text { .. } | FieldType::Keyword { .. }))
+                    .filter(|(_, field)| {
+                        matches!(
+                            field,
+                            FieldType::Text { .. } | FieldType::Keyword { .. } | FieldType::SemanticText(_)
+                        )
+                    })
                     .map(|(path, _)| path)
                     .filter(|path| crate::pattern::matches(name, path))
                     .collect(),
@@ -134,7 +142,7 @@ impl<'a> Highlighter<'a> {
             paths.sort_unstable();
             for path in paths {
                 let ignore_above = match mapping.field(path) {
-                    Some(FieldType::Text { .. }) => None,
+                    Some(FieldType::Text { .. } | FieldType::SemanticText(_)) => None,
                     Some(FieldType::Keyword { ignore_above, .. }) => *ignore_above,
                     // Numbers, dates and vectors have no words.
                     _ => continue,
@@ -147,6 +155,13 @@ impl<'a> Highlighter<'a> {
                         "the field [{path}] should be indexed with term vector with position offsets to be \
                          used with fast vector highlighter"
                     )));
+                }
+                if let Some(FieldType::SemanticText(_)) = mapping.field(path) {
+                    // The other highlighters look for words, which such a field does not index.
+                    if !options.kind_given || options.kind == Kind::Semantic {
+                        plans.push(self.semantic_plan(path, options));
+                    }
+                    continue;
                 }
                 let own = options.query.map_or_else(|| self.queries.clone(), |query| vec![query]);
                 let mut adapted: Vec<Query> = own.into_iter().cloned().collect();
@@ -185,13 +200,49 @@ impl<'a> Highlighter<'a> {
                     limit: handle
                         .as_ref()
                         .map_or(DEFAULT_LIMIT, |handle| handle.settings().max_analyzed_offset()),
+                    passages: false,
                 });
             }
         }
         Ok(plans)
     }
 
+    /// A field whose passages are shown.
+    fn semantic_plan(&self, path: &str, options: &FieldOptions<'a>) -> Plan<'a> {
+        Plan {
+            path: path.to_owned(),
+            source_path: path.to_owned(),
+            ignore_above: None,
+            options: options.clone(),
+            matcher: TextMatcher::default(),
+            matched: Vec::new(),
+            sparse: Vec::new(),
+            limit: DEFAULT_LIMIT,
+            passages: true,
+        }
+    }
+
+    /// The best passages of a `semantic_text` field.
+    fn passages(&self, hit: &Hit, plan: &Plan<'_>, source: &Value) -> Vec<String> {
+        let target = &self.targets[hit.target];
+        let queries = plan.options.query.map_or_else(|| self.queries.clone(), |query| vec![query]);
+        let number = match plan.options.number_of_fragments {
+            0 => usize::MAX,
+            number => number,
+        };
+        let payload = passages::payload(target, hit.addr);
+        let mapping = target.snapshot.mapping();
+        let (payload, by_score) = (payload.as_deref(), plan.options.by_score);
+        passages::best(&plan.path, mapping, &queries, payload, source, number, by_score)
+            .into_iter()
+            .map(|text| encoded(&text, plan.options.html))
+            .collect()
+    }
+
     fn field(&mut self, hit: &Hit, plan: &Plan<'_>, source: &Value) -> Result<Vec<String>, EngineError> {
+        if plan.passages {
+            return Ok(self.passages(hit, plan, source));
+        }
         let values: Vec<String> = values_at(source, &plan.source_path)
             .into_iter()
             .filter(|value| plan.ignore_above.is_none_or(|most| value.chars().count() <= most))

@@ -62,6 +62,8 @@ pub struct Highlight {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldOptions<'a> {
     pub kind: Kind,
+    /// Whether the request says it.
+    pub kind_given: bool,
     /// `fvh` was asked for, which needs term vectors in the mapping.
     pub fast_vectors: bool,
     pub pre: &'a str,
@@ -191,6 +193,7 @@ impl Highlight {
         };
         Ok(FieldOptions {
             kind,
+            kind_given: own.kind.is_some() || all.kind.is_some(),
             fast_vectors,
             pre: tag(&own.pre_tags, &all.pre_tags, "<em>"),
             post: tag(&own.post_tags, &all.post_tags, "</em>"),

@@ -72,6 +72,7 @@ impl Reader<'_> {
         match &leaf.field_type {
             FieldType::SparseVector | FieldType::RankFeatures => return self.sparse(leaf, path, value),
             FieldType::DenseVector(field) => return self.dense(leaf, field, path, value),
+            FieldType::SemanticText(_) => return self.semantic(path, value),
             _ => {}
         }
         if let Value::Array(values) = value {
@@ -107,6 +108,23 @@ impl Reader<'_> {
             return copied;
         }
         Ok(())
+    }
+
+    /// Values of a `semantic_text` field: scalars, and lists of them. Their passages come from elsewhere
+    /// ([`super::super::Mapping::attach_passages`]).
+    fn semantic(&mut self, path: &str, value: &Value) -> Result<(), DocumentError> {
+        let found = match value {
+            Value::Array(values) => values.iter().find(|value| value.is_array() || value.is_object()),
+            Value::Object(_) => Some(value),
+            _ => None,
+        };
+        match found {
+            None => Ok(()),
+            Some(found) => Err(self.illegal(format!(
+                "Invalid format for field [{path}], expected [String|Number|Boolean] got [{}]",
+                if found.is_array() { "ArrayList" } else { "HashMap" }
+            ))),
+        }
     }
 
     /// Gives a value to another field as well; what is copied is not copied on.

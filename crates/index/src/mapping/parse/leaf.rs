@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::super::dense;
+use super::super::{dense, semantic};
 use super::super::error::MappingError;
 use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::FieldType;
@@ -14,7 +14,7 @@ use super::super::{LeafNode, LeafOptions, date};
 use super::{bad, boolean, text};
 
 /// One field definition being read: hands out parameters and notices the ones nobody asked for.
-pub(super) struct Params<'a> {
+pub(in super::super) struct Params<'a> {
     pub field: &'a str,
     type_name: &'static str,
     map: &'a Map<String, Value>,
@@ -141,6 +141,20 @@ pub(super) fn leaf(
             params.known.extend(dense::PARAMETERS);
             options.indexed = field.index;
         }
+        FieldType::SemanticText(field) => {
+            if !multi_fields {
+                return Err(MappingError::Malformed {
+                    reason: format!("Field [{name}] of type [semantic_text] can't be used in multifields"),
+                });
+            }
+            if map.get("fields").is_some_and(|fields| fields.as_object().is_none_or(|fields| !fields.is_empty())) {
+                return Err(bad(format!("semantic_text field [{name}] does not support multi-fields")));
+            }
+            if map.get("copy_to").is_some_and(|targets| !targets.is_null() && *targets != Value::Array(Vec::new())) {
+                return Err(bad(format!("semantic_text field [{name}] does not support [copy_to]")));
+            }
+            **field = semantic::parse(&mut params)?;
+        }
         FieldType::ScaledFloat { factor } => {
             *factor = scaling_factor(&mut params)?;
             number_params(&mut params, &mut options)?;
@@ -215,6 +229,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "rank_features" => FieldType::RankFeatures,
         "rank_feature" => FieldType::RankFeature { positive_score_impact: true },
         "dense_vector" => FieldType::DenseVector(Box::default()),
+        "semantic_text" => FieldType::SemanticText(Box::default()),
         _ => return None,
     })
 }

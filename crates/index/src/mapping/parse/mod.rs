@@ -1,6 +1,6 @@
 //! JSON mapping definitions to field trees. Unknown keys are errors that name the key.
 
-mod leaf;
+pub(super) mod leaf;
 mod text;
 
 use std::collections::BTreeMap;

@@ -61,6 +61,7 @@ fn who(kind: &QueryKind) -> Who {
         | QueryKind::Lenient(_)
         | QueryKind::Term { .. }
         | QueryKind::Sparse(_)
+        | QueryKind::Semantic(_)
         | QueryKind::TextExpansion(_)
         | QueryKind::KnnBuilder(_)
         | QueryKind::MatchNone => Who::Itself,
@@ -134,6 +135,7 @@ pub(super) fn text(kind: &QueryKind) -> String {
         }
         QueryKind::Lenient(query) => boosted(query),
         QueryKind::Sparse(query) => format!("sparse_vector({})", query.field),
+        QueryKind::Semantic(query) => format!("semantic({}:{})", query.field, query.text),
         QueryKind::TextExpansion(query) => format!("text_expansion({})", query.field),
         QueryKind::Knn(query) => format!("KnnFloatVectorQuery:{}[{}]", query.field, query.k),
         QueryKind::KnnBuilder(query) => format!("KnnFloatVectorQuery:{}[{}]", query.knn.field, query.knn.k),
@@ -190,7 +192,7 @@ pub(super) fn no_match(query: &Query, doc: DocId) -> String {
         {
             "Failure to meet condition(s) of required/prohibited clause(s)".to_owned()
         }
-        QueryKind::Bool(_) | QueryKind::Sparse(_) => "No matching clauses".to_owned(),
+        QueryKind::Bool(_) | QueryKind::Sparse(_) | QueryKind::Semantic(_) => "No matching clauses".to_owned(),
         QueryKind::DisMax { .. } | QueryKind::MultiMatch(_) => "No matching clause".to_owned(),
         QueryKind::Knn(_) => "not in top k documents".to_owned(),
         kind => match who(kind) {

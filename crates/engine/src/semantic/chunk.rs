@@ -1,0 +1,171 @@
+//! Cutting texts into passages, by words or by sentences (Unicode's rules, UAX #29).
+
+use std::ops::Range;
+
+use sparrow_index::mapping::Chunking;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The passages of a text as byte ranges, in order; together they cover all of its words. None for a text without any
+/// character but white space.
+pub(super) fn chunks(text: &str, chunking: Chunking) -> Vec<Range<usize>> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    match chunking {
+        Chunking::None => std::iter::once(0..text.len()).collect(),
+        Chunking::Word { max_chunk_size, overlap } => by_words(text, max_chunk_size, overlap),
+        Chunking::Sentence { max_chunk_size, sentence_overlap } => {
+            by_sentences(text, max_chunk_size, sentence_overlap > 0)
+        }
+    }
+}
+
+/// Two halves of a passage at the end of a word, near the middle; `None` for one that cannot be cut.
+pub(super) fn halves(text: &str) -> Option<(Range<usize>, Range<usize>)> {
+    let ends: Vec<usize> =
+        text.unicode_word_indices().map(|(start, word)| start + word.len()).collect();
+    let cut = match &ends[..] {
+        // One endless word: at a character.
+        [] | [_] => {
+            let middle = text.len() / 2;
+            (middle..text.len()).find(|at| text.is_char_boundary(*at))?
+        }
+        ends => ends[ends.len() / 2 - 1],
+    };
+    (cut > 0 && cut < text.len()).then_some((0..cut, cut..text.len()))
+}
+
+fn words(text: &str) -> usize {
+    text.unicode_words().count()
+}
+
+/// As Elasticsearch cuts: a passage begins right behind the last word that it does not have.
+fn by_words(text: &str, size: usize, overlap: usize) -> Vec<Range<usize>> {
+    let size = size.max(1);
+    let overlap = overlap.min(size - 1);
+    let ends: Vec<usize> =
+        text.unicode_word_indices().map(|(start, word)| start + word.len()).collect();
+    let mut out = Vec::new();
+    let mut first = 0;
+    loop {
+        let start = if first == 0 { 0 } else { ends[first - 1] };
+        if first + size >= ends.len() {
+            out.push(start..text.len());
+            return out;
+        }
+        out.push(start..ends[first + size - 1]);
+        first += size - overlap;
+    }
+}
+
+/// Whole sentences as long as they fit. A sentence that is too long alone is cut by words.
+fn by_sentences(text: &str, size: usize, overlap: bool) -> Vec<Range<usize>> {
+    let size = size.max(1);
+    let mut out: Vec<Range<usize>> = Vec::new();
+    // The passage that is being filled, and its words; the last sentence in it, and its words.
+    let mut open: Option<(Range<usize>, usize)> = None;
+    let mut last: Option<(usize, usize)> = None;
+    for (start, sentence) in text.split_sentence_bound_indices() {
+        let (end, count) = (start + sentence.len(), words(sentence));
+        if let Some((range, held)) = &mut open {
+            if *held + count <= size {
+                range.end = end;
+                *held += count;
+                last = Some((start, count));
+                continue;
+            }
+            out.push(range.clone());
+            open = None;
+        }
+        if count > size {
+            let pieces = by_words(sentence, size, 0);
+            let pieces = pieces.into_iter().map(|piece| start + piece.start..start + piece.end);
+            out.extend(pieces);
+            // What follows begins a passage of its own: half a sentence gives it no context.
+            last = None;
+            continue;
+        }
+        open = Some(match last.filter(|(_, before)| overlap && before + count <= size) {
+            Some((before, held)) => (before..end, held + count),
+            None => (start..end, count),
+        });
+        last = Some((start, count));
+    }
+    out.extend(open.map(|(range, _)| range));
+    out.retain(|range| !text[range.clone()].trim().is_empty());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "Elasticsearch is an open source, distributed, RESTful, search engine which is built on top of \
+                        Lucene internally and enjoys all the features it provides.";
+
+    fn cut(text: &str, chunking: Chunking) -> Vec<&str> {
+        chunks(text, chunking).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn words_overlap_as_in_elasticsearch() {
+        assert_eq!(
+            cut(TEXT, Chunking::Word { max_chunk_size: 10, overlap: 1 }),
+            [
+                "Elasticsearch is an open source, distributed, RESTful, search engine which",
+                " which is built on top of Lucene internally and enjoys",
+                " enjoys all the features it provides."
+            ]
+        );
+        assert_eq!(cut(TEXT, Chunking::default()), [TEXT]);
+        assert_eq!(cut(TEXT, Chunking::None), [TEXT]);
+        assert!(cut(" \n", Chunking::None).is_empty() && cut("", Chunking::default()).is_empty());
+        assert_eq!(cut("!!!", Chunking::Word { max_chunk_size: 10, overlap: 1 }), ["!!!"]);
+    }
+
+    #[test]
+    fn sentences_stay_whole_and_the_last_begins_the_next() {
+        let sentence = |n: usize| (0..8).map(|word| format!("w{n}x{word}")).collect::<Vec<_>>().join(" ") + ". ";
+        let text: String = ["A", "B", "C"].iter().zip(1..).map(|(_, n)| sentence(n)).collect();
+        let sizes = |overlap| cut(&text, Chunking::Sentence { max_chunk_size: 20, sentence_overlap: overlap });
+        assert_eq!(sizes(0), [sentence(1) + &sentence(2), sentence(3)]);
+        assert_eq!(sizes(1), [sentence(1) + &sentence(2), sentence(2) + &sentence(3)]);
+        let endless = "word ".repeat(45) + "end. And then.";
+        let found = cut(&endless, Chunking::Sentence { max_chunk_size: 20, sentence_overlap: 1 });
+        assert_eq!(found.iter().map(|piece| words(piece)).collect::<Vec<_>>(), [20, 20, 6, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_word_is_lost_and_no_passage_too_long(
+            text in "([a-zé漢]{1,6}[ .,!?\n]{1,2}){0,80}",
+            size in 10_usize..40, overlap in 0_usize..5, by_word in any::<bool>(),
+        ) {
+            let chunking = match by_word {
+                true => Chunking::Word { max_chunk_size: size, overlap },
+                false => Chunking::Sentence { max_chunk_size: size, sentence_overlap: overlap % 2 },
+            };
+            let ranges = chunks(&text, chunking);
+            for range in &ranges {
+                prop_assert!(words(&text[range.clone()]) <= size);
+            }
+            prop_assert!(ranges.is_sorted_by(|a, b| a.start < b.start && a.end < b.end));
+            for (start, word) in text.unicode_word_indices() {
+                let held = ranges.iter().any(|range| range.start <= start && start + word.len() <= range.end);
+                prop_assert!(held, "{word}");
+            }
+        }
+
+        #[test]
+        fn halves_are_the_whole(text in "[a-zé漢 .]{0,40}") {
+            if let Some((first, second)) = halves(&text) {
+                prop_assert_eq!(first.end, second.start);
+                prop_assert!(!first.is_empty() && second.end == text.len() && !second.is_empty());
+            } else {
+                prop_assert!(text.chars().count() <= 1 || text.unicode_words().count() <= 2);
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Passages for the documents of a batch of writes.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+use sparrow_encoder::Output;
+use sparrow_index::mapping::{Mapping, SemanticText};
+use sparrow_index::passages::{self, FieldPassages, MAX_PASSAGES, Passage, PassageVector};
+
+use super::{chunk, model_of};
+use crate::Engine;
+use crate::body::parse_source;
+use crate::error::EngineError;
+use crate::indices::{WriteKind, WriteOp};
+use crate::models::{ModelError, Purpose, TextEncoder};
+use crate::search::texts::values_at;
+
+/// Most texts of one call to the encoder when it is not paced, as for the inference processor.
+const CALL: usize = 128;
+
+/// A passage to encode.
+struct Job {
+    op: usize,
+    /// Place of its field in the list of the write's fields.
+    field: usize,
+    source: u16,
+    /// Bytes in the joined values of the source.
+    range: Range<usize>,
+    /// Whether it is cut in two if the model cannot take all of it.
+    may_split: bool,
+    text: String,
+}
+
+/// The passages of one write, while they are being made.
+struct Draft {
+    fields: Vec<FieldPassages>,
+    waiting: usize,
+}
+
+pub(super) fn embed(
+    engine: &Engine,
+    mapping: &Mapping,
+    ops: &mut [WriteOp],
+    purpose: Purpose,
+    cancel: Option<&AtomicBool>,
+) -> Vec<Option<EngineError>> {
+    let mut refused: Vec<Option<EngineError>> = ops.iter().map(|_| None).collect();
+    let fields: Vec<Field<'_>> =
+        mapping.semantic_fields().iter().filter_map(|path| Field::of(engine, mapping, path)).collect();
+    let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(ops.len());
+    let mut jobs: Vec<(usize, Job)> = Vec::new();
+    for (at, op) in ops.iter_mut().enumerate() {
+        if op.kind == WriteKind::Delete || op.passages.is_some() {
+            drafts.push(None);
+            continue;
+        }
+        if op.source.value.is_none() {
+            // Writing reads it as well, and says what is wrong with it.
+            op.source.value = parse_source(&op.source.raw).ok();
+        }
+        let Some(value) = &op.source.value else {
+            drafts.push(None);
+            continue;
+        };
+        let previous = op.previous.as_ref().and_then(|(source, payload)| {
+            Some((serde_json::from_slice::<Value>(source).ok()?, passages::decode(payload)?))
+        });
+        let mut draft = Draft { fields: Vec::new(), waiting: 0 };
+        for (number, field) in fields.iter().enumerate() {
+            let place = draft.fields.len();
+            if let Some(known) = previous.as_ref().and_then(|(old, known)| field.carried(value, old, known)) {
+                draft.fields.push(known);
+                continue;
+            }
+            let texts = field.texts(value);
+            let made = jobs.len();
+            for (source, range, text) in texts {
+                let may_split = field.chunking != sparrow_index::mapping::Chunking::None;
+                jobs.push((number, Job { op: at, field: place, source, range, may_split, text }));
+            }
+            draft.waiting += jobs.len() - made;
+            if jobs.len() > made {
+                draft.fields.push(field.empty());
+            }
+        }
+        let count = draft.waiting + draft.fields.iter().map(|field| field.chunks.len()).sum::<usize>();
+        if count > MAX_PASSAGES {
+            refused[at] = Some(EngineError::illegal_argument(format!(
+                "the [semantic_text] fields of the document have {count} passages, more than the limit of {MAX_PASSAGES}"
+            )));
+            jobs.retain(|(_, job)| job.op != at);
+        }
+        drafts.push(Some(draft));
+    }
+    // Texts for one model go together, whichever field they are from.
+    let mut by_model: FxHashMap<&str, Vec<(usize, Job)>> = FxHashMap::default();
+    for (number, job) in jobs {
+        by_model.entry(fields[number].model_id).or_default().push((number, job));
+    }
+    for (model_id, jobs) in by_model {
+        let step = if purpose == Purpose::PacedIngest { jobs.len() } else { CALL };
+        let mut rest = jobs.into_iter().peekable();
+        while rest.peek().is_some() {
+            let mut call: Vec<(usize, Job)> = rest.by_ref().take(step.max(1)).collect();
+            // A document that is refused already needs no vectors.
+            call.retain(|(_, job)| refused[job.op].is_none());
+            let encoder = Call { engine, model_id, purpose, cancel, fields: &fields };
+            encoder.run(call, &mut drafts, &mut refused);
+        }
+    }
+    for ((op, draft), refused) in ops.iter_mut().zip(drafts).zip(&refused) {
+        let Some(mut draft) = draft.filter(|_| refused.is_none()) else { continue };
+        for field in &mut draft.fields {
+            field.chunks.sort_by_key(|chunk| (chunk.source, chunk.start, chunk.end));
+        }
+        draft.fields.retain(|field| !field.chunks.is_empty());
+        op.passages = Some(match draft.fields.is_empty() {
+            true => Vec::new(),
+            false => passages::encode(&draft.fields),
+        });
+    }
+    refused
+}
+
+/// One `semantic_text` field of the index.
+struct Field<'m> {
+    path: &'m str,
+    settings: &'m SemanticText,
+    model_id: &'m str,
+    /// `None` when the model is not there.
+    fingerprint: Option<String>,
+    chunking: sparrow_index::mapping::Chunking,
+    sources: Vec<String>,
+}
+
+impl<'m> Field<'m> {
+    fn of(engine: &Engine, mapping: &'m Mapping, path: &'m str) -> Option<Self> {
+        let settings = mapping.semantic_field(path)?;
+        let model_id = model_of(engine, &settings.inference_id);
+        Some(Self {
+            path,
+            settings,
+            model_id,
+            fingerprint: engine.models.fingerprint(model_id),
+            chunking: settings.chunking.unwrap_or_default(),
+            sources: mapping.semantic_sources(path),
+        })
+    }
+
+    fn empty(&self) -> FieldPassages {
+        FieldPassages {
+            path: self.path.to_owned(),
+            inference_id: self.settings.inference_id.clone(),
+            fingerprint: self.fingerprint.clone().unwrap_or_default(),
+            chunking: self.chunking.to_json().to_string(),
+            sources: self.sources.clone(),
+            chunks: Vec::new(),
+        }
+    }
+
+    /// The passages of a document's earlier form, if they would come out the same.
+    fn carried(&self, new: &Value, old: &Value, known: &[FieldPassages]) -> Option<FieldPassages> {
+        let known = known.iter().find(|known| known.path == self.path)?;
+        let same = known.inference_id == self.settings.inference_id
+            && self.fingerprint.as_ref().is_none_or(|fingerprint| *fingerprint == known.fingerprint)
+            && known.chunking == self.chunking.to_json().to_string()
+            && known.sources == self.sources
+            && self.sources.iter().all(|source| values_at(new, source) == values_at(old, source));
+        same.then(|| known.clone())
+    }
+
+    /// The passages of a document: source, bytes in its joined values, text.
+    fn texts(&self, document: &Value) -> Vec<(u16, Range<usize>, String)> {
+        let mut out = Vec::new();
+        for (source, path) in (0u16..).zip(&self.sources) {
+            let mut offset = 0;
+            for text in values_at(document, path) {
+                for range in chunk::chunks(&text, self.chunking) {
+                    let piece = text[range.clone()].to_owned();
+                    out.push((source, offset + range.start..offset + range.end, piece));
+                }
+                offset += text.len() + 1;
+            }
+        }
+        out
+    }
+}
+
+/// One call to the encoder, and those that follow from it.
+struct Call<'c> {
+    engine: &'c Engine,
+    model_id: &'c str,
+    purpose: Purpose,
+    cancel: Option<&'c AtomicBool>,
+    fields: &'c [Field<'c>],
+}
+
+impl Call<'_> {
+    fn run(
+        &self,
+        mut jobs: Vec<(usize, Job)>,
+        drafts: &mut [Option<Draft>],
+        refused: &mut [Option<EngineError>],
+    ) {
+        while !jobs.is_empty() {
+            let texts: Vec<&str> = jobs.iter().map(|(_, job)| job.text.as_str()).collect();
+            let encoded = match self.engine.models.encode(self.model_id, &texts, self.purpose, self.cancel) {
+                Ok(encoded) => encoded,
+                // One text that the tokenizer or the runtime cannot handle fails the whole call: find it.
+                Err(ModelError::Inference { .. }) if jobs.len() > 1 => {
+                    for job in jobs {
+                        self.run(vec![job], drafts, refused);
+                    }
+                    return;
+                }
+                Err(error) => {
+                    for (number, job) in &jobs {
+                        refused[job.op].get_or_insert_with(|| self.error(&error, &self.fields[*number]));
+                    }
+                    return;
+                }
+            };
+            let mut again = Vec::new();
+            for ((number, job), encoded) in jobs.into_iter().zip(encoded) {
+                // What the model would not see becomes a passage of its own.
+                if encoded.truncated_tokens > 0
+                    && job.may_split
+                    && let Some((first, second)) = chunk::halves(&job.text)
+                {
+                    for half in [first, second] {
+                        let text = job.text[half.clone()].to_owned();
+                        let range = job.range.start + half.start..job.range.start + half.end;
+                        again.push((number, Job { text, range, ..job }));
+                    }
+                    continue;
+                }
+                let Some(field) = drafts[job.op].as_mut().and_then(|draft| draft.fields.get_mut(job.field)) else {
+                    continue;
+                };
+                if field.chunks.len() >= MAX_PASSAGES {
+                    refused[job.op].get_or_insert_with(|| {
+                        EngineError::illegal_argument(format!(
+                            "field [{}] has more passages than the limit of {MAX_PASSAGES}",
+                            field.path
+                        ))
+                    });
+                    continue;
+                }
+                field.chunks.push(Passage {
+                    source: job.source,
+                    start: job.range.start as u32,
+                    end: job.range.end as u32,
+                    vector: vector(&encoded.output),
+                });
+            }
+            jobs = again;
+        }
+    }
+
+    fn error(&self, error: &ModelError, field: &Field<'_>) -> EngineError {
+        match error {
+            ModelError::NotFoundForInference { .. } => EngineError::resource_not_found(format!(
+                "Inference id [{}] not found for field [{}]",
+                field.settings.inference_id, field.path
+            )),
+            other => other.clone().into(),
+        }
+    }
+}
+
+/// A vector as documents hold it.
+pub(crate) fn vector(output: &Output) -> PassageVector {
+    match output {
+        Output::Sparse(tokens) => PassageVector::Sparse(tokens.pairs().to_vec()),
+        Output::Dense(vector) => PassageVector::Dense(vector.to_vec()),
+    }
+}

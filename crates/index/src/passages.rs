@@ -1,0 +1,253 @@
+//! The passages of a document: what `semantic_text` fields were cut into, with the vector of each.
+//!
+//! They travel and are stored behind the document's JSON, so that the log, a get by id, an update and a reindex have
+//! them without asking a model again:
+//!
+//! ```text
+//! JSON · payload · payload length u32 · 0
+//! payload: version u8 (1) · fields u16 · field*
+//! field: path · inference id · fingerprint · chunking (strings, u16 length) · sources u16 · path* · chunks u32 · chunk*
+//! chunk: source u16 · start u32 · end u32 · kind u8 (1 sparse, 2 dense) · count u32 · values
+//! ```
+//!
+//! Little endian. No JSON text ends with a zero byte, so one look at the last byte tells whether there are any: a
+//! document without `semantic_text` is stored as it always was.
+
+/// Version of the payload.
+const VERSION: u8 = 1;
+const SPARSE: u8 = 1;
+const DENSE: u8 = 2;
+
+/// Most passages of one document; a text that needs more is refused.
+pub const MAX_PASSAGES: usize = 10_000;
+
+/// The vector of a passage.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PassageVector {
+    /// Tokens and weights.
+    Sparse(Vec<(Box<str>, f32)>),
+    /// Components.
+    Dense(Vec<f32>),
+}
+
+/// One passage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passage {
+    /// Place of the field that its text is from in [`FieldPassages::sources`].
+    pub source: u16,
+    /// Bytes of it in the values of that field, joined by one space.
+    pub start: u32,
+    pub end: u32,
+    pub vector: PassageVector,
+}
+
+/// The passages of one `semantic_text` field.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FieldPassages {
+    /// Path of the field.
+    pub path: String,
+    pub inference_id: String,
+    /// Tells models with different vectors apart; empty if the model cannot say.
+    pub fingerprint: String,
+    /// How the texts were cut, as a text that is equal for equal ways.
+    pub chunking: String,
+    /// Paths of the fields whose texts these are: itself, and those that are copied to it.
+    pub sources: Vec<String>,
+    /// In the order of the texts.
+    pub chunks: Vec<Passage>,
+}
+
+/// The JSON of a stored document, and the payload behind it, if there is one.
+pub fn split(stored: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let Some((0, rest)) = stored.split_last() else { return (stored, None) };
+    let Some((rest, length)) = rest.split_last_chunk::<4>() else { return (stored, None) };
+    match rest.len().checked_sub(u32::from_le_bytes(*length) as usize) {
+        Some(at) => (&rest[..at], Some(&rest[at..])),
+        None => (stored, None),
+    }
+}
+
+/// Puts a payload of [`encode`] behind a document's JSON.
+pub fn append(json: &mut Vec<u8>, payload: &[u8]) {
+    json.extend_from_slice(payload);
+    json.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    json.push(0);
+}
+
+/// The payload of some fields.
+pub fn encode(fields: &[FieldPassages]) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    out.extend((fields.len() as u16).to_le_bytes());
+    for field in fields {
+        for text in [&field.path, &field.inference_id, &field.fingerprint, &field.chunking] {
+            string(text, &mut out);
+        }
+        out.extend((field.sources.len() as u16).to_le_bytes());
+        field.sources.iter().for_each(|source| string(source, &mut out));
+        out.extend((field.chunks.len() as u32).to_le_bytes());
+        for chunk in &field.chunks {
+            out.extend(chunk.source.to_le_bytes());
+            out.extend(chunk.start.to_le_bytes());
+            out.extend(chunk.end.to_le_bytes());
+            match &chunk.vector {
+                PassageVector::Sparse(tokens) => {
+                    out.push(SPARSE);
+                    out.extend((tokens.len() as u32).to_le_bytes());
+                    for (token, weight) in tokens {
+                        string(token, &mut out);
+                        out.extend(weight.to_le_bytes());
+                    }
+                }
+                PassageVector::Dense(vector) => {
+                    out.push(DENSE);
+                    out.extend((vector.len() as u32).to_le_bytes());
+                    vector.iter().for_each(|component| out.extend(component.to_le_bytes()));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Reads what [`encode`] wrote; `None` when the bytes are damaged or of a newer version.
+pub fn decode(payload: &[u8]) -> Option<Vec<FieldPassages>> {
+    let mut input = Input(payload);
+    if input.take::<1>()? != [VERSION] {
+        return None;
+    }
+    let count = u16::from_le_bytes(input.take()?);
+    let mut fields = Vec::new();
+    for _ in 0..count {
+        let mut field = FieldPassages {
+            path: input.string()?.to_owned(),
+            inference_id: input.string()?.to_owned(),
+            fingerprint: input.string()?.to_owned(),
+            chunking: input.string()?.to_owned(),
+            ..FieldPassages::default()
+        };
+        for _ in 0..u16::from_le_bytes(input.take()?) {
+            field.sources.push(input.string()?.to_owned());
+        }
+        for _ in 0..u32::from_le_bytes(input.take()?) {
+            field.chunks.push(input.passage(field.sources.len())?);
+        }
+        fields.push(field);
+    }
+    input.0.is_empty().then_some(fields)
+}
+
+fn string(text: &str, out: &mut Vec<u8>) {
+    // Paths, ids and tokens are far shorter; a longer one would be cut at a character.
+    let mut end = text.len().min(u16::MAX as usize);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    out.extend((end as u16).to_le_bytes());
+    out.extend_from_slice(&text.as_bytes()[..end]);
+}
+
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn string(&mut self) -> Option<&'a str> {
+        let length = u16::from_le_bytes(self.take()?);
+        let (text, rest) = self.0.split_at_checked(length as usize)?;
+        self.0 = rest;
+        std::str::from_utf8(text).ok()
+    }
+
+    fn passage(&mut self, sources: usize) -> Option<Passage> {
+        let source = u16::from_le_bytes(self.take()?);
+        let (start, end) = (u32::from_le_bytes(self.take()?), u32::from_le_bytes(self.take()?));
+        if usize::from(source) >= sources || start > end {
+            return None;
+        }
+        let kind = self.take::<1>()?;
+        let count = u32::from_le_bytes(self.take()?) as usize;
+        let vector = match kind[0] {
+            SPARSE => {
+                // A token takes at least six bytes.
+                let mut tokens = Vec::with_capacity(count.min(self.0.len() / 6));
+                for _ in 0..count {
+                    tokens.push((self.string()?.into(), f32::from_le_bytes(self.take()?)));
+                }
+                PassageVector::Sparse(tokens)
+            }
+            DENSE => {
+                let (components, rest) = self.0.split_at_checked(count.checked_mul(4)?)?;
+                self.0 = rest;
+                let read = components.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+                PassageVector::Dense(read.collect())
+            }
+            _ => return None,
+        };
+        Some(Passage { source, start, end, vector })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Vec<FieldPassages> {
+        vec![
+            FieldPassages {
+                path: "körper".into(),
+                inference_id: ".elser".into(),
+                fingerprint: "f".into(),
+                chunking: "{}".into(),
+                sources: vec!["körper".into(), "title".into()],
+                chunks: vec![
+                    Passage {
+                        source: 1,
+                        start: 0,
+                        end: 7,
+                        vector: PassageVector::Sparse(vec![("über".into(), 0.5), ("a".into(), 1.0)]),
+                    },
+                    Passage { source: 0, start: 7, end: 9, vector: PassageVector::Sparse(Vec::new()) },
+                ],
+            },
+            FieldPassages {
+                sources: vec!["d".into()],
+                chunks: vec![Passage {
+                    source: 0,
+                    start: 1,
+                    end: 1,
+                    vector: PassageVector::Dense(vec![1.0, -2.0]),
+                }],
+                ..FieldPassages::default()
+            },
+        ]
+    }
+
+    #[test]
+    fn passages_come_back_from_behind_the_json() {
+        let mut stored = b"{\"a\": 1}\n".to_vec();
+        assert_eq!(split(&stored), (&stored[..], None));
+        append(&mut stored, &encode(&sample()));
+        let (json, payload) = split(&stored);
+        assert_eq!(json, b"{\"a\": 1}\n");
+        assert_eq!(decode(payload.unwrap()), Some(sample()));
+        assert_eq!(split(b""), (&b""[..], None));
+        assert_eq!(split(&[9, 0, 0, 0, 0]), (&[9, 0, 0, 0, 0][..], None));
+    }
+
+    #[test]
+    fn damaged_payloads_are_refused_and_never_panic() {
+        let good = encode(&sample());
+        for length in 0..good.len() {
+            assert_eq!(decode(&good[..length]), None, "cut at {length}");
+        }
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x55;
+            let _ = decode(&bad);
+        }
+    }
+}

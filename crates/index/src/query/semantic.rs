@@ -1,0 +1,248 @@
+//! Clauses over the passages of `semantic_text` fields: a document scores as its best passage does.
+//!
+//! Postings and vectors of such a field are numbered by passage (see [`crate::plugins::PassageMap`]), so that the
+//! pruned search of the postings and the graphs of the vectors work on them unchanged. What they find is brought
+//! back to documents here: the best passages come first, so the first of each document is its best one, and as long
+//! as they are of fewer documents than wanted more of them are asked for.
+
+use rustc_hash::FxHashSet;
+use sparrow_postings::{SharedThreshold, SparseCursor, TopKRequest};
+use sparrow_types::Score;
+use tantivy::directory::OwnedBytes;
+use tantivy::query::Scorer;
+use tantivy::{DocId, DocSet, TERMINATED};
+
+use super::ast::{BoolQuery, KnnQuery, Pruning, Query, QueryKind, SemanticQuery, SparseOrigin, SparseQuery};
+use super::error::QueryError;
+use crate::mapping::{FieldType, Mapping};
+use crate::passages::PassageVector;
+use crate::plugins::{PassageMap, SparseReader};
+
+/// By how much more passages are asked for when those found are of too few documents.
+const GROWTH: usize = 4;
+
+impl SemanticQuery {
+    /// The clause that answers this one under a mapping.
+    ///
+    /// # Errors
+    /// When the field is of another type, or its text was not encoded by the field's model.
+    pub fn bound(&self, mapping: &Mapping) -> Result<QueryKind, QueryError> {
+        let field = match (mapping.field(&self.field), &self.otherwise) {
+            (Some(FieldType::SemanticText(field)), _) => field,
+            (_, Some(otherwise)) => return Ok((**otherwise).clone()),
+            (None, None) => return Ok(QueryKind::MatchNone),
+            (Some(other), None) => {
+                return Err(QueryError::Unsupported {
+                    field: self.field.clone(),
+                    actual: other.name(),
+                    clause: "semantic",
+                });
+            }
+        };
+        if field.model.is_none() {
+            // No document has a value.
+            return Ok(QueryKind::MatchNone);
+        }
+        match self.vectors.iter().find(|(id, _)| id == field.search_id()) {
+            None => Err(QueryError::NotEncoded { model_id: field.search_id().to_owned() }),
+            Some((_, PassageVector::Sparse(tokens))) => Ok(QueryKind::Sparse(SparseQuery {
+                field: self.field.clone(),
+                tokens: tokens.clone(),
+                pruning: Pruning::ByField(None),
+                origin: SparseOrigin::SparseVector,
+            })),
+            // A text without a word is near nothing.
+            Some((_, PassageVector::Dense(vector))) if vector.is_empty() => Ok(QueryKind::MatchNone),
+            Some((_, PassageVector::Dense(vector))) => Ok(QueryKind::Knn(KnnQuery {
+                field: self.field.clone(),
+                vector: vector.clone(),
+                k: self.k,
+                num_candidates: self.num_candidates,
+                oversample: None,
+                filter: self.filter.clone(),
+                similarity: None,
+            })),
+        }
+    }
+}
+
+/// The query with its `semantic` clauses bound, where the pruned path of sparse clauses may use them; `None` if it
+/// has none there. The others are bound when they are compiled.
+pub(super) fn bound(query: &Query, mapping: &Mapping) -> Result<Option<Query>, QueryError> {
+    let kind = match &query.kind {
+        QueryKind::Semantic(clause) => clause.bound(mapping)?,
+        QueryKind::Bool(tree) => {
+            let all = |clauses: &[Query]| -> Result<Option<Vec<Query>>, QueryError> {
+                let new: Vec<Option<Query>> =
+                    clauses.iter().map(|clause| bound(clause, mapping)).collect::<Result<_, _>>()?;
+                if new.iter().all(Option::is_none) {
+                    return Ok(None);
+                }
+                let pairs = new.into_iter().zip(clauses);
+                Ok(Some(pairs.map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect()))
+            };
+            let (must, should) = (all(&tree.must)?, all(&tree.should)?);
+            if must.is_none() && should.is_none() {
+                return Ok(None);
+            }
+            QueryKind::Bool(BoolQuery {
+                must: must.unwrap_or_else(|| tree.must.clone()),
+                should: should.unwrap_or_else(|| tree.should.clone()),
+                ..tree.clone()
+            })
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Query { kind, ..query.clone() }))
+}
+
+/// The first of each document among passages that come best first.
+pub(super) fn collapse(
+    map: &PassageMap,
+    passages: impl IntoIterator<Item = (u32, Score)>,
+) -> Vec<(DocId, Score)> {
+    let mut seen = FxHashSet::default();
+    passages
+        .into_iter()
+        .map(|(passage, score)| (map.doc(passage), score))
+        .filter(|(doc, _)| seen.insert(*doc))
+        .collect()
+}
+
+/// What [`best_documents`] and the kNN search share: finds passages, more of them as long as they are of fewer than
+/// `wanted` documents and there are more.
+///
+/// # Errors
+/// Those of `find`, which gives at most so many passages, best first.
+pub(super) fn search<E>(
+    map: &PassageMap,
+    wanted: usize,
+    mut find: impl FnMut(usize) -> Result<Vec<(u32, Score)>, E>,
+) -> Result<Vec<(DocId, Score)>, E> {
+    let all = map.count() as usize;
+    let mut depth = wanted.min(all);
+    loop {
+        let found = find(depth)?;
+        let complete = found.len() < depth || depth == all;
+        let mut docs = collapse(map, found);
+        if complete || docs.len() >= wanted {
+            docs.truncate(wanted);
+            return Ok(docs);
+        }
+        depth = depth.saturating_mul(GROWTH).min(all);
+    }
+}
+
+/// The best documents of a segment for a sparse clause over passages, with the score of their best passage.
+/// `request` is about documents, `query` in the segment's own numbers.
+pub(super) fn best_documents(
+    postings: &SparseReader,
+    map: &PassageMap,
+    request: &TopKRequest<'_>,
+) -> Vec<(DocId, Score)> {
+    let allowed = map.allowed(request.live, request.filter);
+    let found = search(map, request.k, |depth| {
+        // What is certain of `depth` passages says nothing about as many documents: the threshold that the segments
+        // share is only read.
+        let threshold = SharedThreshold::new();
+        threshold.raise(request.threshold.get());
+        let found = postings.top_k(&TopKRequest {
+            k: depth,
+            threshold: &threshold,
+            live: None,
+            filter: allowed.as_deref(),
+            count_limit: 0,
+            tie: &|passage| (request.tie)(map.doc(passage)),
+            ..*request
+        });
+        Ok::<_, std::convert::Infallible>(found.hits)
+    });
+    match found {
+        Ok(docs) => docs,
+        Err(never) => match never {},
+    }
+}
+
+/// Documents that share a term with a sparse clause over passages, each with the score of its best passage.
+pub(super) struct PassageScorer {
+    cursor: SparseCursor<OwnedBytes>,
+    map: PassageMap,
+    doc: DocId,
+    /// Score of the document and its best passage, once they were asked for.
+    best: Option<(Score, u32)>,
+}
+
+impl PassageScorer {
+    pub(super) fn new(cursor: SparseCursor<OwnedBytes>, map: PassageMap) -> Self {
+        let mut scorer = Self { cursor, map, doc: 0, best: None };
+        scorer.settle();
+        scorer
+    }
+
+    /// Stands on the document of the passage that the cursor stands on.
+    fn settle(&mut self) -> DocId {
+        self.best = None;
+        self.doc = match self.cursor.doc() {
+            TERMINATED => TERMINATED,
+            passage => self.map.doc(passage).min(TERMINATED),
+        };
+        self.doc
+    }
+
+    /// Score and number of the document's best passage.
+    pub(super) fn best(&mut self) -> (Score, u32) {
+        if let Some(best) = self.best {
+            return best;
+        }
+        let mut best = (0.0, self.cursor.doc());
+        if self.doc != TERMINATED {
+            let end = self.map.start(self.doc + 1);
+            best.0 = f32::NEG_INFINITY;
+            while self.cursor.doc() < end {
+                let score = self.cursor.score();
+                if score > best.0 {
+                    best = (score, self.cursor.doc());
+                }
+                self.cursor.advance();
+            }
+        }
+        self.best = Some(best);
+        best
+    }
+}
+
+impl DocSet for PassageScorer {
+    fn advance(&mut self) -> DocId {
+        if self.doc == TERMINATED {
+            return TERMINATED;
+        }
+        self.cursor.seek(self.map.start(self.doc + 1));
+        self.settle()
+    }
+
+    fn seek(&mut self, target: DocId) -> DocId {
+        if target > self.doc {
+            if target >= TERMINATED {
+                self.doc = TERMINATED;
+                return TERMINATED;
+            }
+            self.cursor.seek(self.map.start(target));
+            self.settle();
+        }
+        self.doc
+    }
+
+    fn doc(&self) -> DocId {
+        self.doc
+    }
+
+    fn size_hint(&self) -> u32 {
+        self.cursor.size_hint()
+    }
+}
+
+impl Scorer for PassageScorer {
+    fn score(&mut self) -> Score {
+        self.best().0
+    }
+}
