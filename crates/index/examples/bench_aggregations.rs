@@ -30,6 +30,7 @@ fn terms(name: &str) -> AggregationKind {
     let source = field(name);
     AggregationKind::Terms(Terms {
         source,
+        max_doc_count: None,
         size: 10,
         min_doc_count: 1,
         order,

@@ -40,6 +40,8 @@ pub struct IndexOptions {
     pub filter_cache: Arc<FilterCache>,
     /// The analyzers that the index's mapping may name. They must be the same each time it is opened.
     pub analysis: Arc<Analysis>,
+    /// What clauses on `_index` compare with.
+    pub name: Arc<str>,
 }
 
 impl Default for IndexOptions {
@@ -52,6 +54,7 @@ impl Default for IndexOptions {
             min_graph_vectors: plugins::MIN_GRAPH_VECTORS,
             filter_cache: Arc::default(),
             analysis: Analysis::built_in(),
+            name: "".into(),
         }
     }
 }

@@ -119,6 +119,7 @@ pub struct Snapshot {
     mapping: Arc<Mapping>,
     mapping_epoch: u64,
     analysis: Arc<Analysis>,
+    name: Arc<str>,
     cache: Arc<SnapshotCache>,
 }
 
@@ -130,9 +131,10 @@ impl Snapshot {
         mapping: Arc<Mapping>,
         mapping_epoch: u64,
         analysis: Arc<Analysis>,
+        name: Arc<str>,
     ) -> Self {
         debug_assert_eq!(searcher.segment_readers().len(), segments.len());
-        Self { searcher, segments, schema, mapping, mapping_epoch, analysis, cache: Arc::default() }
+        Self { searcher, segments, schema, mapping, mapping_epoch, analysis, name, cache: Arc::default() }
     }
 
     /// The same segments under a newer mapping (fields of the shared JSON fields were added).
@@ -154,6 +156,7 @@ impl Snapshot {
             mapping,
             mapping_epoch,
             analysis: self.analysis.clone(),
+            name: self.name.clone(),
             cache: self.cache.clone(),
         }
     }
@@ -250,6 +253,11 @@ impl Snapshot {
     /// Our part of one segment.
     pub fn segment(&self, ord: u32) -> &SegmentSnapshot {
         &self.segments[ord as usize]
+    }
+
+    /// Name of the index.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Documents of each segment, and deleted ones that no merge has removed yet.

@@ -343,6 +343,7 @@ impl Writer {
             self.mapping.clone(),
             self.mapping_epoch,
             self.options.analysis.clone(),
+            self.options.name.clone(),
         ))
     }
 

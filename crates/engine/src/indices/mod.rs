@@ -155,7 +155,7 @@ impl Indices {
                 handle::remove_folder(&root.join(folder));
             }
         }
-        let options = self.options(&metadata.settings)?;
+        let options = self.options(&metadata.name, &metadata.settings)?;
         let (index, covered) = SparrowIndex::open(&root.join(&metadata.folder), &metadata.mapping, &options)?;
         let (wal, log) = Wal::open(&root.join("wal"))?;
         let replayed = recovery::apply(log, &index, &metadata.mapping, &metadata.settings, covered)?;
@@ -168,8 +168,8 @@ impl Indices {
     }
 
     /// How an index with these settings is opened.
-    fn options(&self, settings: &Settings) -> Result<IndexOptions, EngineError> {
-        Ok(IndexOptions { analysis: settings.analysis()?, ..self.index_options.clone() })
+    fn options(&self, name: &str, settings: &Settings) -> Result<IndexOptions, EngineError> {
+        Ok(IndexOptions { analysis: settings.analysis()?, name: name.into(), ..self.index_options.clone() })
     }
 
     /// Starts the background work.
@@ -220,7 +220,7 @@ impl Indices {
             let problem = "already exists as alias".to_owned();
             return Err(EngineError::InvalidIndexName { name, problem });
         }
-        let options = self.options(&wanted.settings)?;
+        let options = self.options(&name, &wanted.settings)?;
         wanted.mapping.check_analyzers(&options.analysis)?;
         wanted.mapping.check_similarities(|name| wanted.settings.defines_similarity(name))?;
         let metadata = Metadata {

@@ -30,6 +30,7 @@ enum Kind {
 /// Known settings: name without `index.`, what it holds, whether it may change later.
 const KNOWN: &[(&str, Kind, bool)] = &[
     ("number_of_shards", Kind::Integer { min: 1 }, false),
+    ("number_of_routing_shards", Kind::Integer { min: 1 }, false),
     ("number_of_replicas", Kind::Integer { min: 0 }, true),
     ("auto_expand_replicas", Kind::Text, true),
     ("refresh_interval", Kind::Time, true),

@@ -41,7 +41,7 @@ impl Indices {
         let target = handle.root().join(&folder);
         let kept = KeepLog::start(&handle.keep_log);
         let result = self
-            .options(&handle.settings())
+            .options(&handle.name, &handle.settings())
             .and_then(|options| handle.rewrite_into(&target, &folder, &options, progress, cancel));
         drop(kept);
         match result {

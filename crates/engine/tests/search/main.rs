@@ -1,6 +1,7 @@
 //! Searches through the whole engine: documents are written, refreshed and found again.
 
 mod aggs;
+mod aggs_more;
 mod common;
 mod errors;
 mod explain;

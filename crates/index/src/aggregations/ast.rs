@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 use super::rounding::Rounding;
 use crate::query::Query;
 
+pub use super::ast_pipeline::*;
+
 /// Buckets and metrics over the documents that a search matches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregation {
@@ -41,6 +43,10 @@ pub enum AggregationKind {
     Global,
     /// Buckets of tuples, in pages.
     Composite(Composite),
+    /// One bucket per tuple of values.
+    MultiTerms(MultiTerms),
+    /// One bucket per query, and one per two queries that match the same documents.
+    Adjacency(Adjacency),
     /// Count, sum, smallest, largest and what follows from them.
     Stats(StatsKind, ValueSource),
     /// Number of distinct values.
@@ -65,7 +71,16 @@ pub enum AggregationKind {
         /// Pattern of the value as text.
         format: Option<String>,
     },
-    /// The best documents.
+    /// Five numbers that draw a distribution.
+    Boxplot(ValueSource),
+    /// Lengths and letters of texts.
+    StringStats {
+        /// Whose values.
+        source: ValueSource,
+        /// The share of each letter is shown.
+        distribution: bool,
+    },
+    /// The best documents, or of `top_metrics` some values of them.
     TopHits(TopHits),
     /// Computed from the results of others.
     Pipeline(Pipeline),
@@ -129,6 +144,8 @@ pub struct Terms {
     pub size: usize,
     /// Fewest documents of a bucket.
     pub min_doc_count: u64,
+    /// Most documents of a bucket, of `rare_terms`.
+    pub max_doc_count: Option<u64>,
     /// Order of the buckets.
     pub order: Vec<Order>,
     /// Which values have a bucket.
@@ -272,6 +289,46 @@ pub struct Composite {
     pub after: Option<Vec<Value>>,
 }
 
+/// `multi_terms`
+#[derive(Debug, Clone, PartialEq)]
+pub struct MultiTerms {
+    /// Where the parts of a key come from.
+    pub key: Composite,
+    /// Fewest documents of a bucket.
+    pub min_doc_count: u64,
+    /// Order of the buckets.
+    pub order: Vec<Order>,
+    /// Buckets say how far their count may be wrong (which is never).
+    pub show_error: bool,
+}
+
+/// `adjacency_matrix`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adjacency {
+    /// The queries with their names, in the order of the names.
+    pub filters: Vec<(String, Query)>,
+    /// Stands between two names.
+    pub separator: String,
+}
+
+impl Adjacency {
+    /// The number of the bucket of two queries, or of one with itself.
+    pub fn slot(&self, first: usize, second: usize) -> usize {
+        first * self.filters.len() + second
+    }
+
+    /// The name of a bucket.
+    pub fn name(&self, slot: usize) -> String {
+        let count = self.filters.len().max(1);
+        let name = |place: usize| self.filters.get(place).map_or("", |(name, _)| name.as_str());
+        let (first, second) = (slot / count, slot % count);
+        match first == second {
+            true => name(first).to_owned(),
+            false => format!("{}{}{}", name(first), self.separator, name(second)),
+        }
+    }
+}
+
 /// One part of a composite key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompositeSource {
@@ -326,6 +383,8 @@ pub struct TopHits {
     pub sort: Vec<HitOrder>,
     /// What a hit shows, in a list of the caller.
     pub options: usize,
+    /// `top_metrics`: names of the fields shown, which are the last keys of `sort`.
+    pub metrics: Vec<String>,
 }
 
 impl TopHits {
@@ -359,61 +418,6 @@ pub enum HitOrderBy {
     Field(ValueSource),
 }
 
-/// Aggregations of results.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pipeline {
-    /// What is computed.
-    pub kind: PipelineKind,
-    /// Of what.
-    pub path: MetricPath,
-    /// Buckets without a value count as zero.
-    pub insert_zeros: bool,
-    /// Pattern of the value as text.
-    pub format: Option<String>,
-}
-
-/// Kinds of pipeline aggregations.
-#[derive(Debug, Clone, PartialEq)]
-pub enum PipelineKind {
-    /// `avg_bucket`
-    Avg,
-    /// `max_bucket`
-    Max,
-    /// `min_bucket`
-    Min,
-    /// `sum_bucket`
-    Sum,
-    /// `stats_bucket`
-    Stats,
-    /// `cumulative_sum`
-    CumulativeSum,
-    /// `derivative`, per so many milliseconds if a unit is given.
-    Derivative(Option<f64>),
-    /// `bucket_sort`
-    Sort {
-        /// Order; empty keeps it.
-        order: Vec<Order>,
-        /// Buckets passed over.
-        from: usize,
-        /// Most buckets.
-        size: Option<usize>,
-    },
-}
-
-impl PipelineKind {
-    /// Whether it stands beside the aggregation it reads rather than below it.
-    pub fn is_sibling(&self) -> bool {
-        matches!(
-            self,
-            PipelineKind::Avg
-                | PipelineKind::Max
-                | PipelineKind::Min
-                | PipelineKind::Sum
-                | PipelineKind::Stats
-        )
-    }
-}
-
 impl Aggregation {
     /// Calls `see` on every query of the tree.
     pub fn queries_mut<'a>(&'a mut self, see: &mut dyn FnMut(&'a mut Query)) {
@@ -421,6 +425,11 @@ impl Aggregation {
             AggregationKind::Filter(query) => see(query),
             AggregationKind::Filters(filters) => {
                 for (_, query) in &mut filters.filters {
+                    see(query);
+                }
+            }
+            AggregationKind::Adjacency(adjacency) => {
+                for (_, query) in &mut adjacency.filters {
                     see(query);
                 }
             }
@@ -450,6 +459,8 @@ impl Aggregation {
                 | AggregationKind::DateHistogram(_)
                 | AggregationKind::Filters(_)
                 | AggregationKind::Composite(_)
+                | AggregationKind::MultiTerms(_)
+                | AggregationKind::Adjacency(_)
         )
     }
 
@@ -464,7 +475,12 @@ impl Aggregation {
     /// Its type's name in requests.
     pub fn type_name(&self) -> &'static str {
         match &self.kind {
+            AggregationKind::Terms(terms) if terms.max_doc_count.is_some() => "rare_terms",
             AggregationKind::Terms(_) => "terms",
+            AggregationKind::MultiTerms(_) => "multi_terms",
+            AggregationKind::Adjacency(_) => "adjacency_matrix",
+            AggregationKind::Boxplot(_) => "boxplot",
+            AggregationKind::StringStats { .. } => "string_stats",
             AggregationKind::Range(range) if range.dates => "date_range",
             AggregationKind::Range(_) => "range",
             AggregationKind::Histogram(_) => "histogram",
@@ -488,17 +504,9 @@ impl Aggregation {
             AggregationKind::PercentileRanks(_) => "percentile_ranks",
             AggregationKind::MedianAbsoluteDeviation(_) => "median_absolute_deviation",
             AggregationKind::WeightedAvg { .. } => "weighted_avg",
+            AggregationKind::TopHits(top) if !top.metrics.is_empty() => "top_metrics",
             AggregationKind::TopHits(_) => "top_hits",
-            AggregationKind::Pipeline(pipeline) => match &pipeline.kind {
-                PipelineKind::Avg => "avg_bucket",
-                PipelineKind::Max => "max_bucket",
-                PipelineKind::Min => "min_bucket",
-                PipelineKind::Sum => "sum_bucket",
-                PipelineKind::Stats => "stats_bucket",
-                PipelineKind::CumulativeSum => "cumulative_sum",
-                PipelineKind::Derivative(_) => "derivative",
-                PipelineKind::Sort { .. } => "bucket_sort",
-            },
+            AggregationKind::Pipeline(pipeline) => pipeline.kind.type_name(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, StatsKind, ValueSource};
+use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;
 use super::values::{Accepts, Fields, Kind, Resolved};
 use crate::mapping::normalize_float;
@@ -77,7 +77,10 @@ impl Bound {
                 };
                 self.field(fields, id, source, name, accepts)?;
             }
-            AggregationKind::MedianAbsoluteDeviation(source) => {
+            AggregationKind::StringStats { source, .. } => {
+                self.field(fields, id, source, name, Accepts::OnlyTexts)?;
+            }
+            AggregationKind::MedianAbsoluteDeviation(source) | AggregationKind::Boxplot(source) => {
                 self.field(fields, id, source, name, Accepts::OnlyNumbers)?;
             }
             AggregationKind::Percentiles(percentiles) | AggregationKind::PercentileRanks(percentiles) => {
@@ -143,7 +146,15 @@ impl Bound {
                 }
                 self.filters.insert(id, sets);
             }
-            AggregationKind::Composite(composite) => {
+            AggregationKind::Adjacency(adjacency) => {
+                let mut sets = Vec::with_capacity(adjacency.filters.len());
+                for (_, query) in &adjacency.filters {
+                    sets.push(fields.snapshot.matching(query)?);
+                }
+                self.filters.insert(id, sets);
+            }
+            AggregationKind::Composite(composite)
+            | AggregationKind::MultiTerms(MultiTerms { key: composite, .. }) => {
                 for source in &composite.sources {
                     let accepts = match &source.group {
                         Group::Value => Accepts::Any,

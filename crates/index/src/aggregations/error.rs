@@ -23,6 +23,9 @@ pub enum AggregationError {
     /// Results that do not fit together.
     #[error("{0}")]
     Execution(String),
+    /// A path that leads nowhere.
+    #[error("{0}")]
+    InvalidPath(String),
     /// More buckets than a response may have.
     #[error(
         "Trying to create too many buckets. Must be less than or equal to: [{limit}] but this number of buckets was \
@@ -46,6 +49,7 @@ impl AggregationError {
             AggregationError::NumberFormat(_) => "number_format_exception",
             AggregationError::Parse(_) => "parse_exception",
             AggregationError::Execution(_) => "aggregation_execution_exception",
+            AggregationError::InvalidPath(_) => "invalid_aggregation_path_exception",
             AggregationError::TooManyBuckets { .. } => "too_many_buckets_exception",
             AggregationError::TooMuchMemory { .. } => "circuit_breaking_exception",
         }

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ast::{Aggregation, AggregationKind, Composite, Group};
+use super::ast::{Adjacency, Aggregation, AggregationKind, Composite, Group};
 use super::bind::Bound;
 use super::collect::SegmentContext;
 use super::error::AggregationError;
@@ -24,6 +24,7 @@ enum GroupKind<'a> {
     Dates { values: Values, rounder: Rounder, bounds: (i64, i64) },
     Ranges { values: Values, ranges: &'a [(f64, f64)] },
     Filters { sets: Vec<&'a [u64]>, other: bool },
+    Adjacency { sets: Vec<&'a [u64]>, asked: &'a Adjacency, found: Vec<usize> },
     Missing(Values),
     All,
     Composite(CompositeGroups<'a>),
@@ -69,11 +70,13 @@ impl<'a> Groups<'a> {
             AggregationKind::Filter(_) | AggregationKind::Filters(_) => {
                 let other =
                     matches!(&aggregation.kind, AggregationKind::Filters(filters) if filters.other.is_some());
-                let sets = bound.filters.get(&id).into_iter().flatten();
-                let of_segment = |set: &'a Vec<Vec<u64>>| {
-                    set.get(context.ord as usize).map_or(&[] as &[u64], Vec::as_slice)
-                };
-                GroupKind::Filters { sets: sets.map(of_segment).collect(), other }
+                GroupKind::Filters { sets: sets_of(bound, id, context.ord), other }
+            }
+            AggregationKind::Adjacency(asked) => {
+                GroupKind::Adjacency { sets: sets_of(bound, id, context.ord), asked, found: Vec::new() }
+            }
+            AggregationKind::MultiTerms(multi) => {
+                GroupKind::Composite(CompositeGroups::new(&multi.key, context)?)
             }
             AggregationKind::Missing(_) => GroupKind::Missing(open()?),
             AggregationKind::Global => GroupKind::All,
@@ -156,6 +159,20 @@ impl<'a> Groups<'a> {
                     }
                 }
             }
+            GroupKind::Adjacency { sets, asked, found } => {
+                for (place, &doc) in docs.iter().enumerate() {
+                    found.clear();
+                    found.extend((0..sets.len()).filter(|&slot| {
+                        let word = sets[slot].get(doc as usize / 64).copied().unwrap_or(0);
+                        word >> (doc % 64) & 1 == 1
+                    }));
+                    for (at, &first) in found.iter().enumerate() {
+                        for &second in &found[at..] {
+                            out.push((place as u32, asked.slot(first, second) as u64));
+                        }
+                    }
+                }
+            }
             GroupKind::Missing(values) => {
                 for (place, &doc) in docs.iter().enumerate() {
                     if !values.has_value(doc) && !values.has_missing() {
@@ -202,6 +219,12 @@ impl<'a> Groups<'a> {
             _ => Ok(codes.iter().map(|&code| Key::Slot(code as usize)).collect()),
         }
     }
+}
+
+/// The documents of the queries of an aggregation, in one segment.
+fn sets_of(bound: &Bound, id: usize, ord: u32) -> Vec<&[u64]> {
+    let sets = bound.filters.get(&id).into_iter().flatten();
+    sets.map(|set| set.get(ord as usize).map_or(&[] as &[u64], Vec::as_slice)).collect()
 }
 
 fn lookup(bound: &Bound, id: usize) -> Result<&Resolved, AggregationError> {

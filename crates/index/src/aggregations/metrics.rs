@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tantivy::DocAddress;
 
 use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy, StatsKind, TopHits};
@@ -11,6 +11,7 @@ use super::error::AggregationError;
 use super::key::Key;
 use super::partial::{Partial, Stats, Sum, TopHit, TopList};
 use super::sketch::{Distinct, Distribution, hash};
+use super::strings::StringStats;
 use super::values::{Kind, Scratch, Values};
 
 /// A metric at work.
@@ -27,6 +28,7 @@ enum MetricKind<'a> {
     Count { values: Values, found: Vec<Stats> },
     Distinct { values: Values, threshold: usize, found: Vec<Codes> },
     Distribution { values: Values, found: Vec<Distribution>, positive: bool },
+    Strings { values: Values, found: Vec<FxHashMap<u64, u64>> },
     Weighted { values: Values, weights: Values, found: Vec<(Sum, Sum)> },
     TopHits { top: &'a TopHits, keys: Vec<Option<Values>>, found: Vec<TopCodes> },
 }
@@ -77,7 +79,10 @@ impl<'a> Metric<'a> {
                     positive: percentiles.hdr.is_some(),
                 }
             }
-            AggregationKind::MedianAbsoluteDeviation(_) => {
+            AggregationKind::StringStats { .. } => {
+                MetricKind::Strings { values: open(id)?, found: Vec::new() }
+            }
+            AggregationKind::MedianAbsoluteDeviation(_) | AggregationKind::Boxplot(_) => {
                 MetricKind::Distribution { values: open(id)?, found: Vec::new(), positive: false }
             }
             AggregationKind::WeightedAvg { .. } => {
@@ -163,6 +168,16 @@ impl<'a> Metric<'a> {
                 }
                 context.budget.charge(name, numbers.len() * 16)?;
             }
+            MetricKind::Strings { values, found } => {
+                values.codes(docs, scratch, codes);
+                let mut more = 0;
+                for &(place, code) in codes.iter() {
+                    let times = at(found, parents[place as usize]).entry(code).or_default();
+                    more += usize::from(*times == 0);
+                    *times += 1;
+                }
+                context.budget.charge(name, more * 24)?;
+            }
             MetricKind::Weighted { values, weights, found } => {
                 weights.numbers(docs, scratch, numbers);
                 let mut of_doc: Vec<Option<f64>> = vec![None; docs.len()];
@@ -201,6 +216,20 @@ impl<'a> Metric<'a> {
                 found.into_iter().map(Partial::Stats).collect()
             }
             MetricKind::Distribution { found, .. } => found.into_iter().map(Partial::Distribution).collect(),
+            MetricKind::Strings { values, found } => {
+                let mut partials = Vec::with_capacity(found.len());
+                for times in found {
+                    let codes: Vec<u64> = times.keys().copied().collect();
+                    let mut strings = StringStats::default();
+                    for (code, key) in codes.iter().zip(values.keys(&codes)?) {
+                        if let Key::Text(text) = key {
+                            strings.add(&text, times[code]);
+                        }
+                    }
+                    partials.push(Partial::Strings(strings));
+                }
+                partials
+            }
             MetricKind::Weighted { found, .. } => {
                 found.into_iter().map(|(sum, weights)| Partial::Weighted(sum, weights)).collect()
             }

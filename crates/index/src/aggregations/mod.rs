@@ -4,6 +4,7 @@
 //! `docs/design/aggregations.md` for why this is not tantivy's aggregation module.
 
 mod ast;
+mod ast_pipeline;
 mod bind;
 mod collect;
 mod error;
@@ -20,10 +21,12 @@ mod rounding;
 mod select;
 mod sketch;
 mod slots;
+mod strings;
 #[cfg(test)]
 mod tests;
 mod values;
 mod write;
+mod write_summaries;
 
 pub use ast::*;
 pub use error::AggregationError;

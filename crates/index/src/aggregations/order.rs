@@ -24,6 +24,12 @@ const EXTENDED: [&str; 13] = [
     "std_upper",
 ];
 
+/// Names of the numbers of `boxplot`.
+pub const BOXPLOT: [&str; 7] = ["min", "max", "q1", "q2", "q3", "lower", "upper"];
+
+/// Names of the numbers of `string_stats`.
+const STRINGS: [&str; 5] = ["count", "min_length", "max_length", "avg_length", "entropy"];
+
 /// Checks that an order's paths lead to numbers below `aggregation`.
 pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), AggregationError> {
     for key in order {
@@ -70,6 +76,20 @@ pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), Agg
             AggregationKind::Stats(StatsKind::Stats, _) => Some(&EXTENDED[..5]),
             AggregationKind::Stats(StatsKind::Extended(_), _) => Some(&EXTENDED[..]),
             AggregationKind::Percentiles(_) | AggregationKind::PercentileRanks(_) => None,
+            AggregationKind::Boxplot(_) => Some(&BOXPLOT[..]),
+            AggregationKind::StringStats { .. } => Some(&STRINGS[..]),
+            AggregationKind::TopHits(top) if !top.metrics.is_empty() => {
+                match path.property.as_ref().is_some_and(|property| top.metrics.contains(property)) {
+                    true => continue,
+                    false => {
+                        return Err(invalid(format!(
+                            "Unknown metric name [{}] on multi-value metrics aggregation [{}]",
+                            path.property.as_deref().unwrap_or("null"),
+                            level.name
+                        )));
+                    }
+                }
+            }
             AggregationKind::TopHits(_) => {
                 return Err(invalid("[top_hits] cannot be used to sort the buckets.".to_owned()));
             }
@@ -238,6 +258,23 @@ fn number(aggregation: &Aggregation, result: &mut Partial, property: Option<&str
         (AggregationKind::MedianAbsoluteDeviation(_), Partial::Distribution(distribution)) => {
             distribution.median_absolute_deviation()
         }
+        (AggregationKind::Boxplot(_), Partial::Distribution(distribution)) => {
+            let place = BOXPLOT.iter().position(|name| Some(*name) == property)?;
+            Some(distribution.boxplot()?[place])
+        }
+        (AggregationKind::StringStats { .. }, Partial::Strings(strings)) => match property? {
+            "count" => Some(strings.count as f64),
+            "min_length" => strings.shortest.map(|length| length as f64),
+            "max_length" => strings.shortest.map(|_| strings.longest as f64),
+            "avg_length" => strings.average(),
+            "entropy" => Some(strings.entropy()),
+            _ => None,
+        },
+        (AggregationKind::TopHits(top), Partial::TopHits(list)) => {
+            let metric = top.metrics.iter().position(|name| Some(name.as_str()) == property)?;
+            let value = list.hits.first()?.sort.get(top.sort.len() - top.metrics.len() + metric)?.number();
+            Some(value).filter(|value| !value.is_nan())
+        }
         (AggregationKind::WeightedAvg { .. }, Partial::Weighted(sum, weights)) => {
             (weights.value() != 0.0).then(|| sum.value() / weights.value())
         }
@@ -250,7 +287,20 @@ fn number(aggregation: &Aggregation, result: &mut Partial, property: Option<&str
             Computed::Stats(stats) if pipeline.kind == PipelineKind::Stats => {
                 stats_number(StatsKind::Stats, stats, property)
             }
-            Computed::Stats(_) => None,
+            Computed::Stats(stats) => match &pipeline.kind {
+                PipelineKind::ExtendedStats(sigma) => {
+                    stats_number(StatsKind::Extended(*sigma), stats, property)
+                }
+                _ => None,
+            },
+            Computed::Percentiles(values) => match &pipeline.kind {
+                PipelineKind::Percentiles { percents, .. } => {
+                    let wanted = property?.parse::<f64>().ok()?;
+                    let place = percents.iter().position(|percent| *percent == wanted)?;
+                    values.get(place).copied()
+                }
+                _ => None,
+            },
         },
         _ => None,
     }

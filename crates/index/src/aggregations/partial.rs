@@ -5,9 +5,10 @@ use std::cmp::Ordering;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tantivy::DocAddress;
 
-use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy};
+use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy, MultiTerms};
 use super::key::Key;
 use super::sketch::{Distinct, Distribution};
+use super::strings::StringStats;
 
 /// The result of one aggregation below one bucket.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub enum Partial {
     Distribution(Distribution),
     /// Weighted sum and sum of the weights.
     Weighted(Sum, Sum),
+    /// Lengths and letters.
+    Strings(StringStats),
     /// Documents.
     TopHits(TopList),
     /// Buckets in no order.
@@ -43,6 +46,8 @@ pub enum Computed {
     Extreme(f64, Vec<Key>),
     /// Numbers.
     Stats(Stats),
+    /// Numbers for percents.
+    Percentiles(Vec<f64>),
 }
 
 /// Documents of one key.
@@ -228,6 +233,14 @@ pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) 
             }
             Partial::Distribution(distribution)
         }
+        Partial::Strings(mut strings) => {
+            for part in parts {
+                if let Partial::Strings(other) = part {
+                    strings.merge(other);
+                }
+            }
+            Partial::Strings(strings)
+        }
         Partial::Weighted(mut sum, mut weights) => {
             for part in parts {
                 if let Partial::Weighted(more, more_weights) = part {
@@ -284,7 +297,11 @@ pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) 
 fn widen(aggregation: &Aggregation, key: Key, widened: &Widened) -> Key {
     match (&aggregation.kind, key) {
         (AggregationKind::Terms(_), key) if widened.contains(&aggregation.id) => key.widened(),
-        (AggregationKind::Composite(composite), Key::Tuple(keys)) => {
+        (
+            AggregationKind::Composite(composite)
+            | AggregationKind::MultiTerms(MultiTerms { key: composite, .. }),
+            Key::Tuple(keys),
+        ) => {
             let parts = keys.into_vec().into_iter().zip(&composite.sources);
             Key::Tuple(
                 parts

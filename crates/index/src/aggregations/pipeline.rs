@@ -1,13 +1,24 @@
 //! Aggregations of results: beside the aggregation that they read, or below it.
 
-use super::ast::{Aggregation, AggregationKind, MetricPath, OrderBy, Pipeline, PipelineKind};
+use super::ast::{
+    Aggregation, AggregationKind, MetricPath, Normalization, OrderBy, Pipeline, PipelineKind, StatsKind,
+};
 use super::error::AggregationError;
 use super::key::Key;
 use super::order::{metric, sort_buckets};
 use super::partial::{Bucket, Computed, Partial, Stats};
 
 /// Computes those that read an aggregation beside them.
-pub fn siblings(aggregations: &[Aggregation], results: &mut [Partial]) -> Result<(), AggregationError> {
+///
+/// `is_text` says whether the values of an aggregation are texts.
+///
+/// # Errors
+/// When a path does not lead to a number.
+pub fn siblings(
+    aggregations: &[Aggregation],
+    results: &mut [Partial],
+    is_text: &dyn Fn(usize) -> bool,
+) -> Result<(), AggregationError> {
     for place in 0..aggregations.len() {
         let AggregationKind::Pipeline(pipeline) = &aggregations[place].kind else { continue };
         if !pipeline.kind.is_sibling() {
@@ -26,10 +37,69 @@ pub fn siblings(aggregations: &[Aggregation], results: &mut [Partial]) -> Result
             names: rest.to_vec(),
             property: pipeline.path.property.clone(),
         };
+        check_path(&aggregations[read], &below, is_text)?;
         gather(&aggregations[read], &mut results[read], &below, pipeline, &mut found)?;
         if let Some(slot) = results.get_mut(place) {
             *slot = Partial::Computed(summary(&pipeline.kind, &found));
         }
+    }
+    Ok(())
+}
+
+/// Checks that a path leads to one number below each bucket.
+fn check_path(
+    aggregation: &Aggregation,
+    path: &MetricPath,
+    is_text: &dyn Fn(usize) -> bool,
+) -> Result<(), AggregationError> {
+    let refused = |got: String| {
+        Err(AggregationError::Execution(format!(
+            "buckets_path must reference either a number value or a single value numeric metric aggregation, {got}"
+        )))
+    };
+    let mut level = aggregation;
+    for (place, name) in path.names.iter().enumerate() {
+        let last = place + 1 == path.names.len();
+        if last && matches!(name.as_str(), "_count" | "_key" | "_bucket_count") {
+            return Ok(());
+        }
+        let Some(found) = level.subs.iter().find(|sub| sub.name == *name) else {
+            return Err(AggregationError::InvalidPath(format!(
+                "Cannot find an aggregation named [{name}] in [{}]",
+                level.name
+            )));
+        };
+        if found.is_multi_bucket() {
+            let class = match &found.kind {
+                _ if !last || path.property.is_some() => "Object[]",
+                AggregationKind::Terms(_) if is_text(found.id) => "StringTerms",
+                AggregationKind::Terms(_) => "LongTerms",
+                AggregationKind::Histogram(_) => "InternalHistogram",
+                AggregationKind::DateHistogram(_) => "InternalDateHistogram",
+                AggregationKind::Range(range) if range.dates => "InternalDateRange",
+                AggregationKind::Range(_) => "InternalRange",
+                AggregationKind::Filters(_) => "InternalFilters",
+                AggregationKind::Composite(_) => "InternalComposite",
+                AggregationKind::MultiTerms(_) => "InternalMultiTerms",
+                _ => "InternalAdjacencyMatrix",
+            };
+            return refused(format!("got: [{class}] at aggregation [{name}]"));
+        }
+        level = found;
+    }
+    let several = matches!(
+        &level.kind,
+        AggregationKind::Stats(StatsKind::Stats | StatsKind::Extended(_), _)
+            | AggregationKind::Percentiles(_)
+            | AggregationKind::PercentileRanks(_)
+            | AggregationKind::Boxplot(_)
+            | AggregationKind::StringStats { .. }
+    );
+    if several && path.property.is_none() && !path.names.is_empty() {
+        return refused(format!(
+            "but [{}] contains multiple values. Please specify which to use.",
+            level.name
+        ));
     }
     Ok(())
 }
@@ -88,6 +158,16 @@ fn summary(kind: &PipelineKind, found: &[(Key, f64)]) -> Computed {
         PipelineKind::Sum => Computed::Number(stats.sum.value()),
         PipelineKind::Max => extreme(stats.max),
         PipelineKind::Min => extreme(stats.min),
+        PipelineKind::Percentiles { percents, .. } => {
+            let mut sorted: Vec<f64> = found.iter().map(|(_, value)| *value).collect();
+            sorted.sort_by(f64::total_cmp);
+            // The value of the nearest rank; between two ranks the upper one.
+            let at = |percent: &f64| {
+                let place = (percent / 100.0 * (sorted.len().max(1) - 1) as f64 + 0.5).floor();
+                sorted.get(place as usize).copied().unwrap_or(f64::NAN)
+            };
+            Computed::Percentiles(percents.iter().map(at).collect())
+        }
         _ => Computed::Stats(stats),
     }
 }
@@ -131,6 +211,32 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
                     last = Some((value, at));
                 }
             }
+            PipelineKind::SerialDiff(lag) => {
+                let values: Vec<Option<f64>> = list
+                    .iter_mut()
+                    .map(|(_, bucket)| value_of(aggregation, bucket, &pipeline.path, pipeline))
+                    .collect();
+                for (at, (_, bucket)) in list.iter_mut().enumerate().skip(*lag) {
+                    if let (Some(now), Some(then), Some(slot)) =
+                        (values[at], values[at - lag], bucket.subs.get_mut(place))
+                    {
+                        *slot = Partial::Computed(Computed::Number(now - then));
+                    }
+                }
+            }
+            PipelineKind::Normalize(method) => {
+                let values: Vec<f64> = list
+                    .iter_mut()
+                    .map(|(_, bucket)| {
+                        value_of(aggregation, bucket, &pipeline.path, pipeline).unwrap_or(f64::NAN)
+                    })
+                    .collect();
+                for ((_, bucket), value) in list.iter_mut().zip(normalized(*method, &values)) {
+                    if let Some(slot) = bucket.subs.get_mut(place) {
+                        *slot = Partial::Computed(Computed::Number(value));
+                    }
+                }
+            }
             PipelineKind::Sort { order, from, size } => {
                 let wanted = |bucket: &mut Bucket| {
                     order.iter().all(|key| match &key.by {
@@ -152,4 +258,21 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
         }
     }
     Ok(())
+}
+
+/// The numbers in proportion to all of them. What is not a number stays so, and counts nowhere.
+fn normalized(method: Normalization, values: &[f64]) -> Vec<f64> {
+    let mut stats = Stats::default();
+    values.iter().filter(|value| !value.is_nan()).for_each(|value| stats.add(*value));
+    let span = stats.max - stats.min;
+    let exponentials: f64 = values.iter().filter(|value| !value.is_nan()).map(|value| value.exp()).sum();
+    let one = |value: f64| match method {
+        Normalization::Rescale01 => (value - stats.min) / span,
+        Normalization::Rescale0100 => 100.0 * (value - stats.min) / span,
+        Normalization::PercentOfSum => value / stats.sum.value(),
+        Normalization::Mean => (value - stats.mean()) / span,
+        Normalization::ZScore => (value - stats.mean()) / stats.variance().sqrt(),
+        Normalization::Softmax => value.exp() / exponentials,
+    };
+    values.iter().map(|value| one(*value)).collect()
 }

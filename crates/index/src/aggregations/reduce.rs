@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Collected;
 use super::ast::{
     Aggregation, AggregationKind, Composite, CompositeSource, DateHistogram, Group, Histogram, HitOrderBy,
-    Range,
+    MultiTerms, Range,
 };
 use super::error::AggregationError;
 use super::groups::interval_of;
@@ -67,7 +67,8 @@ pub fn reduce(
         let merged = merge(aggregation, of_all, &widened);
         results.push(reducer.order(aggregation, merged)?);
     }
-    pipeline::siblings(aggregations, &mut results)?;
+    let text = |id: usize| reducer.fields.get(&id).is_some_and(|field| field.kind == Kind::Text);
+    pipeline::siblings(aggregations, &mut results, &text)?;
     let fields = reducer.fields;
     write_all(aggregations, results, &fields, options.typed_keys, hits)
 }
@@ -81,7 +82,10 @@ fn choose_fields<'a>(
 ) -> Result<(), AggregationError> {
     let mut ids = vec![aggregation.id];
     match &aggregation.kind {
-        AggregationKind::Composite(composite) => ids.extend(composite.sources.iter().map(|source| source.id)),
+        AggregationKind::Composite(composite)
+        | AggregationKind::MultiTerms(MultiTerms { key: composite, .. }) => {
+            ids.extend(composite.sources.iter().map(|source| source.id))
+        }
         AggregationKind::TopHits(top) => {
             ids.extend(
                 top.sort.iter().filter(|key| matches!(key.by, HitOrderBy::Field(_))).map(|key| key.id),
@@ -142,8 +146,20 @@ impl Reducer<'_> {
         match &aggregation.kind {
             AggregationKind::Terms(terms) => {
                 check_order(aggregation, &terms.order)?;
-                list.retain(|(_, bucket)| bucket.docs >= terms.min_doc_count);
+                let most = terms.max_doc_count.unwrap_or(u64::MAX);
+                list.retain(|(_, bucket)| bucket.docs >= terms.min_doc_count && bucket.docs <= most);
                 other = sort_buckets(aggregation, &terms.order, &mut list, Some(terms.size));
+            }
+            AggregationKind::MultiTerms(multi) => {
+                check_order(aggregation, &multi.order)?;
+                list.retain(|(_, bucket)| bucket.docs >= multi.min_doc_count);
+                other = sort_buckets(aggregation, &multi.order, &mut list, Some(multi.key.size));
+            }
+            AggregationKind::Adjacency(adjacency) => {
+                list.sort_by_cached_key(|(key, _)| match key {
+                    Key::Slot(slot) => adjacency.name(*slot),
+                    _ => String::new(),
+                });
             }
             AggregationKind::Range(range) => self.ranges(aggregation, range, &mut list),
             AggregationKind::Histogram(histogram) => self.histogram(aggregation, histogram, &mut list)?,
@@ -171,7 +187,9 @@ impl Reducer<'_> {
             for (sub, result) in aggregation.subs.iter().zip(results) {
                 bucket.subs.push(self.order(sub, result)?);
             }
-            pipeline::siblings(&aggregation.subs, &mut bucket.subs)?;
+            let fields = &self.fields;
+            let text = |id: usize| fields.get(&id).is_some_and(|field| field.kind == Kind::Text);
+            pipeline::siblings(&aggregation.subs, &mut bucket.subs, &text)?;
         }
         pipeline::parents(aggregation, &mut list)?;
         Ok(Partial::Ordered(list, other))

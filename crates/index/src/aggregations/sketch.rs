@@ -231,6 +231,17 @@ impl Distribution {
         (total > 0.0).then(|| below / total)
     }
 
+    /// Smallest, largest, the quartiles, and the ends of the whiskers: the last values that are no further from the
+    /// box than one and a half of its length. `None` without values.
+    pub fn boxplot(&mut self) -> Option<[f64; 7]> {
+        let (q1, q2, q3) = (self.quantile(0.25)?, self.quantile(0.5)?, self.quantile(0.75)?);
+        let (min, max) = (self.values.first()?.0, self.values.last()?.0);
+        let reach = 1.5 * (q3 - q1);
+        let lower = self.values.iter().map(|(value, _)| *value).find(|value| *value >= q1 - reach);
+        let upper = self.values.iter().rev().map(|(value, _)| *value).find(|value| *value <= q3 + reach);
+        Some([min, max, q1, q2, q3, lower.unwrap_or(min), upper.unwrap_or(max)])
+    }
+
     /// Median of the distances to the median; `None` without values.
     pub fn median_absolute_deviation(&mut self) -> Option<f64> {
         let median = self.quantile(0.5)?;

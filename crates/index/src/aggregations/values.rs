@@ -81,6 +81,8 @@ pub enum Accepts {
     Dates,
     /// Numbers only.
     OnlyNumbers,
+    /// Texts only.
+    OnlyTexts,
 }
 
 /// The context in which fields are looked up.
@@ -111,7 +113,7 @@ impl Fields<'_> {
                     (Some(ValueType::Double), _) => Kind::Double,
                     (Some(ValueType::Date), _) | (None, Accepts::Dates) => Kind::Date,
                     (Some(ValueType::Boolean), _) => Kind::Boolean,
-                    (None, Accepts::Any) => Kind::Text,
+                    (None, Accepts::Any | Accepts::OnlyTexts) => Kind::Text,
                     (None, Accepts::Numbers | Accepts::OnlyNumbers) => Kind::Double,
                 };
                 (kind, Place::Nowhere, Vec::new())
@@ -119,6 +121,7 @@ impl Fields<'_> {
         };
         let fits = match accepts {
             Accepts::Any => true,
+            Accepts::OnlyTexts => kind == Kind::Text,
             Accepts::Numbers | Accepts::Dates => kind.is_numeric(),
             Accepts::OnlyNumbers => matches!(kind, Kind::Long | Kind::Unsigned | Kind::Double),
         };

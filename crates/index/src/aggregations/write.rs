@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 
-use super::ast::{Aggregation, AggregationKind, Percentiles, Range, StatsKind};
+use super::ast::{Aggregation, AggregationKind, Percentiles, PipelineKind, Range, StatsKind};
 use super::error::AggregationError;
 use super::format::{Decimal, ValueFormat};
 use super::key::Key;
@@ -11,6 +11,7 @@ use super::partial::{Bucket, Computed, Partial, Stats};
 use super::reduce::{HitWriter, sort_values};
 use super::sketch::Distribution;
 use super::values::{Kind, Place, Resolved};
+use super::write_summaries;
 use crate::mapping::java_double;
 
 /// The members of an `aggregations` object.
@@ -34,11 +35,12 @@ struct Writer<'a> {
 }
 
 /// A number; what JSON cannot hold is null.
-fn number(value: f64) -> Value {
+pub fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-fn optional(value: Option<f64>) -> Value {
+/// A number, or null.
+pub fn optional(value: Option<f64>) -> Value {
     value.map_or(Value::Null, number)
 }
 
@@ -73,6 +75,14 @@ impl Writer<'_> {
     /// The type of a result, as clients tell results apart.
     fn type_of(&self, aggregation: &Aggregation, result: &Partial) -> &'static str {
         match &aggregation.kind {
+            AggregationKind::Terms(terms) if terms.max_doc_count.is_some() => {
+                match self.fields.get(&aggregation.id) {
+                    Some(field) if field.place == Place::Nowhere && field.missing.is_none() => "umrareterms",
+                    Some(field) if field.kind == Kind::Text => "srareterms",
+                    Some(_) => "lrareterms",
+                    None => "umrareterms",
+                }
+            }
             AggregationKind::Terms(_) => match self.fields.get(&aggregation.id) {
                 Some(field) if field.place == Place::Nowhere && field.missing.is_none() => "umterms",
                 Some(field) => match field.kind {
@@ -90,7 +100,7 @@ impl Writer<'_> {
             AggregationKind::Pipeline(_) => match (aggregation.type_name(), result) {
                 ("max_bucket" | "min_bucket", _) => "bucket_metric_value",
                 ("stats_bucket", _) => "stats_bucket",
-                ("derivative", _) => "derivative",
+                (name @ ("derivative" | "percentiles_bucket" | "extended_stats_bucket"), _) => name,
                 _ => "simple_value",
             },
             _ => aggregation.type_name(),
@@ -155,6 +165,19 @@ impl Writer<'_> {
                 };
                 self.percentiles(aggregation, asked, result, of, &mut out);
             }
+            (AggregationKind::Boxplot(_), result) => {
+                let found =
+                    if let Partial::Distribution(found) = result { found } else { Default::default() };
+                write_summaries::boxplot(found, self.format(id), &mut out);
+            }
+            (AggregationKind::StringStats { distribution, .. }, result) => {
+                let strings = if let Partial::Strings(found) = result { found } else { Default::default() };
+                write_summaries::strings(&strings, *distribution, &mut out);
+            }
+            (AggregationKind::TopHits(top), result) if !top.metrics.is_empty() => {
+                let list = if let Partial::TopHits(list) = result { list } else { Default::default() };
+                out.insert("top".to_owned(), write_summaries::top_metrics(top, &list, self.fields));
+            }
             (AggregationKind::TopHits(top), result) => {
                 let list = if let Partial::TopHits(list) = result { list } else { Default::default() };
                 let sort: Vec<Vec<Value>> =
@@ -177,8 +200,10 @@ impl Writer<'_> {
         let format = self.format(aggregation.id).clone();
         match &aggregation.kind {
             AggregationKind::Terms(terms) => {
-                out.insert("doc_count_error_upper_bound".to_owned(), 0.into());
-                out.insert("sum_other_doc_count".to_owned(), other.into());
+                if terms.max_doc_count.is_none() {
+                    out.insert("doc_count_error_upper_bound".to_owned(), 0.into());
+                    out.insert("sum_other_doc_count".to_owned(), other.into());
+                }
                 let mut buckets = Vec::with_capacity(list.len());
                 for (key, bucket) in list {
                     let mut head = Map::new();
@@ -195,6 +220,32 @@ impl Writer<'_> {
                     if terms.show_error {
                         head.insert("doc_count_error_upper_bound".to_owned(), 0.into());
                     }
+                    buckets.push(self.bucket(aggregation, head, bucket)?);
+                }
+                out.insert("buckets".to_owned(), buckets.into());
+            }
+            AggregationKind::MultiTerms(multi) => {
+                out.insert("doc_count_error_upper_bound".to_owned(), 0.into());
+                out.insert("sum_other_doc_count".to_owned(), other.into());
+                let mut buckets = Vec::with_capacity(list.len());
+                for (key, bucket) in list {
+                    let mut head = Map::new();
+                    write_summaries::tuple_key(&key, multi, self.fields, &mut head);
+                    head.insert("doc_count".to_owned(), bucket.docs.into());
+                    if multi.show_error {
+                        head.insert("doc_count_error_upper_bound".to_owned(), 0.into());
+                    }
+                    buckets.push(self.bucket(aggregation, head, bucket)?);
+                }
+                out.insert("buckets".to_owned(), buckets.into());
+            }
+            AggregationKind::Adjacency(adjacency) => {
+                let mut buckets = Vec::with_capacity(list.len());
+                for (key, bucket) in list {
+                    let Key::Slot(slot) = key else { continue };
+                    let mut head = Map::new();
+                    head.insert("key".to_owned(), adjacency.name(slot).into());
+                    head.insert("doc_count".to_owned(), bucket.docs.into());
                     buckets.push(self.bucket(aggregation, head, bucket)?);
                 }
                 out.insert("buckets".to_owned(), buckets.into());
@@ -432,7 +483,18 @@ impl Writer<'_> {
                 let keys: Vec<Value> = keys.iter().map(|key| self.key_text(pipeline, key)).collect();
                 out.insert("keys".to_owned(), keys.into());
             }
-            Computed::Stats(stats) => write_stats(StatsKind::Stats, &stats, &format, out),
+            Computed::Stats(stats) => {
+                let kind = match &pipeline.kind {
+                    PipelineKind::ExtendedStats(sigma) => StatsKind::Extended(*sigma),
+                    _ => StatsKind::Stats,
+                };
+                write_stats(kind, &stats, &format, out);
+            }
+            Computed::Percentiles(values) => {
+                let PipelineKind::Percentiles { percents, keyed } = &pipeline.kind else { return };
+                let values = write_summaries::percentiles(percents, &values, *keyed, &format);
+                out.insert("values".to_owned(), values);
+            }
         }
     }
 
@@ -448,7 +510,8 @@ impl Writer<'_> {
     }
 }
 
-fn key_value(key: &Key) -> Value {
+/// A key as JSON, dates and booleans as numbers.
+pub fn key_value(key: &Key) -> Value {
     match key {
         Key::Missing => Value::Null,
         Key::Long(value) => (*value).into(),

@@ -21,6 +21,7 @@ mod filters;
 mod function_score;
 mod fuzzy;
 mod highlight;
+mod index_name;
 mod joined;
 mod knn;
 mod lucene;

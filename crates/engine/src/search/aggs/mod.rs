@@ -39,7 +39,9 @@ impl Aggregations {
     pub fn hit_windows(&self) -> Vec<(&str, usize)> {
         fn add<'a>(list: &'a [Aggregation], found: &mut Vec<(&'a str, usize)>) {
             for aggregation in list {
-                if let AggregationKind::TopHits(top) = &aggregation.kind {
+                if let AggregationKind::TopHits(top) = &aggregation.kind
+                    && top.metrics.is_empty()
+                {
                     found.push((&aggregation.name, top.from.saturating_add(top.size)));
                 }
                 add(&aggregation.subs, found);

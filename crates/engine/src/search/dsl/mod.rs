@@ -10,6 +10,7 @@ mod function_score;
 mod knn;
 mod multi_match;
 mod patterns;
+mod pinned;
 mod query_string;
 mod sparse;
 mod special;
@@ -49,6 +50,7 @@ const QUERIES: &[&str] = &[
     "match_phrase_prefix",
     "multi_match",
     "nested",
+    "pinned",
     "prefix",
     "query_string",
     "range",
@@ -129,6 +131,7 @@ fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, Sear
         "boosting" => compound::boosting(body, context.nested()?),
         "function_score" => function_score::function_score(body, context.nested()?),
         "nested" => special::nested(body, context.nested()?),
+        "pinned" => pinned::pinned(body, context.nested()?),
         "wrapper" => special::wrapper(body, context.nested()?),
         "match" => fulltext::match_query(body),
         "match_bool_prefix" => fulltext::match_bool_prefix(body),

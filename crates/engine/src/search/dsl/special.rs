@@ -29,7 +29,6 @@ pub const UNSUPPORTED: &[&str] = &[
     "more_like_this",
     "parent_id",
     "percolate",
-    "pinned",
     "rule",
     "script",
     "script_score",

@@ -144,6 +144,7 @@ fn stats(name: &str, of: &str) -> Aggregation {
 fn terms(source: ValueSource, min_doc_count: u64) -> AggregationKind {
     AggregationKind::Terms(Terms {
         source,
+        max_doc_count: None,
         size: 3,
         min_doc_count,
         order: vec![
@@ -264,6 +265,7 @@ fn everything() -> Vec<Aggregation> {
             HitOrder { by: HitOrderBy::Field(field("f")), ascending: true, missing_first: false, id: 0 },
         ],
         options: 0,
+        metrics: Vec::new(),
     };
     numbered(vec![
         aggregation(

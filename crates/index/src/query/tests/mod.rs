@@ -11,6 +11,7 @@ mod random;
 mod scores;
 mod sparse;
 mod sums;
+mod syntax;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;

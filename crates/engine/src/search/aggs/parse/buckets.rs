@@ -17,6 +17,9 @@ use crate::search::json::{Json, Member, Node};
 const DEFAULT_SIZE: usize = 10;
 
 pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+    if options.parser == "rare_terms" {
+        return rare_terms(options);
+    }
     const KNOWN: &[&str] = &[
         "field",
         "missing",
@@ -37,6 +40,7 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
         source: ValueSource::default(),
         size: DEFAULT_SIZE,
         min_doc_count: 1,
+        max_doc_count: None,
         order: vec![
             Order { by: OrderBy::Count, ascending: false },
             Order { by: OrderBy::Key, ascending: true },
@@ -83,6 +87,56 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
             "Cannot specify any exclude clause when using a partition-based include",
         ));
     }
+    Ok(AggregationKind::Terms(terms))
+}
+
+/// Most documents of a bucket of `rare_terms`.
+const MOST_RARE: i64 = 100;
+
+fn rare_terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+    const KNOWN: &[&str] =
+        &["field", "missing", "value_type", "max_doc_count", "precision", "include", "exclude"];
+    let mut terms = Terms {
+        source: ValueSource::default(),
+        size: usize::MAX,
+        min_doc_count: 1,
+        max_doc_count: Some(1),
+        order: vec![
+            Order { by: OrderBy::Count, ascending: true },
+            Order { by: OrderBy::Key, ascending: true },
+        ],
+        include: None,
+        exclude: None,
+        show_error: false,
+    };
+    for member in options.members() {
+        if options.source(member, &mut terms.source, &["field", "missing", "format", "value_type"])? {
+            continue;
+        }
+        match &*member.name {
+            "max_doc_count" => {
+                let most = options.whole(member, 1, "max_doc_count")?;
+                if most > MOST_RARE {
+                    return Err(options.invalid(
+                        member,
+                        format!("[max_doc_count] must be smaller than {MOST_RARE} in [{}]", options.name),
+                    ));
+                }
+                terms.max_doc_count = Some(most as u64);
+            }
+            // All values are counted: there is nothing to estimate.
+            "precision" => {
+                let precision = options.float(member)?;
+                if precision < 0.00001 {
+                    return Err(options.invalid(member, "[precision] must be greater than 0.00001"));
+                }
+            }
+            "include" => terms.include = Some(selection(&options, member, false)?),
+            "exclude" => terms.exclude = Some(selection(&options, member, false)?),
+            _ => return Err(options.unknown(member, KNOWN)),
+        }
+    }
+    options.need_field(&terms.source)?;
     Ok(AggregationKind::Terms(terms))
 }
 

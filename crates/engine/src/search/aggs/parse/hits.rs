@@ -31,7 +31,8 @@ pub fn top_hits(
     place: usize,
     number: &mut dyn FnMut() -> usize,
 ) -> Result<(TopHits, SearchBody), SearchError> {
-    let mut top = TopHits { from: 0, size: DEFAULT_SIZE, sort: Vec::new(), options: place };
+    let mut top =
+        TopHits { from: 0, size: DEFAULT_SIZE, sort: Vec::new(), options: place, metrics: Vec::new() };
     let mut shown = SearchBody::default();
     for member in options.members() {
         match (&*member.name, &member.value.json) {
@@ -68,7 +69,7 @@ pub fn top_hits(
     Ok((top, shown))
 }
 
-fn sort_key(
+pub(super) fn sort_key(
     options: &Options<'_>,
     node: &Node,
     found: &mut Vec<HitOrder>,

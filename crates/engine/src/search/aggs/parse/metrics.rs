@@ -204,6 +204,23 @@ fn hdr(options: &Options<'_>, member: &Member) -> Result<u8, SearchError> {
     Ok(digits as u8)
 }
 
+pub fn string_stats(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+    const KNOWN: &[&str] = &["field", "missing", "show_distribution"];
+    let (mut source, mut distribution) = (ValueSource::default(), false);
+    for member in options.members() {
+        if options.source(member, &mut source, &["field", "missing", "format", "value_type"])? {
+            continue;
+        }
+        match &*member.name {
+            "show_distribution" => distribution = options.boolean(member)?,
+            _ => return Err(options.unknown(member, KNOWN)),
+        }
+    }
+    options.need_field(&source)?;
+    Ok(AggregationKind::StringStats { source, distribution })
+}
+
+/// `median_absolute_deviation` and `boxplot`, which read a digest too.
 pub fn median_absolute_deviation(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "value_type", "compression", "execution_hint"];
     let mut source = ValueSource::default();
@@ -229,7 +246,10 @@ pub fn median_absolute_deviation(options: Options<'_>) -> Result<AggregationKind
         }
     }
     options.need_field(&source)?;
-    Ok(AggregationKind::MedianAbsoluteDeviation(source))
+    Ok(match options.parser {
+        "boxplot" => AggregationKind::Boxplot(source),
+        _ => AggregationKind::MedianAbsoluteDeviation(source),
+    })
 }
 
 pub fn weighted_avg(options: Options<'_>) -> Result<AggregationKind, SearchError> {

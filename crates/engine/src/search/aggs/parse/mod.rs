@@ -6,6 +6,7 @@ mod hits;
 mod metrics;
 mod options;
 mod pipeline;
+mod tuples;
 
 use serde_json::Value;
 use sparrow_index::aggregations::{Aggregation, AggregationKind};
@@ -24,8 +25,10 @@ const MOST_AGGREGATIONS: usize = 2_000;
 
 /// Types that this server has.
 const TYPES: &[&str] = &[
+    "adjacency_matrix",
     "avg",
     "avg_bucket",
+    "boxplot",
     "bucket_sort",
     "cardinality",
     "composite",
@@ -34,6 +37,7 @@ const TYPES: &[&str] = &[
     "date_range",
     "derivative",
     "extended_stats",
+    "extended_stats_bucket",
     "filter",
     "filters",
     "global",
@@ -44,24 +48,29 @@ const TYPES: &[&str] = &[
     "min",
     "min_bucket",
     "missing",
+    "multi_terms",
+    "normalize",
     "percentile_ranks",
     "percentiles",
+    "percentiles_bucket",
     "range",
+    "rare_terms",
+    "serial_diff",
     "stats",
     "stats_bucket",
+    "string_stats",
     "sum",
     "sum_bucket",
     "terms",
     "top_hits",
+    "top_metrics",
     "value_count",
     "weighted_avg",
 ];
 
 /// Types that only Elasticsearch has.
 const ELSEWHERE: &[&str] = &[
-    "adjacency_matrix",
     "auto_date_histogram",
-    "boxplot",
     "bucket_correlation",
     "bucket_count_ks_test",
     "bucket_script",
@@ -71,7 +80,6 @@ const ELSEWHERE: &[&str] = &[
     "children",
     "cumulative_cardinality",
     "diversified_sampler",
-    "extended_stats_bucket",
     "frequent_item_sets",
     "geo_bounds",
     "geo_centroid",
@@ -87,24 +95,17 @@ const ELSEWHERE: &[&str] = &[
     "moving_avg",
     "moving_fn",
     "moving_percentiles",
-    "multi_terms",
     "nested",
-    "normalize",
     "parent",
-    "percentiles_bucket",
     "random_sampler",
-    "rare_terms",
     "rate",
     "reverse_nested",
     "sampler",
     "scripted_metric",
-    "serial_diff",
     "significant_terms",
     "significant_text",
-    "string_stats",
     "t_test",
     "time_series",
-    "top_metrics",
     "variable_width_histogram",
 ];
 
@@ -279,7 +280,9 @@ impl Parser {
         };
         let options = Options { parser: known, name, node };
         match *known {
-            "terms" => buckets::terms(options),
+            "terms" | "rare_terms" => buckets::terms(options),
+            "multi_terms" => tuples::multi_terms(options, &mut || self.number()),
+            "adjacency_matrix" => tuples::adjacency_matrix(options, self.context),
             "range" | "date_range" => buckets::range(options),
             "histogram" => buckets::histogram(options),
             "date_histogram" => buckets::date_histogram(options),
@@ -293,8 +296,14 @@ impl Parser {
             }
             "cardinality" => metrics::cardinality(options),
             "percentiles" | "percentile_ranks" => metrics::percentiles(options),
-            "median_absolute_deviation" => metrics::median_absolute_deviation(options),
+            "string_stats" => metrics::string_stats(options),
+            "median_absolute_deviation" | "boxplot" => metrics::median_absolute_deviation(options),
             "weighted_avg" => metrics::weighted_avg(options),
+            "top_metrics" => {
+                let found = tuples::top_metrics(options, self.hits.len(), &mut || self.numbers_next())?;
+                self.hits.push(SearchBody::default());
+                Ok(found)
+            }
             "top_hits" => {
                 let (context, place) = (self.context, self.hits.len());
                 let (top, shown) = hits::top_hits(options, context, place, &mut || self.numbers_next())?;

@@ -1,6 +1,8 @@
 //! Aggregations of results.
 
-use sparrow_index::aggregations::{Aggregation, AggregationKind, Order, OrderBy, Pipeline, PipelineKind};
+use sparrow_index::aggregations::{
+    Aggregation, AggregationKind, Normalization, Order, OrderBy, Pipeline, PipelineKind,
+};
 
 use super::metric_path;
 use super::options::Options;
@@ -12,6 +14,8 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
         return bucket_sort(options);
     }
     let (mut path, mut insert_zeros, mut format, mut unit) = (None, false, None, None);
+    let (mut percents, mut keyed, mut sigma) = (vec![1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0], true, 2.0);
+    let (mut lag, mut method) = (1, None);
     for member in options.members() {
         match &*member.name {
             "buckets_path" => {
@@ -44,6 +48,47 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
                 };
             }
             "format" => format = Some(options.text(member)?),
+            "percents" if options.parser == "percentiles_bucket" => {
+                percents = options.floats(member)?;
+                if percents.is_empty() || percents.iter().any(|percent| !(0.0..=100.0).contains(percent)) {
+                    return Err(options.invalid(
+                        member,
+                        format!(
+                            "percents must only contain non-null doubles from 0.0-100.0 inclusive for aggregation [{}]",
+                            options.name
+                        ),
+                    ));
+                }
+            }
+            "keyed" if options.parser == "percentiles_bucket" => keyed = options.boolean(member)?,
+            "sigma" if options.parser == "extended_stats_bucket" => {
+                sigma = options.float(member)?;
+                if sigma < 0.0 {
+                    return Err(options.invalid(
+                        member,
+                        format!("sigma must be a non-negative double for aggregation [{}]", options.name),
+                    ));
+                }
+            }
+            "lag" if options.parser == "serial_diff" => {
+                lag = options.whole(member, i64::MIN, "lag")?;
+                if lag <= 0 {
+                    return Err(options.invalid(
+                        member,
+                        format!(
+                            "Lag must be a positive, non-zero integer. Value supplied was {lag} in [{}].",
+                            options.name
+                        ),
+                    ));
+                }
+            }
+            "method" if options.parser == "normalize" => {
+                let name = options.text(member)?;
+                method = Some(
+                    Normalization::named(&name)
+                        .ok_or_else(|| options.invalid(member, format!("invalid method [{name}]")))?,
+                );
+            }
             "unit" if options.parser == "derivative" => {
                 let text = options.text(member)?;
                 unit = Some(match text.as_str() {
@@ -59,7 +104,7 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
                 });
             }
             _ => {
-                return Err(options.unknown(member, &["buckets_path", "gap_policy", "format", "unit"]));
+                return Err(options.unknown(member, &["buckets_path", "gap_policy", "format"]));
             }
         }
     }
@@ -75,6 +120,10 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
         "min_bucket" => PipelineKind::Min,
         "sum_bucket" => PipelineKind::Sum,
         "stats_bucket" => PipelineKind::Stats,
+        "extended_stats_bucket" => PipelineKind::ExtendedStats(sigma),
+        "percentiles_bucket" => PipelineKind::Percentiles { percents, keyed },
+        "serial_diff" => PipelineKind::SerialDiff(lag as usize),
+        "normalize" => PipelineKind::Normalize(method.ok_or(SearchError::Required { field: "method" })?),
         "cumulative_sum" => PipelineKind::CumulativeSum,
         _ => PipelineKind::Derivative(unit),
     };
@@ -189,6 +238,7 @@ pub fn check(
         (_, None) => {
             fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation"))
         }
+        (PipelineKind::Normalize(_), Some(parent)) if parent.is_multi_bucket() => Ok(()),
         (_, Some(_)) if sorted => Ok(()),
         (_, Some(_)) => fail(format!(
             "{type_name} aggregation [{name}] must have a histogram, date_histogram or auto_date_histogram as parent"

@@ -1,0 +1,125 @@
+//! Results that sum up values in a few numbers, and keys of several values.
+
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value, json};
+
+use super::ast::{MultiTerms, TopHits};
+use super::format::ValueFormat;
+use super::key::Key;
+use super::order::BOXPLOT;
+use super::partial::TopList;
+use super::reduce::sort_values;
+use super::sketch::Distribution;
+use super::strings::StringStats;
+use super::values::Resolved;
+use super::write::{key_value, number, optional};
+use crate::mapping::java_double;
+
+/// The members of a `boxplot`. Without values the ends are infinite, as Elasticsearch writes them.
+pub fn boxplot(mut found: Distribution, format: &ValueFormat, out: &mut Map<String, Value>) {
+    let Some(values) = found.boxplot() else {
+        for (place, name) in BOXPLOT.iter().enumerate() {
+            let text = ["Infinity", "-Infinity", "NaN", "NaN", "NaN", "Infinity", "-Infinity"][place];
+            out.insert((*name).to_owned(), text.into());
+        }
+        return;
+    };
+    for (name, value) in BOXPLOT.iter().zip(values) {
+        out.insert((*name).to_owned(), number(value));
+    }
+    for (name, value) in BOXPLOT.iter().zip(values) {
+        if let Some(text) = format.text(value) {
+            out.insert(format!("{name}_as_string"), text.into());
+        }
+    }
+}
+
+/// The members of `string_stats`.
+pub fn strings(found: &StringStats, distribution: bool, out: &mut Map<String, Value>) {
+    out.insert("count".to_owned(), found.count.into());
+    out.insert("min_length".to_owned(), json!(found.shortest));
+    out.insert("max_length".to_owned(), json!(found.shortest.map(|_| found.longest)));
+    out.insert("avg_length".to_owned(), optional(found.average()));
+    out.insert("entropy".to_owned(), number(found.entropy()));
+    if distribution {
+        let shares = found.shares();
+        let letters: Map<String, Value> =
+            shares.into_iter().map(|(letter, share)| (letter.to_string(), number(share))).collect();
+        out.insert("distribution".to_owned(), Value::Object(letters));
+    }
+}
+
+/// The list of `top_metrics`: what the first documents are ordered by, and their values.
+pub fn top_metrics(top: &TopHits, list: &TopList, fields: &FxHashMap<usize, &Resolved>) -> Value {
+    let sorted = top.sort.len() - top.metrics.len();
+    let mut shown = Vec::new();
+    // Documents without the first key are in no order.
+    let ordered = list.hits.iter().filter(|hit| !matches!(hit.sort.first(), Some(Key::Missing)));
+    let by_score = matches!(top.sort.first().map(|key| &key.by), Some(super::ast::HitOrderBy::Score));
+    let hits: Vec<_> = if by_score { list.hits.iter().collect() } else { ordered.collect() };
+    for hit in hits.into_iter().take(top.size) {
+        let mut values = sort_values(top, hit, fields);
+        for ((value, key), by) in values.iter_mut().zip(&hit.sort).zip(&top.sort) {
+            let text = match key {
+                Key::Long(whole) => fields.get(&by.id).and_then(|field| field.format.whole_text(*whole)),
+                _ => None,
+            };
+            if let Some(text) = text {
+                *value = text.into();
+            }
+        }
+        let metrics: Map<String, Value> = top.metrics.iter().cloned().zip(values.split_off(sorted)).collect();
+        shown.push(json!({"sort": values, "metrics": metrics}));
+    }
+    shown.into()
+}
+
+/// `key` and `key_as_string` of a tuple: values in the formats of their fields.
+pub fn tuple_key(
+    key: &Key,
+    multi: &MultiTerms,
+    fields: &FxHashMap<usize, &Resolved>,
+    head: &mut Map<String, Value>,
+) {
+    let Key::Tuple(parts) = key else { return };
+    let mut values = Vec::with_capacity(parts.len());
+    let mut texts = Vec::with_capacity(parts.len());
+    for (part, source) in parts.iter().zip(&multi.key.sources) {
+        let format = fields.get(&source.id).map(|field| &field.format);
+        let text = match part {
+            Key::Long(whole) => format.and_then(|format| format.whole_text(*whole)),
+            Key::Text(text) => Some(text.to_string()),
+            other => format.and_then(|format| format.text(other.number())),
+        };
+        texts.push(match (&text, part) {
+            (Some(text), _) => text.clone(),
+            (None, Key::Double(bits)) => java_double(f64::from_bits(*bits)),
+            (None, part) => key_value(part).to_string(),
+        });
+        values.push(text.map_or_else(|| key_value(part), Value::from));
+    }
+    head.insert("key".to_owned(), values.into());
+    head.insert("key_as_string".to_owned(), texts.join("|").into());
+}
+
+/// The values of `percentiles_bucket`.
+pub fn percentiles(percents: &[f64], values: &[f64], keyed: bool, format: &ValueFormat) -> Value {
+    let mut named = Map::new();
+    let mut listed = Vec::new();
+    for (&percent, &value) in percents.iter().zip(values) {
+        let found = Some(value).filter(|value| value.is_finite());
+        let text = found.and_then(|value| format.text(value));
+        let name = java_double(percent);
+        if keyed {
+            named.insert(name.clone(), optional(found));
+            named.extend(text.map(|text| (format!("{name}_as_string"), text.into())));
+        } else {
+            let mut entry = Map::new();
+            entry.insert("key".to_owned(), number(percent));
+            entry.insert("value".to_owned(), optional(found));
+            entry.extend(text.map(|text| (format!("{name}_as_string"), text.into())));
+            listed.push(Value::Object(entry));
+        }
+    }
+    if keyed { Value::Object(named) } else { Value::Array(listed) }
+}

@@ -1,0 +1,236 @@
+// Retrievers through HTTP: each kind, nested, filtered, weighted, paged, aggregated, highlighted; bad input; searches that
+// run out of time or whose caller goes away.
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type Answer, type RunningServer, startServer } from '../support/server.js';
+
+let server: RunningServer;
+const search = (body: object, query = ''): Promise<Answer> => server.request('POST', `/docs/_search${query}`, body);
+const ids = ({ body, status }: Answer): string[] => {
+  expect(status, JSON.stringify(body)).toBe(200);
+  return (body.hits.hits as { _id: string }[]).map((hit) => hit._id);
+};
+const standard = (kind: string, extra: object = {}): object => ({ standard: { query: { term: { kind } }, ...extra } });
+const scored = (field: string): object => ({
+  standard: { query: { function_score: { field_value_factor: { field }, boost_mode: 'replace' } } },
+});
+const knn = (vector: number[], k: number): object => ({
+  knn: { field: 'vector', query_vector: vector, k, num_candidates: 10 },
+});
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
+  const properties = {
+    kind: { type: 'keyword' },
+    up: { type: 'integer' },
+    down: { type: 'integer' },
+    text: { type: 'text' },
+    vector: { type: 'dense_vector', dims: 1, similarity: 'l2_norm' },
+  };
+  await server.request('PUT', '/docs', { settings: { number_of_replicas: 0 }, mappings: { properties } });
+  const lines = [1, 2, 3, 4, 5, 6].flatMap((n) => [
+    JSON.stringify({ index: { _id: String(n) } }),
+    JSON.stringify({ kind: n % 2 ? 'odd' : 'even', up: n, down: 7 - n, text: `number ${String(n)}`, vector: [n] }),
+  ]);
+  await server.request('POST', '/docs/_bulk?refresh=true', `${lines.join('\n')}\n`);
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+describe('a retriever', () => {
+  it('standard is a search with a filter, a least score, a sort, collapsed and ended early', async () => {
+    expect(ids(await search({ retriever: standard('odd') }))).toEqual(['1', '3', '5']);
+    const filter = { range: { up: { gte: 3 } } };
+    expect(ids(await search({ retriever: standard('odd', { filter }) }))).toEqual(['3', '5']);
+    expect(ids(await search({ retriever: standard('odd', { filter: [filter], sort: [{ up: 'desc' }] }) }))).toEqual([
+      '5',
+      '3',
+    ]);
+    const { standard: up } = scored('up') as { standard: object };
+    expect(ids(await search({ retriever: { standard: { ...up, min_score: 5 } } }))).toEqual(['6', '5']);
+    const collapsed = { standard: { ...up, collapse: { field: 'kind' } } };
+    expect(ids(await search({ retriever: collapsed }))).toEqual(['6', '5']);
+    const paged = { standard: { query: { match_all: {} }, sort: [{ up: 'asc' }], search_after: [4] } };
+    expect(ids(await search({ retriever: paged }))).toEqual(['5', '6']);
+    const ended = await search({ retriever: { standard: { query: { match_all: {} }, terminate_after: 2 } } });
+    expect([ended.body.terminated_early, ended.body.hits.total.value]).toEqual([true, 2]);
+  });
+
+  it('knn finds neighbours, filtered and as near as asked', async () => {
+    expect(ids(await search({ retriever: knn([3], 2) }))).toHaveLength(2);
+    const near = { knn: { ...(knn([3], 6) as { knn: object }).knn, similarity: 1, filter: { term: { kind: 'odd' } } } };
+    expect(ids(await search({ retriever: near }))).toEqual(['3']);
+    const least = { knn: { ...(knn([3], 6) as { knn: object }).knn, min_score: 0.5 } };
+    expect(ids(await search({ retriever: least }))[0]).toBe('3');
+  });
+
+  it('rrf fuses, weighs, filters and cuts', async () => {
+    const retrievers = [scored('up'), knn([1], 1)];
+    const { body } = await search({ retriever: { rrf: { retrievers, rank_constant: 1 } }, size: 3 });
+    const hits = body.hits.hits as { _id: string; _score: number }[];
+    expect(hits.map((hit) => hit._id)).toEqual(['1', '6', '5']);
+    expect(hits[0]?._score).toBeCloseTo(1 / 2 + 1 / 7, 5);
+    const weighted = [{ retriever: scored('up'), weight: 4 }, { retriever: knn([1], 1) }];
+    expect(ids(await search({ retriever: { rrf: { retrievers: weighted, rank_constant: 1 } }, size: 1 }))).toEqual(['6']);
+    const filter = { term: { kind: 'even' } };
+    expect(ids(await search({ retriever: { rrf: { retrievers: [scored('up'), scored('down')], filter } } }))).toHaveLength(
+      3,
+    );
+    const cut = { rrf: { retrievers: [scored('up'), scored('down')], rank_window_size: 2 } };
+    expect(ids(await search({ retriever: cut, size: 2 }))).toHaveLength(2);
+  });
+
+  it('linear adds weighted and normalized scores', async () => {
+    const retrievers = [
+      { retriever: scored('up'), weight: 1, normalizer: 'minmax' },
+      { retriever: scored('down'), weight: 3, normalizer: 'minmax' },
+    ];
+    const answer = await search({ retriever: { linear: { retrievers } } });
+    expect(ids(answer)).toEqual(['1', '2', '3', '4', '5', '6']);
+    expect(answer.body.hits.max_score).toBeCloseTo(3, 5);
+  });
+
+  it('rescorer scores the first ones again', async () => {
+    const rescore = { window_size: 2, query: { rescore_query: { term: { kind: 'odd' } }, query_weight: 0 } };
+    expect(ids(await search({ retriever: { rescorer: { retriever: scored('up'), rescore } }, size: 2 }))).toContain('5');
+  });
+
+  it('nests', async () => {
+    const inner = { rrf: { retrievers: [scored('up'), scored('down')], rank_window_size: 10 } };
+    const retrievers = [{ retriever: inner, weight: 100 }, { retriever: standard('odd') }];
+    const outer = { linear: { retrievers, rank_window_size: 10 } };
+    expect(ids(await search({ retriever: outer }))).toHaveLength(6);
+  });
+
+  it('pages, aggregates, highlights and explains', async () => {
+    const retriever = { rrf: { retrievers: [scored('up'), standard('odd')], rank_window_size: 6 } };
+    const all = ids(await search({ retriever, size: 6 }));
+    expect(ids(await search({ retriever, size: 2, from: 2 }))).toEqual(all.slice(2, 4));
+    const { body } = await search({
+      retriever: { rrf: { retrievers: [{ standard: { query: { match: { text: '3' } } } }, standard('even')] } },
+      size: 1,
+      aggs: { kinds: { terms: { field: 'kind' } } },
+      highlight: { fields: { text: {} } },
+      explain: true,
+    });
+    expect(body.aggregations.kinds.buckets).toEqual([
+      { key: 'even', doc_count: 3 },
+      { key: 'odd', doc_count: 1 },
+    ]);
+    const [first] = body.hits.hits;
+    expect([first._id, first.highlight]).toEqual(['3', { text: ['number <em>3</em>'] }]);
+    expect(first._explanation.value).toBeCloseTo(first._score, 5);
+  });
+
+  it.each([
+    [{ rrf: {} }, /\[retrievers\]/],
+    [{ rrf: { retrievers: [standard('odd')], rank_constant: 0 } }, /\[rank_constant\]/],
+    [{ rrf: { retrievers: 'x' } }, /retrievers/],
+    [{ rrf: { retrievers: [standard('odd'), standard('even')], rank_window_size: 1 } }, /rank_window_size: 1/],
+    [{ rrf: { retrievers: [{ nothing: {} }] } }, /nothing/],
+    [{ linear: { retrievers: [{ retriever: standard('odd'), normalizer: 'x' }] } }, /normalizer/],
+    [{ linear: { retrievers: [{ retriever: standard('odd'), weight: -1 }] } }, /weight/],
+    [{ knn: { field: 'vector', query_vector: [1], k: 3, num_candidates: 2 } }, /\[num_candidates\] cannot be less than \[k\]/],
+    [{ knn: { field: 'vector', k: 3, num_candidates: 3 } }, /query_vector/],
+    [{ standard: { quer: {} } }, /\[quer\]/],
+    [{ rescorer: { retriever: standard('odd') } }, /rescore/],
+    [{}, /retriever/],
+    [{ standard: {}, knn: {} }, /./],
+  ])('that is wrong is refused: %j', async (retriever, reason) => {
+    const { status, body } = await search({ retriever });
+    expect([status, JSON.stringify(body.error)]).toEqual([400, expect.stringMatching(reason)]);
+  });
+
+  it('stands alone', async () => {
+    for (const [section, value] of Object.entries({ query: { match_all: {} }, sort: ['up'], min_score: 1 })) {
+      const { status, body } = await search({ retriever: standard('odd'), [section]: value });
+      expect([status, body.error.reason]).toEqual([
+        400,
+        expect.stringContaining(`cannot specify [retriever] and [${section}]`),
+      ]);
+    }
+  });
+});
+
+describe('sub_searches with rank', () => {
+  it('are fused, ranked, aggregated', async () => {
+    const sub_searches = [{ query: { term: { kind: 'odd' } } }, { query: { term: { up: 3 } } }];
+    const { body } = await search({
+      sub_searches,
+      rank: { rrf: { rank_constant: 1 } },
+      size: 2,
+      aggs: { n: { value_count: { field: 'up' } } },
+    });
+    expect(body.hits.hits.map((hit: { _id: string; _rank: number }) => [hit._id, hit._rank])).toEqual([
+      ['3', 1],
+      ['1', 2],
+    ]);
+    expect(body.aggregations.n.value).toBe(3);
+    expect(body.hits.total.value).toBe(3);
+  });
+});
+
+describe('time', () => {
+  beforeAll(async () => {
+    await server.request('PUT', '/many', { mappings: { properties: { word: { type: 'keyword' } } } });
+    for (let batch = 0; batch < 8; batch++) {
+      const lines = Array.from({ length: 5000 }, (_, n) => {
+        const word = (batch * 5000 + n).toString(4).replaceAll(/\d/g, (digit) => 'abcd'[Number(digit)] ?? 'a');
+        return `{"index":{}}\n${JSON.stringify({ word })}`;
+      });
+      await server.request('POST', '/many/_bulk?refresh=true', `${lines.join('\n')}\n`);
+    }
+  });
+
+  it('that runs out leaves what was found', async () => {
+    const filters = Array.from({ length: 200 }, (_, n) => ({
+      regexp: { word: { value: `.*${'abcd'[n % 4] ?? 'a'}.*${String(n)}?(a|b)*`, max_determinized_states: 100000 } },
+    }));
+    const body = { timeout: '1ms', query: { bool: { should: filters } }, aggs: { n: { value_count: { field: 'word' } } } };
+    const answer = await server.request('POST', '/many/_search', body);
+    expect([answer.status, answer.body.timed_out]).toEqual([200, true]);
+    expect(answer.body.hits.total.relation).toBe('gte');
+    const strict = await server.request('POST', '/many/_search?allow_partial_search_results=false', body);
+    expect([strict.status, strict.body.error.type]).toEqual([504, 'timeout_exception']);
+  });
+
+  it.runIf(process.platform === 'linux')('is not spent on a caller who went away', async () => {
+    /** Milliseconds of processor time that the server has used. */
+    const used = (): number => {
+      const fields = readFileSync(`/proc/${String(server.process.pid)}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      return (Number(fields[11]) + Number(fields[12])) * 10;
+    };
+    const pause = (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        setTimeout(resolve, ms);
+      });
+    const should = Array.from({ length: 400 }, (_, n) => ({
+      regexp: { word: { value: `.*${'abcd'[n % 4] ?? 'a'}.*${String(n)}?(a|b)*` } },
+    }));
+    const body = { query: { bool: { should } } };
+    let before = used();
+    expect((await server.request('POST', '/many/_search', body)).status).toBe(200);
+    const whole = used() - before;
+    await pause(50);
+    before = used();
+    const request = http.request(new URL('/many/_search', server.url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `ApiKey ${server.apiKey}` },
+    });
+    request.on('error', () => undefined);
+    request.end(JSON.stringify(body));
+    await pause(20);
+    request.destroy();
+    await pause(300);
+    const spent = used() - before;
+    const rest = used();
+    await pause(100);
+    expect(used() - rest).toBeLessThanOrEqual(20);
+    expect(spent, `${String(spent)} of ${String(whole)} ms`).toBeLessThan(Math.max(whole / 2, 100));
+  });
+});
