@@ -170,8 +170,10 @@ describe('bodies', () => {
     const operation = operationOf(endpoint);
     const example = BODIES[operation];
     const check = ndjson ? complaintOfItems : operation === 'validate_query' ? complaintOfQuery : complaint;
-    const send = (body: string | Buffer | undefined, headers: Record<string, string> = JSON_TYPE) => () =>
-      server.request(method, pathOf(endpoint), body, { headers }).then(check);
+    const send =
+      (body: string | Buffer | undefined, headers: Record<string, string> = JSON_TYPE) =>
+      () =>
+        server.request(method, pathOf(endpoint), body, { headers }).then(check);
     const text = typeof example === 'string' ? example : JSON.stringify(example);
     const requests: (readonly [string, () => Promise<string | undefined>])[] = [
       ['another type', send(text, { 'content-type': 'text/plain' })],

@@ -108,8 +108,7 @@ function send(
   body: unknown,
   { headers = {}, apiKey = ownerKey }: RequestOptions,
 ): Promise<Answer> {
-  const payload =
-    body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const payload = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const request = httpRequest(
       url + path,

@@ -16,6 +16,7 @@ mod pattern;
 mod pipelines;
 mod request;
 mod search;
+mod strict_json;
 mod upgrade;
 
 use std::sync::Arc;
