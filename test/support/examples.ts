@@ -12,6 +12,8 @@ const PATH: Readonly<Record<string, string>> = {
   fields: 'title',
   target: 'other',
   task: 'nobody:1',
+  task_type: 'sparse_embedding',
+  inference_id: 'sparse',
   model: '.sparse_encoder_model_2',
   scroll_id: 'gone',
 };
@@ -60,6 +62,15 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   start_deployment: {},
   stop_deployment: {},
   update_deployment: { number_of_allocations: 1 },
+  put_inference: {
+    service: 'elser',
+    service_settings: { num_allocations: 1, num_threads: 1 },
+    chunking_settings: { strategy: 'sentence', max_chunk_size: 40, sentence_overlap: 0 },
+    task_settings: {},
+  },
+  update_inference: { service_settings: { num_allocations: 1 } },
+  infer: { input: ['some words'] },
+  infer_stream: { input: ['some words'] },
   infer_trained_model: { docs: [{ text_field: 'some words' }] },
   reindex: { source: { index: 'books' }, dest: { index: 'copy' }, max_docs: 1, conflicts: 'proceed' },
 };

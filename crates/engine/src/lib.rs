@@ -8,6 +8,7 @@ mod documents;
 mod error;
 mod executor;
 mod indices;
+mod inference;
 mod jobs;
 mod models;
 mod options;
@@ -27,6 +28,7 @@ pub use crate::error::{ApiError, EngineError, Exception};
 use crate::executor::Executor;
 use crate::indices::Indices;
 use crate::jobs::Tasks;
+pub use crate::models::AdaptiveTiming;
 use crate::models::{ModelOptions, Models};
 pub use crate::options::EngineOptions;
 use crate::pipelines::Pipelines;
@@ -56,6 +58,7 @@ impl Engine {
             directories: options.models.clone(),
             deploy_at_start: options.deploy_at_start,
             threads: options.threads,
+            adaptive: options.adaptive,
         };
         let pipelines = Pipelines::open(data.clone())?;
         let tasks = Tasks::open(data.clone())?;
@@ -208,6 +211,12 @@ impl Engine {
             "update_deployment" => models::update_deployment(self, request, body, cancel),
             "trained_model_stats" => models::trained_model_stats(self, request, body, cancel),
             "infer_trained_model" => models::infer_trained_model(self, request, body, cancel),
+            "put_inference" => inference::put_endpoint(self, request, body, cancel),
+            "get_inference" => inference::get_endpoint(self, request, body, cancel),
+            "delete_inference" => inference::delete_endpoint(self, request, body, cancel),
+            "update_inference" => inference::update_endpoint(self, request, body, cancel),
+            "infer" => inference::infer(self, request, body, cancel),
+            "infer_stream" => inference::infer_stream(self, request, body, cancel),
             "reindex" => jobs::reindex(self, request, body, cancel),
             "get_task" => jobs::get_task(self, request, body, cancel),
             "list_tasks" => jobs::list_tasks(self, request, body, cancel),

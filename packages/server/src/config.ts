@@ -73,7 +73,7 @@ const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
 
 /** Variables of the project's own tools, which share the prefix. */
 const FOREIGN_VARIABLES = new Set([
-  ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_SLOW_TESTS'],
+  ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_SLOW_TESTS', 'SPARROW_REST_SUITES'],
   ...['SPARROW_SIMD', 'SPARROW_ONNXRUNTIME'],
 ]);
 
