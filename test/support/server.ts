@@ -32,7 +32,7 @@ export interface RunningServer {
   readonly process: ChildProcess;
   /** Everything it wrote to standard output and standard error. */
   output(): string;
-  /** Sends a request, also a GET with a body. A string goes as NDJSON, anything else as JSON. */
+  /** Sends a request, also a GET with a body. A string goes as NDJSON, bytes as they are, anything else as JSON. */
   request(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
   /** Ends it in good order; resolves with the exit code. */
   stop(): Promise<number | null>;
@@ -108,7 +108,7 @@ function send(
   body: unknown,
   { headers = {}, apiKey = ownerKey }: RequestOptions,
 ): Promise<Answer> {
-  const payload = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+  const payload = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const request = httpRequest(
       url + path,

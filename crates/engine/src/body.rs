@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{EngineError, Exception};
 use crate::search::json::{JsonError, Location, read};
+use crate::strict_json;
 
 /// Reads a JSON body.
 ///
@@ -14,7 +15,7 @@ pub(crate) fn parse_json(body: &[u8]) -> Result<Value, EngineError> {
         return Err(EngineError::parse("request body is required"));
     }
     // serde_json is the fast way; its errors have other words, so a bad body is read a second time.
-    serde_json::from_slice(body).or_else(|error| match read(body) {
+    strict_json::from_slice(body).or_else(|error| match read(body) {
         Ok((node, None)) => Ok(node.to_value()),
         Ok((_, Some(_))) => Err(EngineError::parse(error.to_string())),
         Err(error) => Err(EngineError::api(400, exception(&error))),
@@ -47,7 +48,7 @@ pub(crate) fn parse_source(source: &[u8]) -> Result<Value, EngineError> {
         let reason = format!("[{at}] failed to parse: {}", cause.reason);
         Err(EngineError::api(400, Exception::new("document_parsing_exception", reason).because(cause)))
     };
-    match serde_json::from_slice::<Value>(source) {
+    match strict_json::from_slice(source) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => refuse(
             Exception::new(

@@ -18,6 +18,7 @@ mod pipelines;
 mod request;
 mod search;
 mod semantic;
+mod strict_json;
 mod upgrade;
 
 use std::sync::Arc;

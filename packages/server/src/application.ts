@@ -275,7 +275,7 @@ function checkQuery(exchange: Exchange, endpoint: Endpoint, query: Readonly<Reco
     const candidates = endpoint.params.filter((name) => !isReadLate(endpoint, name));
     throw unrecognized(exchange.path, unknown, new Set([...candidates, ...COMMON_PARAMS]));
   }
-  for (const name of names) checkParameter(name, query[name] ?? '');
+  for (const name of names) checkParameter(name, query[name] ?? '', endpoint);
 }
 
 function withoutCommon(query: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -49,7 +49,10 @@ pub(crate) fn multi_term_vectors(
         wanted.extend(ids.split(',').map(|id| (index.to_owned(), id.to_owned())));
     }
     let asked = if body.iter().all(u8::is_ascii_whitespace) { json!({}) } else { parse_json(body)? };
-    for (key, value) in asked.as_object().into_iter().flatten() {
+    let Some(members) = asked.as_object() else {
+        return Err(EngineError::parse("a request of term vectors must be an object"));
+    };
+    for (key, value) in members {
         match (key.as_str(), value) {
             ("ids", Value::Array(ids)) => {
                 wanted
@@ -108,7 +111,13 @@ fn check_params(params: Params<'_>) -> Result<(), EngineError> {
 }
 
 fn check_document(doc: &Value) -> Result<(), EngineError> {
-    for key in doc.as_object().into_iter().flatten().map(|(key, _)| key.as_str()) {
+    let Some(members) = doc.as_object() else {
+        return Err(EngineError::parse("a request of term vectors must be an object"));
+    };
+    for (key, value) in members.iter().map(|(key, value)| (key.as_str(), value)) {
+        if SWITCHES.contains(&key) && !value.is_boolean() {
+            return Err(EngineError::illegal_argument(format!("[{key}] must be [true] or [false]")));
+        }
         if !matches!(key, "_index" | "_id" | "routing" | "_routing" | "version" | "version_type")
             && !SWITCHES.contains(&key)
         {

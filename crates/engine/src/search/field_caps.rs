@@ -10,6 +10,7 @@ use sparrow_index::{FieldType, Mapping};
 use super::body::{self, read_object};
 use super::dsl::{self, Context, value};
 use super::error::SearchError;
+use super::json::Json;
 use super::point_in_time::keep_matching;
 use super::{encode, resolve_indices, target};
 use crate::Engine;
@@ -124,6 +125,15 @@ fn read(request: &Request, bytes: &[u8]) -> Result<Asked, EngineError> {
                         "can't specify a request body and [fields] request parameter, either specify a request \
                          body or the [fields] request parameter",
                     ));
+                }
+                if !matches!(&member.value.json, Json::String(_) | Json::Array(_)) {
+                    return Err(SearchError::ValueType {
+                        parser: "field_caps_request",
+                        field: "fields".to_owned(),
+                        token: member.value.token(),
+                        at: member.value.at,
+                    }
+                    .into());
                 }
                 asked.fields = value::texts(&member.value)?;
             }

@@ -103,12 +103,20 @@ function indent(json: Json, margin: string): string {
  * `-` to leave something out. Arrays are looked through. Containers that become empty vanish.
  */
 export function filterPath(json: Json, filter: string): Json {
-  const paths = filter.split(',').filter((path) => path !== '');
-  const excluded = paths.filter((path) => path.startsWith('-')).map((path) => path.slice(1).split('.'));
-  const included = paths.filter((path) => !path.startsWith('-')).map((path) => path.split('.'));
+  const paths = filter
+    .split(',')
+    .map((path) => path.trim())
+    .filter((path) => path !== '');
+  const excluded = paths.filter((path) => path.startsWith('-')).map((path) => segments(path.slice(1)));
+  const included = paths.filter((path) => !path.startsWith('-')).map(segments);
   const kept = included.length === 0 ? json : include(json, included);
   const left = kept === undefined || excluded.length === 0 ? kept : exclude(kept, excluded);
   return left ?? { kind: 'object', entries: [] };
+}
+
+/** The names of a dot path; a dot of a name itself is written behind a backslash. */
+function segments(path: string): readonly string[] {
+  return path.split(/(?<!\\)\./).map((segment) => segment.replaceAll('\\.', '.'));
 }
 
 function include(json: Json, paths: readonly (readonly string[])[]): Json | undefined {

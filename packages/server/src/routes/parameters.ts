@@ -1,4 +1,5 @@
 import { HttpError } from '../errors.js';
+import type { Endpoint } from './types.js';
 
 /** A type of query parameter: what values it has, and how a value of another kind is refused. */
 type Type = 'boolean' | 'integer' | 'long' | 'float' | 'time' | 'list' | 'text';
@@ -15,7 +16,15 @@ const BOOLEANS = [
   ...['dry_run', 'error_trace', 'exclude_generated', 'explain', 'field_statistics', 'fielddata', 'finish_pending_work'],
   ...['flat_settings', 'flush', 'force', 'full_id', 'help', 'human', 'ignore_throttled', 'ignore_unavailable'],
   ...['include_bootstrap', 'include_defaults', 'include_empty_fields', 'include_named_queries_score'],
-  ...['include_unloaded_segments', 'include_unmapped', 'lazy', 'lenient', 'list_executed_pipelines', 'local', 'offsets'],
+  ...[
+    'include_unloaded_segments',
+    'include_unmapped',
+    'lazy',
+    'lenient',
+    'list_executed_pipelines',
+    'local',
+    'offsets',
+  ],
   ...['only_expunge_deletes', 'owner', 'payloads', 'positions', 'preserve_existing', 'pretty', 'pri', 'realtime'],
   ...['request', 'request_cache', 'require_alias', 'rest_total_hits_as_int', 'return_200_for_cluster_health_timeout'],
   ...['rewrite', 'seq_no_primary_term', 'summary', 'term_statistics', 'track_scores', 'ts', 'typed_keys', 'v'],
@@ -80,9 +89,14 @@ const INT_MAX = 2n ** 31n - 1n;
 const LONG_MAX = 2n ** 63n - 1n;
 const TIME = /^(?:-1|0|\d+(?:nanos|micros|ms|s|m|h|d))$/;
 
-/** @throws {HttpError} 400 for a value of another type than the parameter has, in Elasticsearch's words */
-export function checkParameter(name: string, value: string): void {
-  switch (ALL.get(name)?.type) {
+/**
+ * `refresh` is a switch where documents are read.
+ *
+ * @throws {HttpError} 400 for a value of another type than the parameter has, in Elasticsearch’s words
+ */
+export function checkParameter(name: string, value: string, { params }: Pick<Endpoint, 'params'>): void {
+  const type = name === 'refresh' && params.includes('realtime') ? 'boolean' : ALL.get(name)?.type;
+  switch (type) {
     case 'boolean':
       if (value === 'true' || value === 'false' || value === '') return;
       throw illegal(`Failed to parse value [${value}] as only [true] or [false] are allowed.`);
@@ -100,6 +114,26 @@ export function checkParameter(name: string, value: string): void {
       throw illegal(
         `failed to parse setting [${name}] with value [${value}] as a time value: unit is missing or unrecognized`,
       );
+    default:
+      checkValues(name, value);
+  }
+}
+
+/** Values with a sentence of their own which every endpoint shares. */
+function checkValues(name: string, value: string): void {
+  switch (name) {
+    case 'refresh':
+      if (['', 'true', 'false', 'wait_for'].includes(value)) return;
+      throw illegal(`Unknown value for refresh: [${value}].`);
+    case 'version_type':
+      if (VALUES['version_type']?.includes(value) === true) return;
+      throw illegal(`No version type match [${value}]`);
+    case 'wait_for_status':
+      if (VALUES['wait_for_status']?.includes(value.toLowerCase()) === true) return;
+      throw illegal(`No enum constant org.elasticsearch.cluster.health.ClusterHealthStatus.${value.toUpperCase()}`);
+    case 'level':
+      if (value === 'node' || VALUES['level']?.includes(value) === true) return;
+      throw illegal(`level parameter must be one of [cluster] or [indices] or [shards] but was [${value}]`);
     default:
   }
 }

@@ -1,9 +1,13 @@
 import { HttpError } from '../errors.js';
+import { type Json, parseJson } from '../http/json-text.js';
 import { ACTIONS, type Action } from './actions.js';
 import { type ApiKey, type KeyStore, OWNER } from './key-store.js';
 import { isEmpty, parseRoles } from './roles.js';
 
 const REALM = { name: '_es_api_key', type: '_es_api_key' };
+
+/** Deepest nesting of a body. */
+const MAX_DEPTH = 20;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -177,7 +181,9 @@ function parseBody(body: Uint8Array | undefined, known: readonly string[]): Reco
   if (body === undefined) throw new HttpError('parse', 'request body is required');
   let parsed: unknown;
   try {
-    parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+    parsed = JSON.parse(text);
+    checkMembers(parseJson(text), 0);
   } catch (error) {
     throw new HttpError('json', `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -185,6 +191,23 @@ function parseBody(body: Uint8Array | undefined, known: readonly string[]): Reco
   const unknown = Object.keys(parsed).find((key) => !known.includes(key));
   if (unknown !== undefined) throw new HttpError('json', `[1:1] [api_key_request] unknown field [${unknown}]`);
   return parsed;
+}
+
+/** What is kept for ever is bounded in depth, and no name in it is ambiguous. */
+function checkMembers(json: Json, depth: number): void {
+  if (depth > MAX_DEPTH) throw new SyntaxError(`nested deeper than [${String(MAX_DEPTH)}] levels`);
+  if (json.kind === 'array')
+    json.items.forEach((item) => {
+      checkMembers(item, depth + 1);
+    });
+  if (json.kind !== 'object') return;
+  const names = new Set<unknown>();
+  for (const [key, value] of json.entries) {
+    const name: unknown = JSON.parse(key);
+    if (names.has(name)) throw new SyntaxError(`Duplicate field '${String(name)}'`);
+    names.add(name);
+    checkMembers(value, depth + 1);
+  }
 }
 
 function duration(value: unknown): number {

@@ -132,7 +132,10 @@ impl About {
     fn set(&mut self, key: &str, value: &Value) -> Result<bool, EngineError> {
         match key {
             "version" => self.version = integer(key, value)?,
-            "_meta" => self.meta = Some(value.clone()).filter(|value| !value.is_null()),
+            "_meta" if value.is_object() || value.is_null() => {
+                self.meta = Some(value.clone()).filter(|value| !value.is_null());
+            }
+            "_meta" => return Err(EngineError::illegal_argument("[_meta] must be an object")),
             "deprecated" => self.deprecated = boolean(key, value)?,
             _ => return Ok(false),
         }

@@ -25,7 +25,11 @@ pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
             }
             "dynamic" => mapping.root.dynamic = Some(dynamic(value)?),
             "_source" => mapping.source = source_config(value)?,
-            "_meta" => mapping.meta = Some(value.clone()),
+            "_meta" if value.is_object() => mapping.meta = Some(value.clone()),
+            "_meta" => {
+                let reason = format!("Expected an object for [_meta] but got [{}]", java_string(value));
+                return Err(MappingError::Malformed { reason });
+            }
             "date_detection" => mapping.date_detection = boolean(key, value)?,
             "numeric_detection" => mapping.numeric_detection = boolean(key, value)?,
             _ => {
