@@ -30,8 +30,8 @@ pub(crate) use self::api::{
 use self::deployments::{DeploymentSettings, Deployments, Running};
 pub use self::error::ModelError;
 use self::monitor::Monitor;
-pub(crate) use self::registry::{DENSE_MODEL, RegisteredModel, is_valid_id};
 use self::registry::Registry;
+pub(crate) use self::registry::{DENSE_MODEL, RegisteredModel, is_valid_id};
 pub(crate) use self::start::{start_deployment, update_deployment};
 use crate::error::{EngineError, Exception};
 use crate::inference::{Endpoint, Endpoints};
@@ -189,7 +189,9 @@ impl Models {
         let changed =
             self.deployments.update(id, settings.number_of_allocations, settings.adaptive_allocations)?;
         if changed.is_none() {
-            return Err(EngineError::resource_not_found(format!("deployment for model with id [{id}] not found")));
+            return Err(EngineError::resource_not_found(format!(
+                "deployment for model with id [{id}] not found"
+            )));
         }
         self.watch();
         Ok(())
