@@ -84,7 +84,9 @@ pub(crate) fn get_endpoint(
         let shown: Vec<Value> = endpoints
             .all()
             .iter()
-            .filter(|endpoint| wanted.is_some_and(|wanted| wanted.is_none_or(|task| task == endpoint.task_type)))
+            .filter(|endpoint| {
+                wanted.is_some_and(|wanted| wanted.is_none_or(|task| task == endpoint.task_type))
+            })
             .map(|endpoint| endpoint.to_json())
             .collect();
         return Ok(Reply::ok(&json!({"endpoints": shown})));

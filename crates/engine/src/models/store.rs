@@ -131,7 +131,9 @@ impl Store {
         } else if folder.is_whole(parts) {
             match folder.assemble(id, &model.config, length, parts) {
                 Ok(_) => model.complete = true,
-                Err(error) => tracing::warn!(model = id, %error, "no model could be made of what was uploaded"),
+                Err(error) => {
+                    tracing::warn!(model = id, %error, "no model could be made of what was uploaded")
+                }
             }
         }
     }

@@ -78,7 +78,8 @@ pub fn bind(
                 QueryKind::Semantic(clause) => {
                     if clause.k == 0 {
                         clause.k = size.clamp(1, MAX_DOCS);
-                        clause.num_candidates = (clause.k + clause.k / 2).clamp(CANDIDATES, MAX_DOCS).max(clause.k);
+                        clause.num_candidates =
+                            (clause.k + clause.k / 2).clamp(CANDIDATES, MAX_DOCS).max(clause.k);
                     }
                     let blank = clause.text.trim().is_empty();
                     // A search may come here twice; what is encoded stays.

@@ -22,8 +22,7 @@ pub(super) fn chunks(text: &str, chunking: Chunking) -> Vec<Range<usize>> {
 
 /// Two halves of a passage at the end of a word, near the middle; `None` for one that cannot be cut.
 pub(super) fn halves(text: &str) -> Option<(Range<usize>, Range<usize>)> {
-    let ends: Vec<usize> =
-        text.unicode_word_indices().map(|(start, word)| start + word.len()).collect();
+    let ends: Vec<usize> = text.unicode_word_indices().map(|(start, word)| start + word.len()).collect();
     let cut = match &ends[..] {
         // One endless word: at a character.
         [] | [_] => {
@@ -43,8 +42,7 @@ fn words(text: &str) -> usize {
 fn by_words(text: &str, size: usize, overlap: usize) -> Vec<Range<usize>> {
     let size = size.max(1);
     let overlap = overlap.min(size - 1);
-    let ends: Vec<usize> =
-        text.unicode_word_indices().map(|(start, word)| start + word.len()).collect();
+    let ends: Vec<usize> = text.unicode_word_indices().map(|(start, word)| start + word.len()).collect();
     let mut out = Vec::new();
     let mut first = 0;
     loop {
@@ -127,9 +125,11 @@ mod tests {
 
     #[test]
     fn sentences_stay_whole_and_the_last_begins_the_next() {
-        let sentence = |n: usize| (0..8).map(|word| format!("w{n}x{word}")).collect::<Vec<_>>().join(" ") + ". ";
+        let sentence =
+            |n: usize| (0..8).map(|word| format!("w{n}x{word}")).collect::<Vec<_>>().join(" ") + ". ";
         let text: String = ["A", "B", "C"].iter().zip(1..).map(|(_, n)| sentence(n)).collect();
-        let sizes = |overlap| cut(&text, Chunking::Sentence { max_chunk_size: 20, sentence_overlap: overlap });
+        let sizes =
+            |overlap| cut(&text, Chunking::Sentence { max_chunk_size: 20, sentence_overlap: overlap });
         assert_eq!(sizes(0), [sentence(1) + &sentence(2), sentence(3)]);
         assert_eq!(sizes(1), [sentence(1) + &sentence(2), sentence(2) + &sentence(3)]);
         let endless = "word ".repeat(45) + "end. And then.";

@@ -236,7 +236,8 @@ impl Call<'_> {
                     }
                     continue;
                 }
-                let Some(field) = drafts[job.op].as_mut().and_then(|draft| draft.fields.get_mut(job.field)) else {
+                let Some(field) = drafts[job.op].as_mut().and_then(|draft| draft.fields.get_mut(job.field))
+                else {
                     continue;
                 };
                 if field.chunks.len() >= MAX_PASSAGES {

@@ -22,7 +22,6 @@ const NONE: readonly string[] = [];
 export function warning(sentence: string): string {
   const escaped = sentence
     .replaceAll(/["\\]/g, '\\$&')
-    // eslint-disable-next-line no-control-regex -- what a header's value may not hold
     .replaceAll(/[^\t\x20-\x7e]/gu, (letter) => encodeURIComponent(letter));
   return `${AGENT} "${escaped}"`;
 }
