@@ -4,6 +4,7 @@
 //! dotted paths as users write them, multi-fields included (`title.raw`).
 
 mod function;
+mod intervals;
 mod term;
 mod text;
 
@@ -14,6 +15,7 @@ use serde_json::Value;
 use sparrow_types::SeqNo;
 
 pub use function::*;
+pub use intervals::*;
 pub use term::*;
 pub use text::*;
 
@@ -164,6 +166,8 @@ pub enum QueryKind {
         /// A path that is not mapped matches nothing instead of failing.
         ignore_unmapped: bool,
     },
+    /// Words by where they stand.
+    Intervals(IntervalsQuery),
     /// The query, or nothing where a value does not fit its field.
     Lenient(Box<Query>),
     /// Dot product of query weights and stored weights.
