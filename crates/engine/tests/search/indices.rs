@@ -88,3 +88,50 @@ fn an_index_that_cannot_answer_leaves_the_others() {
     assert_eq!(strict.status(), 400);
     assert_eq!(node.search_error("a-3", &query)["error"]["reason"], "all shards failed");
 }
+
+#[test]
+fn chosen_documents_come_first_and_indices_have_names() {
+    let node = two();
+    let found = |query: Value| node.ids("a-*", &query);
+    let organic = json!({"sparse_vector": {"field": "v", "query_vector": {"x": 1}}});
+    let pinned = json!({"pinned": {"ids": ["a-2-1", "a-1-1", "nowhere"], "organic": organic}});
+    assert_eq!(found(pinned.clone()), ["a-2-1", "a-1-1", "a-1-0", "a-2-0"]);
+    let scores = node.scores("a-*", &pinned);
+    assert!(scores[0].1 > scores[1].1 && scores[1].1 > 1.7e38 && scores[2].1 == 3.0, "{scores:?}");
+    let docs = json!([{"_index": "a-1", "_id": "a-2-0"}, {"_index": "a-2", "_id": "a-2-1"}]);
+    assert_eq!(found(json!({"pinned": {"docs": docs, "organic": {"match_none": {}}}})), ["a-2-1"]);
+    for (body, reason) in [
+        (json!({"ids": ["1"]}), "Required [organic]"),
+        (json!({"organic": organic}), "Required one of fields [ids, docs], but none were specified."),
+        (json!({"ids": ["1"], "docs": [], "organic": organic}), "not allowed together: [ids, docs]"),
+        (
+            json!({"ids": vec!["1"; 101], "organic": organic}),
+            "[pinned] Max of 100 ids exceeded: 101 provided.",
+        ),
+        (json!({"docs": [{"_index": "a-1"}], "organic": organic}), "Required [_id]"),
+        (json!({"ids": ["1"], "organic": organic, "size": 3}), "[pinned] unknown field [size]"),
+    ] {
+        let error = node.search_error("a-*", &json!({"query": {"pinned": body}})).to_string();
+        assert!(error.contains(reason), "{error} is not {reason}");
+    }
+    for (clause, expected) in [
+        (json!({"term": {"_index": "a-2"}}), &["a-2-0", "a-2-1"][..]),
+        (json!({"term": {"_index": {"value": "A-2", "case_insensitive": true}}}), &["a-2-0", "a-2-1"]),
+        (json!({"terms": {"_index": ["a-1", "b"]}}), &["a-1-0", "a-1-1"]),
+        (json!({"prefix": {"_index": "a-2"}}), &["a-2-0", "a-2-1"]),
+        (json!({"wildcard": {"_index": "*1"}}), &["a-1-0", "a-1-1"]),
+        (json!({"match": {"_index": "a-1"}}), &["a-1-0", "a-1-1"]),
+        (json!({"bool": {"must_not": {"term": {"_index": "a-1"}}}}), &["a-2-0", "a-2-1"]),
+        (json!({"query_string": {"query": "_index:a-1"}}), &["a-1-0", "a-1-1"]),
+        (json!({"term": {"_index": "none"}}), &[]),
+    ] {
+        assert_eq!(found(clause.clone()), expected, "{clause}");
+    }
+    let filtered = json!({"size": 1, "post_filter": {"term": {"_index": "a-2"}}, "query": organic,
+        "aggs": {"f": {"filter": {"term": {"_index": "a-1"}}}}});
+    let answer = node.search("a-*", &filtered);
+    assert_eq!(
+        (ids(&answer), &answer["aggregations"]["f"]["doc_count"]),
+        (vec!["a-2-0".to_owned()], &json!(2))
+    );
+}

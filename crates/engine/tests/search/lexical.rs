@@ -505,3 +505,98 @@ fn hostile_queries_end() {
         }
     }
 }
+
+#[test]
+fn words_stand_where_intervals_say() {
+    let node = Node::start();
+    node.create("test", &json!({"text": {"type": "text"}, "stem": {"type": "text", "analyzer": "english"}, "k": {"type": "keyword"}}));
+    node.load(
+        "test",
+        &[
+            json!({"text": "Some like it hot, some like it cold", "stem": "running horses"}),
+            json!({"text": "Its cold outside, theres no kind of atmosphere"}),
+            json!({"text": "Baby its cold there outside"}),
+            json!({"text": "Outside it is cold and wet"}),
+            json!({"text": "cold rain outside cold wet"}),
+        ],
+    );
+    let found = |rule: Value| {
+        let mut ids = node.ids("test", &json!({"intervals": {"text": rule}}));
+        ids.sort();
+        ids
+    };
+    let text = |query: &str| json!({"match": {"query": query}});
+    let with = |query: &str, gaps: i64, ordered: bool| json!({"match": {"query": query, "max_gaps": gaps, "ordered": ordered}});
+    for (rule, expected) in [
+        (text("cold outside"), &["2", "3", "4", "5"][..]),
+        (with("cold outside", -1, true), &["2", "3", "5"]),
+        (with("cold outside", 1, true), &["2", "3", "5"]),
+        (with("cold outside", 0, true), &["2"]),
+        (with("cold outside", 0, false), &["2", "5"]),
+        (with("outside cold", 2, true), &["4", "5"]),
+        (text("nowhere"), &[]),
+        (json!({"prefix": {"prefix": "out"}}), &["2", "3", "4", "5"]),
+        (json!({"wildcard": {"pattern": "?t*"}}), &["1", "2", "3", "4"]),
+        (json!({"fuzzy": {"term": "atmosfere", "fuzziness": 2}}), &["2"]),
+        (json!({"any_of": {"intervals": [text("hot"), text("wet")]}}), &["1", "4", "5"]),
+        (
+            json!({"all_of": {"ordered": true, "max_gaps": 0, "intervals": [text("its"), {"any_of": {"intervals": [text("cold"), text("hot")]}}]}}),
+            &["2", "3"],
+        ),
+        (
+            json!({"all_of": {"intervals": [text("cold"), text("outside")], "filter": {"containing": text("there")}}}),
+            &["3"],
+        ),
+        (
+            json!({"all_of": {"intervals": [text("cold"), text("outside")], "filter": {"not_containing": text("is")}}}),
+            &["2", "3", "5"],
+        ),
+        (json!({"match": {"query": "cold", "filter": {"before": text("outside")}}}), &["2", "3", "5"]),
+        (json!({"match": {"query": "cold", "filter": {"after": text("outside")}}}), &["4", "5"]),
+        (json!({"match": {"query": "it", "filter": {"contained_by": with("some hot", -1, true)}}}), &["1"]),
+        (json!({"match": {"query": "hors", "use_field": "stem", "analyzer": "keyword"}}), &["1"]),
+    ] {
+        assert_eq!(found(rule.clone()), expected, "{rule}");
+    }
+    // An interval as short as can be counts 1, one with a word more ½: 1 / 2 and ½ / 1½.
+    let scored =
+        json!({"intervals": {"text": {"match": {"query": "cold outside", "ordered": true}, "boost": 2}}});
+    let scores = node.scores("test", &scored);
+    assert_eq!((scores[0].0.as_str(), scores[0].1), ("2", 1.0));
+    assert!((scores[1].1 - 2.0 / 3.0).abs() < 1e-6);
+    let shown = node.search("test", &json!({"query": {"intervals": {"text": with("its cold", 0, true)}}, "highlight": {"fields": {"text": {}}}}));
+    assert_eq!(
+        shown["hits"]["hits"][0]["highlight"]["text"][0],
+        "Baby <em>its</em> <em>cold</em> there outside"
+    );
+    for (body, reason) in [
+        (json!({"text": {}}), "Missing intervals from interval query definition"),
+        (
+            json!({"text": {"nothing": {}}}),
+            "Unknown interval type [nothing], expecting one of [match, any_of, all_of, prefix, wildcard, fuzzy]",
+        ),
+        (json!({"text": {"regexp": {"pattern": "x"}}}), "[regexp] in [intervals] is not supported"),
+        (json!({"text": {"match": {}}}), "Required [query]"),
+        (json!({"text": {"all_of": {}}}), "Required [intervals]"),
+        (json!({"text": {"match": {"query": "x", "gaps": 1}}}), "[match] unknown field [gaps]"),
+        (
+            json!({"text": {"match": {"query": "x"}, "any_of": {}}}),
+            "Only one interval rule can be specified, found [match] and [any_of]",
+        ),
+        (
+            json!({"text": {"match": {"query": "x", "filter": {"script": {}}}}}),
+            "[script] in [filter] of [intervals]",
+        ),
+        (
+            json!({"text": {"match": {"query": "x", "filter": {"near": {}}}}}),
+            "filter type [near] not supported",
+        ),
+        (
+            json!({"k": {"match": {"query": "x"}}}),
+            "Cannot create intervals over field [k] with no positions indexed",
+        ),
+    ] {
+        let error = node.search_error("test", &json!({"query": {"intervals": body}})).to_string();
+        assert!(error.contains(reason), "{error} is not {reason}");
+    }
+}

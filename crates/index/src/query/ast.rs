@@ -4,6 +4,7 @@
 //! dotted paths as users write them, multi-fields included (`title.raw`).
 
 mod function;
+mod intervals;
 mod term;
 mod text;
 
@@ -16,6 +17,7 @@ use sparrow_types::SeqNo;
 use crate::passages::PassageVector;
 
 pub use function::*;
+pub use intervals::*;
 pub use term::*;
 pub use text::*;
 
@@ -166,6 +168,8 @@ pub enum QueryKind {
         /// A path that is not mapped matches nothing instead of failing.
         ignore_unmapped: bool,
     },
+    /// Words by where they stand.
+    Intervals(IntervalsQuery),
     /// The query, or nothing where a value does not fit its field.
     Lenient(Box<Query>),
     /// Dot product of query weights and stored weights.

@@ -191,6 +191,7 @@ impl<'a> Compiler<'a> {
             QueryKind::FunctionScore(query) => self.function_score(query, scoring),
             QueryKind::RankFeature(query) => self.rank_feature(query, scoring),
             QueryKind::DistanceFeature(query) => self.distance_feature(query),
+            QueryKind::Intervals(query) => self.intervals(query, scoring),
             QueryKind::Nested { ignore_unmapped: true, .. } => Ok(weights::none()),
             QueryKind::Nested { path, ignore_unmapped: false } => {
                 Err(QueryError::NestedPath { path: path.clone() })

@@ -9,7 +9,10 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::analyzed::{all_paths, sections};
-use super::ast::{MatchPhraseQuery, MatchQuery, MultiMatchType, Query, QueryKind};
+use super::ast::{
+    IntervalsRule, IntervalsSource, IntervalsWords, MatchPhraseQuery, MatchQuery, MultiMatchType, Query,
+    QueryKind,
+};
 use super::compile::{Compiler, scalar_text};
 use super::error::QueryError;
 use super::multi_term::{Fuzzy, TermFilter, Wildcard, expand_fuzzy};
@@ -307,6 +310,7 @@ impl Extract<'_> {
             }
             QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => self.query(inner)?,
             QueryKind::DisMax { queries, .. } => self.all(queries)?,
+            QueryKind::Intervals(query) => self.interval_words(&query.field, &query.rule)?,
             // Neither do they look for words, or their words stand in no text.
             QueryKind::MatchAll
             | QueryKind::MatchNone
@@ -324,6 +328,36 @@ impl Extract<'_> {
             | QueryKind::KnnBuilder(_) => {}
         }
         Ok(())
+    }
+
+    /// All words of the rules, wherever they stand.
+    fn interval_words(&mut self, field: &str, rule: &IntervalsRule) -> Result<(), QueryError> {
+        let of = |words: &IntervalsWords| words.use_field.clone().unwrap_or_else(|| field.to_owned());
+        match &rule.source {
+            IntervalsSource::Match { text, words, .. } => {
+                let (text, analyzer) = (text.clone(), words.analyzer.clone());
+                self.words(&MatchQuery { field: of(words), text, analyzer, ..MatchQuery::default() }, false)
+            }
+            IntervalsSource::Prefix(prefix, words) => {
+                self.pattern(&of(words), TermFilter::Prefix(prefix.clone()), false);
+                Ok(())
+            }
+            IntervalsSource::Wildcard(pattern, words) => {
+                self.pattern(&of(words), TermFilter::Wildcard(Wildcard::new(pattern)), false);
+                Ok(())
+            }
+            IntervalsSource::Fuzzy { term, fuzziness, prefix_length, without_transpositions, words } => {
+                let field = of(words);
+                if !self.is_wanted(&field) {
+                    return Ok(());
+                }
+                let fuzzy = Fuzzy::new(term, fuzziness, *prefix_length, 0)?;
+                self.fuzzy(&field, &fuzzy.with_transpositions(!without_transpositions))
+            }
+            IntervalsSource::AllOf(rules, _) | IntervalsSource::AnyOf(rules) => {
+                rules.iter().try_for_each(|rule| self.interval_words(field, rule))
+            }
+        }
     }
 
     fn words(&mut self, query: &MatchQuery, prefix: bool) -> Result<(), QueryError> {

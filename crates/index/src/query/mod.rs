@@ -22,6 +22,7 @@ mod function_score;
 mod fuzzy;
 mod highlight;
 mod index_name;
+mod intervals;
 mod joined;
 mod knn;
 mod lucene;

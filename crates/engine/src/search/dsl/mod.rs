@@ -7,6 +7,7 @@ mod compound;
 mod features;
 mod fulltext;
 mod function_score;
+mod intervals;
 mod knn;
 mod multi_match;
 mod patterns;
@@ -41,6 +42,7 @@ const QUERIES: &[&str] = &[
     "function_score",
     "fuzzy",
     "ids",
+    "intervals",
     "knn",
     "match",
     "match_all",
@@ -131,6 +133,7 @@ fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, Sear
         "boosting" => compound::boosting(body, context.nested()?),
         "function_score" => function_score::function_score(body, context.nested()?),
         "nested" => special::nested(body, context.nested()?),
+        "intervals" => intervals::intervals(body, context),
         "pinned" => pinned::pinned(body, context.nested()?),
         "wrapper" => special::wrapper(body, context.nested()?),
         "match" => fulltext::match_query(body),

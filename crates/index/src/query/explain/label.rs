@@ -54,6 +54,7 @@ fn who(kind: &QueryKind) -> Who {
         | QueryKind::FunctionScore(_)
         | QueryKind::RankFeature(_)
         | QueryKind::DistanceFeature(_)
+        | QueryKind::Intervals(_)
         | QueryKind::Nested { .. }
         | QueryKind::TermsLookup(_)
         | QueryKind::Bool(_)
@@ -127,6 +128,7 @@ pub(super) fn text(kind: &QueryKind) -> String {
         QueryKind::FunctionScore(query) => format!("function score ({})", boosted(&query.query)),
         QueryKind::RankFeature(query) => format!("FeatureQuery(field={})", query.field),
         QueryKind::DistanceFeature(query) => format!("LongDistanceFeatureQuery(field={})", query.field),
+        QueryKind::Intervals(query) => format!("intervals({})", query.field),
         QueryKind::Nested { path, .. } => format!("nested({path})"),
         QueryKind::Bool(query) => boolean(query),
         QueryKind::ConstantScore { filter } => format!("ConstantScore({})", boosted(filter)),

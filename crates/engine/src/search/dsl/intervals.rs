@@ -1,0 +1,162 @@
+//! `intervals`: words by where they stand in a text.
+
+use sparrow_index::query::{
+    IntervalsFilter, IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource,
+    IntervalsWords, Query, QueryKind,
+};
+
+use super::super::error::SearchError;
+use super::super::json::{Json, Member, Node};
+use super::{Common, Context, members, single_field, unknown_field, value};
+
+const CLAUSE: &str = "intervals";
+const RULES: &[&str] = &["match", "any_of", "all_of", "prefix", "wildcard", "fuzzy"];
+
+/// `intervals`
+pub fn intervals(body: &Node, context: Context) -> Result<Query, SearchError> {
+    let field = single_field(body, CLAUSE)?;
+    let mut common = Common::default();
+    let mut rule: Option<(&str, IntervalsRule)> = None;
+    for member in members(&field.value, CLAUSE)? {
+        if member.value.is_scalar() && common.take(CLAUSE, member)? {
+            continue;
+        }
+        if let Some((first, _)) = &rule {
+            return Err(SearchError::parsing(
+                member.at,
+                format!("Only one interval rule can be specified, found [{first}] and [{}]", member.name),
+            ));
+        }
+        rule = Some((&member.name, one_rule(member, context)?));
+    }
+    let Some((_, rule)) = rule else {
+        return Err(SearchError::parsing(
+            field.value.end,
+            "Missing intervals from interval query definition",
+        ));
+    };
+    Ok(common.query(QueryKind::Intervals(IntervalsQuery { field: field.name.to_string(), rule })))
+}
+
+/// An object whose single key names a rule.
+fn rule(node: &Node, context: Context) -> Result<IntervalsRule, SearchError> {
+    match members(node, CLAUSE)? {
+        [member] => one_rule(member, context.nested()?),
+        [] => Err(SearchError::parsing(node.end, "Expected [FIELD_NAME] but got [END_OBJECT]")),
+        [_, second, ..] => Err(SearchError::parsing(second.at, "Expected [END_OBJECT] but got [FIELD_NAME]")),
+    }
+}
+
+fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchError> {
+    let node = &member.value;
+    let name: &'static str = match RULES.iter().find(|known| **known == &*member.name) {
+        Some(known) => known,
+        None if matches!(&*member.name, "regexp" | "range") => {
+            return Err(SearchError::parsing(
+                member.at,
+                format!("[{}] in [intervals] is not supported by this server", member.name),
+            ));
+        }
+        None => {
+            return Err(SearchError::parsing(
+                member.at,
+                format!("Unknown interval type [{}], expecting one of [{}]", member.name, RULES.join(", ")),
+            ));
+        }
+    };
+    let parts = members(node, name)?;
+    let mut words = IntervalsWords::default();
+    let mut order = IntervalsOrder { max_gaps: None, ordered: false };
+    let (mut text, mut rules, mut filter) = (None, None, None);
+    let (mut fuzziness, mut prefix_length, mut transpositions) = ("AUTO".to_owned(), 0, true);
+    let text_key = match name {
+        "match" => "query",
+        "prefix" => "prefix",
+        "wildcard" => "pattern",
+        _ => "term",
+    };
+    for part in parts {
+        let combines = matches!(name, "any_of" | "all_of");
+        match (&*part.name, name) {
+            (key, _) if key == text_key && !combines => text = Some(value::text(&part.value)?),
+            ("intervals", "any_of" | "all_of") => {
+                let Json::Array(items) = &part.value.json else {
+                    return Err(SearchError::ValueType {
+                        parser: name,
+                        field: "intervals".to_owned(),
+                        token: part.value.token(),
+                        at: part.value.at,
+                    });
+                };
+                rules = Some(items.iter().map(|item| rule(item, context)).collect::<Result<Vec<_>, _>>()?);
+            }
+            ("max_gaps", "match" | "all_of") => {
+                // Any negative number is no limit.
+                order.max_gaps = u32::try_from(value::int(&part.value)?).ok();
+            }
+            ("ordered", "match" | "all_of") => order.ordered = value::boolean(&part.value)?,
+            ("filter", "match" | "any_of" | "all_of") => {
+                filter = Some(Box::new(one_filter(&part.value, context)?))
+            }
+            ("analyzer", _) if !combines => words.analyzer = Some(value::text(&part.value)?),
+            ("use_field", _) if !combines => words.use_field = Some(value::text(&part.value)?),
+            ("fuzziness", "fuzzy") => fuzziness = value::text(&part.value)?,
+            ("prefix_length", "fuzzy") => prefix_length = value::unsigned(&part.value, "prefix_length")?,
+            ("transpositions", "fuzzy") => transpositions = value::boolean(&part.value)?,
+            _ => {
+                let known: &[&'static str] = match name {
+                    "match" => &["query", "max_gaps", "ordered", "analyzer", "use_field", "filter"],
+                    "any_of" => &["intervals", "filter"],
+                    "all_of" => &["intervals", "max_gaps", "ordered", "filter"],
+                    "prefix" => &["prefix", "analyzer", "use_field"],
+                    "wildcard" => &["pattern", "analyzer", "use_field"],
+                    _ => &["term", "fuzziness", "prefix_length", "transpositions", "analyzer", "use_field"],
+                };
+                return Err(unknown_field(name, part, known));
+            }
+        }
+    }
+    let needed = || text.ok_or(SearchError::Required { field: text_key });
+    let rules = || rules.ok_or(SearchError::Required { field: "intervals" });
+    let source = match name {
+        "match" => IntervalsSource::Match { text: needed()?, order, words },
+        "prefix" => IntervalsSource::Prefix(needed()?, words),
+        "wildcard" => IntervalsSource::Wildcard(needed()?, words),
+        "fuzzy" => IntervalsSource::Fuzzy {
+            term: needed()?,
+            fuzziness,
+            prefix_length,
+            without_transpositions: !transpositions,
+            words,
+        },
+        "all_of" => IntervalsSource::AllOf(rules()?, order),
+        _ => IntervalsSource::AnyOf(rules()?),
+    };
+    Ok(IntervalsRule { source, filter })
+}
+
+fn one_filter(node: &Node, context: Context) -> Result<IntervalsFilter, SearchError> {
+    let [member] = members(node, "filter")? else {
+        return Err(SearchError::parsing(node.at, "Expected exactly one rule in [filter] of [intervals]"));
+    };
+    let relation = match &*member.name {
+        "after" => IntervalsRelation::After,
+        "before" => IntervalsRelation::Before,
+        "contained_by" => IntervalsRelation::ContainedBy,
+        "containing" => IntervalsRelation::Containing,
+        "not_contained_by" => IntervalsRelation::NotContainedBy,
+        "not_containing" => IntervalsRelation::NotContaining,
+        "not_overlapping" => IntervalsRelation::NotOverlapping,
+        "overlapping" => IntervalsRelation::Overlapping,
+        "script" => {
+            return Err(SearchError::parsing(
+                member.at,
+                "[script] in [filter] of [intervals] is not supported by this server",
+            ));
+        }
+        other => {
+            return Err(SearchError::illegal(format!("filter type [{other}] not supported")));
+        }
+    };
+    Ok(IntervalsFilter { relation, rule: rule(&member.value, context)? })
+}

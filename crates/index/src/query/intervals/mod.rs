@@ -1,0 +1,384 @@
+//! `intervals`: words by where they stand. Documents that hold the words are found first, and their positions looked at
+//! one document after the other.
+
+mod algebra;
+
+use std::sync::Arc;
+
+use tantivy::postings::{Postings, SegmentPostings};
+use tantivy::query::{Explanation, Scorer, Weight};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
+
+use self::algebra::{Interval, all_of, any_of, related};
+use super::analyzed::{Section, sections};
+use super::ast::{
+    IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource, IntervalsWords,
+};
+use super::bits::DocBits;
+use super::compile::Compiler;
+use super::error::QueryError;
+use super::fields::StringTerms;
+use super::multi_term::{Expansion, Fuzzy, TermFilter, Wildcard, expand_fuzzy, first_terms};
+use super::weights;
+use crate::mapping::{FieldType, TextIndexOptions};
+
+/// Most words that a prefix, a pattern or a misspelt word stands for.
+const MAX_EXPANSIONS: usize = 128;
+
+/// A rule bound to an index.
+#[derive(Debug, Clone)]
+enum Node {
+    /// Any of some words; positions before it without a word belong to it.
+    Words {
+        terms: Vec<Term>,
+        before: u32,
+    },
+    All {
+        parts: Vec<Node>,
+        order: IntervalsOrder,
+    },
+    Any(Vec<Node>),
+    Filtered {
+        inner: Box<Node>,
+        relation: IntervalsRelation,
+        other: Box<Node>,
+    },
+}
+
+impl Node {
+    /// The length of the shortest interval there can be.
+    fn shortest(&self) -> u32 {
+        match self {
+            Node::Words { before, .. } => before + 1,
+            Node::All { parts, order: IntervalsOrder { ordered: true, .. } } => {
+                parts.iter().map(Node::shortest).sum()
+            }
+            Node::All { parts, .. } => parts.iter().map(Node::shortest).max().unwrap_or(1),
+            Node::Any(parts) => parts.iter().map(Node::shortest).min().unwrap_or(1),
+            Node::Filtered { inner, .. } => inner.shortest(),
+        }
+    }
+}
+
+impl Compiler<'_> {
+    pub(super) fn intervals(
+        &mut self,
+        query: &IntervalsQuery,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        match self.snapshot.mapping().field(&query.field) {
+            None | Some(FieldType::Object { .. }) => return Ok(weights::none()),
+            Some(_) => {}
+        }
+        let node = self.interval_rule(&query.rule, &query.field)?;
+        let shortest = node.shortest();
+        Ok(Box::new(IntervalsWeight { node: Arc::new(node), shortest, scoring }))
+    }
+
+    fn interval_rule(&mut self, rule: &IntervalsRule, field: &str) -> Result<Node, QueryError> {
+        self.count_clause()?;
+        let node = match &rule.source {
+            IntervalsSource::Match { text, order, words } => {
+                self.interval_text(text, *order, words, field)?
+            }
+            IntervalsSource::Prefix(prefix, words) => {
+                let terms = self.interval_terms(words, field)?;
+                let prefix = self.interval_normalized(prefix, words, &terms);
+                self.interval_expanded(&terms, &TermFilter::Prefix(prefix))?
+            }
+            IntervalsSource::Wildcard(pattern, words) => {
+                let terms = self.interval_terms(words, field)?;
+                let pattern = self.interval_normalized(pattern, words, &terms);
+                self.interval_expanded(&terms, &TermFilter::Wildcard(Wildcard::new(&pattern)))?
+            }
+            IntervalsSource::Fuzzy { term, fuzziness, prefix_length, without_transpositions, words } => {
+                let terms = self.interval_terms(words, field)?;
+                let term = self.interval_normalized(term, words, &terms);
+                let fuzzy = Fuzzy::new(&term, fuzziness, *prefix_length, MAX_EXPANSIONS)?
+                    .with_transpositions(!without_transpositions);
+                let found = expand_fuzzy(self.searcher(), &terms, &fuzzy, self.cancel())?;
+                self.interval_words(&terms, &found)?
+            }
+            IntervalsSource::AllOf(rules, order) => {
+                Node::All { parts: self.interval_rules(rules, field)?, order: *order }
+            }
+            IntervalsSource::AnyOf(rules) => Node::Any(self.interval_rules(rules, field)?),
+        };
+        let Some(filter) = &rule.filter else { return Ok(node) };
+        let other = Box::new(self.interval_rule(&filter.rule, field)?);
+        Ok(Node::Filtered { inner: Box::new(node), relation: filter.relation, other })
+    }
+
+    fn interval_rules(&mut self, rules: &[IntervalsRule], field: &str) -> Result<Vec<Node>, QueryError> {
+        rules.iter().map(|rule| self.interval_rule(rule, field)).collect()
+    }
+
+    /// The terms of the field that a rule looks at.
+    fn interval_terms(&self, words: &IntervalsWords, field: &str) -> Result<StringTerms, QueryError> {
+        let field = words.use_field.as_deref().unwrap_or(field);
+        let has_positions = match self.snapshot.mapping().field(field) {
+            Some(FieldType::Text { options }) => options.index_options == TextIndexOptions::Positions,
+            _ => false,
+        };
+        match self.string_terms(field) {
+            Some(terms) if has_positions => Ok(terms),
+            _ => Err(QueryError::Invalid {
+                reason: format!("Cannot create intervals over field [{field}] with no positions indexed"),
+            }),
+        }
+    }
+
+    fn interval_normalized(&self, text: &str, words: &IntervalsWords, terms: &StringTerms) -> String {
+        let analyzer = match &words.analyzer {
+            Some(name) => self.snapshot.analysis().analyzer(name),
+            None => self.snapshot.search_analyzer(&terms.path, false),
+        };
+        analyzer.map_or_else(|| text.to_owned(), |analyzer| analyzer.normalize(text))
+    }
+
+    fn interval_expanded(&mut self, terms: &StringTerms, filter: &TermFilter) -> Result<Node, QueryError> {
+        let found = first_terms(self.searcher(), terms, filter, false, MAX_EXPANSIONS + 1, self.cancel())?;
+        if found.len() > MAX_EXPANSIONS {
+            return Err(QueryError::Invalid {
+                reason: format!("Automaton expanded to too many terms (limit {MAX_EXPANSIONS})"),
+            });
+        }
+        self.interval_words(terms, &found)
+    }
+
+    fn interval_words(&mut self, terms: &StringTerms, found: &[Expansion]) -> Result<Node, QueryError> {
+        self.count_clauses(found.len())?;
+        let terms = found.iter().map(|expansion| terms.term(&expansion.value)).collect();
+        Ok(Node::Words { terms, before: 0 })
+    }
+
+    fn interval_text(
+        &mut self,
+        text: &str,
+        order: IntervalsOrder,
+        words: &IntervalsWords,
+        field: &str,
+    ) -> Result<Node, QueryError> {
+        let terms = self.interval_terms(words, field)?;
+        let tokens = self.analyze(&terms, text, words.analyzer.as_deref(), "intervals")?;
+        let mut parts = Vec::new();
+        // Where the next word is expected; one that comes later has positions without words before it.
+        let mut expected = None;
+        let words_of = |values: &[String], before: u32| Node::Words {
+            terms: values.iter().map(|value| terms.term(value)).collect(),
+            before,
+        };
+        for section in sections(tokens)? {
+            match section {
+                Section::Terms { at, terms: values } => {
+                    self.count_clauses(values.len())?;
+                    let before = expected.map_or(0, |expected| at.saturating_sub(expected)) as u32;
+                    parts.push(words_of(&values, before));
+                    expected = Some(at + 1);
+                }
+                Section::Paths(paths) => {
+                    let mut ways = Vec::with_capacity(paths.len());
+                    for path in &paths {
+                        self.count_clauses(path.len())?;
+                        let parts = path.iter().map(|word| words_of(std::slice::from_ref(word), 0)).collect();
+                        let order = IntervalsOrder { max_gaps: Some(0), ordered: true };
+                        ways.push(Node::All { parts, order });
+                    }
+                    parts.push(Node::Any(ways));
+                    expected = None;
+                }
+            }
+        }
+        match parts.len() {
+            1 => Ok(parts.remove(0)),
+            _ => Ok(Node::All { parts, order }),
+        }
+    }
+}
+
+struct IntervalsWeight {
+    node: Arc<Node>,
+    shortest: u32,
+    scoring: bool,
+}
+
+impl Weight for IntervalsWeight {
+    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        let (bound, docs) = Bound::new(&self.node, reader)?;
+        let mut scorer = IntervalsScorer {
+            bound,
+            docs,
+            doc: 0,
+            found: Vec::new(),
+            shortest: self.shortest,
+            boost,
+            scoring: self.scoring,
+        };
+        scorer.find(0);
+        Ok(Box::new(scorer))
+    }
+
+    fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
+        weights::explain(self.scorer(reader, 1.0), doc, "intervals")
+    }
+}
+
+/// A rule bound to a segment.
+enum Bound {
+    Words { postings: Vec<SegmentPostings>, before: u32 },
+    All { parts: Vec<Bound>, order: IntervalsOrder },
+    Any(Vec<Bound>),
+    Filtered { inner: Box<Bound>, relation: IntervalsRelation, other: Box<Bound> },
+}
+
+impl Bound {
+    /// With the documents that hold the words.
+    fn new(node: &Node, reader: &SegmentReader) -> tantivy::Result<(Self, DocBits)> {
+        let max_doc = reader.max_doc();
+        let several = |parts: &[Node]| -> tantivy::Result<Vec<(Bound, DocBits)>> {
+            parts.iter().map(|part| Bound::new(part, reader)).collect()
+        };
+        Ok(match node {
+            Node::Words { terms, before } => {
+                let mut docs = DocBits::empty(max_doc);
+                let mut postings = Vec::with_capacity(terms.len());
+                for term in terms {
+                    let inverted = reader.inverted_index(term.field())?;
+                    if let Some(mut blocks) = inverted.read_block_postings(term, IndexRecordOption::Basic)? {
+                        docs.insert_postings(&mut blocks);
+                    }
+                    postings.extend(inverted.read_postings(term, IndexRecordOption::WithFreqsAndPositions)?);
+                }
+                (Bound::Words { postings, before: *before }, docs)
+            }
+            Node::All { parts, order } => {
+                let mut docs: Option<DocBits> = None;
+                let mut bound = Vec::with_capacity(parts.len());
+                for (part, of_part) in several(parts)? {
+                    match &mut docs {
+                        None => docs = Some(of_part),
+                        Some(docs) => docs.intersect(&of_part),
+                    }
+                    bound.push(part);
+                }
+                (Bound::All { parts: bound, order: *order }, docs.unwrap_or_else(|| DocBits::empty(max_doc)))
+            }
+            Node::Any(parts) => {
+                let mut docs = DocBits::empty(max_doc);
+                let mut bound = Vec::with_capacity(parts.len());
+                for (part, of_part) in several(parts)? {
+                    docs.unite(&of_part);
+                    bound.push(part);
+                }
+                (Bound::Any(bound), docs)
+            }
+            Node::Filtered { inner, relation, other } => {
+                let (inner, docs) = Bound::new(inner, reader)?;
+                let (other, _) = Bound::new(other, reader)?;
+                (
+                    Bound::Filtered { inner: Box::new(inner), relation: *relation, other: Box::new(other) },
+                    docs,
+                )
+            }
+        })
+    }
+
+    /// The intervals of a document. Documents have to ascend from call to call.
+    fn intervals(&mut self, doc: DocId, scratch: &mut Vec<u32>) -> Vec<Interval> {
+        match self {
+            Bound::Words { postings, before } => {
+                let lists = postings
+                    .iter_mut()
+                    .filter_map(|postings| {
+                        if postings.doc() < doc {
+                            postings.seek(doc);
+                        }
+                        (postings.doc() == doc).then(|| {
+                            postings.positions(scratch);
+                            let of =
+                                |&at: &u32| Interval { start: at.saturating_sub(*before), end: at, gaps: 0 };
+                            scratch.iter().map(of).collect::<Vec<_>>()
+                        })
+                    })
+                    .collect();
+                any_of(lists)
+            }
+            Bound::All { parts, order } => {
+                let lists: Vec<_> = parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect();
+                all_of(&lists, *order)
+            }
+            Bound::Any(parts) => any_of(parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect()),
+            Bound::Filtered { inner, relation, other } => {
+                let list = inner.intervals(doc, scratch);
+                match list.is_empty() {
+                    true => list,
+                    false => related(list, *relation, &other.intervals(doc, scratch)),
+                }
+            }
+        }
+    }
+}
+
+struct IntervalsScorer {
+    bound: Bound,
+    docs: DocBits,
+    doc: DocId,
+    found: Vec<Interval>,
+    shortest: u32,
+    boost: Score,
+    scoring: bool,
+}
+
+impl IntervalsScorer {
+    /// Goes to the first document from `from` that has an interval.
+    fn find(&mut self, from: DocId) -> DocId {
+        let mut scratch = Vec::new();
+        self.doc = self.docs.next(from);
+        while self.doc != TERMINATED {
+            self.found = self.bound.intervals(self.doc, &mut scratch);
+            if !self.found.is_empty() {
+                break;
+            }
+            self.doc = self.docs.next(self.doc + 1);
+        }
+        self.doc
+    }
+}
+
+impl DocSet for IntervalsScorer {
+    fn advance(&mut self) -> DocId {
+        if self.doc == TERMINATED {
+            return TERMINATED;
+        }
+        self.find(self.doc + 1)
+    }
+
+    fn seek(&mut self, target: DocId) -> DocId {
+        if target <= self.doc { self.doc } else { self.find(target) }
+    }
+
+    fn doc(&self) -> DocId {
+        self.doc
+    }
+
+    fn size_hint(&self) -> u32 {
+        self.docs.count()
+    }
+}
+
+impl Scorer for IntervalsScorer {
+    /// The shorter the intervals and the more of them, the nearer to the boost.
+    fn score(&mut self) -> Score {
+        if !self.scoring {
+            return self.boost;
+        }
+        let one = |interval: &Interval| {
+            let longer = (interval.end - interval.start + 1).saturating_sub(self.shortest) + 1;
+            1.0 / longer as f32
+        };
+        let frequency: f32 = self.found.iter().map(one).sum();
+        self.boost * frequency / (frequency + 1.0)
+    }
+}
