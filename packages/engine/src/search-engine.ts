@@ -89,6 +89,8 @@ export const OPERATIONS = [
   'trained_model_stats',
   'infer_trained_model',
   'reindex',
+  'update_by_query',
+  'delete_by_query',
   'get_task',
   'list_tasks',
   'cancel_task',

@@ -69,7 +69,7 @@ use self::response::OpenIds;
 use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
 use self::uri::Presentation;
-pub(crate) use self::uri::source as source_of_params;
+pub(crate) use self::uri::{query_string as query_of_params, source as source_of_params};
 use crate::Engine;
 use crate::error::{EngineError, Exception};
 use crate::indices::{IndexHandle, ResolveOptions, Resolved};
@@ -282,19 +282,27 @@ pub(crate) fn count(
     ))
 }
 
-/// Reads a query in its JSON form and encodes its texts: for jobs that select documents by query.
+/// Encodes the texts of a query: for jobs that select documents by query.
 ///
 /// # Errors
 /// As a search with this query.
-pub(crate) fn prepare_query(
+pub(crate) fn encode_query(
     engine: &Engine,
     handles: &[impl Borrow<IndexHandle>],
-    query: &Value,
+    query: &mut Query,
     cancel: &CancelFlag,
-) -> Result<Query, EngineError> {
-    let mut query = parse_query(query)?;
-    encode(engine, handles, &mut [&mut query], cancel.flag(), None)?;
-    Ok(query)
+) -> Result<(), EngineError> {
+    encode(engine, handles, &mut [query], cancel.flag(), None)
+}
+
+/// Reads a `slice` section that divides by ids: which part, and of how many.
+///
+/// # Errors
+/// As of a search with this slice; illegal argument for one that divides by a field.
+pub(crate) fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
+    let bytes = slice.to_string();
+    let (node, _) = json::read(bytes.as_bytes()).map_err(SearchError::from)?;
+    Ok(paging::parse_slice(&node)?.by_id()?)
 }
 
 /// Reads a query in its JSON form, texts as they are. Places in errors count from the query's own start.
