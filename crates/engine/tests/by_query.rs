@@ -98,9 +98,14 @@ fn documents_are_deleted_and_what_changed_meanwhile_is_a_conflict() {
     assert_eq!((status, answer["version_conflicts"].as_u64()), (409, Some(1)));
     assert_eq!((answer.get("updated"), answer.get("created")), (None, None));
     let failure = &answer["failures"][0];
-    assert_eq!((&failure["index"], &failure["id"], &failure["status"]), (&json!("a"), &json!("1"), &json!(409)));
+    assert_eq!(
+        (&failure["index"], &failure["id"], &failure["status"]),
+        (&json!("a"), &json!("1"), &json!(409))
+    );
     assert_eq!(failure["cause"]["type"], "version_conflict_engine_exception");
-    assert!(failure["cause"]["reason"].as_str().unwrap().starts_with("[1]: version conflict, required seqNo ["));
+    assert!(
+        failure["cause"]["reason"].as_str().unwrap().starts_with("[1]: version conflict, required seqNo [")
+    );
     // Document 0 is gone, also for one that has not been refreshed.
     let answer = node.ok("delete_by_query", "index=a", "conflicts=proceed&refresh=true", &all);
     assert_eq!(numbers(&answer, ["total", "deleted", "version_conflicts"]), [10, 8, 2].map(Some));
@@ -110,6 +115,27 @@ fn documents_are_deleted_and_what_changed_meanwhile_is_a_conflict() {
     assert_eq!(node.count("a"), 0);
     let answer = node.ok("delete_by_query", "index=a", "", &all);
     assert_eq!(numbers(&answer, ["total", "deleted", "batches"]), [0, 0, 0].map(Some));
+}
+
+#[test]
+fn documents_are_taken_in_the_order_of_a_sort() {
+    let node = Node::start();
+    load(&node, "a", 30);
+    let last = json!({"query": {"range": {"n": {"lt": 20}}}, "sort": [{"n": "desc"}]}).to_string();
+    let answer = node.ok("delete_by_query", "index=a", "max_docs=3&refresh=true", &last);
+    assert_eq!(numbers(&answer, ["total", "deleted"]), [Some(3), Some(3)]);
+    assert_eq!(node.call("get_doc", "index=a&id=17", "", "").0, 404);
+    assert_eq!(node.call("get_doc", "index=a&id=16", "", "").0, 200);
+    tagging(&node);
+    node.ok("update_by_query", "index=a", "sort=n:desc&max_docs=2&pipeline=tag&refresh=true", "");
+    assert_eq!(node.ok("get_source", "index=a&id=28", "", "")["tag"], "n-28");
+    assert_eq!(node.ok("get_source", "index=a&id=27", "", "").get("tag"), None);
+    let body =
+        json!({"max_docs": 4, "source": {"index": "a", "sort": {"n": "desc"}}, "dest": {"index": "b"}});
+    assert_eq!(node.ok("reindex", "", "refresh=true", &body.to_string())["created"], json!(4));
+    assert_eq!(node.call("get_doc", "index=b&id=26", "", "").0, 200);
+    let (status, kind, _) = node.error("update_by_query", "index=a", "sort=nowhere", "");
+    assert_eq!((status, kind.as_str()), (400, "search_phase_execution_exception"));
 }
 
 #[test]
@@ -127,7 +153,14 @@ fn bad_requests_by_query_leave_everything_as_it_was() {
             "Validation Failed: 1: Cross-cluster calls are not supported in this context but remote indices were \
              requested: [remote:a];",
         ),
-        ("delete_by_query", "missing", "", json!({"query": {"match_all": {}}}), 404, "no such index [missing]"),
+        (
+            "delete_by_query",
+            "missing",
+            "",
+            json!({"query": {"match_all": {}}}),
+            404,
+            "no such index [missing]",
+        ),
         ("update_by_query", "a", "", json!({"query": {"nope": {}}}), 400, "unknown query [nope]"),
         (
             "update_by_query",
@@ -199,7 +232,8 @@ fn slices_are_tasks_with_a_parent_which_can_be_paced_and_cancelled() {
     load(&node, "a", 200);
     let body = json!({"source": {"index": "a", "size": 5}, "dest": {"index": "b"}}).to_string();
     let start = || {
-        let answer = node.ok("reindex", "", "wait_for_completion=false&slices=4&requests_per_second=20", &body);
+        let answer =
+            node.ok("reindex", "", "wait_for_completion=false&slices=4&requests_per_second=20", &body);
         answer["task"].as_str().unwrap().to_owned()
     };
     let task = start();
@@ -211,7 +245,10 @@ fn slices_are_tasks_with_a_parent_which_can_be_paced_and_cancelled() {
     });
     let part = &parts()[0];
     assert_eq!((&part["parent_task_id"], &part["cancellable"]), (&json!(task), &json!(true)));
-    assert_eq!((&part["action"], &part["status"]["slice_id"]), (&json!("indices:data/write/reindex"), &json!(0)));
+    assert_eq!(
+        (&part["action"], &part["status"]["slice_id"]),
+        (&json!("indices:data/write/reindex"), &json!(0))
+    );
     assert_eq!(part["status"]["requests_per_second"], json!(5.0));
     let tree = node.ok("list_tasks", "", "actions=*reindex&group_by=parents", "");
     assert_eq!(tree["tasks"].as_object().map(serde_json::Map::len), Some(1), "{tree}");
@@ -259,7 +296,10 @@ fn tasks_that_cannot_do_what_is_asked_say_so() {
     assert_eq!(shown["task"]["action"], "indices:data/write/delete/byquery");
     assert_eq!(shown["task"]["description"], "delete-by-query [a]");
     let (status, _, reason) = node.error("cancel_tasks", &path, "nodes=_local", "");
-    assert_eq!((status, reason.as_str()), (400, "Validation Failed: 1: task id cannot be used with node ids;"));
+    assert_eq!(
+        (status, reason.as_str()),
+        (400, "Validation Failed: 1: task id cannot be used with node ids;")
+    );
     let refused = node.ok("cancel_tasks", &path, "actions=*reindex", "");
     assert_eq!(
         refused["node_failures"][0]["caused_by"]["reason"],
@@ -277,9 +317,11 @@ fn tasks_that_cannot_do_what_is_asked_say_so() {
 
 #[test]
 fn jobs_that_write_where_they_read_go_on_after_a_crash() {
-    for (op, counter, slices) in
-        [("update_by_query", "updated", 1), ("update_by_query", "updated", 3), ("delete_by_query", "deleted", 1)]
-    {
+    for (op, counter, slices) in [
+        ("update_by_query", "updated", 1),
+        ("update_by_query", "updated", 3),
+        ("delete_by_query", "deleted", 1),
+    ] {
         let node = Node::start();
         tagging(&node);
         load(&node, "a", 400);
@@ -297,14 +339,19 @@ fn jobs_that_write_where_they_read_go_on_after_a_crash() {
         assert!(node.ok("get_task", &path, "", "")["task"]["status"][counter].as_u64() >= Some(20));
         node.ok("rethrottle", &path, "requests_per_second=-1", "");
         let response = finished(&node, &task)["response"].clone();
-        assert_eq!(numbers(&response, ["total", counter, "version_conflicts"]), [390, 390, 0].map(Some), "{op}");
+        assert_eq!(
+            numbers(&response, ["total", counter, "version_conflicts"]),
+            [390, 390, 0].map(Some),
+            "{op}"
+        );
         assert_eq!(response["failures"], json!([]));
         node.ok("refresh", "index=a", "", "");
         if op == "delete_by_query" {
             assert_eq!(node.count("a"), 10);
         } else {
             // Nothing was written twice.
-            let twice = json!({"query": {"exists": {"field": "tag"}}, "size": 400, "version": true}).to_string();
+            let twice =
+                json!({"query": {"exists": {"field": "tag"}}, "size": 400, "version": true}).to_string();
             let hits = node.hits("a", &twice);
             assert_eq!(hits.len(), 390);
             let answer = node.ok("search", "index=a", "", &twice);
@@ -319,8 +366,12 @@ fn a_sliced_reindex_goes_on_after_a_crash() {
     let node = Node::start();
     load(&node, "a", 600);
     let body = json!({"source": {"index": "a", "size": 20}, "dest": {"index": "b", "op_type": "create"}});
-    let answer =
-        node.ok("reindex", "", "wait_for_completion=false&slices=3&requests_per_second=300", &body.to_string());
+    let answer = node.ok(
+        "reindex",
+        "",
+        "wait_for_completion=false&slices=3&requests_per_second=300",
+        &body.to_string(),
+    );
     let task = answer["task"].as_str().unwrap().to_owned();
     let path = format!("task={task}");
     wait_until("a few batches", || {
@@ -373,13 +424,20 @@ fn a_dry_run_tells_the_cost_and_writes_nothing() {
     load(&node, "many", 1000);
     let body = json!({"source": {"index": "many"}, "dest": {"index": "new", "pipeline": "p"}}).to_string();
     let answer = node.ok("reindex", "", "dry_run=true&requests_per_second=1", &body);
-    assert_eq!((&answer["documents"]["total"], &answer["exact"]), (&json!(1000), &json!(["documents.total"])));
+    assert_eq!(
+        (&answer["documents"]["total"], &answer["exact"]),
+        (&json!(1000), &json!(["documents.total"]))
+    );
     assert!(answer["sample"]["documents"].as_u64() <= Some(256));
     assert_eq!((&answer["texts"]["total"], &answer["time"]["millis"]), (&json!(1000), &json!(1_000_000)));
     assert_eq!(node.call("exists_index", "index=new", "", "").0, 404);
     for (query, dest, reason) in [
         ("dry_run=true&wait_for_completion=false", "new", "[dry_run] answers at once"),
-        ("dry_run=true", "many", "Validation Failed: 1: reindex cannot write into an index its reading from [many]"),
+        (
+            "dry_run=true",
+            "many",
+            "Validation Failed: 1: reindex cannot write into an index its reading from [many]",
+        ),
     ] {
         let body = json!({"source": {"index": "many"}, "dest": {"index": dest, "pipeline": "p"}}).to_string();
         let (status, _, found) = node.error("reindex", "", query, &body);
@@ -461,7 +519,8 @@ fn a_retry_after_a_full_queue_runs_the_pipeline_again() {
     assert_eq!(node.count("b"), 300);
 
     // A job waits for room instead, and owes nothing either.
-    let body = json!({"source": {"index": "b", "_source": ["text"]}, "dest": {"index": "c", "pipeline": "p"}});
+    let body =
+        json!({"source": {"index": "b", "_source": ["text"]}, "dest": {"index": "c", "pipeline": "p"}});
     let mapping = json!({"mappings": {"properties": {"v": {"type": "sparse_vector"}}}});
     node.ok("create_index", "index=c", "", &mapping.to_string());
     let answer = node.ok("reindex", "", "refresh=true&slices=3", &body.to_string());

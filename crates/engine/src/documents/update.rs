@@ -43,7 +43,8 @@ impl UpdateBody {
             ));
         };
         let refuse = |name: &str, problem: &str| {
-            let reason = format!("{} [UpdateRequest] {problem} [{name}]", crate::body::place(action.body, name));
+            let reason =
+                format!("{} [UpdateRequest] {problem} [{name}]", crate::body::place(action.body, name));
             EngineError::api(400, Exception::new("x_content_parse_exception", reason))
         };
         let mut scripted = false;
@@ -101,16 +102,10 @@ impl UpdateBody {
             check(if_primary_term.is_none(), "ifSeqNo is set, but primary term is [0]");
             check(retries > 0, "compare and write operations can not be retried");
             check(self.doc_as_upsert, "compare and write operations can not be used with upsert");
-            check(
-                self.upsert.is_some(),
-                "upsert requests don't support `if_seq_no` and `if_primary_term`",
-            );
+            check(self.upsert.is_some(), "upsert requests don't support `if_seq_no` and `if_primary_term`");
         }
         check(self.doc.is_none(), "script or doc is missing");
-        check(
-            self.doc.is_none() && self.doc_as_upsert,
-            "doc must be specified if doc_as_upsert is enabled",
-        );
+        check(self.doc.is_none() && self.doc_as_upsert, "doc must be specified if doc_as_upsert is enabled");
         problems
     }
 

@@ -215,8 +215,13 @@ impl Tasks {
     /// Asks a task and its parts to stop.
     pub fn cancel(&self, task: &Task) {
         task.cancel();
+        self.cancel_parts(task.number);
+    }
+
+    /// Asks the parts of a task to stop.
+    pub fn cancel_parts(&self, number: u64) {
         for part in self.running() {
-            if part.spec.parent == Some(task.number) {
+            if part.spec.parent == Some(number) {
                 part.cancel();
             }
         }

@@ -150,7 +150,13 @@ fn run_nodes(
     }
 }
 
-fn run_node(runtime: &Runtime<'_>, node: &Node, items: &mut [Item], who: &[usize], summary: &mut IngestSummary) {
+fn run_node(
+    runtime: &Runtime<'_>,
+    node: &Node,
+    items: &mut [Item],
+    who: &[usize],
+    summary: &mut IngestSummary,
+) {
     match &node.action {
         Action::Each(processor) => {
             for &at in who {

@@ -31,9 +31,9 @@ impl SliceOf {
     pub fn by_id(&self) -> Result<(u32, u32), SearchError> {
         match self.field.as_deref() {
             None | Some("_id" | "_doc" | "_seq_no") => Ok((self.id, self.max)),
-            Some(field) => {
-                Err(SearchError::illegal(format!("[slice] by the field [{field}] is not supported in this context")))
-            }
+            Some(field) => Err(SearchError::illegal(format!(
+                "[slice] by the field [{field}] is not supported in this context"
+            ))),
         }
     }
 

@@ -19,7 +19,14 @@ export const JOB_ENDPOINTS: readonly Endpoint[] = [
     indices: 'reindex',
     params: [
       ...['refresh', 'requests_per_second', 'scroll', 'slices', 'max_docs', 'timeout', 'wait_for_active_shards'],
-      ...['wait_for_completion', 'require_alias', 'dry_run', 'ignore_unavailable', 'allow_no_indices', 'expand_wildcards'],
+      ...[
+        'wait_for_completion',
+        'require_alias',
+        'dry_run',
+        'ignore_unavailable',
+        'allow_no_indices',
+        'expand_wildcards',
+      ],
     ],
   }),
   ...engine('update_by_query', 'indices:data/write/update/byquery', ['POST /{index}/_update_by_query'], {

@@ -227,7 +227,10 @@ impl Sample {
                 "truncated": all(self.encoding.truncated_tokens),
             }),
         );
-        shown.insert("time".into(), json!({"estimate": time_in_words(millis), "millis": millis.round() as u64}));
+        shown.insert(
+            "time".into(),
+            json!({"estimate": time_in_words(millis), "millis": millis.round() as u64}),
+        );
         shown.insert("disk".into(), json!({"estimate": human_bytes(disk), "bytes": disk}));
         shown.insert("exact".into(), exact.into());
         shown.insert("estimated".into(), estimated.into());

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use self::run::Run;
+use self::run::{Earlier, Run};
 pub(super) use self::spec::requests_per_second;
 use self::spec::{Kind, Spec};
 use self::tally::{Progressed, Slices, Tally};
@@ -76,11 +76,15 @@ fn start(engine: &Arc<Engine>, kind: Kind, request: &Request, body: &[u8]) -> Re
         .opaque_id(request.opaque_id.clone())
         .progress(slices.clone());
     if !wait {
-        task = task.persistent().resumable(run::checkpoint(&spec, &[], None));
+        task = task.persistent();
+    }
+    if !wait && spec.order.is_none() {
+        task = task.resumable(run::checkpoint(&spec, &[], None, spec.requests_per_second));
     }
     let own = Arc::clone(engine);
-    let handle =
-        engine.tasks.spawn(task, move |context| Run::new(&own, context, spec, slices).run(Vec::new(), None))?;
+    let handle = engine
+        .tasks
+        .spawn(task, move |context| Run::new(&own, context, spec, slices).run(Earlier::default()))?;
     if !wait {
         return Ok(Reply::ok(&json!({"task": handle.id()})));
     }
@@ -107,8 +111,8 @@ pub(crate) fn resume(engine: &Arc<Engine>) {
 }
 
 fn restart(engine: &Arc<Engine>, number: u64, saved: &Value, record: &Value) -> Result<(), EngineError> {
-    let (spec, progressed, until) = run::from_checkpoint(saved)?;
-    let slices = undivided(&spec, progressed.first().cloned().unwrap_or_default());
+    let (spec, earlier) = run::from_checkpoint(saved)?;
+    let slices = undivided(&spec, earlier.slices.first().cloned().unwrap_or_default());
     let opaque_id = record["task"]["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
     let task = TaskSpec::new(spec.kind().action(), spec.description())
         .cancellable()
@@ -118,9 +122,7 @@ fn restart(engine: &Arc<Engine>, number: u64, saved: &Value, record: &Value) -> 
         .started_at(record["task"]["start_time_in_millis"].as_u64());
     let own = Arc::clone(engine);
     tracing::info!(number, description = spec.description(), "a job goes on where it stopped");
-    engine.tasks.restart(number, task, move |context| {
-        Run::new(&own, context, spec, slices).run(progressed, until)
-    })?;
+    engine.tasks.restart(number, task, move |context| Run::new(&own, context, spec, slices).run(earlier))?;
     Ok(())
 }
 

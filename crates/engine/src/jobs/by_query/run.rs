@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sparrow_index::{DocAddress, Snapshot};
 
 use super::plan::{Position, Source};
 use super::slice::{Slice, Turns};
@@ -17,9 +19,13 @@ use crate::indices::{IndexHandle, Resolved};
 use crate::jobs::task::TaskContext;
 use crate::jobs::tasks::TaskSpec;
 use crate::request::CancelFlag;
+use crate::search::Order;
 
 /// Most slices of `slices: auto`.
 const MOST_AUTOMATIC: usize = 20;
+
+/// Most documents of a job with a `sort`: their sort values are held in memory.
+const MOST_ORDERED: usize = 100_000;
 
 /// Highest sequence numbers of the documents of a job, by index: what was written later is not part of it.
 pub(super) type Until = BTreeMap<String, u64>;
@@ -31,11 +37,26 @@ struct Checkpoint {
     /// One element for a job that is not divided; none before its documents are known.
     slices: Vec<Progressed>,
     until: Option<Until>,
+    /// Documents per second as it was changed to; none for no throttle.
+    pace: Option<f64>,
+}
+
+/// What an interrupted run left.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    /// One element for each slice; none if it had not come to its documents.
+    pub slices: Vec<Progressed>,
+    pub until: Option<Until>,
 }
 
 /// What is needed to go on after a crash.
-pub(super) fn checkpoint(spec: &Spec, slices: &[Progressed], until: Option<&Until>) -> Value {
-    let checkpoint = Checkpoint { request: spec.to_saved(), slices: slices.to_vec(), until: until.cloned() };
+pub(super) fn checkpoint(spec: &Spec, slices: &[Progressed], until: Option<&Until>, pace: f64) -> Value {
+    let checkpoint = Checkpoint {
+        request: spec.to_saved(),
+        slices: slices.to_vec(),
+        until: until.cloned(),
+        pace: pace.is_finite().then_some(pace),
+    };
     // Numbers, strings and maps of strings always serialise.
     serde_json::to_value(checkpoint).unwrap_or_default()
 }
@@ -44,10 +65,12 @@ pub(super) fn checkpoint(spec: &Spec, slices: &[Progressed], until: Option<&Unti
 ///
 /// # Errors
 /// If it cannot be read.
-pub(super) fn from_checkpoint(saved: &Value) -> Result<(Spec, Vec<Progressed>, Option<Until>), EngineError> {
-    let Checkpoint { request, slices, until } = serde_json::from_value(saved.clone())
+pub(super) fn from_checkpoint(saved: &Value) -> Result<(Spec, Earlier), EngineError> {
+    let Checkpoint { request, slices, until, pace } = serde_json::from_value(saved.clone())
         .map_err(|error| EngineError::internal(format!("checkpoint of a job: {error}")))?;
-    Ok((Spec::from_saved(&request)?, slices, until))
+    let mut spec = Spec::from_saved(&request)?;
+    spec.requests_per_second = pace.unwrap_or(f64::INFINITY);
+    Ok((spec, Earlier { slices, until }))
 }
 
 /// A job at work.
@@ -65,12 +88,12 @@ impl<'a> Run<'a> {
         Self { engine, context, spec, slices, writing: Mutex::new(()) }
     }
 
-    /// Handles all documents; the answer is the response, failures of documents included. `earlier` and `until` are
-    /// what an interrupted run left.
+    /// Handles all documents; the answer is the response, failures of documents included.
     ///
     /// # Errors
     /// What keeps the job from starting; [`EngineError::Cancelled`] if the server stops.
-    pub fn run(mut self, earlier: Vec<Progressed>, until: Option<Until>) -> Result<Value, EngineError> {
+    pub fn run(mut self, earlier: Earlier) -> Result<Value, EngineError> {
+        let Earlier { slices: earlier, until } = earlier;
         let sources = sources(self.engine, &self.spec)?;
         self.spec.check_destination(self.engine)?;
         let cancel = CancelFlag::from(Arc::clone(self.context.cancel_flag()));
@@ -169,18 +192,27 @@ impl<'a> Run<'a> {
         let targets = self.targets(sources)?;
         let turns = Turns::new();
         let checkpoint = || self.checkpoint(until);
+        // All tasks first: where one is too many, nothing has begun.
+        let mut begun = Vec::with_capacity(number);
+        for (tally, part) in tallies.iter().zip(parts) {
+            if tally.has_ended() {
+                continue;
+            }
+            let task = TaskSpec::new(self.spec.kind().action(), self.spec.description())
+                .cancellable()
+                .part_of(self.context.number())
+                .opaque_id(self.context.opaque_id())
+                .progress(tally.clone());
+            begun.push((self.engine.tasks.enter(task)?, tally, part));
+        }
+        let stop = || self.engine.tasks.cancel_parts(self.context.number());
+        if self.context.is_cancelled() {
+            // Asked for before the parts were there to be asked.
+            stop();
+        }
         std::thread::scope(|scope| {
             let mut running = Vec::with_capacity(number);
-            for (tally, part) in tallies.iter().zip(parts) {
-                if tally.has_ended() || self.context.is_cancelled() {
-                    continue;
-                }
-                let task = TaskSpec::new(self.spec.kind().action(), self.spec.description())
-                    .cancellable()
-                    .part_of(self.context.number())
-                    .opaque_id(self.context.opaque_id())
-                    .progress(tally.clone());
-                let guard = self.engine.tasks.enter(task)?;
+            for (guard, tally, part) in begun {
                 let (targets, turns, checkpoint) = (targets.clone(), &turns, &checkpoint);
                 let work = move || {
                     let context = guard.context(&self.engine.tasks);
@@ -195,10 +227,12 @@ impl<'a> Run<'a> {
                         turns: Some(turns),
                         checkpoint,
                     };
-                    slice.run(part)
+                    // What keeps one slice from going on ends the job.
+                    slice.run(part).inspect_err(|_| stop())
                 };
                 let thread = std::thread::Builder::new().name("sparrow-slice".into());
                 running.push(thread.spawn_scoped(scope, work).map_err(|error| {
+                    stop();
                     EngineError::internal(format!("a thread for a slice cannot start: {error}"))
                 })?);
             }
@@ -230,12 +264,13 @@ impl<'a> Run<'a> {
     }
 
     fn checkpoint(&self, until: Option<&Until>) -> Result<(), EngineError> {
-        if !self.context.is_persistent() {
+        // A position in an order by fields says nothing once documents have changed.
+        if !self.context.is_persistent() || self.spec.order.is_some() {
             return Ok(());
         }
         let _one = self.writing.lock();
         let slices: Vec<Progressed> = self.slices.tallies().iter().map(|tally| tally.progressed()).collect();
-        self.context.checkpoint(checkpoint(&self.spec, &slices, until))
+        self.context.checkpoint(checkpoint(&self.spec, &slices, until, self.slices.pace()))
     }
 }
 
@@ -302,7 +337,40 @@ pub(super) fn positions(
         let number = u32::try_from(number).unwrap_or(u32::MAX);
         positions.extend(found.into_iter().map(|(seq_no, addr)| (number, seq_no, addr)));
     }
-    Ok(positions)
+    match &spec.order {
+        None => Ok(positions),
+        Some(order) => in_order(engine, spec, order, sources, positions, cancel),
+    }
+}
+
+/// Puts positions into the order that was asked for.
+fn in_order(
+    engine: &Engine,
+    spec: &Spec,
+    order: &Order,
+    sources: &[Source],
+    positions: Vec<Position>,
+    cancel: &CancelFlag,
+) -> Result<Vec<Position>, EngineError> {
+    // Documents that are left out on the way need others in their place.
+    let counts = !spec.proceed && spec.part.is_none() && spec.terminate_after.is_none();
+    let most = spec.max_docs.filter(|_| counts).and_then(|most| usize::try_from(most).ok());
+    let most = most.unwrap_or(usize::MAX).min(positions.len());
+    if most > MOST_ORDERED {
+        return Err(EngineError::illegal_argument(format!(
+            "[sort] of [{most}] documents is too large, it must be of [{MOST_ORDERED}] at most: use [max_docs] or a \
+             query, or no sort"
+        )));
+    }
+    let indices: Vec<(Arc<IndexHandle>, Arc<Snapshot>)> =
+        sources.iter().map(|source| (Arc::clone(&source.handle), Arc::clone(&source.snapshot))).collect();
+    let wanted: FxHashSet<(u32, DocAddress)> =
+        positions.iter().map(|(source, _, addr)| (*source, *addr)).collect();
+    let all = order.documents(engine, &indices, spec.query.as_ref(), most, cancel)?;
+    let ordered = all
+        .into_iter()
+        .map(|(source, seq_no, addr)| (u32::try_from(source).unwrap_or(u32::MAX), seq_no, addr));
+    Ok(ordered.filter(|(source, _, addr)| wanted.contains(&(*source, *addr))).collect())
 }
 
 fn hash(id: &str) -> u64 {
@@ -326,12 +394,19 @@ mod tests {
         let body = json!({"source": {"index": "a", "size": 7}, "dest": {"index": "c"}}).to_string();
         let spec = Spec::parse(Kind::Reindex, &Request::default(), body.as_bytes()).unwrap();
         let slices = [
-            Progressed { after: Some(("a".into(), 17)), failures: vec![json!({"id": "x"})], ..Progressed::default() },
+            Progressed {
+                after: Some(("a".into(), 17)),
+                failures: vec![json!({"id": "x"})],
+                ..Progressed::default()
+            },
             Progressed { ended: true, ..Progressed::default() },
         ];
         let until = Until::from([("a".to_owned(), 99)]);
-        let (again, there, last) = from_checkpoint(&checkpoint(&spec, &slices, Some(&until))).unwrap();
-        assert_eq!((there.as_slice(), last), (&slices[..], Some(until)));
+        let (again, there) = from_checkpoint(&checkpoint(&spec, &slices, Some(&until), 2.5)).unwrap();
+        assert_eq!((there.slices.as_slice(), there.until), (&slices[..], Some(until)));
+        assert!((again.requests_per_second - 2.5).abs() < f64::EPSILON);
+        let (unpaced, _) = from_checkpoint(&checkpoint(&spec, &[], None, f64::INFINITY)).unwrap();
+        assert!(unpaced.requests_per_second.is_infinite());
         assert_eq!((again.sources, again.batch), (spec.sources, 7));
         assert!(from_checkpoint(&json!({"request": 1})).is_err());
     }

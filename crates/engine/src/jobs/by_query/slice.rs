@@ -12,9 +12,7 @@ use super::spec::{Destination, Operation, Spec, VersionType};
 use super::tally::Tally;
 use crate::Engine;
 use crate::error::EngineError;
-use crate::indices::{
-    self, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp, WriteOutcome, WriteResult,
-};
+use crate::indices::{self, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp, WriteOutcome, WriteResult};
 use crate::jobs::task::TaskContext;
 use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
 
@@ -155,9 +153,8 @@ impl Slice<'_> {
         if in_batch == 0 && !earlier.failures.is_empty() {
             return Ok(());
         }
-        let enough = |slice: &Self| {
-            slice.max_docs.is_some_and(|most| slice.tally.progressed().successful() >= most)
-        };
+        let enough =
+            |slice: &Self| slice.max_docs.is_some_and(|most| slice.tally.progressed().successful() >= most);
         if enough(self) {
             return Ok(());
         }
@@ -186,9 +183,9 @@ impl Slice<'_> {
                     (chunk, batch)
                 } else {
                     let Some((chunk, thread)) = ahead.pop_front() else { break };
-                    let batch = thread.join().map_err(|_| {
-                        EngineError::internal("reading a part of the documents panicked")
-                    })??;
+                    let batch = thread
+                        .join()
+                        .map_err(|_| EngineError::internal("reading a part of the documents panicked"))??;
                     (chunk, batch)
                 };
                 if self.context.is_cancelled() {
@@ -235,7 +232,11 @@ impl Slice<'_> {
             let mut op = WriteOp::delete(id.clone());
             op.if_seq_no = Some(*seq_no);
             op.if_primary_term = Some(PRIMARY_TERM);
-            documents.push(Prepared { id: Some(id), index: handle.name.clone(), action: Action::Write(Box::new(op)) });
+            documents.push(Prepared {
+                id: Some(id),
+                index: handle.name.clone(),
+                action: Action::Write(Box::new(op)),
+            });
         }
         Ok(Batch { documents, truncated: 0 })
     }
@@ -262,8 +263,7 @@ impl Slice<'_> {
         };
         let operation = |id: Option<String>, source: Value, version: u64| {
             let source = indices::Source::from_value(source);
-            let mut op =
-                if to.create { WriteOp::create(id, source) } else { WriteOp::index(id, source) };
+            let mut op = if to.create { WriteOp::create(id, source) } else { WriteOp::index(id, source) };
             op.external_version = match to.version_type {
                 VersionType::Internal => None,
                 VersionType::External => Some(ExternalVersion { version, or_equal: false }),
@@ -451,9 +451,8 @@ impl Slice<'_> {
 /// # Errors
 /// Illegal argument if its index keeps no sources.
 pub(super) fn parse_stored(source: &[u8], handle: &IndexHandle, id: &str) -> Result<Value, EngineError> {
-    serde_json::from_slice(source).map_err(|_| {
-        EngineError::illegal_argument(format!("[{}][{id}] didn't store _source", handle.name))
-    })
+    serde_json::from_slice(source)
+        .map_err(|_| EngineError::illegal_argument(format!("[{}][{id}] didn't store _source", handle.name)))
 }
 
 /// What became of a document in its pipelines.

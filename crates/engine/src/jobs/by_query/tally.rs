@@ -220,12 +220,15 @@ impl Slices {
         let part = *pace / unfinished as f64;
         *tallies = (0..)
             .zip(progressed)
-            .map(|(number, progressed)| {
-                Arc::new(Tally::new(progressed, Throttle::new(part), Some(number)))
-            })
+            .map(|(number, progressed)| Arc::new(Tally::new(progressed, Throttle::new(part), Some(number))))
             .collect();
         self.divided.store(true, Ordering::Relaxed);
         tallies.clone()
+    }
+
+    /// Documents per second of the whole; infinite for no throttle.
+    pub fn pace(&self) -> f64 {
+        *self.pace.lock()
     }
 
     /// The tallies of all slices.
@@ -384,7 +387,8 @@ mod tests {
     fn slices_add_up_and_share_the_pace() {
         let whole = slices(Progressed::default());
         whole.rethrottle(12.0);
-        let part = |total, ended| Progressed { total: Some(total), updated: 1, ended, ..Progressed::default() };
+        let part =
+            |total, ended| Progressed { total: Some(total), updated: 1, ended, ..Progressed::default() };
         let tallies = whole.divide(vec![part(3, false), part(4, false), part(5, true)]);
         assert!((tallies[0].throttle.requests_per_second() - 6.0).abs() < f64::EPSILON);
         let status = whole.status(false);

@@ -19,7 +19,7 @@ use crate::Engine;
 use crate::error::{EngineError, Exception};
 use crate::indices::ResolveOptions;
 use crate::request::Request;
-use crate::search::SourceSelection;
+use crate::search::{Order, SourceSelection};
 
 /// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
 const MOST_SLICES: u64 = 1024;
@@ -61,6 +61,8 @@ pub(super) struct Spec {
     pub resolve: ResolveOptions,
     /// Texts in it are not encoded yet.
     pub query: Option<Query>,
+    /// The order in which documents are taken; as they were written, where none is given.
+    pub order: Option<Order>,
     /// Documents of a batch.
     pub batch: usize,
     pub max_docs: Option<u64>,
@@ -85,7 +87,9 @@ pub(super) enum Operation {
     /// It is copied.
     Copy(Box<Destination>),
     /// It is written again where it is, through a pipeline.
-    Update { pipeline: Option<String> },
+    Update {
+        pipeline: Option<String>,
+    },
     Delete,
 }
 
@@ -148,8 +152,9 @@ impl Spec {
     /// # Errors
     /// If it cannot be read.
     pub fn from_saved(saved: &Value) -> Result<Self, EngineError> {
-        let saved: Saved = serde_json::from_value(saved.clone())
-            .map_err(|error| EngineError::internal(format!("the request of a job cannot be read: {error}")))?;
+        let saved: Saved = serde_json::from_value(saved.clone()).map_err(|error| {
+            EngineError::internal(format!("the request of a job cannot be read: {error}"))
+        })?;
         let request = Request {
             path: BTreeMap::from([("index".to_owned(), saved.index)]),
             query: saved.parameters,
@@ -176,7 +181,11 @@ impl Spec {
             Operation::Copy(destination) => format!("reindex from [{sources}] to [{}]", destination.index),
             Operation::Update { .. } | Operation::Delete => {
                 let name = self.kind().name().replace('_', "-");
-                if sources.is_empty() { format!("{name} [all indices]") } else { format!("{name} [{sources}]") }
+                if sources.is_empty() {
+                    format!("{name} [all indices]")
+                } else {
+                    format!("{name} [{sources}]")
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ use super::{MOST_SLICES, Slices};
 use crate::body::{place, position};
 use crate::error::{ApiError, EngineError, Exception};
 use crate::request::Request;
+use crate::search::Order;
 
 /// Largest batch, as a search page.
 const MOST_PER_BATCH: u64 = 10_000;
@@ -14,9 +15,28 @@ pub(super) const DEFAULT_BATCH: u64 = 1000;
 
 /// Sections of a search that make no sense for a job, as they choose what of the hits is shown.
 const SHOWING: [&str; 22] = [
-    "from", "stored_fields", "docvalue_fields", "fields", "highlight", "aggs", "aggregations", "collapse", "rescore",
-    "retriever", "rank", "knn", "post_filter", "search_after", "suggest", "script_fields", "explain", "profile",
-    "track_total_hits", "min_score", "pit", "runtime_mappings",
+    "from",
+    "stored_fields",
+    "docvalue_fields",
+    "fields",
+    "highlight",
+    "aggs",
+    "aggregations",
+    "collapse",
+    "rescore",
+    "retriever",
+    "rank",
+    "knn",
+    "post_filter",
+    "search_after",
+    "suggest",
+    "script_fields",
+    "explain",
+    "profile",
+    "track_total_hits",
+    "min_score",
+    "pit",
+    "runtime_mappings",
 ];
 
 /// The pace that a request asks for; none if it does not say.
@@ -50,9 +70,7 @@ pub(super) fn slices(request: &Request) -> Result<Slices, EngineError> {
              by changing the [index.max_slices_per_scroll] index level setting."
         ))),
         Ok(slices @ 1..) => Ok(Slices::Number(u32::try_from(slices).unwrap_or(1))),
-        _ => {
-            Err(EngineError::illegal_argument("[slices] must be a positive integer or the string \"auto\""))
-        }
+        _ => Err(EngineError::illegal_argument("[slices] must be a positive integer or the string \"auto\"")),
     }
 }
 
@@ -79,7 +97,10 @@ pub(super) fn conflicts(given: Option<Value>, request: &Request) -> Result<bool,
 ///
 /// # Errors
 /// Illegal argument for a negative number, and for two different ones.
-pub(super) fn max_docs(given: &mut Map<String, Value>, request: &Request) -> Result<Option<u64>, EngineError> {
+pub(super) fn max_docs(
+    given: &mut Map<String, Value>,
+    request: &Request,
+) -> Result<Option<u64>, EngineError> {
     let params = request.params();
     // `size` was the name before Elasticsearch 7.
     let all = [
@@ -176,6 +197,17 @@ pub(super) fn check_idle(request: &Request) -> Result<(), EngineError> {
     }
 }
 
+/// `sort` of a body: in which order documents are taken.
+///
+/// # Errors
+/// As of a search.
+pub(super) fn order(given: Option<Value>) -> Result<Option<Order>, EngineError> {
+    match given {
+        None | Some(Value::Null) => Ok(None),
+        Some(sort) => Order::parse(&sort).map(Some),
+    }
+}
+
 /// The rest of a search, of which a job takes nothing more: what chooses what is shown is told as such, anything else
 /// is unknown.
 ///
@@ -200,9 +232,10 @@ pub(super) fn check_rest(
             Value::Object(_) => "START_OBJECT",
         };
         let (line, column) = position(text, name);
-        let exception = Exception::new("parsing_exception", format!("Unknown key for a {token} in [{name}]."))
-            .with("line", line)
-            .with("col", column);
+        let exception =
+            Exception::new("parsing_exception", format!("Unknown key for a {token} in [{name}]."))
+                .with("line", line)
+                .with("col", column);
         return Err(EngineError::api(400, exception));
     }
     Ok(())

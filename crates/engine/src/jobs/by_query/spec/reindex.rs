@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::parts::{
     DEFAULT_BATCH, NO_SCRIPTS, batch, check_idle, check_rest, check_slices, conflicts, integer, malformed,
-    max_docs, nested, object, requests_per_second, slices, unsupported,
+    max_docs, nested, object, order, requests_per_second, slices, unsupported,
 };
 use super::{Destination, Kind, Operation, Spec, VersionType, remote, saved};
 use crate::body::place;
@@ -53,9 +53,7 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
         None | Some(Value::Null) => None,
         Some(query) => Some(crate::search::parse_query(&query)?),
     };
-    if source.shift_remove("sort").is_some_and(|sort| !sort.is_null()) {
-        return Err(unsupported("reindex", "sort", "documents are read in the order in which they were written"));
-    }
+    let order = order(source.shift_remove("sort"))?;
     let part = match source.shift_remove("slice") {
         None | Some(Value::Null) => None,
         Some(slice) => Some(crate::search::parse_slice(&slice)?),
@@ -79,6 +77,7 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
         sources,
         resolve: ResolveOptions::from_params(&params)?,
         query,
+        order,
         batch,
         max_docs,
         terminate_after: None,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::parts::{
-    DEFAULT_BATCH, NO_SCRIPTS, batch, check_idle, check_rest, check_slices, conflicts, max_docs,
+    DEFAULT_BATCH, NO_SCRIPTS, batch, check_idle, check_rest, check_slices, conflicts, max_docs, order,
     requests_per_second, slices, unsupported,
 };
 use super::{Kind, Operation, Spec, saved};
@@ -11,6 +11,7 @@ use crate::body::parse_object;
 use crate::error::EngineError;
 use crate::indices::ResolveOptions;
 use crate::request::Request;
+use crate::search::Order;
 
 /// Reads a request.
 ///
@@ -25,9 +26,11 @@ pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, 
     if given.shift_remove("script").is_some_and(|script| !script.is_null()) {
         return Err(unsupported(name, "script", NO_SCRIPTS));
     }
-    if params.get("sort").is_some() || given.shift_remove("sort").is_some_and(|sort| !sort.is_null()) {
-        return Err(unsupported(name, "sort", "documents are taken in the order in which they were written"));
-    }
+    let in_body = order(given.shift_remove("sort"))?;
+    let order = match params.get("sort") {
+        Some(text) => Some(Order::from_text(text)?),
+        None => in_body,
+    };
     let in_body = match given.shift_remove("query") {
         None | Some(Value::Null) => None,
         Some(query) => Some(crate::search::parse_query(&query)?),
@@ -60,14 +63,20 @@ pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, 
     match params.get("version_type") {
         None | Some("internal") => {}
         Some(other @ ("external" | "external_gt" | "external_gte")) => {
-            return Err(unsupported(name, "version_type", &format!("[{other}] leaves nothing to write again")));
+            return Err(unsupported(
+                name,
+                "version_type",
+                &format!("[{other}] leaves nothing to write again"),
+            ));
         }
         Some(other) => {
             return Err(EngineError::illegal_argument(format!("No version type match [{other}]")));
         }
     }
-    let batch =
-        batch(params.integer("scroll_size")?.unwrap_or_else(|| i64::try_from(DEFAULT_BATCH).unwrap_or(1)), max_docs)?;
+    let batch = batch(
+        params.integer("scroll_size")?.unwrap_or_else(|| i64::try_from(DEFAULT_BATCH).unwrap_or(1)),
+        max_docs,
+    )?;
     let terminate_after = match params.integer("terminate_after")? {
         None | Some(0) => None,
         Some(number) => Some(
@@ -85,6 +94,7 @@ pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, 
         sources: vec![index.to_owned()],
         resolve: ResolveOptions::from_params(&params)?,
         query,
+        order,
         batch,
         max_docs,
         terminate_after,
