@@ -99,6 +99,19 @@ describe('by query', () => {
     expect((await finished(task)).response).toMatchObject({ canceled: 'by user request', total: 20 });
   });
 
+  it('warns of deprecated forms', async () => {
+    const answer = await server.request('POST', '/_reindex', {
+      size: 1,
+      source: { index: 'books', sort: { n: 'desc' } },
+      dest: { index: 'sorted' },
+    });
+    expect(answer.body).toMatchObject({ total: 1, created: 1 });
+    const warnings = String(answer.headers['warning']);
+    expect(warnings).toContain('Deprecated field [size] used, expected [max_docs] instead');
+    expect(warnings).toContain('The sort option in reindex is deprecated. Instead consider using query filtering');
+    expect((await server.request('GET', '/sorted/_doc/19')).status).toBe(200);
+  });
+
   it('is what the official client expects', async () => {
     const client = new Client({ node: server.url, auth: { apiKey: server.apiKey } });
     const updated = await client.updateByQuery({ index: 'books', pipeline: 'tag', slices: 2, refresh: true });

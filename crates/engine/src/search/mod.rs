@@ -24,6 +24,7 @@ mod highlight;
 mod hits;
 mod java_float;
 pub(crate) mod json;
+mod limits;
 mod lookup;
 pub(crate) mod msearch;
 mod ordered;
@@ -66,7 +67,8 @@ use self::dsl::Context;
 pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
 pub(crate) use self::explain::explain_document;
-pub(crate) use self::ordered::Order;
+pub(crate) use self::limits::SearchLimits;
+pub(crate) use self::ordered::{Order, query_of_index};
 use self::response::OpenIds;
 use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
@@ -74,7 +76,7 @@ use self::uri::Presentation;
 pub(crate) use self::uri::{query_string as query_of_params, source as source_of_params};
 use crate::Engine;
 use crate::error::{EngineError, Exception};
-use crate::indices::{IndexHandle, ResolveOptions, Resolved};
+use crate::indices::{IndexHandle, ResolveOptions, Resolved, Settings};
 use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
 
@@ -128,9 +130,9 @@ fn open_scroll(
     cancel: &CancelFlag,
     start: Instant,
 ) -> Result<Reply, EngineError> {
-    if let Some(target) = targets.iter().find(|target| body.size > target.max_result_window) {
+    if let Some(target) = targets.iter().find(|target| body.size > target.limits.result_window) {
         return Err(SearchError::BatchTooLarge {
-            limit: target.max_result_window,
+            limit: target.limits.result_window,
             asked: body.size,
             shard: target.shard.clone(),
         }
@@ -217,7 +219,9 @@ fn answer(
     }
     outcome.profile = profile;
     let aggregations = match (&body.aggs, outcome.aggregated.take()) {
-        (Some(asked), Some(collected)) => Some(asked.reduce(collected, targets, shown.typed_keys)?),
+        (Some(asked), Some(collected)) => {
+            Some(asked.reduce(engine, collected, targets, body, shown, deadline.flag())?)
+        }
         _ => None,
     };
     let mut bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
@@ -304,7 +308,15 @@ pub(crate) fn encode_query(
 pub(crate) fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
     let bytes = slice.to_string();
     let (node, _) = json::read(bytes.as_bytes()).map_err(SearchError::from)?;
-    Ok(paging::parse_slice(&node)?.by_id()?)
+    let (part, parts) = paging::parse_slice(&node)?.by_id()?;
+    let most = SearchLimits::default().slices_per_scroll;
+    if parts as usize > most {
+        return Err(EngineError::illegal_argument(format!(
+            "The number of slices [{parts}] is too large. It must be less than [{most}]. This limit can be set by \
+             changing the [index.max_slices_per_scroll] index level setting."
+        )));
+    }
+    Ok((part, parts))
 }
 
 /// Reads a query in its JSON form, texts as they are. Places in errors count from the query's own start.
@@ -364,17 +376,22 @@ pub(crate) fn check_alias_filter(filter: &Value) -> Result<(), EngineError> {
     }
 }
 
+/// Fields for query strings that name none; empty for all.
+fn default_fields(settings: &Settings) -> Vec<String> {
+    match settings.default_field() {
+        None | Some("*") => Vec::new(),
+        Some(fields) => fields.split(',').map(|field| field.trim().to_owned()).collect(),
+    }
+}
+
 fn target(engine: &Engine, searched: &Searched) -> Target {
     let handle = &searched.handle;
     let settings = handle.settings();
-    let default_fields = match settings.default_field() {
-        None | Some("*") => Vec::new(),
-        Some(fields) => fields.split(',').map(|field| field.trim().to_owned()).collect(),
-    };
+    let default_fields = default_fields(&settings);
     Target {
         shard: shard(engine, handle),
         snapshot: searched.restricted.clone().unwrap_or_else(|| handle.snapshot()),
-        max_result_window: settings.max_result_window(),
+        limits: settings.search_limits(),
         default_fields,
     }
 }

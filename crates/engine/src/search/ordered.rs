@@ -9,12 +9,32 @@ use sparrow_index::{DocAddress, Snapshot};
 use super::body::SearchBody;
 use super::error::SearchError;
 use super::execute::{self, Target};
+use super::resolve::set_default_fields;
 use super::sort::{self, Sort};
-use super::{json, shard};
+use super::{SearchLimits, default_fields, json, shard};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::IndexHandle;
 use crate::request::CancelFlag;
+
+/// A query as an index takes it: within its bounds, and with its fields for query strings that name none.
+///
+/// # Errors
+/// When it goes over a bound.
+pub(crate) fn query_of_index(
+    engine: &Engine,
+    handle: &IndexHandle,
+    query: &Query,
+) -> Result<Query, EngineError> {
+    let settings = handle.settings();
+    settings.search_limits().check_query(query, &shard(engine, handle))?;
+    let mut query = query.clone();
+    let fields = default_fields(&settings);
+    if !fields.is_empty() {
+        set_default_fields(&mut query, &fields);
+    }
+    Ok(query)
+}
 
 /// An order by fields, as the `sort` of a search.
 #[derive(Debug, Clone)]
@@ -57,8 +77,8 @@ impl Order {
             .map(|(handle, snapshot)| Target {
                 shard: shard(engine, handle),
                 snapshot: Arc::clone(snapshot),
-                max_result_window: usize::MAX,
-                default_fields: Vec::new(),
+                limits: SearchLimits { result_window: usize::MAX, ..handle.settings().search_limits() },
+                default_fields: default_fields(&handle.settings()),
             })
             .collect();
         let body = SearchBody {

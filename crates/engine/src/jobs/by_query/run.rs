@@ -310,9 +310,10 @@ pub(super) fn positions(
         let mut found = match &spec.query {
             None => source.snapshot.scan_all(None),
             Some(query) => {
+                let query = crate::search::query_of_index(engine, &source.handle, query)?;
                 let matching = source
                     .snapshot
-                    .matching(query)
+                    .matching(&query)
                     .map_err(|error| crate::search::query_error(engine, &source.handle, error))?;
                 source.snapshot.scan_all(Some(&matching))
             }

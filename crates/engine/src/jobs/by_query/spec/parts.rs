@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{MOST_SLICES, Slices};
 use crate::body::{place, position};
+use crate::deprecation;
 use crate::error::{ApiError, EngineError, Exception};
 use crate::request::Request;
 use crate::search::Order;
@@ -103,6 +104,9 @@ pub(super) fn max_docs(
 ) -> Result<Option<u64>, EngineError> {
     let params = request.params();
     // `size` was the name before Elasticsearch 7.
+    if given.contains_key("size") {
+        deprecation::warn("Deprecated field [size] used, expected [max_docs] instead");
+    }
     let all = [
         params.integer("max_docs")?,
         params.integer("size")?,

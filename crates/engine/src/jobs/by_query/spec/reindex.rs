@@ -8,6 +8,7 @@ use super::parts::{
 };
 use super::{Destination, Kind, Operation, Spec, VersionType, remote, saved};
 use crate::body::place;
+use crate::deprecation;
 use crate::error::{EngineError, Exception};
 use crate::indices::ResolveOptions;
 use crate::request::Request;
@@ -54,6 +55,12 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
         Some(query) => Some(crate::search::parse_query(&query)?),
     };
     let order = order(source.shift_remove("sort"))?;
+    if order.is_some() {
+        deprecation::warn(
+            "The sort option in reindex is deprecated. Instead consider using query filtering to find the desired \
+             subset of data.",
+        );
+    }
     let part = match source.shift_remove("slice") {
         None | Some(Value::Null) => None,
         Some(slice) => Some(crate::search::parse_slice(&slice)?),
