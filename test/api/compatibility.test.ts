@@ -52,8 +52,6 @@ describe('what only Elasticsearch has', () => {
   });
 
   it.each([
-    ['POST', '/one/_delete_by_query'],
-    ['POST', '/one/_update_by_query'],
     ['POST', '/one/_async_search'],
     ['POST', '/one/_search/template'],
     ['POST', '/one/_terms_enum'],

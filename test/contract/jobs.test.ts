@@ -15,6 +15,7 @@ const COMPARED = new Set([
   // Not `reindex-op-type-create-proceed`: Elasticsearch goes on past `max_docs` over conflicts, and so do we.
   ...['reindex-async', 'reindex-async-2', 'reindex-async-fail', 'task-not-found'],
   ...['task-unknown-node', 'task-malformed-id', 'delete-pipeline'],
+  ...['update-by-query', 'task-cancel-not-found'],
 ]);
 
 /** What is not documented of Elasticsearch, or differs there. */

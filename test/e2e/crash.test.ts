@@ -51,6 +51,57 @@ describe('kill -9', () => {
     expect(acknowledged.filter((id) => !present.has(id))).toEqual([]);
   });
 
+  it('during a long reindex through a model repeats nothing that the model has done', async () => {
+    // Small texts, so that they take seconds.
+    const total = 20_000;
+    server = await startServer();
+    for (let from = 0; from < total; from += 1000) {
+      const lines = Array.from({ length: 1000 }, (_, n) => {
+        const id = String(from + n);
+        return `{"index":{"_id":"${id}"}}\n{"content":"bird ${id}"}\n`;
+      });
+      expect((await server.request('POST', '/source/_bulk', lines.join(''))).body.errors).toBe(false);
+    }
+    await server.request('PUT', '/target', { mappings: { properties: { v: { type: 'sparse_vector' } } } });
+    await server.request('PUT', '/_ingest/pipeline/p', {
+      processors: [{ inference: { model_id: MODEL, input_output: [{ input_field: 'content', output_field: 'v' }] } }],
+    });
+    const inferences = async (): Promise<number> => {
+      const answer = await server?.request('GET', `/_ml/trained_models/${MODEL}/_stats`);
+      return answer?.body.trained_model_stats[0].deployment_stats.inference_count as number;
+    };
+    const { body: started } = await server.request('POST', '/_reindex?wait_for_completion=false', {
+      source: { index: 'source' },
+      dest: { index: 'target', pipeline: 'p', op_type: 'create' },
+    });
+    let created = 0;
+    while (created < total / 2) {
+      created = (await server.request('GET', `/_tasks/${started.task}`)).body.task.status.created;
+      await pause(5);
+    }
+    const before = await inferences();
+    await server.kill();
+    expect(created).toBeLessThan(total);
+
+    server = await startServer({ data: server.data });
+    let task = await server.request('GET', `/_tasks/${started.task}`);
+    while (task.status === 200 && task.body.completed === false) {
+      await pause(50);
+      task = await server.request('GET', `/_tasks/${started.task}`);
+    }
+    expect(task.status, task.text).toBe(200);
+    // Each document was created once, and the second run began behind what the first had written.
+    expect(task.body.response).toMatchObject({ total, created: total, version_conflicts: 0, failures: [] });
+    const after = await inferences();
+    expect(after).toBeLessThanOrEqual(total - created);
+    expect(after).toBeGreaterThan(0);
+    // Only what was encoded and not written yet was encoded again: four chunks of 250 documents at most.
+    expect(before + after).toBeLessThanOrEqual(total + 1000);
+    await server.request('POST', '/target/_refresh');
+    const { body: counted } = await server.request('POST', '/target/_count', { query: { exists: { field: 'v' } } });
+    expect(counted.count).toBe(total);
+  }, 300_000);
+
   it('during a reindex through a model resumes and ends with every document', async () => {
     const total = 300;
     server = await startServer();

@@ -73,6 +73,8 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   infer_stream: { input: ['some words'] },
   infer_trained_model: { docs: [{ text_field: 'some words' }] },
   reindex: { source: { index: 'books' }, dest: { index: 'copy' }, max_docs: 1, conflicts: 'proceed' },
+  update_by_query: { query: { match_all: {} }, max_docs: 1, conflicts: 'proceed' },
+  delete_by_query: { query: { term: { tag: 'nobody' } }, conflicts: 'proceed' },
 };
 
 export function operationOf({ handler }: Endpoint): string {

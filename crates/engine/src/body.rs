@@ -74,6 +74,21 @@ pub(crate) fn parse_source(source: &[u8]) -> Result<Value, EngineError> {
     }
 }
 
+/// `[line:column]` of a key.
+pub(crate) fn place(text: &[u8], key: &str) -> String {
+    let (line, column) = position(text, key);
+    format!("[{line}:{column}]")
+}
+
+/// Line and column of a key, as far as a search for its text finds it; both count from 1.
+pub(crate) fn position(text: &[u8], key: &str) -> (usize, usize) {
+    let quoted = Value::String(key.to_owned()).to_string();
+    let at = text.windows(quoted.len()).position(|window| window == quoted.as_bytes()).unwrap_or(0);
+    let line = text[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let column = at - text[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1) + 1;
+    (line, column)
+}
+
 fn exception(error: &JsonError) -> Exception {
     let JsonError { at, detail, end_of_file } = error;
     let (outer, inner, reason) = if *end_of_file {

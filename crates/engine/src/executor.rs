@@ -33,8 +33,9 @@ pub(crate) enum Lane {
 /// The lane of an operation.
 pub(crate) fn lane_of(request: &Request) -> Lane {
     match request.op.as_str() {
-        "reindex" | "upgrade_index" | "force_merge" | "get_task" | "cancel_tasks" | "cancel_task"
-        | "start_deployment" | "stop_deployment" | "update_deployment" | "list_tasks" => Lane::Long,
+        "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge" | "get_task"
+        | "cancel_tasks" | "cancel_task" | "start_deployment" | "stop_deployment" | "update_deployment"
+        | "list_tasks" => Lane::Long,
         "search"
         | "explain"
         | "msearch"

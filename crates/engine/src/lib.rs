@@ -227,6 +227,8 @@ impl Engine {
             "infer" => inference::infer(self, request, body, cancel),
             "infer_stream" => inference::infer_stream(self, request, body, cancel),
             "reindex" => jobs::reindex(self, request, body, cancel),
+            "update_by_query" => jobs::update_by_query(self, request, body, cancel),
+            "delete_by_query" => jobs::delete_by_query(self, request, body, cancel),
             "get_task" => jobs::get_task(self, request, body, cancel),
             "list_tasks" => jobs::list_tasks(self, request, body, cancel),
             "cancel_tasks" | "cancel_task" => jobs::cancel_tasks(self, request, body, cancel),

@@ -101,6 +101,8 @@ export const OPERATIONS = [
   'infer',
   'infer_stream',
   'reindex',
+  'update_by_query',
+  'delete_by_query',
   'get_task',
   'list_tasks',
   'cancel_task',

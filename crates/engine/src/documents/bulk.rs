@@ -38,6 +38,10 @@ pub(crate) fn bulk(
     if let Some(millis) = execution.ingest_millis {
         out.extend_from_slice(format!(",\"ingest_took\":{millis}").as_bytes());
     }
+    // Not a member that Elasticsearch has: there only when there is something to say.
+    if execution.truncated_texts > 0 {
+        out.extend_from_slice(format!(",\"truncated_texts\":{}", execution.truncated_texts).as_bytes());
+    }
     out.extend_from_slice(b",\"items\":[");
     for (number, (item, action)) in results.iter().zip(&actions).enumerate() {
         if number > 0 {

@@ -49,11 +49,13 @@ pub(super) struct Execution<'e> {
     touched: Vec<Arc<IndexHandle>>,
     /// Time that pipelines took, if any ran.
     pub(super) ingest_millis: Option<u64>,
+    /// Texts of which models have read only the first tokens.
+    pub(super) truncated_texts: u64,
 }
 
 impl<'e> Execution<'e> {
     pub(super) fn new(engine: &'e Engine, cancel: &'e CancelFlag) -> Self {
-        Self { engine, cancel, touched: Vec::new(), ingest_millis: None }
+        Self { engine, cancel, touched: Vec::new(), ingest_millis: None, truncated_texts: 0 }
     }
 
     /// Carries out actions in order; an action that fails does not keep the others from being carried out.
@@ -97,10 +99,11 @@ impl<'e> Execution<'e> {
 
     fn run_window(&mut self, actions: &[Action<'_>]) -> Vec<ItemResult> {
         let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
-        let mut filled = ingest::Filled::new();
+        let mut filled = Vec::new();
         let start = Instant::now();
-        if let Some(models) = ingest::run(self.engine, &mut pending, self.cancel) {
-            filled = models;
+        if let Some(done) = ingest::run(self.engine, &mut pending, self.cancel) {
+            filled = done.filled;
+            self.truncated_texts += done.truncated;
             *self.ingest_millis.get_or_insert(0) += start.elapsed().as_millis() as u64;
         }
         let mut groups: Vec<(Arc<IndexHandle>, Vec<usize>)> = Vec::new();

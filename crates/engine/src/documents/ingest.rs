@@ -7,7 +7,7 @@ use crate::Engine;
 use crate::body::parse_source;
 use crate::error::EngineError;
 use crate::indices::Source;
-use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
+use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
 use crate::request::CancelFlag;
 
 /// Documents that go through a pipeline together. Less than the queue of a default deployment takes, so that one
@@ -26,22 +26,28 @@ pub(super) struct Pending<'a> {
     pub(super) stage: Stage<'a>,
 }
 
-/// Fields that models filled, by index: to be remembered once the index is there.
-pub(super) type Filled = Vec<(String, Vec<(String, String)>)>;
+/// What pipelines did beside changing documents.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Fields that models filled, by index: to be remembered once the index is there.
+    pub(super) filled: Vec<(String, Vec<(String, String)>)>,
+    /// Texts of which models have read only the first tokens.
+    pub(super) truncated: u64,
+}
 
 /// Runs the pipelines of a window of documents; what they make of a document stands in its stage. `None` when no
 /// document has a pipeline to go through.
-pub(super) fn run(engine: &Engine, pending: &mut [Pending<'_>], cancel: &CancelFlag) -> Option<Filled> {
+pub(super) fn run(engine: &Engine, pending: &mut [Pending<'_>], cancel: &CancelFlag) -> Option<Done> {
     let mut known = Known::default();
-    let mut filled = None;
+    let mut done = None;
     let first: Vec<Option<String>> =
         pending.iter().map(|document| first_pipeline(engine, &mut known, document)).collect();
-    run_stage(engine, pending, &first, cancel, &mut filled);
+    run_stage(engine, pending, &first, cancel, &mut done);
     // A pipeline may have sent the document to another index, whose final pipeline then counts.
     let last: Vec<Option<String>> =
         pending.iter().map(|document| known.of(engine, &document.index).last.clone()).collect();
-    run_stage(engine, pending, &last, cancel, &mut filled);
-    filled
+    run_stage(engine, pending, &last, cancel, &mut done);
+    done
 }
 
 /// The pipelines that indices ask for; a window has few indices.
@@ -82,7 +88,7 @@ fn run_stage(
     pending: &mut [Pending<'_>],
     pipelines: &[Option<String>],
     cancel: &CancelFlag,
-    filled: &mut Option<Filled>,
+    done: &mut Option<Done>,
 ) {
     let mut groups: Vec<((&str, String), Vec<usize>)> = Vec::new();
     for (at, (document, pipeline)) in pending.iter().zip(pipelines).enumerate() {
@@ -93,29 +99,31 @@ fn run_stage(
         }
     }
     for ((pipeline, index), members) in groups {
-        let filled = filled.get_or_insert_default();
+        let done = done.get_or_insert_default();
         let mut models: Vec<(String, String)> = Vec::new();
         for batch in members.chunks(BATCH) {
-            for model in run_batch(engine, pending, pipeline, batch, cancel) {
+            let summary = run_batch(engine, pending, pipeline, batch, cancel);
+            done.truncated += summary.truncated;
+            for model in summary.filled {
                 if !models.contains(&model) {
                     models.push(model);
                 }
             }
         }
         if !models.is_empty() {
-            filled.push((index, models));
+            done.filled.push((index, models));
         }
     }
 }
 
-/// Runs one batch; gives the fields that models filled.
+/// Runs one batch.
 fn run_batch(
     engine: &Engine,
     pending: &mut [Pending<'_>],
     pipeline: &str,
     batch: &[usize],
     cancel: &CancelFlag,
-) -> Vec<(String, String)> {
+) -> IngestSummary {
     let mut members = Vec::with_capacity(batch.len());
     let mut documents = Vec::with_capacity(batch.len());
     for at in batch {
@@ -148,7 +156,7 @@ fn run_batch(
             IngestOutcome::Failed(error) => slot.stage = Stage::Failed(error),
         }
     }
-    summary.map(|summary| summary.filled).unwrap_or_default()
+    summary.unwrap_or_default()
 }
 
 impl Stage<'_> {

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::action::{Action, Conditions};
+use super::action::{Action, Conditions, primary_term, sequence_number};
 use super::reply::Success;
 use crate::body::parse_json;
 use crate::error::{EngineError, Exception};
@@ -42,6 +42,12 @@ impl UpdateBody {
                 Exception::new("x_content_parse_exception", "[1:1] [UpdateRequest] expected an object"),
             ));
         };
+        let refuse = |name: &str, problem: &str| {
+            let reason =
+                format!("{} [UpdateRequest] {problem} [{name}]", crate::body::place(action.body, name));
+            EngineError::api(400, Exception::new("x_content_parse_exception", reason))
+        };
+        let mut scripted = false;
         let mut body = Self {
             doc: None,
             upsert: None,
@@ -58,34 +64,49 @@ impl UpdateBody {
                 ("detect_noop", Value::Bool(flag)) => body.detect_noop = flag,
                 ("_source", value) => body.returned_source = Some(super::get::source_selection(&value)?),
                 ("if_seq_no", Value::Number(number)) => {
-                    body.conditions.if_seq_no = number.as_u64();
+                    let number = number.as_i64().ok_or_else(|| refuse(&name, "failed to parse field"))?;
+                    body.conditions.if_seq_no = Some(sequence_number(number)?);
                 }
                 ("if_primary_term", Value::Number(number)) => {
-                    body.conditions.if_primary_term = number.as_u64();
+                    let number = number.as_i64().ok_or_else(|| refuse(&name, "failed to parse field"))?;
+                    body.conditions.if_primary_term = Some(primary_term(number)?);
                 }
-                ("script" | "scripted_upsert", _) => {
-                    return Err(EngineError::illegal_argument(
-                        "[script] is not supported: no scripts are run here, send the changes as [doc]",
-                    ));
-                }
+                ("script", Value::Null) | ("scripted_upsert", Value::Bool(false)) => {}
+                ("script" | "scripted_upsert", _) => scripted = true,
+                ("doc" | "upsert", Value::Null) => {}
                 ("doc" | "upsert" | "doc_as_upsert" | "detect_noop" | "if_seq_no" | "if_primary_term", _) => {
-                    let reason = format!("[UpdateRequest] failed to parse field [{name}]");
-                    return Err(EngineError::api(400, Exception::new("x_content_parse_exception", reason)));
+                    return Err(refuse(&name, "failed to parse field"));
                 }
-                _ => {
-                    let reason = format!("[UpdateRequest] unknown field [{name}]");
-                    return Err(EngineError::api(400, Exception::new("x_content_parse_exception", reason)));
-                }
+                _ => return Err(refuse(&name, "unknown field")),
             }
         }
-        if body.doc.is_none() {
-            return Err(EngineError::invalid(if body.doc_as_upsert {
-                "doc must be specified if doc_as_upsert is enabled"
-            } else {
-                "script or doc is missing"
-            }));
+        if scripted {
+            return Err(EngineError::illegal_argument(
+                "[script] is not supported: no scripts are run here, send the changes as [doc]",
+            ));
         }
-        Ok(body)
+        let problems = body.problems(action.retry_on_conflict);
+        if problems.is_empty() { Ok(body) } else { Err(EngineError::Validation { problems }) }
+    }
+
+    /// Everything that is wrong with an update that can be read, in Elasticsearch's words.
+    fn problems(&self, retries: usize) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut check = |wrong: bool, problem: &str| {
+            if wrong {
+                problems.push(problem.to_owned());
+            }
+        };
+        let Conditions { if_seq_no, if_primary_term, .. } = &self.conditions;
+        if if_seq_no.is_some() {
+            check(if_primary_term.is_none(), "ifSeqNo is set, but primary term is [0]");
+            check(retries > 0, "compare and write operations can not be retried");
+            check(self.doc_as_upsert, "compare and write operations can not be used with upsert");
+            check(self.upsert.is_some(), "upsert requests don't support `if_seq_no` and `if_primary_term`");
+        }
+        check(self.doc.is_none(), "script or doc is missing");
+        check(self.doc.is_none() && self.doc_as_upsert, "doc must be specified if doc_as_upsert is enabled");
+        problems
     }
 
     /// Whether something can be written when there is no document.
@@ -207,11 +228,21 @@ mod tests {
         assert_eq!(reason("{}"), "Validation Failed: 1: script or doc is missing;");
         assert_eq!(
             reason("{\"doc_as_upsert\":true}"),
-            "Validation Failed: 1: doc must be specified if doc_as_upsert is enabled;"
+            "Validation Failed: 1: script or doc is missing;2: doc must be specified if doc_as_upsert is enabled;"
         );
-        assert_eq!(reason("{\"doc\":{},\"nope\":1}"), "[UpdateRequest] unknown field [nope]");
-        assert_eq!(reason("{\"doc\":3}"), "[UpdateRequest] failed to parse field [doc]");
+        assert_eq!(reason("{\"doc\":{},\"nope\":1}"), "[1:11] [UpdateRequest] unknown field [nope]");
+        assert_eq!(reason("{\"doc\":3}"), "[1:2] [UpdateRequest] failed to parse field [doc]");
         assert!(reason("{\"script\":\"ctx.x=1\"}").contains("[script] is not supported"));
+        assert!(reason("{\"scripted_upsert\":true,\"upsert\":{}}").contains("[script] is not supported"));
+        assert_eq!(
+            reason("{\"doc\":{},\"doc_as_upsert\":true,\"upsert\":{},\"if_seq_no\":1,\"if_primary_term\":1}"),
+            "Validation Failed: 1: compare and write operations can not be used with upsert;2: upsert requests don't \
+             support `if_seq_no` and `if_primary_term`;"
+        );
+        assert_eq!(
+            reason("{\"doc\":{},\"if_seq_no\":-1}"),
+            "sequence numbers must be non negative. got [-1]."
+        );
         assert_eq!(reason(""), "request body is required");
     }
 }

@@ -42,7 +42,7 @@ pub(crate) use self::resolve::{ResolveOptions, Resolved};
 pub(crate) use self::settings::Settings;
 use self::templates::{Body, Templates};
 pub(crate) use self::write::{
-    ExternalVersion, PRIMARY_TERM, Source, WriteKind, WriteOp, WriteOutcome, generate_id,
+    ExternalVersion, PRIMARY_TERM, Source, WriteKind, WriteOp, WriteOutcome, WriteResult, generate_id,
 };
 use crate::error::EngineError;
 use crate::options::EngineOptions;

@@ -248,6 +248,11 @@ impl Settings {
         self.number("number_of_replicas", 1)
     }
 
+    /// Shards that the index says it has. There is one; the number divides jobs that ask for it.
+    pub(crate) fn shards(&self) -> usize {
+        self.number("number_of_shards", 1)
+    }
+
     /// Whether patterns pass over the index.
     pub(crate) fn is_hidden(&self) -> bool {
         self.text("hidden") == Some("true")

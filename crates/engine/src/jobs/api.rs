@@ -93,26 +93,34 @@ pub(crate) fn cancel_tasks(
     let params = request.params();
     let wait = params.bool("wait_for_completion", false)?;
     let group = GroupBy::parse(params.get("group_by").unwrap_or("nodes"))?;
+    let detailed = params.bool("detailed", false)?;
+    params.duration("timeout")?;
+    let filter = Filter::new(request)?;
     let tasks = match request.part("task") {
-        "" => Filter::new(request)?.select(engine).into_iter().filter(|task| task.spec.cancellable).collect(),
+        "" => filter.select(engine).into_iter().filter(|task| task.spec.cancellable).collect(),
         id => {
             let id = TaskId::parse(id)?;
+            if filter.nodes.is_some() {
+                return Err(EngineError::invalid("task id cannot be used with node ids"));
+            }
             match find(engine, &id, "is not found") {
                 Err(failure) => return Ok(Reply::ok(&failure)),
                 Ok(task) if !task.spec.cancellable => {
-                    return Err(EngineError::illegal_argument(format!(
-                        "task [{}] doesn't support cancellation",
-                        id.text()
-                    )));
+                    let reason = format!("task [{}] doesn't support cancellation", id.text());
+                    return Ok(Reply::ok(&failed(&id, &illegal(reason))));
+                }
+                Ok(task) if !filter.matches(&task) => {
+                    let reason = format!("task [{}] doesn't support this operation", id.text());
+                    return Ok(Reply::ok(&failed(&id, &illegal(reason))));
                 }
                 Ok(task) => vec![task],
             }
         }
     };
     for task in &tasks {
-        task.cancel();
+        engine.tasks.cancel(task);
     }
-    let shown = group.show(engine, &tasks, false);
+    let shown = group.show(engine, &tasks, detailed);
     if wait {
         for task in &tasks {
             task.wait(None);
@@ -129,7 +137,7 @@ pub(crate) fn rethrottle(
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let id = TaskId::parse(request.part("task"))?;
-    let pace = super::reindex::requests_per_second(request)?
+    let pace = super::by_query::requests_per_second(request)?
         .ok_or_else(|| EngineError::illegal_argument("requests_per_second is a required parameter"))?;
     let group = GroupBy::parse(request.params().get("group_by").unwrap_or("nodes"))?;
     let task = match find(engine, &id, "is missing") {
@@ -137,10 +145,8 @@ pub(crate) fn rethrottle(
         Err(failure) => return Ok(Reply::ok(&failure)),
     };
     if !task.rethrottle(pace) {
-        return Err(EngineError::illegal_argument(format!(
-            "task [{}] doesn't support this operation",
-            id.text()
-        )));
+        let reason = format!("task [{}] doesn't support this operation", id.text());
+        return Ok(Reply::ok(&failed(&id, &illegal(reason))));
     }
     Ok(Reply::ok(&group.show(engine, &[task], true)))
 }
@@ -162,7 +168,12 @@ fn find(engine: &Engine, id: &TaskId, missing: &str) -> Result<Arc<Task>, Value>
             "node_id": id.node,
         })
     };
-    Err(json!({
+    Err(failed(id, &cause))
+}
+
+/// The body that says why a task cannot do what was asked of it.
+fn failed(id: &TaskId, cause: &Value) -> Value {
+    json!({
         "node_failures": [{
             "type": "failed_node_exception",
             "reason": format!("Failed node [{}]", id.node),
@@ -170,7 +181,11 @@ fn find(engine: &Engine, id: &TaskId, missing: &str) -> Result<Arc<Task>, Value>
             "caused_by": cause,
         }],
         "nodes": {},
-    }))
+    })
+}
+
+fn illegal(reason: String) -> Value {
+    json!({"type": "illegal_argument_exception", "reason": reason})
 }
 
 struct TaskId<'a> {
@@ -234,17 +249,19 @@ impl<'a> Filter<'a> {
                 ["_all", "_local", "_master", node].contains(&name) || pattern::matches(name, NODE_NAME)
             })
         });
-        // No task of this server has a parent.
-        if !here || self.parent.is_some() {
+        if !here {
             return Vec::new();
         }
         let mut tasks = engine.tasks.running();
-        tasks.retain(|task| {
-            self.actions.is_none_or(|actions| {
-                actions.split(',').any(|pattern| pattern::matches(pattern, &task.spec.action))
-            })
-        });
+        tasks.retain(|task| self.matches(task));
         tasks
+    }
+
+    /// Whether a task has the action and the parent that are asked for.
+    fn matches(&self, task: &Task) -> bool {
+        self.actions.is_none_or(|actions| {
+            actions.split(',').any(|pattern| pattern::matches(pattern.trim(), &task.spec.action))
+        }) && self.parent.is_none_or(|parent| task.parent_id().as_deref() == Some(parent))
     }
 }
 
@@ -271,10 +288,10 @@ impl GroupBy {
             let tasks: Vec<Value> = tasks.iter().map(|task| task.view(detailed)).collect();
             return json!({"tasks": tasks});
         }
-        let shown: Map<String, Value> = tasks.iter().map(|task| (task.id(), task.view(detailed))).collect();
         if matches!(self, Self::Parents) {
-            return json!({"tasks": shown});
+            return json!({"tasks": by_parents(tasks, detailed)});
         }
+        let shown: Map<String, Value> = tasks.iter().map(|task| (task.id(), task.view(detailed))).collect();
         if shown.is_empty() {
             return json!({"nodes": {}});
         }
@@ -288,4 +305,26 @@ impl GroupBy {
         });
         json!({"nodes": {engine.tasks.node(): node}})
     }
+}
+
+/// Tasks by id, each with its parts inside it; a part whose task is not listed stands by itself.
+fn by_parents(tasks: &[Arc<Task>], detailed: bool) -> Map<String, Value> {
+    let is_listed = |id: &str| tasks.iter().any(|task| task.id() == id);
+    let mut shown = Map::new();
+    for task in tasks {
+        if task.parent_id().is_some_and(|parent| is_listed(&parent)) {
+            continue;
+        }
+        let (id, mut view) = (task.id(), task.view(detailed));
+        let parts: Vec<Value> = tasks
+            .iter()
+            .filter(|part| part.parent_id().as_deref() == Some(id.as_str()))
+            .map(|part| part.view(detailed))
+            .collect();
+        if !parts.is_empty() {
+            view["children"] = Value::Array(parts);
+        }
+        shown.insert(id, view);
+    }
+    shown
 }

@@ -2,14 +2,14 @@
 //! run as tasks.
 
 mod api;
+mod by_query;
 mod record;
-mod reindex;
 mod task;
 mod tasks;
 mod throttle;
 
 pub(crate) use self::api::{cancel_tasks, get_task, list_tasks, rethrottle};
-pub(crate) use self::reindex::{reindex, resume};
+pub(crate) use self::by_query::{delete_by_query, reindex, resume, update_by_query};
 pub(crate) use self::task::TaskContext;
 pub(crate) use self::tasks::{TaskSpec, Tasks};
 

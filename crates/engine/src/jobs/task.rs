@@ -79,7 +79,12 @@ impl Task {
         format!("{}:{}", self.node, self.number)
     }
 
-    /// Asks the task to stop.
+    /// The id of the task that this one is a part of.
+    pub fn parent_id(&self) -> Option<String> {
+        self.spec.parent.map(|number| format!("{}:{number}", self.node))
+    }
+
+    /// Asks the task to stop. Its parts are tasks of their own: see [`super::Tasks::cancel`].
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
         if let Some(progress) = self.progress.lock().clone() {
@@ -117,6 +122,9 @@ impl Task {
         view.insert("cancellable".into(), self.spec.cancellable.into());
         if self.spec.cancellable {
             view.insert("cancelled".into(), self.is_cancelled().into());
+        }
+        if let Some(parent) = self.parent_id() {
+            view.insert("parent_task_id".into(), parent.into());
         }
         let headers = match &self.spec.opaque_id {
             Some(id) => json!({"X-Opaque-Id": id}),
@@ -179,6 +187,16 @@ impl TaskContext {
     /// Whether it has to stop since the server stops, so that it will go on after the next start.
     pub fn is_closing(&self) -> bool {
         self.store.is_closing()
+    }
+
+    /// The number of the task.
+    pub fn number(&self) -> u64 {
+        self.task.number
+    }
+
+    /// The `X-Opaque-Id` of the request that started it.
+    pub fn opaque_id(&self) -> Option<String> {
+        self.task.spec.opaque_id.clone()
     }
 
     /// Whether the result is kept for later questions.

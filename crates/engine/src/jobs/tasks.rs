@@ -16,8 +16,10 @@ use crate::error::EngineError;
 
 /// Most results that are kept; older ones go.
 const KEPT_RESULTS: usize = 1000;
-/// Most tasks that run at once.
+/// Most tasks that run at once, without those that are parts of others.
 const MOST_RUNNING: usize = 64;
+/// Most parts of tasks that run at once.
+const MOST_PARTS: usize = 2048;
 /// Longest wait for tasks to stop when the server stops.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(20);
 const PREFIX: &str = "task-";
@@ -31,6 +33,8 @@ pub(crate) struct TaskSpec {
     pub(super) persistent: bool,
     pub(super) opaque_id: Option<String>,
     pub(super) resume: Option<Value>,
+    /// Number of the task that this one is a part of.
+    pub(super) parent: Option<u64>,
     /// Start of a task that goes on after a restart, milliseconds since the epoch.
     pub(super) started_ms: Option<u64>,
     /// What the job tells about itself, if it is known before it runs.
@@ -47,6 +51,7 @@ impl TaskSpec {
             persistent: false,
             opaque_id: None,
             resume: None,
+            parent: None,
             started_ms: None,
             progress: None,
         }
@@ -77,6 +82,13 @@ impl TaskSpec {
     #[must_use]
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = Some(progress);
+        self
+    }
+
+    /// It is a part of another task.
+    #[must_use]
+    pub fn part_of(mut self, number: u64) -> Self {
+        self.parent = Some(number);
         self
     }
 
@@ -200,6 +212,21 @@ impl Tasks {
         Ok(TaskGuard { task, running: Arc::clone(&self.running) })
     }
 
+    /// Asks a task and its parts to stop.
+    pub fn cancel(&self, task: &Task) {
+        task.cancel();
+        self.cancel_parts(task.number);
+    }
+
+    /// Asks the parts of a task to stop.
+    pub fn cancel_parts(&self, number: u64) {
+        for part in self.running() {
+            if part.spec.parent == Some(number) {
+                part.cancel();
+            }
+        }
+    }
+
     /// The tasks that run, by number.
     pub fn running(&self) -> Vec<Arc<Task>> {
         self.running.lock().values().cloned().collect()
@@ -262,8 +289,10 @@ impl Tasks {
             return Err(EngineError::Cancelled);
         }
         let mut running = self.running.lock();
-        if running.len() >= MOST_RUNNING {
-            return Err(EngineError::Rejected { queue: "tasks", capacity: MOST_RUNNING });
+        let is_part = spec.parent.is_some();
+        let capacity = if is_part { MOST_PARTS } else { MOST_RUNNING };
+        if running.values().filter(|task| task.spec.parent.is_some() == is_part).count() >= capacity {
+            return Err(EngineError::Rejected { queue: "tasks", capacity });
         }
         let task = Arc::new(Task::new(number, &self.node, spec));
         running.insert(number, Arc::clone(&task));
@@ -349,10 +378,17 @@ impl TaskGuard {
     pub fn number(&self) -> u64 {
         self.task.number
     }
+
+    /// What the work of the task needs.
+    pub fn context(&self, tasks: &Tasks) -> TaskContext {
+        TaskContext { task: Arc::clone(&self.task), store: Arc::clone(&tasks.store) }
+    }
 }
 
 impl Drop for TaskGuard {
     fn drop(&mut self) {
+        // Whoever waits for the end of the task gets it.
+        self.task.end(self.task.outcome_of(&Ok(Value::Null)));
         self.running.lock().remove(&self.task.number);
     }
 }

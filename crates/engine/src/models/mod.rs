@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::Value;
-use sparrow_encoder::{Attribution, Encoded, Priority, RuntimeOptions, Timings};
+use sparrow_encoder::{Attribution, DeploymentStats, Encoded, Priority, RuntimeOptions, Timings};
 use sparrow_storage::DataDir;
 
 pub(crate) use self::adaptive::AdaptiveAllocations;
@@ -282,6 +282,11 @@ impl Models {
             Purpose::PacedIngest => deployment.encode_paced(texts, cancel),
         }
         .map_err(|error| ModelError::from_encoder(model_id, error))
+    }
+
+    /// Counters of the deployment for an id; none if it does not run.
+    pub(crate) fn figures(&self, model_id: &str) -> Option<DeploymentStats> {
+        Some(self.deployments.find(model_id, &self.registry)?.deployment.stats())
     }
 
     /// The words of a text that the tokens of its sparse vector come from; `None` if the model does not run, cannot say

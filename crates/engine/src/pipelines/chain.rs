@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value, json};
 
+use super::IngestSummary;
 use super::document::Document;
 use super::error::ProcessorError;
 use super::processors::{Inference, PipelineCall};
@@ -82,9 +83,6 @@ pub(crate) enum State {
     Failed(Failure),
 }
 
-/// A field that a model filled: its path and the fingerprint of the model.
-pub(crate) type Filled = (String, String);
-
 /// A document of a batch.
 #[derive(Debug)]
 pub(crate) struct Item {
@@ -107,24 +105,24 @@ impl Item {
     }
 }
 
-/// Runs a pipeline on those documents of a batch that are named and still under way. Fields that models filled are
-/// added to `filled`.
+/// Runs a pipeline on those documents of a batch that are named and still under way. What models did is
+/// added to `summary`.
 pub(crate) fn run_pipeline(
     runtime: &Runtime<'_>,
     pipeline: &Pipeline,
     items: &mut [Item],
     who: &[usize],
-    filled: &mut Vec<Filled>,
+    summary: &mut IngestSummary,
 ) {
     for &at in who {
         items[at].stack.push(pipeline.id.clone());
         items[at].document.ingest.insert("pipeline".into(), Value::String(pipeline.id.clone()));
     }
-    run_nodes(runtime, &pipeline.processors, items, who, filled);
+    run_nodes(runtime, &pipeline.processors, items, who, summary);
     if !pipeline.on_failure.is_empty() {
         let failed: Vec<usize> =
             who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect();
-        handle_failures(runtime, &pipeline.on_failure, items, &failed, filled);
+        handle_failures(runtime, &pipeline.on_failure, items, &failed, summary);
     }
     for &at in who {
         let item = &mut items[at];
@@ -141,18 +139,24 @@ fn run_nodes(
     nodes: &[Node],
     items: &mut [Item],
     who: &[usize],
-    filled: &mut Vec<Filled>,
+    summary: &mut IngestSummary,
 ) {
     for node in nodes {
         let live: Vec<usize> = who.iter().copied().filter(|&at| items[at].is_live()).collect();
         if live.is_empty() {
             return;
         }
-        run_node(runtime, node, items, &live, filled);
+        run_node(runtime, node, items, &live, summary);
     }
 }
 
-fn run_node(runtime: &Runtime<'_>, node: &Node, items: &mut [Item], who: &[usize], filled: &mut Vec<Filled>) {
+fn run_node(
+    runtime: &Runtime<'_>,
+    node: &Node,
+    items: &mut [Item],
+    who: &[usize],
+    summary: &mut IngestSummary,
+) {
     match &node.action {
         Action::Each(processor) => {
             for &at in who {
@@ -168,12 +172,12 @@ fn run_node(runtime: &Runtime<'_>, node: &Node, items: &mut [Item], who: &[usize
                 .filter(|(at, _)| who.binary_search(at).is_ok())
                 .map(|(at, item)| (at, &mut item.document))
                 .collect();
-            let failures = inference.run(runtime, &mut documents, filled);
+            let failures = inference.run(runtime, &mut documents, summary);
             for (at, error) in failures {
                 fail(&mut items[at], node, error);
             }
         }
-        Action::Pipeline(call) => run_call(runtime, node, call, items, who, filled),
+        Action::Pipeline(call) => run_call(runtime, node, call, items, who, summary),
         Action::Drop => {
             for &at in who {
                 items[at].state = State::Dropped;
@@ -190,7 +194,7 @@ fn run_node(runtime: &Runtime<'_>, node: &Node, items: &mut [Item], who: &[usize
             items[at].state = State::Live;
         }
     } else if !node.on_failure.is_empty() {
-        handle_failures(runtime, &node.on_failure, items, &failed, filled);
+        handle_failures(runtime, &node.on_failure, items, &failed, summary);
     }
 }
 
@@ -200,7 +204,7 @@ fn run_call(
     call: &PipelineCall,
     items: &mut [Item],
     who: &[usize],
-    filled: &mut Vec<Filled>,
+    summary: &mut IngestSummary,
 ) {
     // The name may be a template, so documents of one batch may go to different pipelines.
     let mut by_name: Vec<(String, Vec<usize>)> = Vec::new();
@@ -223,7 +227,7 @@ fn run_call(
                         push_trace(node, &mut items[at], json!({"status": "success"}), false);
                     }
                 }
-                run_pipeline(runtime, pipeline, items, &group, filled);
+                run_pipeline(runtime, pipeline, items, &group, summary);
             }
             None if call.ignore_missing => {}
             None => {
@@ -241,7 +245,7 @@ fn handle_failures(
     handlers: &[Node],
     items: &mut [Item],
     failed: &[usize],
-    filled: &mut Vec<Filled>,
+    summary: &mut IngestSummary,
 ) {
     const REASONS: [&str; 4] = [
         "on_failure_message",
@@ -263,7 +267,7 @@ fn handle_failures(
             item.document.ingest.insert(name.into(), value);
         }
     }
-    run_nodes(runtime, handlers, items, failed, filled);
+    run_nodes(runtime, handlers, items, failed, summary);
     for &at in failed {
         for name in REASONS {
             items[at].document.ingest.shift_remove(name);

@@ -77,6 +77,8 @@ pub struct IngestMode<'a> {
 pub struct IngestSummary {
     /// Fields that models filled, as paths, with the fingerprints of the models.
     pub filled: Vec<(String, String)>,
+    /// Texts of which models have read only the first tokens.
+    pub truncated: u64,
 }
 
 /// All pipelines of the server.
@@ -144,7 +146,7 @@ impl Pipelines {
         }
         let who: Vec<usize> = (0..items.len()).collect();
         let mut summary = IngestSummary::default();
-        chain::run_pipeline(&runtime, pipeline, &mut items, &who, &mut summary.filled);
+        chain::run_pipeline(&runtime, pipeline, &mut items, &who, &mut summary);
         for (at, item) in positions.into_iter().zip(items) {
             finish(&mut documents[at], item);
         }

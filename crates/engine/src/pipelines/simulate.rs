@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::chain::{self, Item, Pipeline, Runtime, State};
 use super::document::Document;
 use super::error::ProcessorError;
-use super::{Pipelines, timestamp};
+use super::{IngestSummary, Pipelines, timestamp};
 use crate::models::{Purpose, TextEncoder};
 
 /// An error of a processor as a body: type, reason and root cause.
@@ -28,7 +28,7 @@ pub(super) fn run(
     let mut items: Vec<Item> =
         documents.into_iter().map(|given| Item::new(document(given, &now), verbose)).collect();
     let who: Vec<usize> = (0..items.len()).collect();
-    chain::run_pipeline(&runtime, pipeline, &mut items, &who, &mut Vec::new());
+    chain::run_pipeline(&runtime, pipeline, &mut items, &who, &mut IngestSummary::default());
     let shown: Vec<Value> = items
         .into_iter()
         .map(|item| match (item.trace, item.state) {

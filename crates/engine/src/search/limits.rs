@@ -127,7 +127,7 @@ impl SearchLimits {
         Ok(())
     }
 
-    fn check_query(&self, query: &Query, shard: &Shard) -> Result<(), SearchError> {
+    pub(super) fn check_query(&self, query: &Query, shard: &Shard) -> Result<(), SearchError> {
         let mut found = Ok(());
         visit(query, &mut |clause| {
             let reason = match &clause.kind {

@@ -27,6 +27,7 @@ pub(crate) mod json;
 mod limits;
 mod lookup;
 pub(crate) mod msearch;
+mod ordered;
 mod paging;
 pub(crate) mod point_in_time;
 mod profile;
@@ -68,14 +69,15 @@ pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
 pub(crate) use self::explain::explain_document;
 pub(crate) use self::limits::SearchLimits;
+pub(crate) use self::ordered::{Order, query_of_index};
 use self::response::OpenIds;
 use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
 use self::uri::Presentation;
-pub(crate) use self::uri::source as source_of_params;
+pub(crate) use self::uri::{query_string as query_of_params, source as source_of_params};
 use crate::Engine;
 use crate::error::{EngineError, Exception};
-use crate::indices::{IndexHandle, ResolveOptions, Resolved};
+use crate::indices::{IndexHandle, ResolveOptions, Resolved, Settings};
 use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
 
@@ -289,19 +291,35 @@ pub(crate) fn count(
     ))
 }
 
-/// Reads a query in its JSON form and encodes its texts: for jobs that select documents by query.
+/// Encodes the texts of a query: for jobs that select documents by query.
 ///
 /// # Errors
 /// As a search with this query.
-pub(crate) fn prepare_query(
+pub(crate) fn encode_query(
     engine: &Engine,
     handles: &[impl Borrow<IndexHandle>],
-    query: &Value,
+    query: &mut Query,
     cancel: &CancelFlag,
-) -> Result<Query, EngineError> {
-    let mut query = parse_query(query)?;
-    encode(engine, handles, &mut [&mut query], cancel.flag(), None)?;
-    Ok(query)
+) -> Result<(), EngineError> {
+    encode(engine, handles, &mut [query], cancel.flag(), None)
+}
+
+/// Reads a `slice` section that divides by ids: which part, and of how many.
+///
+/// # Errors
+/// As of a search with this slice; illegal argument for one that divides by a field.
+pub(crate) fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
+    let bytes = slice.to_string();
+    let (node, _) = json::read(bytes.as_bytes()).map_err(SearchError::from)?;
+    let (part, parts) = paging::parse_slice(&node)?.by_id()?;
+    let most = SearchLimits::default().slices_per_scroll;
+    if parts as usize > most {
+        return Err(EngineError::illegal_argument(format!(
+            "The number of slices [{parts}] is too large. It must be less than [{most}]. This limit can be set by \
+             changing the [index.max_slices_per_scroll] index level setting."
+        )));
+    }
+    Ok((part, parts))
 }
 
 /// Reads a query in its JSON form, texts as they are. Places in errors count from the query's own start.
@@ -372,13 +390,18 @@ pub(crate) fn check_alias_filter(filter: &Value) -> Result<(), EngineError> {
     }
 }
 
+/// Fields for query strings that name none; empty for all.
+fn default_fields(settings: &Settings) -> Vec<String> {
+    match settings.default_field() {
+        None | Some("*") => Vec::new(),
+        Some(fields) => fields.split(',').map(|field| field.trim().to_owned()).collect(),
+    }
+}
+
 fn target(engine: &Engine, searched: &Searched) -> Target {
     let handle = &searched.handle;
     let settings = handle.settings();
-    let default_fields = match settings.default_field() {
-        None | Some("*") => Vec::new(),
-        Some(fields) => fields.split(',').map(|field| field.trim().to_owned()).collect(),
-    };
+    let default_fields = default_fields(&settings);
     Target {
         shard: shard(engine, handle),
         snapshot: searched.restricted.clone().unwrap_or_else(|| handle.snapshot()),

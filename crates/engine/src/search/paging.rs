@@ -21,6 +21,19 @@ pub struct SliceOf {
 }
 
 impl SliceOf {
+    /// The part and how many there are, where documents are divided by their ids.
+    ///
+    /// # Errors
+    /// When they are divided by a field.
+    pub fn by_id(&self) -> Result<(u32, u32), SearchError> {
+        match self.field.as_deref() {
+            None | Some("_id" | "_doc" | "_seq_no") => Ok((self.id, self.max)),
+            Some(field) => Err(SearchError::illegal(format!(
+                "[slice] by the field [{field}] is not supported in this context"
+            ))),
+        }
+    }
+
     /// How many parts there are.
     pub fn slices(&self) -> usize {
         self.max as usize

@@ -2,6 +2,13 @@ import { type Endpoint, engine } from './types.js';
 
 const WHICH_TASKS = ['actions', 'nodes', 'parent_task_id', 'group_by', 'detailed', 'timeout', 'wait_for_completion'];
 
+const BY_QUERY = [
+  ...['expand_wildcards', 'allow_no_indices', 'ignore_unavailable', 'q', 'df', 'default_operator', 'analyzer'],
+  ...['analyze_wildcard', 'lenient', 'conflicts', 'max_docs', 'size', 'from', 'sort', 'terminate_after', 'scroll'],
+  ...['scroll_size', 'search_type', 'search_timeout', 'slices', 'requests_per_second', 'refresh', 'timeout'],
+  ...['wait_for_active_shards', 'wait_for_completion', 'routing', 'preference', 'request_cache', 'stats', 'version'],
+];
+
 /** Every prefix under which the index upgrade has been published. */
 const MIGRATION_PREFIXES = ['/_ext/migration', '/_xpack/migration', '/_migration'];
 
@@ -12,12 +19,32 @@ export const JOB_ENDPOINTS: readonly Endpoint[] = [
     indices: 'reindex',
     params: [
       ...['refresh', 'requests_per_second', 'scroll', 'slices', 'max_docs', 'timeout', 'wait_for_active_shards'],
-      ...['wait_for_completion', 'require_alias'],
+      ...[
+        'wait_for_completion',
+        'require_alias',
+        'dry_run',
+        'ignore_unavailable',
+        'allow_no_indices',
+        'expand_wildcards',
+      ],
     ],
   }),
-  ...engine('rethrottle', 'cluster:admin/reindex/rethrottle', ['POST /_reindex/{task}/_rethrottle'], {
-    params: ['requests_per_second', 'group_by'],
+  ...engine('update_by_query', 'indices:data/write/update/byquery', ['POST /{index}/_update_by_query'], {
+    body: true,
+    indices: 'by_query',
+    params: [...BY_QUERY, 'pipeline', 'version_type'],
   }),
+  ...engine('delete_by_query', 'indices:data/write/delete/byquery', ['POST /{index}/_delete_by_query'], {
+    body: true,
+    indices: 'by_query',
+    params: BY_QUERY,
+  }),
+  ...engine(
+    'rethrottle',
+    'cluster:admin/reindex/rethrottle',
+    ['_reindex', '_update_by_query', '_delete_by_query'].map((job) => `POST /${job}/{task}/_rethrottle`),
+    { params: ['requests_per_second', 'group_by'] },
+  ),
   ...engine('get_task', 'cluster:monitor/task/get', ['GET /_tasks/{task}'], {
     params: ['wait_for_completion', 'timeout', 'detailed'],
   }),

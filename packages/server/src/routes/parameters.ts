@@ -34,11 +34,11 @@ const BOOLEANS = [
 const INTEGERS = [
   ...['batched_reduce_size', 'from', 'max_concurrent_searches', 'max_concurrent_shard_requests', 'max_docs'],
   ...['max_num_segments', 'number_of_allocations', 'order', 'pre_filter_shard_size', 'queue_capacity'],
-  ...['retry_on_conflict', 'size', 'terminate_after', 'threads_per_allocation'],
+  ...['retry_on_conflict', 'scroll_size', 'size', 'terminate_after', 'threads_per_allocation'],
 ];
 const LONGS = ['if_primary_term', 'if_seq_no', 'if_version'];
 const FLOATS = ['min_score'];
-const TIMES = ['keep_alive', 'master_timeout', 'scroll', 'timeout'];
+const TIMES = ['keep_alive', 'master_timeout', 'scroll', 'search_timeout', 'timeout'];
 const LISTS = [
   ...['_source_excludes', '_source_includes', 'actions', 'docvalue_fields', 'expand_wildcards', 'features', 'fields'],
   ...['filter_path', 'filters', 'h', 'ids', 'include', 'nodes', 's', 'sort', 'stats', 'stored_fields', 'tags', 'types'],

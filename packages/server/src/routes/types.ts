@@ -26,6 +26,8 @@ export type IndexSource =
   | 'docs'
   /** In `source.index` (read) and `dest.index` (write). */
   | 'reindex'
+  /** In the path; what is found there is read too. */
+  | 'by_query'
   /** In the path, with the aliases in `name`; both are names that a key must be allowed to use. */
   | 'alias'
   /** In `actions[]`: indices and aliases. */

@@ -168,6 +168,8 @@ export const ACTIONS = {
     privileges: ['create_doc', 'create', 'delete', 'index', 'write', 'all'],
   },
   'indices:data/write/reindex': { scope: 'index', privileges: ['index', 'write', 'all'] },
+  'indices:data/write/update/byquery': { scope: 'index', privileges: ['index', 'write', 'all'] },
+  'indices:data/write/delete/byquery': { scope: 'index', privileges: ['delete', 'write', 'all'] },
 } as const satisfies Record<string, { scope: 'cluster' | 'index'; privileges: readonly string[] }>;
 
 export type Action = keyof typeof ACTIONS;

@@ -22,6 +22,11 @@ export function touchedIndices(
       return [{ action, indices: [...new Set([...inPath, ...docs(body)])] }];
     case 'reindex':
       return reindex(body);
+    case 'by_query':
+      return [
+        { action: 'indices:data/read/search', indices: inPath },
+        { action, indices: inPath },
+      ];
     case 'alias':
       return [{ action, indices: [...inPath, ...split(path['name']), ...aliasNames(body)] }];
     case 'aliases':

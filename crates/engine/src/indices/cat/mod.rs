@@ -3,6 +3,8 @@
 pub(crate) mod overview;
 mod table;
 
+pub(crate) use self::table::human_bytes;
+
 use serde_json::json;
 
 use self::table::{Cell, Column, Table, number, text};

@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 use sparrow_encoder::{Encoded, Output};
 
 use crate::models::{ModelError, Purpose, weight_to_json};
-use crate::pipelines::chain::{Filled, Runtime};
+use crate::pipelines::IngestSummary;
+use crate::pipelines::chain::Runtime;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::{Document, as_text};
 use crate::pipelines::error::{ConfigError, ProcessorError};
@@ -129,7 +130,7 @@ impl Inference {
         &self,
         runtime: &Runtime<'_>,
         documents: &mut [(usize, &mut Document)],
-        filled: &mut Vec<Filled>,
+        summary: &mut IngestSummary,
     ) -> Vec<(usize, ProcessorError)> {
         let mut failures: Vec<Option<ProcessorError>> = documents.iter().map(|_| None).collect();
         let jobs = self.collect(documents, &mut failures);
@@ -137,6 +138,8 @@ impl Inference {
             let texts: Vec<&str> = chunk.iter().map(|job| job.text.as_str()).collect();
             match runtime.encoder.encode(&self.model_id, &texts, runtime.purpose, runtime.cancel) {
                 Ok(encoded) => {
+                    summary.truncated +=
+                        encoded.iter().filter(|encoded| encoded.truncated_tokens > 0).count() as u64;
                     for (job, encoded) in chunk.iter().zip(encoded) {
                         let written = self.write(documents[job.document].1, job.pair, &encoded);
                         keep_first(&mut failures[job.document], written);
@@ -150,7 +153,10 @@ impl Inference {
                             .encode(&self.model_id, &[&job.text], runtime.purpose, runtime.cancel)
                             .map_err(ProcessorError::from)
                             .and_then(|encoded| match encoded.first() {
-                                Some(encoded) => self.write(documents[job.document].1, job.pair, encoded),
+                                Some(encoded) => {
+                                    summary.truncated += u64::from(encoded.truncated_tokens > 0);
+                                    self.write(documents[job.document].1, job.pair, encoded)
+                                }
                                 None => Ok(()),
                             });
                         keep_first(&mut failures[job.document], written);
@@ -164,7 +170,7 @@ impl Inference {
             }
         }
         if !jobs.is_empty() {
-            self.note_filled(runtime, filled);
+            self.note_filled(runtime, &mut summary.filled);
         }
         let positions: Vec<usize> = documents.iter().map(|(at, _)| *at).collect();
         positions.into_iter().zip(failures).filter_map(|(at, failure)| Some((at, failure?))).collect()
@@ -221,7 +227,7 @@ impl Inference {
         }
     }
 
-    fn note_filled(&self, runtime: &Runtime<'_>, filled: &mut Vec<Filled>) {
+    fn note_filled(&self, runtime: &Runtime<'_>, filled: &mut Vec<(String, String)>) {
         let Some(fingerprint) = runtime.encoder.fingerprint(&self.model_id) else { return };
         let mut note = |field: String| {
             let entry = (field, fingerprint.clone());
