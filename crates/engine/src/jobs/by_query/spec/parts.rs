@@ -107,14 +107,16 @@ pub(super) fn max_docs(
     if given.contains_key("size") {
         deprecation::warn("Deprecated field [size] used, expected [max_docs] instead");
     }
-    let all = [
-        params.integer("max_docs")?,
-        params.integer("size")?,
-        integer(given, "max_docs")?,
-        integer(given, "size")?,
-    ];
+    let names: Vec<String> =
+        given.keys().filter(|name| *name == "max_docs" || *name == "size").cloned().collect();
+    let mut all = Vec::with_capacity(4);
+    for name in names {
+        all.extend(integer(given, &name)?);
+    }
+    all.extend(params.integer("size")?);
+    all.extend(params.integer("max_docs")?);
     let mut found = None;
-    for value in all.into_iter().flatten() {
+    for value in all {
         let Ok(number) = u64::try_from(value) else {
             return Err(EngineError::illegal_argument(format!(
                 "[max_docs] parameter cannot be negative, found [{value}]"

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Exception};
 use crate::params::parse_duration;
 
 /// Why a remote source is refused: what is wrong with it, or that no host is allowed.
@@ -35,7 +35,11 @@ fn read(remote: &mut Map<String, Value>) -> Result<String, EngineError> {
     })?;
     for name in ["socket_timeout", "connect_timeout"] {
         if let Some(value) = text(name)? {
-            parse_duration(name, &value)?;
+            parse_duration(name, &value).map_err(|error| {
+                let cause =
+                    Exception::new("number_format_exception", format!("For input string: \"{value}\""));
+                EngineError::api(400, error.exception().because(cause))
+            })?;
         }
     }
     match remote.shift_remove("headers") {

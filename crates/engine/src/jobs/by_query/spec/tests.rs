@@ -96,8 +96,13 @@ fn bad_reindex_requests_are_refused_in_known_words() {
     for (rest, parameters, message) in [
         (json!({"conflicts": "x"}), &[][..], "conflicts may only be \"proceed\" or \"abort\" but was [x]"),
         (json!({"max_docs": -4}), &[], "[max_docs] parameter cannot be negative, found [-4]"),
-        (json!({"max_docs": 5}), &[("max_docs", "4")], "[max_docs] set to two different values [4] and [5]"),
-        (json!({"max_docs": 5, "size": 4}), &[], "[max_docs] set to two different values [5] and [4]"),
+        (json!({"max_docs": 4}), &[("max_docs", "5")], "[max_docs] set to two different values [4] and [5]"),
+        (json!({"size": 4, "max_docs": 5}), &[], "[max_docs] set to two different values [4] and [5]"),
+        (
+            json!({}),
+            &[("max_docs", "5"), ("size", "4")],
+            "[max_docs] set to two different values [4] and [5]",
+        ),
         (json!({}), &[("requests_per_second", "0")], pace),
         (json!({}), &[("requests_per_second", "")], pace),
         (json!({}), &[("requests_per_second", "fast")], pace),
