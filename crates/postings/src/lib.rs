@@ -45,5 +45,5 @@ pub use kernels::implementation_name;
 pub use kernels::kernel_cases;
 pub use merge::{DROPPED, MergeSource, merge_postings};
 pub use quantize::stored_weight;
-pub use reader::PostingsReader;
-pub use top_k::{SharedThreshold, TopK, TopKRequest};
+pub use reader::{LookUp, PostingsReader};
+pub use top_k::{ScoreBounds, SharedThreshold, TopK, TopKRequest};

@@ -203,9 +203,39 @@ where
         }
     }
 
+    /// Scores of single documents, in any order.
+    pub fn look_up(&self, query: &[(TermId, f32)]) -> LookUp<'_> {
+        LookUp {
+            num_docs: self.footer.num_docs,
+            terms: query.iter().map(|(term, weight)| (self.postings(*term), *weight)).collect(),
+        }
+    }
+
     /// Documents that match a query, ascending, with their scores.
     pub fn cursor(&self, query: &[(TermId, f32)]) -> SparseCursor<B> {
         SparseCursor::new(self.clone(), query)
+    }
+}
+
+/// The terms of a query, for scores of documents that something else finds.
+pub struct LookUp<'a> {
+    num_docs: u32,
+    terms: Vec<(Postings<'a>, f32)>,
+}
+
+impl LookUp<'_> {
+    /// The dot product of a document, summed in query order; `None` if it shares no term.
+    pub fn score(&self, doc: DocId) -> Option<f32> {
+        if doc >= self.num_docs {
+            return None;
+        }
+        let mut score = None;
+        for (postings, weight) in &self.terms {
+            if let Some(position) = postings.find(doc) {
+                *score.get_or_insert(0.0) += weight * postings.weight_at(position);
+            }
+        }
+        score
     }
 }
 

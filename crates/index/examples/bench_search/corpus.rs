@@ -113,9 +113,14 @@ impl Corpus {
         self.questions.row(question).map(|(term, weight)| (token(term), weight)).collect()
     }
 
+    /// The words of a question.
+    pub fn question_text(&self, question: usize) -> String {
+        self.question_texts[question].clone()
+    }
+
     /// The words of a question as a text clause.
     pub fn words(&self, question: usize) -> Query {
-        let text = self.question_texts[question].clone();
+        let text = self.question_text(question);
         QueryKind::Match(MatchQuery { field: "text".to_owned(), text, ..MatchQuery::default() }).into()
     }
 }

@@ -10,7 +10,7 @@
 //! | `--limit`, `--questions` | rows used of either, 100,000 and 1,000 |
 //! | `--texts`, `--question-texts` | JSON lines with `title` and `text`, row for row; synthetic words without |
 //! | `--segments`, `--deleted` | of the second index, 5 and 0.2; the first is one segment without deletions |
-//! | `--only` | some of `warm`, `cold`, `write`, comma separated; `warm,cold` |
+//! | `--only` | some of `warm`, `cold`, `mixes`, `write`, comma separated; `warm,cold` |
 //! | `--kinds` | only kinds of search whose name has this in it, and the lone clause |
 //! | `--passes` | runs of each question, of which the fastest counts, 3 |
 //! | `--rebuild` | builds the indexes anew |
@@ -22,6 +22,7 @@ mod checks;
 mod cold;
 mod corpus;
 mod measure;
+mod mixes;
 mod write;
 
 use std::error::Error;
@@ -99,7 +100,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if wants("write") {
         write::measure(&arguments, &corpus)?;
     }
-    if !wants("warm") && !wants("cold") {
+    if !wants("warm") && !wants("cold") && !wants("mixes") {
         return Ok(());
     }
     let clean = build::prepare(&arguments, &corpus, 1, 0.0)?;
@@ -110,8 +111,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             cold::measure(dir, &corpus)?;
         }
     }
+    let (clean, split) = (Built::open(&clean)?, Built::open(&split)?);
+    if wants("mixes") {
+        for index in [&clean, &split] {
+            mixes::measure(index, &corpus, &arguments)?;
+        }
+    }
     if wants("warm") {
-        let (clean, split) = (Built::open(&clean)?, Built::open(&split)?);
         measure::warm(&clean, &split, &corpus, &arguments)?;
     }
     Ok(())

@@ -1,6 +1,5 @@
 //! Warm searches: each kind over all questions, the kinds in turn, the fastest of some passes counts.
 
-use std::collections::HashMap;
 use std::error::Error;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use sparrow_index::Snapshot;
-use sparrow_index::query::{BoolQuery, Query, QueryKind, RangeQuery, SearchOptions, TopDocs, TotalHits};
+use sparrow_index::query::{BoolQuery, Query, QueryKind, RangeQuery, SearchOptions};
 use sparrow_postings::{SharedThreshold, TopKRequest};
 
 use crate::Arguments;
@@ -17,7 +16,7 @@ use crate::checks;
 use crate::corpus::{Corpus, spread};
 
 /// Questions between two whose answers are checked.
-const CHECKED: usize = 20;
+pub const CHECKED: usize = 20;
 
 type Wanted = Box<dyn Fn(u64) -> bool>;
 
@@ -28,11 +27,11 @@ struct Filter {
     wanted: fn(usize) -> Wanted,
 }
 
-fn term(field: &str, value: String) -> Query {
+pub fn term(field: &str, value: String) -> Query {
     QueryKind::Term { field: field.to_owned(), value: Value::String(value), case_insensitive: false }.into()
 }
 
-fn range(from: u64, below: u64) -> Query {
+pub fn range(from: u64, below: u64) -> Query {
     QueryKind::Range(RangeQuery {
         field: "number".to_owned(),
         gte: Some(json!(from)),
@@ -118,8 +117,6 @@ pub fn warm(
     check_filters(&split_view, corpus)?;
     let mut kinds = kinds(corpus);
     kinds.retain(|kind| kind.name == "sparse" || kind.name.contains(&arguments.kinds));
-    check_sums(&clean_view, corpus)?;
-    check_sums(&split_view, corpus)?;
     let mut best: Vec<Vec<Vec<f64>>> = vec![vec![vec![f64::MAX; corpus.questions()]; kinds.len() + 1]; 2];
     for _ in 0..arguments.passes {
         for (at, snapshot) in [&clean_view, &split_view].into_iter().enumerate() {
@@ -151,7 +148,6 @@ pub fn warm(
                 })
             );
         }
-        report_sums(&kinds, times, label);
     }
     Ok(())
 }
@@ -181,24 +177,7 @@ fn kinds(corpus: &Corpus) -> Vec<Kind<'_>> {
         query: Box::new(|question| corpus.words(question)),
         fetch: false,
     });
-    for (name, must) in [("must sparse+match", true), ("should sparse+match", false)] {
-        kinds.push(Kind {
-            name: name.to_owned(),
-            query: Box::new(move |question| mixed(corpus, question, must)),
-            fetch: false,
-        });
-    }
     kinds
-}
-
-fn mixed(corpus: &Corpus, question: usize, must: bool) -> Query {
-    let both = vec![corpus.sparse(question), corpus.words(question)];
-    let tree = if must {
-        BoolQuery { must: both, ..BoolQuery::default() }
-    } else {
-        BoolQuery { should: both, ..BoolQuery::default() }
-    };
-    QueryKind::Bool(tree).into()
 }
 
 fn run(
@@ -280,61 +259,6 @@ fn check_filters(snapshot: &Snapshot, corpus: &Corpus) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// `must` and `should` of both kinds give what adding all scores of both gives.
-fn check_sums(snapshot: &Snapshot, corpus: &Corpus) -> Result<(), Box<dyn Error>> {
-    let options = SearchOptions::default();
-    let all =
-        SearchOptions { size: corpus.len(), track_total_hits: TotalHits::Exact, ..SearchOptions::default() };
-    for question in (0..corpus.questions()).step_by(CHECKED * 5) {
-        let (sparse, _) = checks::exhaustive(snapshot, &corpus.tokens(question), corpus.len(), &|_| true);
-        let mut sums: HashMap<u64, (f32, u32)> =
-            sparse.into_iter().map(|(row, score)| (row, (score, 1))).collect();
-        for hit in snapshot.search(&corpus.words(question), &all)?.hits {
-            let sum = sums.entry(hit.seq_no).or_default();
-            *sum = (sum.0 + hit.score, sum.1 + 1);
-        }
-        for (must, least) in [(true, 2), (false, 1)] {
-            let mut expected: Vec<(u64, f32)> =
-                sums.iter().filter(|(_, sum)| sum.1 >= least).map(|(row, sum)| (*row, sum.0)).collect();
-            expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            let total = expected.len() as u64;
-            expected.truncate(20);
-            let found: TopDocs = snapshot.search(&mixed(corpus, question, must), &options)?;
-            let what = if must { "must" } else { "should" };
-            let mut cut = expected.clone();
-            if found.hits.len() == 10 {
-                cut.truncate(20);
-            }
-            checks::check_sum(&found, &cut, what)?;
-            if found.total != total.min(10_000) {
-                return Err(format!("{what}: {} hits counted instead of {total}", found.total).into());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// What `bool` costs against the sum of its clauses, question by question.
-fn report_sums(kinds: &[Kind<'_>], times: &[Vec<f64>], label: &str) {
-    let of = |name: &str| kinds.iter().position(|kind| kind.name == name).map(|at| &times[at]);
-    let (Some(sparse), Some(words)) = (of("sparse"), of("match")) else { return };
-    for name in ["must sparse+match", "should sparse+match"] {
-        let Some(both) = of(name) else { continue };
-        let parts: Vec<f64> = sparse.iter().zip(words).map(|(a, b)| a + b).collect();
-        println!(
-            "{}",
-            json!({
-                "part": "warm",
-                "index": label,
-                "what": format!("{name} against the sum of its clauses"),
-                "p50_ratio": ratio(percentile(both, 0.5), percentile(&parts, 0.5)),
-                "p95_ratio": ratio(percentile(both, 0.95), percentile(&parts, 0.95)),
-                "mean_ratio": ratio(both.iter().sum(), parts.iter().sum()),
-            })
-        );
-    }
-}
-
 pub fn percentile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -345,6 +269,6 @@ pub fn micros(seconds: f64) -> f64 {
     (seconds * 1e7).round() / 10.0
 }
 
-fn ratio(a: f64, b: f64) -> f64 {
+pub fn ratio(a: f64, b: f64) -> f64 {
     (a / b * 1000.0).round() / 1000.0
 }

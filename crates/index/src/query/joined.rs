@@ -4,23 +4,25 @@
 //! the last of these is then the most that any other document has from the sparse clause, and only
 //! documents whose other clauses can make up the rest are looked at.
 
-use sparrow_postings::{SharedThreshold, TopKRequest};
+use std::cell::{Cell, RefCell};
+
+use sparrow_postings::{ScoreBounds, SharedThreshold, TopKRequest};
 use tantivy::{DocAddress, DocId};
 
-use super::ast::TotalHits;
+use super::ast::{SearchOptions, TotalHits};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::sparse_search::{Join, Pass};
 use super::sum::{Sum, least_score};
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
-use crate::plugins::SparseReader;
 
 /// How many of the best sparse matches are found first: the more, the lower the bound of the others, but
-/// each has to be looked up in every other clause.
+/// each has to be looked up in every other clause. Between 10 and 30 the postings' bounds of single blocks make
+/// up for what is not found.
 ///
 /// Tests look at few documents: with so many found at once no bound would ever decide.
-const DEPTH: usize = if cfg!(test) { 2 } else { 100 };
+const DEPTH: usize = if cfg!(test) { 2 } else { 20 };
 /// Documents counted at a time, whole words: as many as the postings work on at a time.
 const STRETCH: u32 = 1 << 14;
 
@@ -33,26 +35,37 @@ impl Pass<'_> {
         join: Join,
     ) -> Result<(TopCollector, u64), QueryError> {
         let depth = DEPTH.max(self.options.size);
-        if join == Join::Both && sum.is_broad(self.snapshot.num_docs()) {
-            let (best, _) = self.sparse(compiler, depth, false)?;
-            if let Some(top) = self.add_up(compiler, sum, join, best, depth)? {
-                return Ok((top, self.count_both(compiler, sum)?));
+        let tally = Tally::new(self.options);
+        let text_required = matches!(join, Join::Both | Join::Others);
+        if text_required && sum.is_broad(self.snapshot.num_docs()) {
+            let best = self.best(compiler, depth, false)?.0;
+            if let Some(top) = self.add_up(compiler, sum, join, best, depth, &tally)? {
+                let matched = match (self.options.min_score, join) {
+                    (Some(_), _) => tally.matched.get(),
+                    (None, Join::Both) => self.count_both(compiler, sum)?,
+                    (None, _) => self.snapshot.count_sum(compiler, sum, &self.allowed, self.options)?,
+                };
+                return Ok((top, matched));
             }
         }
+        self.required_taken = true;
         if sum.has_required() {
             for (ord, allowed) in self.allowed.iter_mut().enumerate() {
                 compiler.check_cancelled()?;
                 allowed.intersect(sum.required_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
             }
         }
-        let (best, sparse_matches) = self.sparse(compiler, depth, true)?;
+        let least = self.options.min_score;
+        let (best, sparse_matches) = self.best(compiler, depth, least.is_none())?;
         let matched = match join {
+            _ if least.is_some() => 0,
             Join::Sparse | Join::Both => sparse_matches,
             Join::Others if self.options.track_total_hits == TotalHits::Off => 0,
             Join::Others => self.count_allowed(),
             Join::Either => self.count_either(compiler, sum, sparse_matches)?,
         };
-        let top = self.add_up(compiler, sum, join, best, depth)?;
+        let top = self.add_up(compiler, sum, join, best, depth, &tally)?;
+        let matched = if least.is_some() { tally.matched.get() } else { matched };
         // All that is required was taken care of: there is nothing to give up for.
         Ok((top.unwrap_or_else(|| TopCollector::new(0)), matched))
     }
@@ -64,9 +77,11 @@ impl Pass<'_> {
         compiler: &Compiler<'_>,
         sum: &Sum,
         join: Join,
-        best: TopCollector,
+        best: Best,
         depth: usize,
+        tally: &Tally,
     ) -> Result<Option<TopCollector>, QueryError> {
+        let Best { top: best, bounds } = best;
         let found_all = best.len() < depth;
         let bound = if found_all { 0.0 } else { best.threshold().max(0.0) };
         let mut first: Vec<Vec<(DocId, f32)>> = vec![Vec::new(); self.allowed.len()];
@@ -74,12 +89,12 @@ impl Pass<'_> {
             first[hit.addr.segment_ord as usize].push((hit.addr.doc_id, hit.score));
         }
         let mut top = TopCollector::new(self.options.size);
+        let mut found = Vec::new();
         for (ord, first) in (0..).zip(&mut first) {
             if first.is_empty() {
                 continue;
             }
             first.sort_unstable_by_key(|(doc, _)| *doc);
-            let segment = self.snapshot.segment(ord);
             let mut walk = sum.walk(self.snapshot.searcher().segment_reader(ord), None)?;
             for (doc, own) in first {
                 let score = match walk.score(*doc) {
@@ -87,19 +102,27 @@ impl Pass<'_> {
                     None if sum.has_required() => continue,
                     None => 0.0,
                 };
-                top.offer(DocAddress::new(ord, *doc), *own + score, || segment.seq_no(*doc));
+                found.push((DocAddress::new(ord, *doc), *own + score));
+            }
+        }
+        // The best lack what is required: they say nothing about the rest. A least score does.
+        let gives_up = !self.required_taken && found.len() < self.options.size && tally.limit == 0;
+        if gives_up && !(found_all && join == Join::Both) {
+            return Ok(None);
+        }
+        for (addr, score) in found {
+            if tally.takes(score) {
+                top.offer(addr, score, || self.snapshot.segment(addr.segment_ord).seq_no(addr.doc_id));
             }
         }
         let sparse_required = matches!(join, Join::Sparse | Join::Both);
         if found_all && sparse_required {
             return Ok(Some(top));
         }
-        if join == Join::Both && top.len() < self.options.size {
-            return Ok(None);
-        }
         for (ord, first) in (0..).zip(&first) {
             compiler.check_cancelled()?;
-            let rest = Rest { ord, first, bound, found_all, sparse_required };
+            let rest =
+                Rest { ord, first, bound, bounds: &bounds[ord as usize], found_all, sparse_required, tally };
             self.rest(compiler, sum, &rest, &mut top)?;
         }
         Ok(Some(top))
@@ -119,25 +142,49 @@ impl Pass<'_> {
         }
         let segment = self.snapshot.segment(rest.ord);
         let sparse = if rest.found_all { None } else { self.clause.bind(segment.plugins(), self.boost) };
+        let sparse = sparse.as_ref().map(|(postings, terms)| postings.look_up(terms));
         if rest.sparse_required && sparse.is_none() {
             return Ok(());
         }
-        let mut walk = sum.walk(self.snapshot.searcher().segment_reader(rest.ord), compiler.cancel())?;
-        let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);
-        while let Some((doc, score)) = walk.next(least_score(top.threshold(), rest.bound), wanted) {
-            if rest.bound + score < top.threshold()
-                || rest.first.binary_search_by_key(&doc, |(doc, _)| *doc).is_ok()
-            {
-                continue;
-            }
-            let own = sparse.as_ref().and_then(|(postings, terms)| sparse_score(postings, terms, doc));
+        let reader = self.snapshot.searcher().segment_reader(rest.ord);
+        let walk = sum.walk(reader, compiler.cancel())?;
+        let narrow = !rest.found_all && rest.bounds.is_known();
+        let top = RefCell::new(top);
+        let needed = |doc: DocId| {
+            let bound = if narrow { rest.bound.min(rest.bounds.most(doc)) } else { rest.bound };
+            least_score(rest.tally.threshold(&top.borrow()), bound)
+        };
+        let wanted = |doc| {
+            allowed.contains(doc)
+                && segment.is_live(doc)
+                && rest.first.binary_search_by_key(&doc, |(doc, _)| *doc).is_err()
+        };
+        let offer = |doc, score| {
+            let own = sparse.as_ref().and_then(|sparse| sparse.score(doc));
             if own.is_some() || !rest.sparse_required {
                 let score = own.unwrap_or(0.0) + score;
-                top.offer(DocAddress::new(rest.ord, doc), score, || segment.seq_no(doc));
+                if !rest.tally.takes(score) {
+                    return;
+                }
+                top.borrow_mut().offer(DocAddress::new(rest.ord, doc), score, || segment.seq_no(doc));
             }
-        }
-        // A walk ends early when the search is cancelled.
+        };
+        let least = || least_score(rest.tally.threshold(&top.borrow()), rest.bound);
+        walk.sweep(sum, reader, least, needed, wanted, offer)?;
+        // A sweep ends early when the search is cancelled.
         compiler.check_cancelled()
+    }
+
+    /// As [`Pass::sparse`].
+    pub(super) fn best(
+        &self,
+        compiler: &Compiler<'_>,
+        depth: usize,
+        counting: bool,
+    ) -> Result<(Best, u64), QueryError> {
+        let mut bounds: Vec<ScoreBounds> = self.allowed.iter().map(|_| ScoreBounds::default()).collect();
+        let (top, matched) = self.sparse(compiler, depth, counting, Some(&mut bounds))?;
+        Ok((Best { top, bounds }, matched))
     }
 
     fn count_allowed(&self) -> u64 {
@@ -164,7 +211,7 @@ impl Pass<'_> {
         }
         let others = Pass { allowed: others, clause: self.clause.clone(), ..*self };
         let matched = others.count_allowed();
-        let (_, both) = others.sparse(compiler, 0, true)?;
+        let (_, both) = others.sparse(compiler, 0, true, None)?;
         // Each of the three is exact, or over the limit; then so is the sum.
         Ok(match self.options.track_total_hits {
             TotalHits::UpTo(limit) if matched > limit => matched,
@@ -216,6 +263,12 @@ impl Pass<'_> {
     }
 }
 
+/// The best documents of the sparse clause, and for each segment what is known of the others' scores.
+pub(super) struct Best {
+    pub(super) top: TopCollector,
+    pub(super) bounds: Vec<ScoreBounds>,
+}
+
 /// What [`Pass::rest`] has to know.
 struct Rest<'a> {
     ord: u32,
@@ -223,18 +276,41 @@ struct Rest<'a> {
     first: &'a [(DocId, f32)],
     /// The most that a document has from the sparse clause.
     bound: f32,
+    /// The most that each has, if that is known.
+    bounds: &'a ScoreBounds,
     /// No other document matches the sparse clause.
     found_all: bool,
     sparse_required: bool,
+    tally: &'a Tally,
 }
 
-/// The dot product of a document, summed in query order; `None` if it shares no term.
-fn sparse_score(postings: &SparseReader, terms: &[(u32, f32)], doc: DocId) -> Option<f32> {
-    let mut score = None;
-    for (term, weight) in terms {
-        if let Some(stored) = postings.stored_weight(*term, doc) {
-            *score.get_or_insert(0.0) += weight * stored;
-        }
+/// Counts the documents that reach a least score: exactly up to a limit.
+struct Tally {
+    least: f32,
+    /// 0 when nothing is to be counted here.
+    limit: u64,
+    matched: Cell<u64>,
+}
+
+impl Tally {
+    fn new(options: &SearchOptions) -> Self {
+        let limit = match (options.min_score, options.track_total_hits) {
+            (None, _) | (_, TotalHits::Off) => 0,
+            (_, TotalHits::UpTo(limit)) => limit.saturating_add(1),
+            (_, TotalHits::Exact) => u64::MAX,
+        };
+        Self { least: options.min_score.unwrap_or(f32::NEG_INFINITY), limit, matched: Cell::new(0) }
     }
-    score
+
+    /// Counts a document that reaches the least score, and says whether it does.
+    fn takes(&self, score: f32) -> bool {
+        let takes = score >= self.least;
+        self.matched.set(self.matched.get() + u64::from(takes));
+        takes
+    }
+
+    /// The score from which on a document is of interest.
+    fn threshold(&self, top: &TopCollector) -> f32 {
+        if self.matched.get() < self.limit { self.least } else { top.threshold().max(self.least) }
+    }
 }

@@ -44,6 +44,7 @@ pub mod sorted;
 mod sparse;
 mod sparse_search;
 mod sum;
+mod sweep;
 mod terms_set;
 mod text;
 mod text_search;

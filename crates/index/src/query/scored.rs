@@ -33,13 +33,23 @@ impl Bm25 {
         }
     }
 
+    /// The highest score: that of a term which stands in a document without end.
+    pub(super) fn weight(&self) -> f32 {
+        self.weight
+    }
+
+    /// What a frequency is compared with in a field of this length.
+    pub(super) fn norm(&self, length: f32) -> f32 {
+        K1 * (1.0 - B + B * length / self.average_length)
+    }
+
     fn score(&self, frequency: f32, length: f32) -> f32 {
-        self.weight * frequency / (frequency + K1 * (1.0 - B + B * length / self.average_length))
+        self.weight * frequency / (frequency + self.norm(length))
     }
 }
 
 /// Lengths of a field in a segment; fields without lengths have one term each.
-fn lengths(reader: &SegmentReader, field: Field) -> FieldNormReader {
+pub(super) fn lengths(reader: &SegmentReader, field: Field) -> FieldNormReader {
     reader.get_fieldnorms_reader(field).unwrap_or_else(|_| FieldNormReader::constant(reader.max_doc(), 1))
 }
 

@@ -3,17 +3,19 @@
 //!
 //! All of it is rank-safe: hits, order and scores are those of scoring every document.
 
+use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rustc_hash::FxHashMap;
-use sparrow_postings::{SharedThreshold, TopK, TopKRequest};
+use sparrow_postings::{ScoreBounds, SharedThreshold, TopK, TopKRequest};
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
 use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, SparseQuery, TopDocs, TotalHits};
+use super::bits::DocBits;
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filters::Docs;
+use super::joined::Best;
 use super::search::is_over;
 use super::semantic::{PassageScorer, best_documents};
 use super::sparse::SparseClause;
@@ -22,11 +24,10 @@ use crate::filter_cache::SegmentDocs;
 use crate::snapshot::Snapshot;
 
 /// How many of the best sparse matches are found when other clauses add to the scores: the more, the
-/// lower the bound of the rest. With only the ten wanted, half of the matches of a frequent word had to
-/// be looked up.
+/// lower the bound of the rest.
 ///
 /// Tests look at few documents: with so many found at once no bound would ever decide.
-const UNION_DEPTH: usize = if cfg!(test) { 2 } else { 1000 };
+const UNION_DEPTH: usize = if cfg!(test) { 2 } else { 100 };
 /// Documents between two looks at the cancel flag.
 const CANCEL_INTERVAL: u32 = 4096;
 
@@ -139,10 +140,13 @@ impl<'q> SparsePlan<'q> {
         compiler: &mut Compiler<'_>,
         options: &SearchOptions,
     ) -> Result<Option<TopDocs>, QueryError> {
-        // With other clauses a document below the least score may pass by their help, and counting
-        // those takes every score.
-        if self.others.is_some() && (options.min_score.is_some() || options.size == 0) {
-            return Ok(None);
+        // A document below the least score may pass with the help of other clauses. Those that pass by the
+        // sparse clause alone are only found by scoring all.
+        if let Some((_, join)) = &self.others {
+            let text_required = matches!(join, Join::Both | Join::Others);
+            if options.size == 0 || (options.min_score.is_some() && !text_required) {
+                return Ok(None);
+            }
         }
         let Some(clause) = compiler.sparse_clause(self.clause)? else {
             if self.others.is_some() {
@@ -156,19 +160,21 @@ impl<'q> SparsePlan<'q> {
         }
         let wanted = self.filters.iter().copied().chain(&options.post_filter);
         let allowed = compiler.filter_docs(wanted, self.excluded.iter().copied())?;
-        let pass = Pass { snapshot, clause, boost: self.boost, allowed, options };
+        let min_score = options.min_score.filter(|_| self.others.is_none());
+        let pass =
+            Pass { snapshot, clause, boost: self.boost, allowed, options, min_score, required_taken: false };
         let Some((others, join)) = &self.others else {
-            let (best, matched) = pass.sparse(compiler, options.size, true)?;
+            let (best, matched) = pass.sparse(compiler, options.size, true, None)?;
             return Ok(Some(best.finish(matched, options.track_total_hits)));
         };
         if let Some(sum) = compiler.sum(others)? {
             let (top, matched) = pass.joined_sum(compiler, &sum, *join)?;
             return Ok(Some(top.finish(matched, options.track_total_hits)));
         }
-        if *join == Join::Both {
+        if options.min_score.is_some() {
             return Ok(None);
         }
-        let (best, matched) = pass.sparse(compiler, UNION_DEPTH.max(options.size), true)?;
+        let (best, matched) = pass.best(compiler, UNION_DEPTH.max(options.size), *join != Join::Both)?;
         // The total of a union is known here only if the sparse matches alone exceed the limit.
         let counted = match options.track_total_hits {
             TotalHits::Exact => *join != Join::Either,
@@ -180,9 +186,14 @@ impl<'q> SparsePlan<'q> {
         }
         let others = compiler.compile(others, true)?;
         let (top, others_matched) = pass.joined(compiler, best, &*others, *join)?;
-        let matched = if *join == Join::Others { others_matched } else { matched };
+        let matched = if matches!(join, Join::Others | Join::Both) { others_matched } else { matched };
         Ok(Some(top.finish(matched, options.track_total_hits)))
     }
+}
+
+/// A little below a threshold: bounds are sums that are rounded in another way.
+fn rounded_down(threshold: f32) -> f32 {
+    threshold - threshold.abs() * 1e-5
 }
 
 /// Place of the first sparse clause.
@@ -198,16 +209,22 @@ pub(super) struct Pass<'a> {
     /// Per segment, the documents that the restricting clauses leave.
     pub(super) allowed: Docs,
     pub(super) options: &'a SearchOptions,
+    /// Of the sparse clause by itself.
+    pub(super) min_score: Option<f32>,
+    /// Only documents are allowed that match what is required beside the sparse clause.
+    pub(super) required_taken: bool,
 }
 
 impl Pass<'_> {
     /// The `depth` best documents of the sparse clause and, if `counting`, the number of its matches as far
-    /// as the options want it.
+    /// as the options want it. Into `bounds`, if given, goes what is known of all other documents' scores, for
+    /// each segment.
     pub(super) fn sparse(
         &self,
         compiler: &Compiler<'_>,
         depth: usize,
         counting: bool,
+        mut bounds: Option<&mut [ScoreBounds]>,
     ) -> Result<(TopCollector, u64), QueryError> {
         let options = self.options;
         let mut top = TopCollector::new(depth);
@@ -232,7 +249,7 @@ impl Pass<'_> {
             let request = TopKRequest {
                 query: &query,
                 k: depth,
-                min_score: options.min_score,
+                min_score: self.min_score,
                 threshold: &threshold,
                 live: segment.live(),
                 filter: self.allowed[ord as usize].words(),
@@ -240,15 +257,23 @@ impl Pass<'_> {
                 tie: &|doc| segment.seq_no(doc),
                 cancel: options.cancel.as_deref(),
             };
-            let found = match self.clause.map(segment.plugins()) {
-                None => postings.top_k(&request),
-                Some(map) => TopK {
+            let found = match (self.clause.map(segment.plugins()), bounds.as_deref_mut()) {
+                // The joined paths, which want bounds, are not taken for passages.
+                (Some(map), _) => TopK {
                     hits: if depth > 0 { best_documents(postings, map, &request) } else { Vec::new() },
                     matched: self.count_passages(
                         ord,
                         PassageScorer::new(postings.cursor(&query), map.clone()),
                         &request,
                     ),
+                },
+                (None, bounds) => match bounds.and_then(|bounds| bounds.get_mut(ord as usize)) {
+                    None => postings.top_k(&request),
+                    Some(bounds) => {
+                        let found;
+                        (found, *bounds) = postings.top_k_bounded(&request);
+                        found
+                    }
                 },
             };
             if is_over(compiler, options)? {
@@ -293,22 +318,31 @@ impl Pass<'_> {
     fn joined(
         &self,
         compiler: &Compiler<'_>,
-        best: TopCollector,
+        best: Best,
         others: &dyn Weight,
         join: Join,
     ) -> Result<(TopCollector, u64), QueryError> {
+        let Best { top: best, bounds } = best;
         // With fewer hits than wanted there are no sparse matches beside them.
         let bound = best.threshold().max(0.0);
-        let mut sparse: FxHashMap<DocAddress, f32> =
-            best.into_hits().map(|hit| (hit.addr, hit.score)).collect();
+        let mut sparse: Vec<Vec<(DocId, f32)>> = vec![Vec::new(); self.allowed.len()];
+        for hit in best.into_hits() {
+            sparse[hit.addr.segment_ord as usize].push((hit.addr.doc_id, hit.score));
+        }
         let mut top = TopCollector::new(self.options.size);
         let mut pending: Vec<Vec<(DocId, f32)>> = Vec::with_capacity(self.allowed.len());
         let mut matched = 0;
-        for (ord, allowed) in (0u32..).zip(&self.allowed) {
+        let mut both = Vec::new();
+        for ((ord, allowed), bounds) in (0u32..).zip(&self.allowed).zip(&bounds) {
             let segment = self.snapshot.segment(ord);
             let reader = self.snapshot.searcher().segment_reader(ord);
             let mut scorer = others.scorer(reader, 1.0)?;
             let mut waiting = Vec::new();
+            let first = &mut sparse[ord as usize];
+            // The next document is the last in the list.
+            first.sort_unstable_by_key(|(doc, _)| Reverse(*doc));
+            let mut lone = Vec::new();
+            let mut docs = (join == Join::Both).then(|| DocBits::empty(reader.max_doc()));
             let mut until_poll = 0;
             let mut doc = scorer.doc();
             while doc != TERMINATED {
@@ -319,22 +353,36 @@ impl Pass<'_> {
                 until_poll -= 1;
                 if segment.is_live(doc) && allowed.contains(doc) {
                     matched += 1;
+                    if let Some(docs) = &mut docs {
+                        docs.insert(doc);
+                    }
                     let score = scorer.score();
-                    let addr = DocAddress::new(ord, doc);
-                    if let Some(own) = sparse.remove(&addr) {
-                        top.offer(addr, own + score, || segment.seq_no(doc));
-                    } else if bound + score >= top.threshold() {
+                    while let Some(passed) = first.pop_if(|(first, _)| *first < doc) {
+                        lone.push(passed);
+                    }
+                    if let Some((_, own)) = first.pop_if(|(first, _)| *first == doc) {
+                        top.offer(DocAddress::new(ord, doc), own + score, || segment.seq_no(doc));
+                    } else if bound.min(bounds.most(doc)) + score >= rounded_down(top.threshold()) {
                         waiting.push((doc, score));
                     }
                 }
                 doc = scorer.advance();
             }
+            first.append(&mut lone);
             pending.push(waiting);
+            both.extend(docs.map(|docs| SegmentDocs::of(docs.into(), reader.max_doc())));
         }
-        if join != Join::Others {
-            for (addr, score) in sparse {
-                let segment = self.snapshot.segment(addr.segment_ord);
-                top.offer(addr, score, || segment.seq_no(addr.doc_id));
+        if join == Join::Both {
+            matched = Pass { allowed: both, clause: self.clause.clone(), ..*self }
+                .sparse(compiler, 0, true, None)?
+                .1;
+        }
+        if matches!(join, Join::Either | Join::Sparse) {
+            for (ord, lone) in (0u32..).zip(sparse) {
+                let segment = self.snapshot.segment(ord);
+                for (doc, score) in lone {
+                    top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
+                }
             }
         }
         for (ord, waiting) in (0u32..).zip(pending) {
@@ -344,13 +392,14 @@ impl Pass<'_> {
                 .clause
                 .bind(segment.plugins(), self.boost)
                 .map(|(postings, terms)| postings.cursor(&terms));
+            let bounds = &bounds[ord as usize];
             for (doc, score) in waiting {
-                if bound + score < top.threshold() {
+                if bound.min(bounds.most(doc)) + score < rounded_down(top.threshold()) {
                     continue;
                 }
                 let own =
                     cursor.as_mut().and_then(|cursor| (cursor.seek(doc) == doc).then(|| cursor.score()));
-                if own.is_some() || join != Join::Sparse {
+                if own.is_some() || matches!(join, Join::Either | Join::Others) {
                     let score = own.unwrap_or(0.0) + score;
                     top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
                 }

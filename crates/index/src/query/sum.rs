@@ -18,6 +18,10 @@ use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::fields::{StringTerms, bm25_bound, term_weight};
 use super::minimum::minimum_should_match;
+use super::query_string;
+use super::scored::{Bm25, lengths};
+use super::simple_query_string;
+use super::sweep::{Source, TermSource, WINDOW};
 use super::weights;
 use crate::filter_cache::SegmentDocs;
 use crate::schema::ID;
@@ -28,6 +32,9 @@ const MAX_PARTS: usize = 64;
 /// Bounds are raised, and wanted scores lowered, by this share: sums of single precision numbers depend
 /// on their order.
 const ROUNDING: f32 = 1e-5;
+
+/// Documents of which the caller of a sweep has one bound.
+const BLOCK: usize = 8;
 
 /// Documents between two looks at the cancel flag.
 const CANCEL_INTERVAL: u32 = 4096;
@@ -40,6 +47,8 @@ struct Part {
     bound: f32,
     /// What the clause looks for, if it is one term, and how many documents hold it.
     term: Option<(Term, u64)>,
+    /// How such a term scores; boost left out.
+    bm25: Option<Bm25>,
 }
 
 /// Clauses whose scores add up.
@@ -103,6 +112,21 @@ impl Compiler<'_> {
                     }
                 }
             }
+            QueryKind::QueryString(query) => {
+                let tree = query_string::rewrite(query, &*self)?;
+                return self.parts(&tree, boost, parts);
+            }
+            QueryKind::SimpleQueryString(query) => {
+                let tree = simple_query_string::rewrite(query, &*self)?;
+                return self.parts(&tree, boost, parts);
+            }
+            QueryKind::Lenient(query) => {
+                let before = parts.len();
+                match self.parts(query, boost, parts) {
+                    Err(error) if error.is_about_a_value() => parts.truncate(before),
+                    found => return found,
+                }
+            }
             QueryKind::MatchAll
             | QueryKind::Terms { .. }
             | QueryKind::Range(_)
@@ -112,7 +136,7 @@ impl Compiler<'_> {
             | QueryKind::Wildcard { rewrite: Rewrite::Constant, .. }
             | QueryKind::Regexp(RegexpQuery { rewrite: Rewrite::Constant, .. }) => {
                 let weight = self.compile(&query.kind.clone().into(), true)?;
-                parts.push(Part { weight, boost, bound: boost * (1.0 + ROUNDING), term: None });
+                parts.push(Part { weight, boost, bound: boost * (1.0 + ROUNDING), term: None, bm25: None });
             }
             _ => return Ok(false),
         }
@@ -153,11 +177,13 @@ impl Compiler<'_> {
         let term = terms.term(text);
         let doc_freq = self.searcher().doc_freq(&term)?;
         let Some(statistics) = statistics.filter(|_| doc_freq > 0) else {
-            return Ok(Part { weight: weights::none(), boost, bound: 0.0, term: Some((term, 0)) });
+            let term = Some((term, 0));
+            return Ok(Part { weight: weights::none(), boost, bound: 0.0, term, bm25: None });
         };
         let weight = term_weight(self.searcher(), Some(statistics), terms, text, Some(doc_freq))?;
         let bound = bm25_bound(statistics, doc_freq) * boost * (1.0 + ROUNDING);
-        Ok(Part { weight, boost, bound, term: Some((term, doc_freq)) })
+        let bm25 = Some(Bm25::new(statistics, &[doc_freq]));
+        Ok(Part { weight, boost, bound, term: Some((term, doc_freq)), bm25 })
     }
 }
 
@@ -217,31 +243,47 @@ impl Sum {
         Ok(marks)
     }
 
+    /// Where the scores of a clause come from in a segment.
+    fn source(&self, part: usize, reader: &SegmentReader) -> Result<Source, QueryError> {
+        let part = &self.parts[part];
+        let Some((term, _)) = &part.term else {
+            return Ok(Source::Constant { scorer: part.weight.scorer(reader, 1.0)?, score: part.bound });
+        };
+        let Some(bm25) = &part.bm25 else { return Ok(Source::None) };
+        let inverted = reader.inverted_index(term.field())?;
+        let postings = inverted
+            .read_block_postings(term, IndexRecordOption::WithFreqs)
+            .map_err(tantivy::TantivyError::from)?;
+        let lengths = lengths(reader, term.field());
+        Ok(postings.map_or(Source::None, |postings| {
+            Source::Term(Box::new(TermSource::new(postings, lengths, bm25, part.boost)))
+        }))
+    }
+
     /// Starts over a segment. The walk ends soon after `cancel` is set.
     pub(super) fn walk<'c>(
         &self,
         reader: &SegmentReader,
         cancel: Option<&'c AtomicBool>,
     ) -> Result<Walk<'c>, QueryError> {
-        let mut scorers = Vec::with_capacity(self.parts.len());
-        for part in &self.parts {
-            scorers.push(part.weight.scorer(reader, part.boost)?);
-        }
-        let heads = scorers.iter().map(|scorer| scorer.doc()).collect();
         let mut order: Vec<usize> = (0..self.parts.len()).collect();
         order.sort_by(|a, b| self.parts[*a].bound.total_cmp(&self.parts[*b].bound));
-        let mut below = 0.0;
-        let below = order
-            .iter()
-            .map(|part| {
-                below += self.parts[*part].bound;
-                below
-            })
-            .collect();
+        let mut places = vec![0; order.len()];
+        let mut scorers = Vec::with_capacity(order.len());
+        let mut below = Vec::with_capacity(order.len());
+        let mut sum = 0.0;
+        for (place, &number) in order.iter().enumerate() {
+            let part = &self.parts[number];
+            places[number] = place;
+            scorers.push(part.weight.scorer(reader, part.boost)?);
+            sum += part.bound;
+            below.push(sum);
+        }
+        let heads = scorers.iter().map(|scorer| scorer.doc()).collect();
         let required = self.required.clone();
-        let scores = vec![0.0; self.parts.len()];
+        let scores = vec![0.0; places.len()];
         let until_poll = CANCEL_INTERVAL;
-        Ok(Walk { scores, scorers, heads, required, order, below, essential: 0, cancel, until_poll })
+        Ok(Walk { scorers, heads, scores, below, places, order, required, essential: 0, cancel, until_poll })
     }
 }
 
@@ -288,17 +330,20 @@ impl RequiredMarks {
 
 /// Walks the documents of one segment that a sum matches, ascending.
 pub(super) struct Walk<'c> {
-    /// In query order, as the next two.
+    /// Parts by bound, lowest first, as all that follow.
     scorers: Vec<Box<dyn Scorer>>,
     heads: Vec<DocId>,
     /// Of the current document; meaningless where the head is another one.
     scores: Vec<f32>,
-    required: Vec<Range<usize>>,
-    /// Parts by bound, lowest first.
-    order: Vec<usize>,
-    /// Sum of the bounds up to a place of `order`.
+    /// Sum of the highest scores up to a part, itself included.
     below: Vec<f32>,
-    /// From this place of `order` on, parts lead to documents.
+    /// Where each part of the query stands in the lists above.
+    places: Vec<usize>,
+    /// The other way round.
+    order: Vec<usize>,
+    /// Parts of the query.
+    required: Vec<Range<usize>>,
+    /// From here on, parts lead to documents.
     essential: usize,
     cancel: Option<&'c AtomicBool>,
     /// Documents until the next look at it.
@@ -315,7 +360,8 @@ impl Walk<'_> {
     /// ascend over all calls.
     pub(super) fn score(&mut self, doc: DocId) -> Option<f32> {
         let mut score = None;
-        for (scorer, head) in self.scorers.iter_mut().zip(&mut self.heads) {
+        for place in &self.places {
+            let (scorer, head) = (&mut self.scorers[*place], &mut self.heads[*place]);
             if *head < doc {
                 *head = scorer.seek(doc);
             }
@@ -328,7 +374,8 @@ impl Walk<'_> {
 
     /// Whether the document, at which all parts stand that match it, matches all that is required.
     fn has_required(&self, doc: DocId) -> bool {
-        self.required.iter().all(|range| self.heads[range.clone()].contains(&doc))
+        let matches = |place: &usize| self.heads[*place] == doc;
+        self.required.iter().all(|parts| self.places[parts.clone()].iter().any(matches))
     }
 
     /// The next document that is `wanted` and has a score, which may be left out if it is less than
@@ -338,8 +385,7 @@ impl Walk<'_> {
             self.essential += 1;
         }
         loop {
-            let leading = &self.order[self.essential..];
-            let doc = leading.iter().map(|part| self.heads[*part]).min().unwrap_or(TERMINATED);
+            let doc = self.heads[self.essential..].iter().copied().min().unwrap_or(TERMINATED);
             if doc == TERMINATED {
                 return None;
             }
@@ -351,9 +397,9 @@ impl Walk<'_> {
                 self.until_poll = CANCEL_INTERVAL;
             }
             let found = if wanted(doc) { self.sum_at(doc, least) } else { None };
-            for &part in &self.order[self.essential..] {
-                if self.heads[part] == doc {
-                    self.heads[part] = self.scorers[part].advance();
+            for (head, scorer) in self.heads.iter_mut().zip(&mut self.scorers).skip(self.essential) {
+                if *head == doc {
+                    *head = scorer.advance();
                 }
             }
             if let Some(score) = found {
@@ -362,32 +408,120 @@ impl Walk<'_> {
         }
     }
 
+    /// Calls `offer` with documents and their scores, ascending. `needed` says how high the score has to be
+    /// of the 8 documents from one on; it may rise with every offer. No answer of it may be below `least`.
+    pub(super) fn sweep(
+        mut self,
+        sum: &Sum,
+        reader: &SegmentReader,
+        least: impl Fn() -> f32,
+        needed: impl Fn(DocId) -> f32,
+        wanted: impl Fn(DocId) -> bool,
+        mut offer: impl FnMut(DocId, f32),
+    ) -> Result<(), QueryError> {
+        let mut sources = Vec::with_capacity(self.order.len());
+        for part in &self.order {
+            sources.push(sum.source(*part, reader)?);
+        }
+        let mut sums = vec![0.0_f32; WINDOW as usize];
+        for start in (0..reader.max_doc()).step_by(WINDOW as usize) {
+            if self.cancel.is_some_and(|flag| flag.load(Relaxed)) {
+                return Ok(());
+            }
+            let least = least();
+            while self.below.get(self.essential).is_some_and(|bound| *bound < least) {
+                self.essential += 1;
+            }
+            if self.essential == sources.len() {
+                return Ok(());
+            }
+            let docs = WINDOW.min(reader.max_doc() - start) as usize;
+            let sums = &mut sums[..docs.next_multiple_of(BLOCK)];
+            sums.fill(0.0);
+            sources[self.essential..].iter_mut().for_each(|source| source.add(start, sums));
+            let rest = self.essential.checked_sub(1).map_or(0.0, |place| self.below[place]);
+            // Above 0, by what the essential parts are.
+            let floor = (least - rest).max(f32::MIN_POSITIVE);
+            for (first, sums) in (start..).step_by(BLOCK).zip(sums.as_chunks::<BLOCK>().0) {
+                if sums.iter().fold(0, |any, sum| any | u32::from(*sum >= floor)) == 0 {
+                    continue;
+                }
+                let needed_here = needed(first);
+                if sums.iter().all(|sum| *sum + rest < needed_here) {
+                    continue;
+                }
+                for (doc, found) in (first..).zip(sums) {
+                    if *found == 0.0 || !wanted(doc) {
+                        continue;
+                    }
+                    let needed = needed(first);
+                    if *found + rest >= needed
+                        && let Some(score) = self.complete(doc, *found, needed)
+                    {
+                        offer(doc, score);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The score of a document of which the essential parts' scores are known, within rounding, unless it is
+    /// found to be too low. Documents must ascend over all calls.
+    fn complete(&mut self, doc: DocId, found: f32, least: f32) -> Option<f32> {
+        let mut sum = found;
+        for place in (0..self.essential).rev() {
+            if sum + self.below[place] < least {
+                return None;
+            }
+            if self.move_to(place, doc) {
+                self.scores[place] = self.scorers[place].score();
+                sum += self.scores[place];
+            }
+        }
+        if sum < least {
+            return None;
+        }
+        for place in self.essential..self.heads.len() {
+            if self.move_to(place, doc) {
+                self.scores[place] = self.scorers[place].score();
+            }
+        }
+        self.has_required(doc).then(|| self.in_order(doc))
+    }
+
+    /// Whether a part matches a document, which none has passed.
+    fn move_to(&mut self, place: usize, doc: DocId) -> bool {
+        if self.heads[place] < doc {
+            self.heads[place] = self.scorers[place].seek(doc);
+        }
+        self.heads[place] == doc
+    }
+
+    /// The scores of the parts that match a document, added in the order of the query.
+    fn in_order(&self, doc: DocId) -> f32 {
+        let matching = self.places.iter().filter(|place| self.heads[**place] == doc);
+        matching.fold(0.0, |sum, place| sum + self.scores[*place])
+    }
+
     /// The score of a document that essential parts lead to, unless it is found to be too low.
     fn sum_at(&mut self, doc: DocId, least: f32) -> Option<f32> {
         let mut sum = 0.0;
-        for &part in &self.order[self.essential..] {
-            if self.heads[part] == doc {
-                self.scores[part] = self.scorers[part].score();
-                sum += self.scores[part];
+        for place in self.essential..self.heads.len() {
+            if self.heads[place] == doc {
+                self.scores[place] = self.scorers[place].score();
+                sum += self.scores[place];
             }
         }
         for place in (0..self.essential).rev() {
             if sum + self.below[place] < least {
                 return None;
             }
-            let part = self.order[place];
-            if self.heads[part] < doc {
-                self.heads[part] = self.scorers[part].seek(doc);
-            }
-            if self.heads[part] == doc {
-                self.scores[part] = self.scorers[part].score();
-                sum += self.scores[part];
+            if self.move_to(place, doc) {
+                self.scores[place] = self.scorers[place].score();
+                sum += self.scores[place];
             }
         }
-        if sum < least || !self.has_required(doc) {
-            return None;
-        }
-        let matching = self.heads.iter().zip(&self.scores).filter(|(head, _)| **head == doc);
-        Some(matching.fold(0.0, |sum, (_, score)| sum + score))
+        (sum >= least && self.has_required(doc)).then(|| self.in_order(doc))
     }
 }

@@ -76,11 +76,7 @@ impl Snapshot {
         }
         let wanted = plan.filters.iter().chain(&options.post_filter);
         let allowed = compiler.filter_docs(wanted, plan.excluded)?;
-        let matched = match options.track_total_hits {
-            TotalHits::Off => 0,
-            TotalHits::UpTo(limit) => self.count_sum(compiler, &sum, &allowed, limit)?,
-            TotalHits::Exact => self.count_sum(compiler, &sum, &allowed, u64::MAX)?,
-        };
+        let matched = self.count_sum(compiler, &sum, &allowed, options)?;
         let mut top = TopCollector::new(options.size);
         let mut order: Vec<u32> = (0..self.segments().len() as u32).collect();
         // What the largest finds spares the others work.
@@ -105,15 +101,20 @@ impl Snapshot {
         Ok(Some(top.finish(matched, options.track_total_hits)))
     }
 
-    /// Number of live, allowed documents that match all required clauses: exact up to `limit`, from
-    /// there on at least one more.
-    fn count_sum(
+    /// Number of live, allowed documents that match all required clauses: exact up to the limit of the options,
+    /// from there on at least one more.
+    pub(super) fn count_sum(
         &self,
         compiler: &Compiler<'_>,
         sum: &Sum,
         allowed: &Docs,
-        limit: u64,
+        options: &SearchOptions,
     ) -> Result<u64, QueryError> {
+        let limit = match options.track_total_hits {
+            TotalHits::Off => return Ok(0),
+            TotalHits::UpTo(limit) => limit,
+            TotalHits::Exact => u64::MAX,
+        };
         let mut matched = 0;
         for (ord, allowed) in allowed.iter().enumerate() {
             let reader = self.searcher().segment_reader(ord as u32);

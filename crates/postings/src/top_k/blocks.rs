@@ -127,6 +127,9 @@ where
             &mut own.totals,
             &mut own.highest,
         );
+        if let Some(bounds) = self.bounds.as_deref_mut() {
+            bounds.set(&own.totals, plan.unit, self.errors.units, self.errors.above);
+        }
         self.raise_need(self.request.floor());
         self.score_seeds(&plan, own);
         if self.need <= 0 {

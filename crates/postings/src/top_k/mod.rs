@@ -4,6 +4,7 @@
 //! of [`PostingsReader::top_k_exhaustive`], which scores every matching document.
 
 mod blocks;
+mod bounds;
 mod collect;
 mod count;
 mod exhaustive;
@@ -16,6 +17,8 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use sparrow_types::{DocId, TermId};
+
+pub use bounds::ScoreBounds;
 
 use crate::frame::Format;
 use crate::reader::PostingsReader;
@@ -120,8 +123,18 @@ where
     pub fn top_k(&self, request: &TopKRequest<'_>) -> TopK {
         match self.format() {
             Format::V1 => exhaustive::top_k(self, request),
-            Format::V3 => pruned::top_k(self, request),
+            Format::V3 => pruned::top_k(self, request, None),
         }
+    }
+
+    /// The same, and what the search learns of all other documents' scores on its way, if it does.
+    pub fn top_k_bounded(&self, request: &TopKRequest<'_>) -> (TopK, ScoreBounds) {
+        let mut bounds = ScoreBounds::default();
+        let found = match self.format() {
+            Format::V1 => exhaustive::top_k(self, request),
+            Format::V3 => pruned::top_k(self, request, Some(&mut bounds)),
+        };
+        (found, bounds)
     }
 
     /// The best documents, found by scoring every matching one: the reference for [`Self::top_k`].

@@ -27,6 +27,7 @@ use std::ops::Deref;
 use sparrow_types::DocId;
 
 use super::blocks::BlockScratch;
+use super::bounds::ScoreBounds;
 use super::collect::Collector;
 use super::{TopK, TopKRequest, exhaustive, listed};
 use crate::kernels::{self, DenseTerm, GROUP, lane};
@@ -51,9 +52,9 @@ pub(super) struct Clause<'a> {
 }
 
 /// How far estimates and scores can lie apart, in units.
-struct Errors {
-    units: f64,
-    above: f64,
+pub(super) struct Errors {
+    pub(super) units: f64,
+    pub(super) above: f64,
     below: f64,
     /// Both, rounded up: how far below the k-th best estimate a document among the best can be.
     distance: i64,
@@ -87,7 +88,11 @@ thread_local! {
     static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
-pub(super) fn top_k<B>(reader: &PostingsReader<B>, request: &TopKRequest<'_>) -> TopK
+pub(super) fn top_k<B>(
+    reader: &PostingsReader<B>,
+    request: &TopKRequest<'_>,
+    bounds: Option<&mut ScoreBounds>,
+) -> TopK
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
@@ -104,7 +109,7 @@ where
         return listed::top_k(reader.num_docs(), request, &clauses);
     }
     let mut scratch = SCRATCH.take().unwrap_or_else(|| Box::new(Scratch::new()));
-    let result = Search::new(reader, request, clauses, errors).run(&mut scratch);
+    let result = Search { bounds, ..Search::new(reader, request, clauses, errors) }.run(&mut scratch);
     SCRATCH.set(Some(scratch));
     result
 }
@@ -161,7 +166,9 @@ pub(super) struct Search<'a, 'r, B> {
     /// Dense clauses by bound, highest first; then the others.
     pub(super) dense: Vec<usize>,
     pub(super) others: Vec<usize>,
-    errors: Errors,
+    pub(super) errors: Errors,
+    /// Where to leave the bounds of blocks.
+    pub(super) bounds: Option<&'a mut ScoreBounds>,
     /// The k highest estimates.
     highest: BinaryHeap<Reverse<u16>>,
     candidates: Vec<(u16, DocId)>,
@@ -192,6 +199,7 @@ where
             dense,
             others,
             errors,
+            bounds: None,
             highest: BinaryHeap::new(),
             candidates: Vec::new(),
             need: 0,

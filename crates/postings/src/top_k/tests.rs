@@ -107,6 +107,14 @@ proptest! {
             if expected.hits.len() == case.k {
                 prop_assert_eq!(second.get(), first.get());
             }
+            // The bounds on the side change nothing, and hold for every document that is wanted.
+            let fourth = SharedThreshold::new();
+            fourth.raise(at(case.threshold).unwrap_or(0.0));
+            let (bounded, bounds) = reader.top_k_bounded(&TopKRequest { min_score, ..request(&fourth) });
+            prop_assert_eq!(&finish(bounded), &expected);
+            for (doc, score) in &ranking {
+                prop_assert!(bounds.most(*doc) >= *score, "{} of {doc} above {}", score, bounds.most(*doc));
+            }
             // The other format gives the same bits: an upgrade changes no score.
             let plain = finish(plain.top_k(&TopKRequest { min_score, ..request(&third) }));
             prop_assert_eq!(&plain, &expected);

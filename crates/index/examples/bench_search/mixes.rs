@@ -1,0 +1,259 @@
+//! `bool` queries that mix a sparse clause with others, against the sum of what their clauses cost alone.
+//!
+//! All kinds and all clauses take turns question by question, and the fastest of some passes counts.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::hint::black_box;
+use std::time::Instant;
+
+use serde_json::json;
+use sparrow_index::Snapshot;
+use sparrow_index::query::{
+    BoolQuery, MatchQuery, MultiMatchQuery, Query, QueryKind, QueryStringQuery, SearchOptions, TotalHits,
+};
+
+use crate::Arguments;
+use crate::build::Built;
+use crate::checks;
+use crate::corpus::Corpus;
+use crate::measure::{CHECKED, micros, percentile, range, ratio, term};
+
+/// Questions between two whose answers are checked, more than elsewhere: every document is scored for each
+/// clause.
+const STEP: usize = CHECKED * 5;
+
+/// A clause that is also measured alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Clause {
+    Sparse,
+    Match,
+    QueryString,
+    MultiMatch,
+    Term,
+    Range,
+}
+
+use Clause::{Match, MultiMatch, QueryString, Range, Sparse, Term};
+
+const CLAUSES: [Clause; 4] = [Sparse, Match, QueryString, MultiMatch];
+
+impl Clause {
+    fn query(self, corpus: &Corpus, question: usize) -> Query {
+        match self {
+            Sparse => corpus.sparse(question),
+            Match => corpus.words(question),
+            QueryString => QueryKind::QueryString(QueryStringQuery {
+                query: plain(&corpus.question_text(question)),
+                default_field: Some("text".to_owned()),
+                ..QueryStringQuery::default()
+            })
+            .into(),
+            MultiMatch => QueryKind::MultiMatch(MultiMatchQuery {
+                fields: vec![("title".to_owned(), 2.0), ("text".to_owned(), 1.0)],
+                template: MatchQuery { text: corpus.question_text(question), ..MatchQuery::default() },
+                ..MultiMatchQuery::default()
+            })
+            .into(),
+            Term => term("half", "half-1".to_owned()),
+            Range => range(100, 150),
+        }
+    }
+}
+
+/// Without the signs that the syntax of `query_string` gives a meaning.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { ' ' }).collect()
+}
+
+/// A `bool`.
+#[derive(Debug, Default)]
+struct Mix {
+    name: &'static str,
+    must: &'static [Clause],
+    should: &'static [Clause],
+    filter: &'static [Clause],
+    /// Of the text clauses.
+    boost: Option<f32>,
+    /// As a share of the tenth best score without it.
+    least: Option<f32>,
+}
+
+const NONE: Mix = Mix { name: "", must: &[], should: &[], filter: &[], boost: None, least: None };
+
+const MIXES: [Mix; 12] = [
+    Mix { name: "must sparse+match", must: &[Sparse, Match], ..NONE },
+    Mix { name: "should sparse+match", should: &[Sparse, Match], ..NONE },
+    Mix { name: "must sparse, should match", must: &[Sparse], should: &[Match], ..NONE },
+    Mix { name: "must match, should sparse", must: &[Match], should: &[Sparse], ..NONE },
+    Mix { name: "must sparse, filter term 50%", must: &[Sparse], filter: &[Term], ..NONE },
+    Mix { name: "must sparse, filter range 5%", must: &[Sparse], filter: &[Range], ..NONE },
+    Mix { name: "must sparse+match, filter term 50%", must: &[Sparse, Match], filter: &[Term], ..NONE },
+    Mix {
+        name: "must sparse, should match, filter term 50% and range 5%",
+        must: &[Sparse],
+        should: &[Match],
+        filter: &[Term, Range],
+        ..NONE
+    },
+    Mix { name: "should sparse+match boosted 4", should: &[Sparse, Match], boost: Some(4.0), ..NONE },
+    Mix { name: "must sparse+query_string", must: &[Sparse, QueryString], ..NONE },
+    Mix { name: "should sparse+multi_match", should: &[Sparse, MultiMatch], ..NONE },
+    Mix { name: "must sparse+match, min_score", must: &[Sparse, Match], least: Some(0.8), ..NONE },
+];
+
+impl Mix {
+    fn boost_of(&self, clause: Clause) -> f32 {
+        if clause == Sparse { 1.0 } else { self.boost.unwrap_or(1.0) }
+    }
+
+    fn query(&self, corpus: &Corpus, question: usize) -> Query {
+        let of = |clauses: &[Clause]| -> Vec<Query> {
+            let query = |clause: &Clause| clause.query(corpus, question).with_boost(self.boost_of(*clause));
+            clauses.iter().map(query).collect()
+        };
+        let (must, should, filter) = (of(self.must), of(self.should), of(self.filter));
+        QueryKind::Bool(BoolQuery { must, should, filter, ..BoolQuery::default() }).into()
+    }
+
+    fn clauses(&self) -> impl Iterator<Item = Clause> {
+        self.must.iter().chain(self.should).chain(self.filter).copied()
+    }
+
+    /// The options of a question.
+    fn options(
+        &self,
+        snapshot: &Snapshot,
+        corpus: &Corpus,
+        question: usize,
+    ) -> Result<SearchOptions, Box<dyn Error>> {
+        let mut options = SearchOptions::default();
+        if let Some(share) = self.least {
+            let found = snapshot.search(&self.query(corpus, question), &options)?;
+            options.min_score = found.hits.last().map(|hit| hit.score * share);
+        }
+        Ok(options)
+    }
+
+    /// Holds the answer against adding up the scores that each clause gives alone.
+    fn check(&self, snapshot: &Snapshot, corpus: &Corpus, question: usize) -> Result<(), Box<dyn Error>> {
+        let mut documents: HashMap<u64, (f32, Vec<Clause>)> = HashMap::new();
+        for clause in self.clauses() {
+            for (row, score) in scores(snapshot, corpus, question, clause)? {
+                let own = documents.entry(row).or_default();
+                let score = if self.filter.contains(&clause) { 0.0 } else { score * self.boost_of(clause) };
+                own.0 += score;
+                own.1.push(clause);
+            }
+        }
+        let options = self.options(snapshot, corpus, question)?;
+        let least = options.min_score.unwrap_or(f32::NEG_INFINITY);
+        let matches = |of: &[Clause]| {
+            let has = |clause: &Clause| of.contains(clause);
+            let required = self.must.iter().chain(self.filter).all(has);
+            required && (!self.must.is_empty() || !self.filter.is_empty() || self.should.iter().any(has))
+        };
+        let mut expected: Vec<(u64, f32)> = documents
+            .into_iter()
+            .filter(|(_, (score, of))| matches(of) && *score >= least)
+            .map(|(row, (score, _))| (row, score))
+            .collect();
+        expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let total = expected.len() as u64;
+        expected.truncate(20);
+        let found = snapshot.search(&self.query(corpus, question), &options)?;
+        checks::check_sum(&found, &expected, self.name)?;
+        // A sum may be rounded to the other side of the least score.
+        let slack = u64::from(self.least.is_some());
+        if found.total.abs_diff(total.min(10_000)) > slack {
+            return Err(format!("{}: {} hits counted instead of {total}", self.name, found.total).into());
+        }
+        Ok(())
+    }
+}
+
+/// What a clause alone gives every document.
+fn scores(
+    snapshot: &Snapshot,
+    corpus: &Corpus,
+    question: usize,
+    clause: Clause,
+) -> Result<Vec<(u64, f32)>, Box<dyn Error>> {
+    if clause == Sparse {
+        return Ok(checks::exhaustive(snapshot, &corpus.tokens(question), corpus.len(), &|_| true).0);
+    }
+    let track_total_hits = TotalHits::Exact;
+    let all = SearchOptions { size: corpus.len(), track_total_hits, ..SearchOptions::default() };
+    let found = snapshot.search(&clause.query(corpus, question), &all)?;
+    Ok(checks::named(&found.hits))
+}
+
+/// Measures one index, as a line per clause and per mix.
+pub fn measure(built: &Built, corpus: &Corpus, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let snapshot = &*built.snapshot();
+    let mixes: Vec<&Mix> = MIXES.iter().filter(|mix| mix.name.contains(&arguments.kinds)).collect();
+    for mix in &mixes {
+        for question in (0..corpus.questions()).step_by(STEP) {
+            mix.check(snapshot, corpus, question)?;
+        }
+    }
+    let mut alone = vec![vec![f64::MAX; corpus.questions()]; CLAUSES.len()];
+    let mut mixed = vec![vec![f64::MAX; corpus.questions()]; mixes.len()];
+    let plain = SearchOptions::default();
+    for _ in 0..arguments.passes {
+        for question in 0..corpus.questions() {
+            for (clause, times) in CLAUSES.iter().zip(&mut alone) {
+                if mixes.iter().any(|mix| mix.clauses().any(|own| own == *clause)) {
+                    time(snapshot, &clause.query(corpus, question), &plain, &mut times[question])?;
+                }
+            }
+            for (mix, times) in mixes.iter().zip(&mut mixed) {
+                let options = mix.options(snapshot, corpus, question)?;
+                time(snapshot, &mix.query(corpus, question), &options, &mut times[question])?;
+            }
+        }
+    }
+    for (mix, times) in mixes.iter().zip(&mixed) {
+        let place = |clause: Clause| CLAUSES.iter().position(|other| *other == clause).unwrap_or(0);
+        // What a filter costs is the sparse clause's to bear.
+        let places: Vec<usize> = mix.must.iter().chain(mix.should).map(|clause| place(*clause)).collect();
+        let sums: Vec<f64> = (0..corpus.questions())
+            .map(|question| places.iter().map(|place| alone[*place][question]).sum())
+            .collect();
+        println!(
+            "{}",
+            json!({
+                "part": "mix",
+                "index": built.label,
+                "documents": corpus.len(),
+                "what": mix.name,
+                "p50_us": micros(percentile(times, 0.5)),
+                "p95_us": micros(percentile(times, 0.95)),
+                "mean_us": micros(mean(times)),
+                "clauses_p50_us": micros(percentile(&sums, 0.5)),
+                "clauses_p95_us": micros(percentile(&sums, 0.95)),
+                "clauses_mean_us": micros(mean(&sums)),
+                "p50_ratio": ratio(percentile(times, 0.5), percentile(&sums, 0.5)),
+                "p95_ratio": ratio(percentile(times, 0.95), percentile(&sums, 0.95)),
+                "mean_ratio": ratio(mean(times), mean(&sums)),
+            })
+        );
+    }
+    Ok(())
+}
+
+fn time(
+    snapshot: &Snapshot,
+    query: &Query,
+    options: &SearchOptions,
+    best: &mut f64,
+) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    black_box(snapshot.search(query, options)?);
+    *best = best.min(start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn mean(times: &[f64]) -> f64 {
+    times.iter().sum::<f64>() / times.len() as f64
+}
