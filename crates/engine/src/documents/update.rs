@@ -8,7 +8,20 @@ use super::reply::Success;
 use crate::body::parse_json;
 use crate::error::{EngineError, Exception};
 use crate::indices::{IndexHandle, Source, WriteOp};
-use crate::search::SourceSelection;
+use crate::search::{SourceSelection, did_you_mean, suggestions};
+
+/// The members of a body.
+const MEMBERS: [&str; 9] = [
+    "_source",
+    "detect_noop",
+    "doc",
+    "doc_as_upsert",
+    "if_primary_term",
+    "if_seq_no",
+    "script",
+    "scripted_upsert",
+    "upsert",
+];
 
 /// Body of an update.
 #[derive(Debug, Clone)]
@@ -73,7 +86,8 @@ impl UpdateBody {
                     return Err(EngineError::api(400, Exception::new("x_content_parse_exception", reason)));
                 }
                 _ => {
-                    let reason = format!("[UpdateRequest] unknown field [{name}]");
+                    let near = did_you_mean(&suggestions(name.as_str(), &MEMBERS));
+                    let reason = format!("[UpdateRequest] unknown field [{name}]{near}");
                     return Err(EngineError::api(400, Exception::new("x_content_parse_exception", reason)));
                 }
             }
