@@ -87,10 +87,10 @@ pub(crate) fn search(
 ) -> Result<Reply, EngineError> {
     let start = Instant::now();
     let params = request.params();
-    let handles = resolve_indices(engine, request)?;
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
+    let handles = resolve_indices(engine, request)?;
     body.fuse();
     if let Some(pit) = &body.pit {
         let targets = point_in_time::targets(engine, request, pit)?;
