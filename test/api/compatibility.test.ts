@@ -63,7 +63,7 @@ describe('what only Elasticsearch has', () => {
     ['GET', '/_cluster/stats'],
     ['GET', '/_cluster/settings'],
     ['GET', '/_cat/recovery'],
-    ['PUT', '/_inference/x'],
+    ['PUT', '/_ml/anomaly_detectors/x'],
     ['GET', '/_ilm/policy'],
     ['GET', '/_enrich/policy'],
     ['PUT', '/_snapshot/x'],

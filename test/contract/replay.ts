@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 
+import { parse as parseYaml } from 'yaml';
+
 import type { Answer, RunningServer } from '../support/server.js';
 
 /** One line of a recording: what was asked of a real server and what it answered. */
@@ -93,8 +95,9 @@ function isMadeUp(value: unknown): value is string {
   return typeof value === 'string' && MADE_UP_NAME.test(value);
 }
 
-/** A body to compare: of a `_cat` table with its heading the rows, each as an object by column. */
+/** A body to compare: what YAML says; of a `_cat` table with its heading the rows, each as an object by column. */
 function parsed(body: unknown): unknown {
+  if (typeof body === 'string' && body.startsWith('---\n')) return parseYaml(body);
   if (typeof body !== 'string' || !body.startsWith('health ')) return body;
   const [heading = [], ...rows] = body
     .trim()

@@ -48,6 +48,13 @@ const KNOWN: &[Known] = &[
     known("mapping.total_fields.ignore_dynamic_beyond_limit", Kind::Boolean, true, "false"),
     known("mapping.depth.limit", Kind::Integer { min: 1 }, true, "20"),
     known("query.default_field", Kind::Text, true, "*"),
+    known("max_inner_result_window", Kind::Integer { min: 0 }, true, "100"),
+    known("max_rescore_window", Kind::Integer { min: 1 }, true, "10000"),
+    known("max_docvalue_fields_search", Kind::Integer { min: 0 }, true, "100"),
+    known("max_slices_per_scroll", Kind::Integer { min: 1 }, true, "1024"),
+    known("max_slices_per_pit", Kind::Integer { min: 1 }, true, "1024"),
+    known("max_terms_count", Kind::Integer { min: 1 }, true, "65536"),
+    known("max_regex_length", Kind::Integer { min: 1 }, true, "1000"),
     known("highlight.max_analyzed_offset", Kind::Integer { min: 1 }, true, "1000000"),
     known("gc_deletes", Kind::Time, true, "60s"),
     known("hidden", Kind::Boolean, true, "false"),
@@ -104,6 +111,9 @@ const KNOWN: &[Known] = &[
     known("indexing.slowlog.threshold.index.trace", Kind::Time, true, "-1"),
 ];
 
+/// Settings that this server only takes up to a number.
+const MOST: &[(&str, i64)] = &[("max_terms_count", 65_536), ("max_regex_length", 1_000)];
+
 /// The setting of a name without `index.`.
 pub(super) fn find(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name == name)
@@ -153,7 +163,12 @@ pub(super) fn check(name: &str, setting: &Known, text: &str) -> Result<(), Engin
             Ok(number) if name == "number_of_shards" && number > 1024 => {
                 refuse(format!("Failed to parse value [{text}] for setting [index.{name}] must be <= 1024"))
             }
-            Ok(_) => Ok(()),
+            Ok(number) => match MOST.iter().find(|(limited, most)| *limited == name && number > *most) {
+                Some((_, most)) => refuse(format!(
+                    "Failed to parse value [{text}] for setting [index.{name}] must be <= {most}"
+                )),
+                None => Ok(()),
+            },
         },
         Kind::Boolean if !matches!(text, "true" | "false") => {
             refuse(format!("Failed to parse value [{text}] as only [true] or [false] are allowed."))

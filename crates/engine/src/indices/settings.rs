@@ -12,6 +12,7 @@ use sparrow_index::mapping::Limits;
 use super::known_settings as known;
 use crate::error::EngineError;
 use crate::params::parse_duration;
+use crate::search::SearchLimits;
 
 const MAX_DEPTH: usize = 20;
 
@@ -158,9 +159,19 @@ impl Settings {
         self.text("final_pipeline").filter(|name| *name != "_none")
     }
 
-    /// Largest `from + size`.
-    pub(crate) fn max_result_window(&self) -> usize {
-        self.number("max_result_window", 10_000)
+    /// What a search may ask for.
+    pub(crate) fn search_limits(&self) -> SearchLimits {
+        let default = SearchLimits::default();
+        SearchLimits {
+            result_window: self.number("max_result_window", default.result_window),
+            inner_result_window: self.number("max_inner_result_window", default.inner_result_window),
+            rescore_window: self.number("max_rescore_window", default.rescore_window),
+            docvalue_fields: self.number("max_docvalue_fields_search", default.docvalue_fields),
+            slices_per_scroll: self.number("max_slices_per_scroll", default.slices_per_scroll),
+            slices_per_pit: self.number("max_slices_per_pit", default.slices_per_pit),
+            terms: self.number("max_terms_count", default.terms),
+            regex_length: self.number("max_regex_length", default.regex_length),
+        }
     }
 
     /// Most characters of a field's texts that highlighting takes apart.

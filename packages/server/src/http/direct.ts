@@ -37,11 +37,10 @@ export function direct(application: Application, maxBodyBytes: number, others: R
       (finished) => {
         send(outgoing, finished);
       },
-      () => {
-        // The application answers everything; what is left is a connection that broke.
-        outgoing.destroy();
-      },
-    );
+    ).catch(() => {
+      // The application answers everything; what is left is a connection that broke.
+      outgoing.destroy();
+    });
   };
 }
 
