@@ -42,5 +42,5 @@ export class Stash {
 
 /** The keys of a path: dots part them, `\.` is a dot of a key. */
 function keysOf(path) {
-  return path.split(/(?<!\\)\./).map((key) => key.replaceAll('\\.', '.'));
+  return path.split(/(?<!\\)\./).map((key) => key.replace(/\\+\./g, '.'));
 }

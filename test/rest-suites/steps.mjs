@@ -45,18 +45,22 @@ export async function runStep(step, { spec, send, stash }) {
     return undefined;
   }
   if (kind in PRESENCE) {
+    if (isType(given)) return undefined;
     PRESENCE[kind](stash.at(stash.resolve(given)), given);
     return undefined;
   }
   if (kind in COMPARISONS) {
     for (const [path, expected] of Object.entries(given)) {
-      if (path === '_type' || path.endsWith('._type')) continue;
+      if (isType(path)) continue;
       COMPARISONS[kind](stash.at(path), stash.resolve(expected), path, stash.answer);
     }
     return undefined;
   }
   throw new AssertionFailed(`a step ${kind}, which the runner does not know: ${JSON.stringify(given)}`);
 }
+
+/** Whether a path asks for the type of a document, which version 8 does not show. */
+const isType = (path) => path === '_type' || path.endsWith('._type');
 
 const SETTINGS = [
   'catch',

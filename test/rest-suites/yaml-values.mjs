@@ -14,7 +14,7 @@ export class NumberLiteral {
 
 /** The documents of a YAML file as plain values; throws what the parser found wrong. */
 export function parseYaml(text) {
-  return parseAllDocuments(text, { uniqueKeys: false, logLevel: 'silent' })
+  return parseAllDocuments(unfolded(text), { uniqueKeys: false, logLevel: 'silent' })
     .map((document) => {
       if (document.errors.length > 0) throw document.errors[0];
       visit(document, {
@@ -27,6 +27,12 @@ export function parseYaml(text) {
       return document.toJS();
     })
     .filter((value) => value !== null);
+}
+
+/** Quoted texts that go on in the next line in one line, and closing brackets as far right as this parser wants them. */
+function unfolded(text) {
+  const closing = /^[ \t]*([}\]][}\] \t]*)$/gm;
+  return text.replace(closing, `${' '.repeat(60)}$1`).replace(/^(\s*- "[^"\n]*)\n\s*([^"\n]*"\s*)$/gm, '$1 $2');
 }
 
 /** JSON of a value of a suite. */

@@ -1,7 +1,10 @@
 //! Reads by id. They see writes that no search sees yet.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use sparrow_index::{FieldType, Mapping};
 
 use super::reply::write_json;
 use crate::Engine;
@@ -10,7 +13,7 @@ use crate::error::EngineError;
 use crate::indices::{Found, IndexHandle, PRIMARY_TERM};
 use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
-use crate::search::{SourceSelection, source_of_params};
+use crate::search::{SourceSelection, source_of_params, stored_values};
 
 /// `GET /{index}/_doc/{id}`
 pub(crate) fn get_doc(
@@ -20,9 +23,9 @@ pub(crate) fn get_doc(
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let (handle, found) = find(engine, request)?;
-    let selection = source_of_params(request.params()).unwrap_or_default();
+    let view = View::of_params(&request.params());
     let mut out = Vec::new();
-    write_document(&handle.name, request.part("id"), found.as_ref(), &selection, &mut out);
+    write_document(&handle, request.part("id"), found.as_ref(), &view, &mut out)?;
     Ok(Reply::bytes(if found.is_some() { 200 } else { 404 }, out))
 }
 
@@ -77,15 +80,16 @@ pub(crate) fn mget(
         if number > 0 {
             out.push(b',');
         }
-        let read = engine.indices.get(&want.index).and_then(|handle| {
+        let start = out.len();
+        let written = engine.indices.get(&want.index).and_then(|handle| {
             let found = read(&handle, &params, &want.id)?;
-            Ok((handle, found))
+            check_version(&handle, &want.id, found.as_ref(), want.version)?;
+            write_document(&handle, &want.id, found.as_ref(), &want.view, &mut out)
         });
-        match read {
-            Ok((handle, found)) => {
-                write_document(&handle.name, &want.id, found.as_ref(), &want.source, &mut out)
-            }
+        match written {
+            Ok(()) => {}
             Err(error) => {
+                out.truncate(start);
                 let error = error.body().get("error").cloned().unwrap_or_default();
                 write_json(&Unreadable { index: &want.index, id: &want.id, error }, &mut out);
             }
@@ -103,20 +107,32 @@ fn find(
     let handle = engine.indices.get(request.part("index"))?;
     let id = request.part("id");
     let found = read(&handle, &params, id)?;
-    if let (Some(found), Some(version)) = (&found, params.integer("version")?)
-        && found.version as i64 != version
-    {
-        return Err(EngineError::VersionConflict {
-            index: handle.name.clone(),
-            uuid: handle.uuid.clone(),
-            id: id.to_owned(),
-            problem: format!(
-                "current version [{}] is different than the one provided [{version}]",
-                found.version
-            ),
-        });
-    }
+    check_version(&handle, id, found.as_ref(), params.integer("version")?)?;
     Ok((handle, found))
+}
+
+/// # Errors
+/// When a document has another version than the one that is wanted.
+fn check_version(
+    handle: &IndexHandle,
+    id: &str,
+    found: Option<&Found>,
+    wanted: Option<i64>,
+) -> Result<(), EngineError> {
+    match (found, wanted) {
+        (Some(found), Some(version)) if found.version as i64 != version => {
+            Err(EngineError::VersionConflict {
+                index: handle.name.clone(),
+                uuid: handle.uuid.clone(),
+                id: id.to_owned(),
+                problem: format!(
+                    "current version [{}] is different than the one provided [{version}]",
+                    found.version
+                ),
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<Found>, EngineError> {
@@ -126,15 +142,61 @@ fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<Fo
     if params.bool("realtime", true)? { handle.get(id) } else { handle.get_searchable(id) }
 }
 
+/// What of a document is shown.
+#[derive(Debug, Clone, Default)]
+struct View {
+    /// As the request says; if it says nothing, all of it, unless stored fields are asked for.
+    source: Option<SourceSelection>,
+    /// Patterns of `stored_fields`.
+    stored: Vec<String>,
+}
+
+impl View {
+    fn of_params(params: &Params<'_>) -> Self {
+        let stored = params.get("stored_fields").into_iter().flat_map(|list| list.split(','));
+        Self {
+            source: source_of_params(*params),
+            stored: stored.filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        }
+    }
+
+    fn source(&self) -> Cow<'_, SourceSelection> {
+        match &self.source {
+            Some(selection) => Cow::Borrowed(selection),
+            None if self.stored.is_empty() || self.stored.iter().any(|name| name == "_source") => {
+                Cow::Owned(SourceSelection::Whole)
+            }
+            None => Cow::Owned(SourceSelection::Nothing),
+        }
+    }
+
+    /// The values of the fields that the mapping stores.
+    fn fields(&self, handle: &IndexHandle, found: &Found) -> Result<Map<String, Value>, EngineError> {
+        if self.stored.is_empty() {
+            return Ok(Map::new());
+        }
+        let mapping = handle.mapping();
+        if let Some(object) = self.stored.iter().find(|name| is_object(&mapping, name)) {
+            return Err(EngineError::illegal_argument(format!("field [{object}] isn't a leaf field")));
+        }
+        let source = serde_json::from_slice(&found.source).unwrap_or_default();
+        Ok(stored_values(&mapping, &source, &self.stored))
+    }
+}
+
+fn is_object(mapping: &Mapping, path: &str) -> bool {
+    matches!(mapping.field(path), Some(FieldType::Object { .. }))
+}
+
 fn write_document(
-    index: &str,
+    handle: &IndexHandle,
     id: &str,
     found: Option<&Found>,
-    selection: &SourceSelection,
+    view: &View,
     out: &mut Vec<u8>,
-) {
+) -> Result<(), EngineError> {
     let head = Head {
-        index,
+        index: &handle.name,
         id,
         version: found.map(|found| found.version),
         seq_no: found.map(|found| found.seq_no),
@@ -142,25 +204,32 @@ fn write_document(
         found: found.is_some(),
     };
     write_json(&head, out);
-    let Some(found) = found else { return };
+    let Some(found) = found else { return Ok(()) };
     // The source goes in as it is stored, byte for byte: `}` of the head moves behind it.
-    let end = out.len();
     out.pop();
+    let end = out.len();
     out.extend_from_slice(b",\"_source\":");
-    if selection.write(&found.source, out) {
-        out.push(b'}');
-    } else {
-        out.truncate(end - 1);
-        out.push(b'}');
+    if !view.source().write(&found.source, out) {
+        out.truncate(end);
     }
+    let fields = view.fields(handle, found)?;
+    if !fields.is_empty() {
+        out.extend_from_slice(b",\"fields\":");
+        write_json(&fields, out);
+    }
+    out.push(b'}');
+    Ok(())
 }
+
+const VERSION_TYPES: [&str; 3] = ["internal", "external", "external_gte"];
 
 /// A document that is wanted.
 #[derive(Debug)]
 struct Wanted {
     index: String,
     id: String,
-    source: SourceSelection,
+    view: View,
+    version: Option<i64>,
 }
 
 fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError> {
@@ -170,7 +239,7 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError
         ));
     };
     let index = request.part("index");
-    let default = source_of_params(request.params()).unwrap_or_default();
+    let default = View::of_params(&request.params());
     let mut wanted = Vec::new();
     for (key, value) in object {
         match (key.as_str(), value) {
@@ -184,7 +253,7 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError
                     let id = text_of(&id).ok_or_else(|| {
                         EngineError::illegal_argument("ids array element should only contain ids")
                     })?;
-                    wanted.push(Wanted { index: index.to_owned(), id, source: default.clone() });
+                    wanted.push(Wanted { index: index.to_owned(), id, view: default.clone(), version: None });
                 }
             }
             ("docs" | "ids", _) => {
@@ -213,18 +282,35 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError
     if problems.is_empty() { Ok(wanted) } else { Err(EngineError::Validation { problems }) }
 }
 
-fn parse_wanted(doc: Value, index: &str, default: &SourceSelection) -> Result<Wanted, EngineError> {
+fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<Wanted, EngineError> {
     let Value::Object(doc) = doc else {
         return Err(EngineError::illegal_argument("docs array element should include an object"));
     };
-    let mut wanted = Wanted { index: index.to_owned(), id: String::new(), source: default.clone() };
+    let mut wanted =
+        Wanted { index: index.to_owned(), id: String::new(), view: default.clone(), version: None };
     for (key, value) in doc {
         match (key.as_str(), text_of(&value)) {
             ("_index", Some(text)) => wanted.index = text,
             ("_id", Some(text)) => wanted.id = text,
-            ("_source", _) => wanted.source = source_selection(&value)?,
-            // One index is one shard, and stored fields other than the source do not exist here.
-            ("routing" | "_routing", Some(_)) => {}
+            ("_source", _) => wanted.view.source = Some(source_selection(&value)?),
+            ("stored_fields", _) => wanted.view.stored = names(&value)?,
+            ("version", Some(text)) => {
+                wanted.version = Some(text.parse().map_err(|_| {
+                    EngineError::illegal_argument(format!("Failed to parse [version] value [{text}]"))
+                })?);
+            }
+            // A read of a version compares in the same way, whoever gives the versions.
+            ("version_type", Some(text)) if VERSION_TYPES.contains(&text.as_str()) => {}
+            ("version_type", Some(text)) => {
+                return Err(EngineError::illegal_argument(format!("No version type match [{text}]")));
+            }
+            // One index is one shard.
+            ("routing", Some(_)) => {}
+            ("fields", _) => {
+                return Err(EngineError::parse(
+                    "Unsupported field [fields] used, expected [stored_fields] instead",
+                ));
+            }
             (other, _) => {
                 return Err(EngineError::parse(format!(
                     "failed to parse multi get request. unknown field [{other}]"
@@ -233,6 +319,16 @@ fn parse_wanted(doc: Value, index: &str, default: &SourceSelection) -> Result<Wa
         }
     }
     Ok(wanted)
+}
+
+/// One name, or several.
+fn names(value: &Value) -> Result<Vec<String>, EngineError> {
+    let names = match value {
+        Value::String(name) => Some(vec![name.clone()]),
+        Value::Array(names) => names.iter().map(|name| name.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    };
+    names.ok_or_else(|| EngineError::parse(format!("unknown value [{value}] for [stored_fields]")))
 }
 
 fn text_of(value: &Value) -> Option<String> {

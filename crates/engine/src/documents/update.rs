@@ -8,7 +8,20 @@ use super::reply::Success;
 use crate::body::parse_json;
 use crate::error::{EngineError, Exception};
 use crate::indices::{IndexHandle, Source, WriteOp};
-use crate::search::SourceSelection;
+use crate::search::{SourceSelection, did_you_mean, suggestions};
+
+/// The members of a body.
+const MEMBERS: [&str; 9] = [
+    "_source",
+    "detect_noop",
+    "doc",
+    "doc_as_upsert",
+    "if_primary_term",
+    "if_seq_no",
+    "script",
+    "scripted_upsert",
+    "upsert",
+];
 
 /// Body of an update.
 #[derive(Debug, Clone)]
@@ -42,11 +55,12 @@ impl UpdateBody {
                 Exception::new("x_content_parse_exception", "[1:1] [UpdateRequest] expected an object"),
             ));
         };
-        let refuse = |name: &str, problem: &str| {
+        let refuse_near = |name: &str, problem: &str, near: &str| {
             let reason =
-                format!("{} [UpdateRequest] {problem} [{name}]", crate::body::place(action.body, name));
+                format!("{} [UpdateRequest] {problem} [{name}]{near}", crate::body::place(action.body, name));
             EngineError::api(400, Exception::new("x_content_parse_exception", reason))
         };
+        let refuse = |name: &str, problem: &str| refuse_near(name, problem, "");
         let mut scripted = false;
         let mut body = Self {
             doc: None,
@@ -77,7 +91,10 @@ impl UpdateBody {
                 ("doc" | "upsert" | "doc_as_upsert" | "detect_noop" | "if_seq_no" | "if_primary_term", _) => {
                     return Err(refuse(&name, "failed to parse field"));
                 }
-                _ => return Err(refuse(&name, "unknown field")),
+                _ => {
+                    let near = did_you_mean(&suggestions(name.as_str(), &MEMBERS));
+                    return Err(refuse_near(&name, "unknown field", &near));
+                }
             }
         }
         if scripted {

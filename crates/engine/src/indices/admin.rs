@@ -1,17 +1,20 @@
 //! Creating, showing, changing and deleting indices.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sparrow_index::mapping::Mapping;
 
 use super::blocks::Access;
+use super::settings::shown;
 use super::templates::Body;
 use super::{IndexHandle, ResolveOptions, Settings};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
 use crate::params::Params;
+use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
 
 /// The version that `GET /{index}` reports as the creator's.
@@ -46,10 +49,11 @@ pub(crate) fn get_index(
 ) -> Result<Reply, EngineError> {
     let params = request.params();
     let flat = params.bool("flat_settings", false)?;
+    let defaults = params.bool("include_defaults", false)?;
     let features = features(&params)?;
     let names = engine.indices.names();
     for_each(engine, request, ResolveOptions::metadata(), |handle| {
-        let mut shown = Map::new();
+        let mut sections = Map::new();
         for feature in &features {
             let value = match *feature {
                 "aliases" => {
@@ -57,11 +61,14 @@ pub(crate) fn get_index(
                     Value::Object(aliases.map(|(name, spec)| (name, spec.to_json())).collect())
                 }
                 "mappings" => handle.mapping().to_json(),
-                _ => settings_json(handle, flat),
+                _ => shown(dotted_settings(handle), flat),
             };
-            shown.insert((*feature).to_owned(), value);
+            sections.insert((*feature).to_owned(), value);
         }
-        Value::Object(shown)
+        if defaults {
+            sections.insert("defaults".to_owned(), shown(handle.settings().defaults(), flat));
+        }
+        Value::Object(sections)
     })
 }
 
@@ -140,6 +147,9 @@ pub(crate) fn put_mapping(
     if definition.is_empty() {
         return Err(EngineError::invalid("mapping source is missing"));
     }
+    if definition.len() == 1 && definition.contains_key("_doc") {
+        return Err(EngineError::illegal_argument("Types cannot be provided in put mapping requests"));
+    }
     let definition = Value::Object(definition);
     let params = request.params();
     let options = ResolveOptions::metadata().with(&params)?;
@@ -177,13 +187,25 @@ pub(crate) fn get_settings(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let flat = request.params().bool("flat_settings", false)?;
-    for_each(
-        engine,
-        request,
-        ResolveOptions::open_and_closed(),
-        |handle| json!({"settings": settings_json(handle, flat)}),
-    )
+    let params = request.params();
+    let flat = params.bool("flat_settings", false)?;
+    let defaults = params.bool("include_defaults", false)?;
+    let names: Vec<&str> = request.part("name").split(',').filter(|name| !name.is_empty()).collect();
+    let chosen = |name: &str| {
+        names.is_empty() || names.iter().any(|one| *one == "_all" || pattern::matches(one, name))
+    };
+    let shape = |mut settings: BTreeMap<String, Value>| {
+        settings.retain(|name, _| chosen(name));
+        shown(settings, flat)
+    };
+    for_each(engine, request, ResolveOptions::open_and_closed(), |handle| {
+        let mut sections = Map::new();
+        sections.insert("settings".into(), shape(dotted_settings(handle)));
+        if defaults {
+            sections.insert("defaults".into(), shape(handle.settings().defaults()));
+        }
+        Value::Object(sections)
+    })
 }
 
 /// `PUT /{index}/_settings`
@@ -236,6 +258,12 @@ pub(crate) fn flush(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
+    let params = request.params();
+    if params.bool("force", false)? && !params.bool("wait_if_ongoing", true)? {
+        return Err(EngineError::Validation {
+            problems: vec!["wait_if_ongoing must be true for a force flush".to_owned()],
+        });
+    }
     on_each(engine, request, IndexHandle::flush)
 }
 
@@ -276,7 +304,8 @@ fn for_each(
     Ok(Reply::ok(&Value::Object(shown)))
 }
 
-fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
+/// What the API shows of an index's settings, by dotted name.
+fn dotted_settings(handle: &IndexHandle) -> BTreeMap<String, Value> {
     let metadata = handle.metadata.read().clone();
     let facts = [
         ("provided_name", metadata.provided_name.clone().unwrap_or_else(|| metadata.name.clone())),
@@ -286,9 +315,5 @@ fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
         ("verified_before_close", "true".to_owned()),
     ];
     let facts = if metadata.closed { &facts[..] } else { &facts[..4] };
-    if flat {
-        metadata.settings.to_dotted(facts)
-    } else {
-        json!({"index": metadata.settings.to_nested(facts)})
-    }
+    metadata.settings.dotted(facts)
 }

@@ -325,7 +325,7 @@ pub(crate) fn get_alias(
     let names = engine.indices.names();
     let wanted: Vec<&str> =
         request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let mut missing: BTreeSet<&str> = wanted.iter().copied().filter(|name| !is_pattern(name)).collect();
+    let mut missing = must_exist(&wanted);
     let mut shown = Map::new();
     for index in names.index_names(request.part("index"), &options)? {
         let mut aliases = Map::new();
@@ -354,20 +354,31 @@ pub(crate) fn get_alias(
     Ok(Reply::json(404, &Value::Object(body)))
 }
 
-/// Whether a list of names, patterns and exclusions (behind a pattern) chooses an alias. An empty list chooses all.
+/// Whether a list of names, patterns and exclusions chooses an alias: the last that speaks of it counts. An empty list
+/// chooses all.
 pub(super) fn chosen(wanted: &[&str], alias: &str) -> bool {
-    let mut found = wanted.is_empty();
-    let mut pattern_seen = false;
-    for one in wanted {
-        match one.strip_prefix('-').filter(|_| pattern_seen) {
-            Some(excluded) => found &= !selects(excluded, alias),
-            None => {
-                pattern_seen |= is_pattern(one);
-                found |= selects(one, alias);
-            }
-        }
-    }
-    found
+    wanted.iter().fold(wanted.is_empty(), |found, one| match one.strip_prefix('-') {
+        Some(excluded) => found && !selects(excluded, alias),
+        None => found || selects(one, alias),
+    })
+}
+
+/// The names of a list that are an error where there is no such alias: those that are no pattern and that nothing behind
+/// them excludes. Up to the first pattern a `-` belongs to the name.
+fn must_exist<'a>(wanted: &[&'a str]) -> BTreeSet<&'a str> {
+    let first = wanted.iter().position(|name| name.contains('*')).unwrap_or(wanted.len());
+    let excluded = |place: usize, name: &str| {
+        let behind = wanted.iter().skip(first.max(place + 1));
+        behind.filter_map(|one| one.strip_prefix('-')).any(|pattern| selects(pattern, name))
+    };
+    wanted
+        .iter()
+        .enumerate()
+        .filter(|(place, name)| {
+            !is_pattern(name) && !(*place > first && name.starts_with('-')) && !excluded(*place, name)
+        })
+        .map(|(_, name)| *name)
+        .collect()
 }
 
 fn is_pattern(name: &str) -> bool {
@@ -400,7 +411,7 @@ fn many(key: &str, value: &Value) -> Result<Vec<String>, EngineError> {
 
 #[cfg(test)]
 mod tests {
-    use super::chosen;
+    use super::{chosen, must_exist};
 
     #[test]
     fn aliases_are_chosen_by_names_patterns_and_exclusions() {
@@ -408,5 +419,15 @@ mod tests {
         assert!(chosen(&["_all"], "a") && chosen(&["a*"], "ab") && chosen(&["x", "a"], "a"));
         assert!(!chosen(&["a*", "-ab"], "ab") && chosen(&["a*", "-ab"], "ac"));
         assert!(!chosen(&["-ab"], "ab"));
+        assert!(chosen(&["-ab", "a*", "-ac"], "ab") && !chosen(&["ab", "-a*"], "ab"));
+    }
+
+    #[test]
+    fn names_that_nothing_excludes_must_exist() {
+        let names = |wanted: &[&'static str]| must_exist(wanted).into_iter().collect::<Vec<_>>();
+        assert_eq!(names(&["b", "a", "c*", "_all"]), ["a", "b"]);
+        assert_eq!(names(&["-a", "a*", "-b"]), ["-a"]);
+        assert_eq!(names(&["a1", "b2", "-a*", "-b2"]), Vec::<&str>::new());
+        assert_eq!(names(&["-x", "-x*", "-y"]), ["-x"]);
     }
 }

@@ -37,8 +37,10 @@ impl AliasSpec {
         match key {
             "filter" => self.filter = filter(alias, value)?,
             "routing" => {
-                self.index_routing = text(key, value)?;
-                self.search_routing.clone_from(&self.index_routing);
+                // For what has no routing of its own.
+                let both = text(key, value)?;
+                self.index_routing = self.index_routing.take().or_else(|| both.clone());
+                self.search_routing = self.search_routing.take().or(both);
             }
             "index_routing" | "indexRouting" | "index-routing" => self.index_routing = text(key, value)?,
             "search_routing" | "searchRouting" | "search-routing" => self.search_routing = text(key, value)?,

@@ -10,6 +10,7 @@ pub(crate) mod cat;
 mod date_math;
 pub(crate) mod field_mapping;
 mod handle;
+mod known_settings;
 pub(crate) mod lifecycle;
 mod maintenance;
 mod metadata;

@@ -245,7 +245,7 @@ impl Names {
                 return Err(EngineError::IndexNotFound { name });
             }
         }
-        if found.is_empty() && pattern_seen && !options.allow_no_indices {
+        if found.is_empty() && !options.allow_no_indices {
             return Err(EngineError::IndexNotFound { name: expression.to_owned() });
         }
         Ok(found)

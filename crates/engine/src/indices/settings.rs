@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use sparrow_index::analysis::{Analysis, AnalysisLimits};
 use sparrow_index::mapping::Limits;
 
+use super::known_settings as known;
 use crate::error::EngineError;
 use crate::params::parse_duration;
 use crate::search::SearchLimits;
@@ -17,55 +18,6 @@ const MAX_DEPTH: usize = 20;
 
 /// Most tokens of `_analyze` without an index.
 pub(crate) const DEFAULT_ANALYZED_TOKENS: usize = 10_000;
-
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Integer { min: i64 },
-    Boolean,
-    Time,
-    Durability,
-    Text,
-}
-
-/// Known settings: name without `index.`, what it holds, whether it may change later.
-const KNOWN: &[(&str, Kind, bool)] = &[
-    ("number_of_shards", Kind::Integer { min: 1 }, false),
-    ("number_of_routing_shards", Kind::Integer { min: 1 }, false),
-    ("number_of_replicas", Kind::Integer { min: 0 }, true),
-    ("auto_expand_replicas", Kind::Text, true),
-    ("refresh_interval", Kind::Time, true),
-    ("translog.durability", Kind::Durability, true),
-    ("translog.sync_interval", Kind::Time, true),
-    ("default_pipeline", Kind::Text, true),
-    ("final_pipeline", Kind::Text, true),
-    ("max_result_window", Kind::Integer { min: 1 }, true),
-    ("mapping.total_fields.limit", Kind::Integer { min: 1 }, true),
-    ("mapping.total_fields.ignore_dynamic_beyond_limit", Kind::Boolean, true),
-    ("mapping.depth.limit", Kind::Integer { min: 1 }, true),
-    ("query.default_field", Kind::Text, true),
-    ("max_inner_result_window", Kind::Integer { min: 0 }, true),
-    ("max_rescore_window", Kind::Integer { min: 1 }, true),
-    ("max_docvalue_fields_search", Kind::Integer { min: 0 }, true),
-    ("max_slices_per_scroll", Kind::Integer { min: 1 }, true),
-    ("max_slices_per_pit", Kind::Integer { min: 1 }, true),
-    ("max_terms_count", Kind::Integer { min: 1 }, true),
-    ("max_regex_length", Kind::Integer { min: 1 }, true),
-    ("highlight.max_analyzed_offset", Kind::Integer { min: 1 }, true),
-    ("gc_deletes", Kind::Time, true),
-    ("hidden", Kind::Boolean, true),
-    ("codec", Kind::Text, false),
-    ("max_ngram_diff", Kind::Integer { min: 0 }, true),
-    ("max_shingle_diff", Kind::Integer { min: 0 }, true),
-    ("analyze.max_token_count", Kind::Integer { min: 1 }, true),
-    ("blocks.read_only", Kind::Boolean, true),
-    ("blocks.read_only_allow_delete", Kind::Boolean, true),
-    ("blocks.read", Kind::Boolean, true),
-    ("blocks.write", Kind::Boolean, true),
-    ("blocks.metadata", Kind::Boolean, true),
-];
-
-/// Settings that this server only takes up to a number.
-const MOST: &[(&str, i64)] = &[("max_terms_count", 65_536), ("max_regex_length", 1_000)];
 
 /// Prefix of the settings that define analyzers. They hold any name, and lists.
 const ANALYSIS: &str = "analysis.";
@@ -101,7 +53,7 @@ impl Settings {
                 }
                 continue;
             }
-            let Some((_, kind, _)) = KNOWN.iter().find(|(known, ..)| *known == short) else {
+            let Some(known) = known::find(&short) else {
                 return Err(EngineError::illegal_argument(format!(
                     "unknown setting [index.{short}] please check that any required plugins are installed, or \
                      check the breaking changes documentation for removed settings"
@@ -109,7 +61,7 @@ impl Settings {
             };
             if let Some(value) = value {
                 let text = one_text(&value);
-                check(&short, *kind, &text)?;
+                known::check(&short, known, &text)?;
                 settings.insert(short, text.into());
             }
         }
@@ -127,8 +79,7 @@ impl Settings {
         let mut result = BTreeMap::clone(&self.0);
         for (name, given) in names {
             let short = name.strip_prefix("index.").unwrap_or(&name);
-            let dynamic = KNOWN.iter().any(|(known, _, dynamic)| *known == short && *dynamic);
-            if !dynamic {
+            if !known::find(short).is_some_and(|known| known.dynamic) {
                 return Err(EngineError::illegal_argument(format!(
                     "Can't update non dynamic settings [[index.{short}]] for open indices [[{index}/{uuid}]]"
                 )));
@@ -312,32 +263,37 @@ impl Settings {
         ))
     }
 
-    /// The `index` object of the API: nested, every value a string.
-    pub(crate) fn to_nested(&self, facts: &[(&str, String)]) -> Value {
-        let mut nested = Map::new();
-        let mut all: BTreeMap<&str, Value> = BTreeMap::from([
-            ("number_of_shards", "1".into()),
-            ("number_of_replicas", "1".into()),
-            ("routing.allocation.include._tier_preference", "data_content".into()),
-        ]);
-        all.extend(self.0.iter().map(|(name, value)| (name.as_str(), value.clone())));
-        all.extend(facts.iter().map(|(name, text)| (*name, text.as_str().into())));
-        for (name, value) in &all {
-            insert_nested(&mut nested, name, value);
-        }
-        Value::Object(nested)
+    /// The settings that were not given, with the values that then hold, by dotted name.
+    pub(crate) fn defaults(&self) -> BTreeMap<String, Value> {
+        known::defaults()
+            .filter(|(name, _)| !self.0.contains_key(*name))
+            .map(|(name, value)| (format!("index.{name}"), value.into()))
+            .collect()
     }
 
-    /// The same with dotted names.
-    pub(crate) fn to_dotted(&self, facts: &[(&str, String)]) -> Value {
-        let mut flat = BTreeMap::from([
+    /// What the API shows, every value a string, by dotted name: what was given, what every index has, and `facts`.
+    pub(crate) fn dotted(&self, facts: &[(&str, String)]) -> BTreeMap<String, Value> {
+        let mut dotted = BTreeMap::from([
             ("index.number_of_shards".to_owned(), Value::from("1")),
-            ("index.number_of_replicas".to_owned(), Value::from("1")),
+            ("index.number_of_replicas".to_owned(), "1".into()),
+            ("index.routing.allocation.include._tier_preference".to_owned(), "data_content".into()),
         ]);
-        flat.extend(self.0.iter().map(|(name, value)| (format!("index.{name}"), value.clone())));
-        flat.extend(facts.iter().map(|(name, text)| (format!("index.{name}"), text.as_str().into())));
-        Value::Object(flat.into_iter().collect())
+        dotted.extend(self.0.iter().map(|(name, value)| (format!("index.{name}"), value.clone())));
+        dotted.extend(facts.iter().map(|(name, text)| (format!("index.{name}"), text.as_str().into())));
+        dotted
     }
+}
+
+/// Settings with dotted names as the API shows them: nested, or `flat`.
+pub(crate) fn shown(dotted: BTreeMap<String, Value>, flat: bool) -> Value {
+    if flat {
+        return Value::Object(dotted.into_iter().collect());
+    }
+    let mut nested = Map::new();
+    for (name, value) in &dotted {
+        insert_nested(&mut nested, name, value);
+    }
+    Value::Object(nested)
 }
 
 /// Checks one setting of a similarity, `NAME.PARAMETER`: the terms of a text are scored by BM25 with its usual parameters
@@ -430,39 +386,6 @@ fn flatten(
     Ok(())
 }
 
-fn check(name: &str, kind: Kind, text: &str) -> Result<(), EngineError> {
-    let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
-    match kind {
-        Kind::Integer { min } => match text.parse::<i64>() {
-            Err(_) => refuse(format!("Failed to parse value [{text}] for setting [index.{name}]")),
-            Ok(number) if number < min => {
-                refuse(format!("Failed to parse value [{text}] for setting [index.{name}] must be >= {min}"))
-            }
-            // Sparrow keeps an index in one piece; asking for more pieces would be silently wrong.
-            Ok(number) if name == "number_of_shards" && number > 1024 => {
-                refuse(format!("Failed to parse value [{text}] for setting [index.{name}] must be <= 1024"))
-            }
-            Ok(number) => match MOST.iter().find(|(limited, most)| *limited == name && number > *most) {
-                Some((_, most)) => refuse(format!(
-                    "Failed to parse value [{text}] for setting [index.{name}] must be <= {most}"
-                )),
-                None => Ok(()),
-            },
-        },
-        Kind::Boolean if !matches!(text, "true" | "false") => {
-            refuse(format!("Failed to parse value [{text}] as only [true] or [false] are allowed."))
-        }
-        Kind::Time => parse_duration(&format!("index.{name}"), text).map(|_| ()),
-        Kind::Durability if !text.eq_ignore_ascii_case("request") && !text.eq_ignore_ascii_case("async") => {
-            refuse(format!(
-                "No enum constant org.elasticsearch.index.translog.Translog.Durability.{}",
-                text.to_uppercase()
-            ))
-        }
-        Kind::Boolean | Kind::Durability | Kind::Text => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -510,7 +433,7 @@ mod tests {
     fn the_api_shows_strings() {
         let settings =
             Settings::parse(&json!({"number_of_replicas": 0, "mapping.total_fields.limit": 5})).unwrap();
-        let nested = settings.to_nested(&[("uuid", "u".into())]);
+        let nested = &shown(settings.dotted(&[("uuid", "u".into())]), false)["index"];
         assert_eq!(nested["number_of_replicas"], json!("0"));
         assert_eq!(nested["mapping"]["total_fields"]["limit"], json!("5"));
         assert_eq!(nested["number_of_shards"], json!("1"));

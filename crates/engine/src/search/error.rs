@@ -5,6 +5,7 @@ use sparrow_index::aggregations::AggregationError;
 use sparrow_index::query::QueryError;
 
 use super::json::{JsonError, Location};
+use super::suggest::did_you_mean;
 use crate::error::{ApiError, EngineError, Exception};
 
 /// A search request that cannot be answered.
@@ -411,13 +412,5 @@ fn json_exception(error: &JsonError) -> Exception {
     } else {
         Exception::new("x_content_parse_exception", format!("[{at}] {detail}"))
             .because(Exception::new("json_parse_exception", detail))
-    }
-}
-
-fn did_you_mean(suggestions: &[&str]) -> String {
-    match suggestions {
-        [] => String::new(),
-        [one] => format!(" did you mean [{one}]?"),
-        several => format!(" did you mean any of [{}]?", several.join(", ")),
     }
 }

@@ -210,6 +210,7 @@ fn collect(
         let (searchable, aggregatable) = match field_type {
             FieldType::Text { .. } | FieldType::DenseVector { .. } => (on("index"), false),
             FieldType::SparseVector | FieldType::RankFeatures | FieldType::SemanticText(_) => (true, false),
+            FieldType::Binary => (false, false),
             _ => (on("index") || on("doc_values"), on("doc_values")),
         };
         let meta = mapping.parameter(path, "meta").cloned();

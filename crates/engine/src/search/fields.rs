@@ -1,6 +1,7 @@
 //! `fields`, `docvalue_fields` and `stored_fields`: values of single fields beside or instead of the source.
 
 use serde_json::{Map, Value};
+use sparrow_index::mapping::ip;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, FieldType, Mapping, Snapshot};
 
@@ -146,9 +147,9 @@ impl FieldSource<'_> {
                 insert(&mut out, path, values);
             }
         }
-        let stored: Vec<&String> = match stored {
-            Some(StoredFields::Some(patterns)) => patterns.iter().collect(),
-            Some(StoredFields::Nothing) | None => Vec::new(),
+        let stored: &[String] = match stored {
+            Some(StoredFields::Some(patterns)) => patterns,
+            Some(StoredFields::Nothing) | None => &[],
         };
         if fields.is_empty() && stored.is_empty() {
             return Ok(out);
@@ -160,13 +161,7 @@ impl FieldSource<'_> {
             )));
         }
         let source: Value = serde_json::from_slice(self.source).unwrap_or_default();
-        for request in stored {
-            for (path, field_type) in matching(mapping, request) {
-                if mapping.parameter(path, "store") == Some(&Value::Bool(true)) {
-                    insert(&mut out, path, self.source_values(&source, path, field_type, None)?);
-                }
-            }
-        }
+        out.extend(stored_values(mapping, &source, stored));
         for request in fields {
             match &*request.pattern {
                 "_id" => insert(&mut out, "_id", vec![self.id.into()]),
@@ -214,19 +209,7 @@ impl FieldSource<'_> {
                     .refused(format!("Field [{path}] of type [{}] doesn't support formats.", other.name())));
             }
         };
-        let mapping = self.snapshot.mapping();
-        let null_value = mapping.parameter(path, "null_value");
-        let mut raw = Vec::new();
-        collect(source, source_path(mapping, path), &mut raw);
-        if matches!(field_type, FieldType::DenseVector { .. }) {
-            return Ok(raw.into_iter().cloned().collect());
-        }
-        let mut values = Vec::new();
-        for value in raw {
-            let value = if value.is_null() { null_value } else { Some(value) };
-            values.extend(value.and_then(|value| typed(field_type, value, dates.as_ref())));
-        }
-        Ok(values)
+        Ok(source_values(self.snapshot.mapping(), source, path, field_type, dates.as_ref()))
     }
 
     /// Values from the field's column.
@@ -263,7 +246,7 @@ impl FieldSource<'_> {
             }
         };
         let kind = match field_type {
-            FieldType::Keyword { .. } => ColumnKind::Keyword,
+            FieldType::Keyword { .. } | FieldType::Ip => ColumnKind::Keyword,
             FieldType::UnsignedLong => ColumnKind::Unsigned,
             float if float.is_float() => ColumnKind::Double,
             _ => ColumnKind::Long,
@@ -280,6 +263,7 @@ impl FieldSource<'_> {
             .into_iter()
             .map(|value| match (value, field_type) {
                 (SortValue::Null, _) => Value::Null,
+                (SortValue::Text(text), FieldType::Ip) => ip::shown(&text).into(),
                 (SortValue::Text(text), _) => Value::from(&*text),
                 (SortValue::Long(number), FieldType::Boolean) => Value::Bool(number != 0),
                 (SortValue::Long(millis), FieldType::Date { .. }) => format_date(&formats, millis).into(),
@@ -290,6 +274,43 @@ impl FieldSource<'_> {
             })
             .collect())
     }
+}
+
+/// The values of the fields that patterns name and that the mapping stores, as it reads them from the source.
+pub(crate) fn stored_values(mapping: &Mapping, source: &Value, patterns: &[String]) -> Map<String, Value> {
+    let mut out = Map::new();
+    for (path, field_type) in patterns.iter().flat_map(|pattern| matching(mapping, pattern)) {
+        if mapping.parameter(path, "store") == Some(&Value::Bool(true)) {
+            let dates = match field_type {
+                FieldType::Date { formats } => Some((formats.clone(), formats.clone())),
+                _ => None,
+            };
+            insert(&mut out, path, source_values(mapping, source, path, field_type, dates.as_ref()));
+        }
+    }
+    out
+}
+
+/// Values as the mapping reads them from the source.
+fn source_values(
+    mapping: &Mapping,
+    source: &Value,
+    path: &str,
+    field_type: &FieldType,
+    dates: Option<&Dates>,
+) -> Vec<Value> {
+    let null_value = mapping.parameter(path, "null_value");
+    let mut raw = Vec::new();
+    collect(source, source_path(mapping, path), &mut raw);
+    if matches!(field_type, FieldType::DenseVector { .. }) {
+        return raw.into_iter().cloned().collect();
+    }
+    let mut values = Vec::new();
+    for value in raw {
+        let value = if value.is_null() { null_value } else { Some(value) };
+        values.extend(value.and_then(|value| typed(field_type, value, dates)));
+    }
+    values
 }
 
 fn as_double(value: &SortValue) -> f64 {
@@ -381,6 +402,9 @@ fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Option
         FieldType::Keyword { ignore_above, .. } => {
             let text = text()?;
             ignore_above.is_none_or(|limit| text.chars().count() <= limit).then(|| text.into())
+        }
+        FieldType::Ip => {
+            text().and_then(|text| ip::parse(&text)).map(|address| ip::shown(&ip::keyword(address)).into())
         }
         FieldType::Boolean => match value {
             Value::Bool(_) => Some(value.clone()),

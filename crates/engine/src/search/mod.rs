@@ -68,11 +68,13 @@ use self::dsl::Context;
 pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
 pub(crate) use self::explain::explain_document;
+pub(crate) use self::fields::stored_values;
 pub(crate) use self::limits::SearchLimits;
 pub(crate) use self::ordered::{Order, query_of_index};
 use self::response::OpenIds;
 use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
+pub(crate) use self::suggest::{did_you_mean, suggestions};
 use self::uri::Presentation;
 pub(crate) use self::uri::{query_string as query_of_params, source as source_of_params};
 use crate::Engine;
@@ -90,10 +92,10 @@ pub(crate) fn search(
 ) -> Result<Reply, EngineError> {
     let start = Instant::now();
     let params = request.params();
-    let handles = resolve_indices(engine, request)?;
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
+    let handles = resolve_indices(engine, request)?;
     body.fuse();
     if let Some(pit) = &body.pit {
         let targets = point_in_time::targets(engine, request, pit)?;
@@ -107,7 +109,7 @@ pub(crate) fn search(
         let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, ids)?;
         return Ok(Reply::bytes(200, answered.bytes));
     }
-    check_boosted(engine, &body, request)?;
+    name_boosted(engine, &mut body, request)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let deadline = Deadline::start(body.timeout, cancel);
     let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
@@ -158,16 +160,19 @@ fn open_scroll(
     }
 }
 
-/// An index that gets a factor has to be there.
-fn check_boosted(engine: &Engine, body: &SearchBody, request: &Request) -> Result<(), EngineError> {
+/// Indices that get a factor have to be there; aliases and patterns become the names of the indices they stand for.
+fn name_boosted(engine: &Engine, body: &mut SearchBody, request: &Request) -> Result<(), EngineError> {
     // A restricted key is not told which indices there are.
     if body.indices_boost.is_empty() || Caller::of(request).owner.is_some() {
         return Ok(());
     }
     let options = ResolveOptions::from_params(&request.params())?;
-    for (names, _) in &body.indices_boost {
-        engine.indices.resolve(names, options.clone())?;
+    let mut boosted = Vec::new();
+    for (names, boost) in &body.indices_boost {
+        let handles = engine.indices.resolve(names, options.clone())?;
+        boosted.extend(handles.iter().map(|handle| (handle.name.clone(), *boost)));
     }
+    body.indices_boost = boosted;
     Ok(())
 }
 

@@ -20,6 +20,15 @@ pub fn suggestions(name: &str, known: &[&'static str]) -> Vec<&'static str> {
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
+/// The end of a sentence about an unknown name.
+pub fn did_you_mean(suggestions: &[&str]) -> String {
+    match suggestions {
+        [] => String::new(),
+        [one] => format!(" did you mean [{one}]?"),
+        several => format!(" did you mean any of [{}]?", several.join(", ")),
+    }
+}
+
 fn similarity(a: &str, b: &str) -> f32 {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let longest = a.len().max(b.len());

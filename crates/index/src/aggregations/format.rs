@@ -1,9 +1,11 @@
 //! How numbers and dates are written as text.
 
+use std::borrow::Cow;
+
 use time::{OffsetDateTime, UtcOffset, Weekday};
 
 use crate::mapping::date::parse_formats;
-use crate::mapping::{DateFormat, java_double};
+use crate::mapping::{DateFormat, ip, java_double};
 use crate::zone::Zone;
 
 /// How the values of a field are shown as text.
@@ -11,6 +13,8 @@ use crate::zone::Zone;
 pub enum ValueFormat {
     /// As they are; such values have no text of their own.
     Raw,
+    /// Addresses, whose keys are keywords as [`ip`] writes them.
+    Ip,
     /// `true` and `false`.
     Boolean,
     /// Dates, as the clocks of a zone show them.
@@ -23,7 +27,7 @@ impl ValueFormat {
     /// The text of a number; `None` for [`ValueFormat::Raw`].
     pub fn text(&self, value: f64) -> Option<String> {
         match self {
-            ValueFormat::Raw => None,
+            ValueFormat::Raw | ValueFormat::Ip => None,
             _ => Some(self.key(value)),
         }
     }
@@ -31,17 +35,25 @@ impl ValueFormat {
     /// The text of a number, as Java prints it if there is no format.
     pub fn key(&self, value: f64) -> String {
         match self {
-            ValueFormat::Raw => java_double(value),
+            ValueFormat::Raw | ValueFormat::Ip => java_double(value),
             ValueFormat::Boolean => (value != 0.0).to_string(),
             ValueFormat::Date(format, zone) => format_date(format, value as i64, zone),
             ValueFormat::Decimal(pattern) => pattern.format(value),
         }
     }
 
+    /// The text of a keyword.
+    pub fn keyword<'t>(&self, keyword: &'t str) -> Cow<'t, str> {
+        match self {
+            ValueFormat::Ip => Cow::Owned(ip::shown(keyword)),
+            _ => Cow::Borrowed(keyword),
+        }
+    }
+
     /// The text of a whole number; `None` for [`ValueFormat::Raw`].
     pub fn whole_text(&self, value: i64) -> Option<String> {
         match self {
-            ValueFormat::Raw => None,
+            ValueFormat::Raw | ValueFormat::Ip => None,
             ValueFormat::Boolean => Some((value != 0).to_string()),
             ValueFormat::Date(format, zone) => Some(format_date(format, value, zone)),
             ValueFormat::Decimal(pattern) => Some(pattern.format(value as f64)),

@@ -419,7 +419,10 @@ pub fn sort_values(top: &TopHits, hit: &TopHit, fields: &FxHashMap<usize, &Resol
                 hit.score.to_string().parse::<f64>().map_or(Value::Null, Value::from)
             }
             (HitOrderBy::Doc, _) => hit.seq_no.into(),
-            (HitOrderBy::Field(_), Key::Text(text)) => Value::from(&**text),
+            (HitOrderBy::Field(_), Key::Text(text)) => match fields.get(&key.id) {
+                Some(field) => Value::from(&*field.format.keyword(text)),
+                None => Value::from(&**text),
+            },
             (HitOrderBy::Field(_), Key::Long(value)) => match fields.get(&key.id).map(|field| field.kind) {
                 Some(Kind::Boolean) => Value::Bool(*value != 0),
                 _ => (*value).into(),

@@ -40,7 +40,8 @@ impl Allowed {
         }
         let include = terms.include.as_ref().map(TextTest::new).transpose()?;
         let exclude = terms.exclude.as_ref().map(TextTest::new).transpose()?;
-        let accepts = |text: &str| {
+        let accepts = |keyword: &str| {
+            let text = &*resolved.format.keyword(keyword);
             include.as_ref().is_none_or(|test| test.matches(text))
                 && !exclude.as_ref().is_some_and(|test| test.matches(text))
         };

@@ -10,7 +10,7 @@ use super::ast::{ValueSource, ValueType};
 use super::error::AggregationError;
 use super::format::{Decimal, ValueFormat, date_format};
 use super::key::Key;
-use crate::mapping::{DateFormat, FieldType, date, java_string};
+use crate::mapping::{DateFormat, FieldType, date, ip, java_string};
 use crate::query::{DateRequest, QueryError, keyword_column, number_column};
 use crate::schema::{SEQ_NO, VERSION};
 use crate::snapshot::Snapshot;
@@ -164,6 +164,9 @@ impl Fields<'_> {
                 ValueFormat::Date(first, zone)
             }
             (None, Kind::Boolean) => ValueFormat::Boolean,
+            (None, Kind::Text) if self.snapshot.mapping().field(path) == Some(&FieldType::Ip) => {
+                ValueFormat::Ip
+            }
             (_, _) => ValueFormat::Raw,
         };
         let mut resolved =
@@ -206,7 +209,7 @@ impl Fields<'_> {
         }
         match field_type {
             FieldType::Object { .. } => Ok(None),
-            FieldType::Keyword { .. } => {
+            FieldType::Keyword { .. } | FieldType::Ip => {
                 Ok(Some((Kind::Text, Place::Texts(keyword_column(path)), Vec::new())))
             }
             FieldType::UnsignedLong => number(Kind::Unsigned),
@@ -262,6 +265,10 @@ impl Resolved {
         let text = java_string(value);
         let not_a_number = || AggregationError::NumberFormat(text.clone());
         Ok(match self.kind {
+            Kind::Text if self.format == ValueFormat::Ip => match ip::parse(&text) {
+                Some(address) => Key::Text(ip::keyword(address).into()),
+                None => return Err(AggregationError::IllegalArgument(ip::not_an_address(&text))),
+            },
             Kind::Text => Key::Text(text.as_str().into()),
             Kind::Double => Key::double(text.trim().parse().map_err(|_| not_a_number())?),
             Kind::Long => match text.parse::<i64>() {

@@ -207,7 +207,7 @@ impl Writer<'_> {
                 let mut buckets = Vec::with_capacity(list.len());
                 for (key, bucket) in list {
                     let mut head = Map::new();
-                    head.insert("key".to_owned(), key_value(&key));
+                    head.insert("key".to_owned(), key_value(&key, &format));
                     let text = match &key {
                         Key::Text(_) => None,
                         Key::Long(value) => format.whole_text(*value),
@@ -301,7 +301,8 @@ impl Writer<'_> {
                                 (Key::Double(_), Some(field)) if formatted => {
                                     field.format.text(part.number()).map_or(Value::Null, Value::from)
                                 }
-                                (part, _) => key_value(part),
+                                (part, Some(field)) => key_value(part, &field.format),
+                                (part, None) => key_value(part, &ValueFormat::Raw),
                             };
                             (source.name.clone(), value)
                         })
@@ -360,7 +361,7 @@ impl Writer<'_> {
             if let Some(text) = text {
                 head.insert("key_as_string".to_owned(), text.into());
             }
-            head.insert("key".to_owned(), key_value(&key));
+            head.insert("key".to_owned(), key_value(&key, format));
             head.insert("doc_count".to_owned(), bucket.docs.into());
             let value = self.bucket(aggregation, head, bucket)?;
             match keyed {
@@ -511,15 +512,15 @@ impl Writer<'_> {
 }
 
 /// A key as JSON, dates and booleans as numbers.
-pub fn key_value(key: &Key) -> Value {
+pub fn key_value(key: &Key, format: &ValueFormat) -> Value {
     match key {
         Key::Missing => Value::Null,
         Key::Long(value) => (*value).into(),
         Key::Unsigned(value) => (*value).into(),
         Key::Double(bits) => number(f64::from_bits(*bits)),
-        Key::Text(text) => Value::from(&**text),
+        Key::Text(text) => Value::from(&*format.keyword(text)),
         Key::Slot(slot) => (*slot).into(),
-        Key::Tuple(keys) => keys.iter().map(key_value).collect(),
+        Key::Tuple(keys) => keys.iter().map(|key| key_value(key, format)).collect(),
     }
 }
 

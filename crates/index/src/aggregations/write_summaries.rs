@@ -86,17 +86,18 @@ pub fn tuple_key(
     let mut texts = Vec::with_capacity(parts.len());
     for (part, source) in parts.iter().zip(&multi.key.sources) {
         let format = fields.get(&source.id).map(|field| &field.format);
+        let plain = |part: &Key| key_value(part, format.unwrap_or(&ValueFormat::Raw));
         let text = match part {
             Key::Long(whole) => format.and_then(|format| format.whole_text(*whole)),
-            Key::Text(text) => Some(text.to_string()),
+            Key::Text(text) => Some(format.unwrap_or(&&ValueFormat::Raw).keyword(text).into_owned()),
             other => format.and_then(|format| format.text(other.number())),
         };
         texts.push(match (&text, part) {
             (Some(text), _) => text.clone(),
             (None, Key::Double(bits)) => java_double(f64::from_bits(*bits)),
-            (None, part) => key_value(part).to_string(),
+            (None, part) => plain(part).to_string(),
         });
-        values.push(text.map_or_else(|| key_value(part), Value::from));
+        values.push(text.map_or_else(|| plain(part), Value::from));
     }
     head.insert("key".to_owned(), values.into());
     head.insert("key_as_string".to_owned(), texts.join("|").into());

@@ -4,6 +4,7 @@ pub mod date;
 mod dense;
 mod document;
 mod error;
+pub mod ip;
 mod location;
 mod parse;
 mod print;

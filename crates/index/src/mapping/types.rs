@@ -102,6 +102,10 @@ pub enum FieldType {
     Date {
         formats: Vec<DateFormat>,
     },
+    /// An address of version 4 or 6, in `_kw` as [`super::ip`] writes it.
+    Ip,
+    /// Bytes in base64, in `_source` only. With `doc_values` or `store` an `exists` query finds them.
+    Binary,
     /// Token weights, custom field `s:<path>`.
     SparseVector,
     /// Token weights whose keys may not contain a dot, custom field `s:<path>`.
@@ -140,6 +144,8 @@ impl FieldType {
             FieldType::ScaledFloat { .. } => "scaled_float",
             FieldType::Boolean => "boolean",
             FieldType::Date { .. } => "date",
+            FieldType::Ip => "ip",
+            FieldType::Binary => "binary",
             FieldType::SparseVector => "sparse_vector",
             FieldType::RankFeatures => "rank_features",
             FieldType::RankFeature { .. } => "rank_feature",

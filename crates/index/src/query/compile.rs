@@ -293,6 +293,7 @@ impl<'a> Compiler<'a> {
             return Ok(multi_term(terms, set, case_insensitive && field != ID));
         }
         let number = match self.snapshot.mapping().field(field) {
+            Some(FieldType::Ip) => return self.address_term(field, &scalar_text(field, value)?),
             Some(field_type) if field_type.is_integer() || field_type.is_float() => field_type.clone(),
             Some(FieldType::Boolean) => FieldType::Boolean,
             _ => return self.term(field, value, case_insensitive, false),
@@ -403,6 +404,7 @@ impl<'a> Compiler<'a> {
                     origin: super::ast::SparseOrigin::WeightedTokens,
                 });
             }
+            Some(FieldType::Ip) => self.address_term(field, text),
             Some(FieldType::Date { .. }) => {
                 let value = Some(Value::String(text.to_owned()));
                 let day = RangeQuery {
@@ -444,6 +446,7 @@ impl<'a> Compiler<'a> {
                         | FieldType::RankFeature { .. }
                         | FieldType::DenseVector(_)
                         | FieldType::SemanticText(_)
+                        | FieldType::Binary
                         | FieldType::Object { .. }
                 );
                 if searchable && pattern.matches(path, false) {

@@ -33,6 +33,12 @@ pub enum QueryError {
     /// A date format that cannot be read; `reason` names what is wrong with it.
     #[error("{reason}")]
     DatePattern { reason: String },
+    /// A text for an `ip` field that is no address or network.
+    #[error("{reason}")]
+    Address { reason: String },
+    /// A field of a type that no query looks into.
+    #[error("field {field} of type {actual} is not searchable")]
+    NotSearchable { field: String, actual: &'static str },
     /// A time zone was expected.
     #[error("not a time zone: {input:?}")]
     TimeZone { input: String },
@@ -166,6 +172,8 @@ impl QueryError {
             | QueryError::BooleanFormat { .. }
             | QueryError::DateFormat { .. }
             | QueryError::DatePattern { .. }
+            | QueryError::Address { .. }
+            | QueryError::NotSearchable { .. }
             | QueryError::TimeZone { .. }
             | QueryError::NotAValue { .. }
             | QueryError::Unsupported { .. }
@@ -194,6 +202,7 @@ impl QueryError {
                 | QueryError::DateFormat { .. }
                 | QueryError::DateMath { .. }
                 | QueryError::NotAValue { .. }
+                | QueryError::Address { .. }
                 | QueryError::Unsupported { .. }
         )
     }
@@ -331,7 +340,10 @@ impl QueryError {
                 "the query vector has a different number of dimensions [{actual}] than the document vectors \
                  [{expected}]"
             ),
-            QueryError::KnnVector { reason } => reason.clone(),
+            QueryError::KnnVector { reason } | QueryError::Address { reason } => reason.clone(),
+            QueryError::NotSearchable { field, actual } => {
+                format!("Cannot search on field [{field}] of type [{actual}] since it is not searchable")
+            }
             QueryError::Syntax { query, detail } => format!("Cannot parse '{query}': {detail}"),
             QueryError::Regexp { detail, .. } => detail.clone(),
             QueryError::RegexpLength { length, limit } => format!(

@@ -4,6 +4,7 @@
 //! `Query → Weight → Scorer` is tantivy's own split. A lone sparse clause goes around tantivy's
 //! collectors to the pruned top-k of the postings ([`search`]).
 
+mod addresses;
 mod analyzed;
 pub mod ast;
 mod bits;

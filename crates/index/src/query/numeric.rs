@@ -61,7 +61,11 @@ impl Compiler<'_> {
             FieldType::Date { .. }
             | FieldType::Text { .. }
             | FieldType::Keyword { .. }
+            | FieldType::Ip
             | FieldType::Object { .. } => None,
+            FieldType::Binary => {
+                return Err(QueryError::NotSearchable { field: field.to_owned(), actual: field_type.name() });
+            }
             FieldType::SparseVector
             | FieldType::RankFeatures
             | FieldType::RankFeature { .. }
@@ -105,6 +109,7 @@ impl Compiler<'_> {
         };
         let interval = match &field_type {
             FieldType::Date { .. } => return self.date_range(query, true),
+            FieldType::Ip => return self.address_range(query),
             FieldType::Boolean => boolean_interval(query)?,
             other if other.is_integer() => whole_interval(query)?,
             other if other.is_float() => float_interval(other, query)?,

@@ -15,6 +15,11 @@ const GET_ALIAS = [
   ...['GET|HEAD /{index}/_alias', 'GET|HEAD /{index}/_alias/{name}'],
 ];
 
+const GET_SETTINGS = [
+  ...['GET /{index}/_settings', 'GET /_settings'],
+  ...['GET /{index}/_settings/{name}', 'GET /_settings/{name}'],
+];
+
 /** Indices, their mappings and settings, and the state of the whole. */
 export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   ...engine('create_index', 'indices:admin/create', ['PUT /{index}'], {
@@ -36,9 +41,7 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     params: [...TIMEOUTS, ...WHICH, 'write_index_only'],
   }),
-  ...engine('get_settings', 'indices:monitor/settings/get', ['GET /{index}/_settings', 'GET /_settings'], {
-    params: READ,
-  }),
+  ...engine('get_settings', 'indices:monitor/settings/get', GET_SETTINGS, { params: READ }),
   ...engine('put_settings', 'indices:admin/settings/update', ['PUT /{index}/_settings', 'PUT /_settings'], {
     body: true,
     params: [...TIMEOUTS, ...WHICH, 'flat_settings', 'preserve_existing'],

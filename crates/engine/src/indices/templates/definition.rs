@@ -32,6 +32,11 @@ impl Body {
                 self.settings = Settings::parse(value)?;
                 self.said_settings = true;
             }
+            "mappings" if value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("_doc")) => {
+                return Err(EngineError::illegal_argument(
+                    "The mapping definition cannot be nested under a type",
+                ));
+            }
             "mappings" => {
                 // Read and printed, so that all of them write a field in one way and can be laid over each other.
                 self.mappings = Mapping::parse(value)?.to_json().as_object().cloned();

@@ -11,8 +11,8 @@ mod passages;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
-use sparrow_index::FieldType;
 use sparrow_index::query::{Explanation, MatchedText, Query, QueryKind, TextMatcher};
+use sparrow_index::{FieldType, Mapping};
 
 use self::fragments::{Fragment, Mark};
 use self::options::{FieldOptions, Kind};
@@ -31,6 +31,12 @@ pub use self::options::Highlight;
 const MAX_TRACED: usize = 100;
 /// A word is marked if it adds at least this share of what the best one adds.
 const LEAST_SHARE: f32 = 0.1;
+
+/// Whether a mapping asks for the offsets of a field's words to be kept.
+fn keeps_offsets(mapping: &Mapping, path: &str) -> bool {
+    let is = |parameter: &str, value: &str| mapping.parameter(path, parameter).is_some_and(|it| it == value);
+    is("index_options", "offsets") || is("term_vector", "with_positions_offsets")
+}
 
 /// `index.highlight.max_analyzed_offset` of an index that is gone.
 const DEFAULT_LIMIT: usize = 1_000_000;
@@ -197,9 +203,12 @@ impl<'a> Highlighter<'a> {
                     matcher: if options.kind == Kind::Semantic { TextMatcher::default() } else { own },
                     matched,
                     sparse,
-                    limit: handle
-                        .as_ref()
-                        .map_or(DEFAULT_LIMIT, |handle| handle.settings().max_analyzed_offset()),
+                    limit: match handle.as_ref() {
+                        // Where offsets are kept the limit is not for.
+                        _ if keeps_offsets(mapping, path) => usize::MAX,
+                        Some(handle) => handle.settings().max_analyzed_offset(),
+                        None => DEFAULT_LIMIT,
+                    },
                     passages: false,
                 });
             }

@@ -183,7 +183,7 @@ fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSour
             field_type.clone()
         }
     };
-    let keyword = matches!(field_type, FieldType::Keyword { .. });
+    let keyword = matches!(field_type, FieldType::Keyword { .. } | FieldType::Ip);
     if keyword && matches!(key.mode, Some(SortMode::Sum | SortMode::Avg | SortMode::Median)) {
         return Err(query("we only support AVG, MEDIAN and SUM on number based fields".to_owned()));
     }
@@ -227,7 +227,7 @@ pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &st
         FieldType::SparseVector | FieldType::RankFeatures | FieldType::SemanticText(_) => {
             Some(format!("[{}] fields do not support sorting, scripting or aggregating", field_type.name()))
         }
-        FieldType::DenseVector { .. } => {
+        FieldType::DenseVector { .. } | FieldType::Binary => {
             Some(format!("Field [{path}] of type [{}] doesn't support sort", field_type.name()))
         }
         _ if off => Some(format!(
@@ -260,6 +260,7 @@ fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown),
         (Some("double"), _) => (ColumnKind::Double, Shown::Double),
         (Some(_), _) => (ColumnKind::Long, Shown::Long),
         (None, FieldType::Keyword { .. }) => (ColumnKind::Keyword, Shown::Text),
+        (None, FieldType::Ip) => (ColumnKind::Keyword, Shown::Ip),
         (None, FieldType::UnsignedLong) => (ColumnKind::Unsigned, Shown::Unsigned),
         (None, FieldType::Float | FieldType::HalfFloat) => (ColumnKind::Double, Shown::Float),
         (None, FieldType::Double | FieldType::ScaledFloat { .. }) => (ColumnKind::Double, Shown::Double),
@@ -282,7 +283,8 @@ fn unmapped(name: &str) -> Option<FieldType> {
         "half_float" => FieldType::HalfFloat,
         "boolean" => FieldType::Boolean,
         "date" => FieldType::Date { formats: parse_formats(super::values::DEFAULT_FORMAT).ok()? },
-        "keyword" | "ip" | "version" | "constant_keyword" | "wildcard" => {
+        "ip" => FieldType::Ip,
+        "keyword" | "version" | "constant_keyword" | "wildcard" => {
             return match sparrow_index::Mapping::parse(
                 &serde_json::json!({"properties": {"f": {"type": "keyword"}}}),
             ) {
@@ -300,7 +302,7 @@ fn missing(key: &SortField, kind: ColumnKind, shown: &Shown) -> Result<Missing, 
         Some(Value::String(text)) if text == "_last" => false,
         Some(Value::String(text)) if text == "_first" => true,
         Some(value) => {
-            if kind == ColumnKind::Keyword {
+            if kind == ColumnKind::Keyword && *shown == Shown::Text {
                 let text: Arc<str> = match value {
                     Value::String(text) => text.as_str().into(),
                     other => other.to_string().into(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use sparrow_index::DateFormat;
-use sparrow_index::mapping::date;
+use sparrow_index::mapping::{date, ip};
 use sparrow_index::query::sorted::SortValue;
 
 use crate::pipelines::DatePattern;
@@ -16,6 +16,8 @@ pub const DEFAULT_FORMAT: &str = date::DEFAULT_FORMAT;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
     Text,
+    /// Addresses, kept as keywords.
+    Ip,
     Long,
     Int,
     Unsigned,
@@ -45,6 +47,10 @@ impl Shown {
         let number_format = || SearchError::NumberFormat { input: text.clone() };
         Ok(match self {
             Shown::Text => SortValue::Text(text.as_str().into()),
+            Shown::Ip => match ip::parse(&text) {
+                Some(address) => SortValue::Text(ip::keyword(address).into()),
+                None => return Err(SearchError::illegal(ip::not_an_address(&text))),
+            },
             Shown::Double | Shown::Float => SortValue::Double(match &*text {
                 "Infinity" => f64::INFINITY,
                 "-Infinity" => f64::NEG_INFINITY,
@@ -96,7 +102,7 @@ impl Shown {
             }
             Shown::Unsigned => SortValue::Unsigned(if lowest { 0 } else { u64::MAX }),
             Shown::Int => pick(i64::from(i32::MIN), i64::from(i32::MAX)),
-            Shown::Text => SortValue::Null,
+            Shown::Text | Shown::Ip => SortValue::Null,
             Shown::Long | Shown::Boolean | Shown::Date { .. } => pick(i64::MIN, i64::MAX),
         }
     }
@@ -105,6 +111,7 @@ impl Shown {
     pub fn write(&self, value: &SortValue, out: &mut String) {
         match (self, value) {
             (_, SortValue::Null) => out.push_str("null"),
+            (Shown::Ip, SortValue::Text(text)) => out.push_str(&Value::from(ip::shown(text)).to_string()),
             (_, SortValue::Text(text)) => out.push_str(&Value::from(&**text).to_string()),
             (_, SortValue::Unsigned(number)) => out.push_str(&number.to_string()),
             // What stands for a document without a date is none.

@@ -10,7 +10,7 @@ use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUM
 use super::super::location::Step;
 use super::super::types::{FieldType, NumberValue, TextOptions};
 use super::super::values::{self, java_string, token_name};
-use super::super::{LeafNode, LeafOptions, date, join};
+use super::super::{LeafNode, LeafOptions, date, ip, join};
 use super::{Reader, Scope};
 
 /// Longest term Lucene takes, in bytes.
@@ -171,6 +171,25 @@ impl Reader<'_> {
                     self.out.keywords.push((path.to_owned(), text));
                 }
             }
+            FieldType::Ip => {
+                let Some(text) = text_of(value)? else { return Ok(()) };
+                let address =
+                    ip::parse(&text).ok_or_else(|| vec![(ILLEGAL_ARGUMENT, ip::not_an_address(&text))])?;
+                if leaf.options.indexed {
+                    self.seen(path);
+                    let keyword = (path.to_owned(), ip::keyword(address));
+                    if self.keywords_seen.insert(keyword.clone()) {
+                        self.out.keywords.push(keyword);
+                    }
+                }
+            }
+            FieldType::Binary => {
+                let Some(text) = text_of(value)? else { return Ok(()) };
+                check_base64(&text).map_err(|reason| vec![(ILLEGAL_ARGUMENT, reason)])?;
+                if leaf.options.indexed {
+                    self.seen(path);
+                }
+            }
             FieldType::RankFeature { positive_score_impact } => {
                 let Some(feature) = values::rank_feature(path, *positive_score_impact, value)? else {
                     return Ok(());
@@ -216,6 +235,21 @@ fn text_of(value: &Value) -> Result<Option<String>, Vec<Cause>> {
         Value::Number(number) => Ok(Some(number.to_string())),
         Value::Bool(flag) => Ok(Some(flag.to_string())),
         other => Err(vec![("illegal_state_exception", format!("Can't get text on a {}", token_name(other)))]),
+    }
+}
+
+/// # Errors
+/// Why a text is no base64.
+fn check_base64(text: &str) -> Result<(), String> {
+    let digits = text.trim_end_matches('=');
+    if let Some(bad) = digits.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/'))) {
+        return Err(format!("Illegal base64 character {:x}", u32::from(bad)));
+    }
+    let padding = text.len() - digits.len();
+    match (digits.len() % 4, padding) {
+        (0, 0) | (2, 0 | 2) | (3, 0 | 1) => Ok(()),
+        (1, _) => Err("Last unit does not have enough valid bits".to_owned()),
+        _ => Err("Input byte array has wrong 4-byte ending unit".to_owned()),
     }
 }
 

@@ -9,7 +9,7 @@ use super::super::error::MappingError;
 use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::FieldType;
 use super::super::values::java_string;
-use super::super::{LeafNode, LeafOptions, date};
+use super::super::{LeafNode, LeafOptions, date, ip};
 use super::super::{dense, semantic};
 use super::{bad, boolean, text};
 
@@ -122,6 +122,23 @@ pub(super) fn leaf(
                 params.kept.insert("format".to_owned(), Value::String(text));
             }
         }
+        FieldType::Ip => {
+            searchable(&mut params, &mut options)?;
+            null_value(&mut params, &mut options);
+            if let Some(value) = &options.null_value
+                && value.as_str().and_then(ip::parse).is_none()
+            {
+                let reason = ip::not_an_address(&java_string(value));
+                return Err(bad(format!("Error parsing [null_value] on field [{name}]: {reason}")));
+            }
+            options.ignore_malformed = params.flag("ignore_malformed", false)?;
+            params.only("script", &[])?;
+            params.only("time_series_dimension", &[Value::Bool(false)])?;
+        }
+        FieldType::Binary => {
+            let doc_values = params.flag("doc_values", false)?;
+            options.indexed = params.flag("store", false)? || doc_values;
+        }
         FieldType::SparseVector => {
             params.flag("store", false)?;
             if let Some(value) = params.take("index_options").cloned() {
@@ -231,6 +248,8 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "scaled_float" => FieldType::ScaledFloat { factor: 1.0 },
         "boolean" => FieldType::Boolean,
         "date" => FieldType::Date { formats: Vec::new() },
+        "ip" => FieldType::Ip,
+        "binary" => FieldType::Binary,
         "sparse_vector" => FieldType::SparseVector,
         "rank_features" => FieldType::RankFeatures,
         "rank_feature" => FieldType::RankFeature { positive_score_impact: true },

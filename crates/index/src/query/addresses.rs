@@ -1,0 +1,56 @@
+//! `term` and `range` on `ip` fields: addresses and networks, as keywords and ranges of them.
+
+use std::ops::Bound;
+
+use serde_json::Value;
+use tantivy::query::Weight;
+
+use super::ast::RangeQuery;
+use super::compile::{Compiler, scalar_text};
+use super::error::QueryError;
+use super::fields::StringTerms;
+use super::multi_term::{TermFilter, multi_term};
+use crate::mapping::ip;
+
+impl Compiler<'_> {
+    /// The documents with an address, or one of a network (`10.0.0.0/8`); no score.
+    ///
+    /// # Errors
+    /// [`QueryError::Address`] for other text.
+    pub(super) fn address_term(&mut self, field: &str, text: &str) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        let filter = match text.contains('/') {
+            true => {
+                let (first, last) = ip::network(text).map_err(|reason| QueryError::Address { reason })?;
+                TermFilter::Range(Bound::Included(first), Bound::Included(last))
+            }
+            false => TermFilter::Set(vec![keyword(text)?]),
+        };
+        Ok(multi_term(StringTerms::keyword(self.snapshot.schema(), field), filter, false))
+    }
+
+    /// The documents with an address between two; no score.
+    ///
+    /// # Errors
+    /// As [`Compiler::address_term`].
+    pub(super) fn address_range(&mut self, query: &RangeQuery) -> Result<Box<dyn Weight>, QueryError> {
+        let bound =
+            |excluded: &Option<Value>, included: &Option<Value>| -> Result<Bound<String>, QueryError> {
+                let given = |value: &Option<Value>| match value {
+                    None | Some(Value::Null) => Ok(None),
+                    Some(value) => keyword(&scalar_text(&query.field, value)?).map(Some),
+                };
+                Ok(match (given(excluded)?, given(included)?) {
+                    (Some(keyword), _) => Bound::Excluded(keyword),
+                    (None, Some(keyword)) => Bound::Included(keyword),
+                    (None, None) => Bound::Unbounded,
+                })
+            };
+        let filter = TermFilter::Range(bound(&query.gt, &query.gte)?, bound(&query.lt, &query.lte)?);
+        Ok(multi_term(StringTerms::keyword(self.snapshot.schema(), &query.field), filter, false))
+    }
+}
+
+fn keyword(text: &str) -> Result<String, QueryError> {
+    ip::parse(text).map(ip::keyword).ok_or_else(|| QueryError::Address { reason: ip::not_an_address(text) })
+}
