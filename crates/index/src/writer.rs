@@ -18,7 +18,9 @@ use crate::filter_cache::SegmentFilters;
 use crate::index::{IndexOptions, WriteDocument};
 use crate::mapping::{DenseVector, FieldType, Mapping, NumberValue};
 use crate::merge_policy::Tiers;
-use crate::plugins::{Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens, encode_vector};
+use crate::plugins::{
+    Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens, encode_vector,
+};
 use crate::schema::{self, IndexSchema};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 use crate::values;
@@ -429,7 +431,8 @@ fn build_document(
     for (path, chunks) in &parsed.passages {
         let field = schema.passages(path).ok_or_else(|| unknown(path))?;
         let dense = mapping.semantic_field(path).and_then(|semantic| semantic.dense.as_ref());
-        let metric = |dims| dense.map_or_else(|| DenseVector::default().metric(dims), |dense| dense.metric(dims));
+        let metric =
+            |dims| dense.map_or_else(|| DenseVector::default().metric(dims), |dense| dense.metric(dims));
         out.add_custom(field, &encode_passages(chunks, metric));
     }
     for (path, vector) in &parsed.dense {

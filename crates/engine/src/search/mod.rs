@@ -360,7 +360,9 @@ pub(crate) fn check_alias_filter(filter: &Value) -> Result<(), EngineError> {
         }
     });
     if let Some(field) = semantic {
-        return Err(EngineError::illegal_argument(format!("a filter cannot ask the model of field [{field}]")));
+        return Err(EngineError::illegal_argument(format!(
+            "a filter cannot ask the model of field [{field}]"
+        )));
     }
     match resolve::model_uses(&[&mut query]).first() {
         None => Ok(()),

@@ -106,7 +106,9 @@ impl Chunking {
             Value::Null => return Ok(None),
             Value::Object(map) if map.is_empty() => return Ok(None),
             Value::Object(map) => map,
-            other => return Err(bad(format!("[chunking_settings] must be a map, got [{}]", java_string(other)))),
+            other => {
+                return Err(bad(format!("[chunking_settings] must be a map, got [{}]", java_string(other))));
+            }
         };
         let strategy = match map.get("strategy") {
             None => return Err(invalid(&["Settings must contain field [strategy]".to_owned()])),
@@ -121,13 +123,13 @@ impl Chunking {
             "none" => ("When chunking is disabled (none), settings", &["strategy"]),
             "recursive" => {
                 return Err(bad(
-                    "chunking strategy [recursive] is not supported, use [sentence], [word] or [none]".to_owned()
+                    "chunking strategy [recursive] is not supported, use [sentence], [word] or [none]"
+                        .to_owned(),
                 ));
             }
             _ => return Err(bad(format!("Invalid chunkingStrategy {strategy}"))),
         };
-        let unknown: Vec<&str> =
-            map.keys().map(String::as_str).filter(|key| !keys.contains(key)).collect();
+        let unknown: Vec<&str> = map.keys().map(String::as_str).filter(|key| !keys.contains(key)).collect();
         if !unknown.is_empty() {
             problems.push(format!("{label} can not have the following settings: [{}]", unknown.join(", ")));
         }
@@ -225,9 +227,9 @@ pub(super) fn parse(params: &mut Params<'_>) -> Result<SemanticText, MappingErro
                 params.kept.insert(name.to_owned(), Value::String(id.clone()));
                 Ok(Some(id))
             }
-            Some(Value::String(_)) => Err(bad(format!(
-                "[{name}] on mapper [{owner}] of type [semantic_text] must not be empty"
-            ))),
+            Some(Value::String(_)) => {
+                Err(bad(format!("[{name}] on mapper [{owner}] of type [semantic_text] must not be empty")))
+            }
             Some(other) => Err(bad(format!(
                 "[{name}] on mapper [{owner}] of type [semantic_text] must be a string, got [{}]",
                 java_string(&other)
@@ -299,7 +301,9 @@ fn finish(field: &mut SemanticText, name: &str, params: &Map<String, Value>) -> 
         Some(SemanticModel::Dense { .. }) => "text_embedding",
     };
     if let Some(wanted) = wanted.filter(|wanted| *wanted != task) {
-        return Err(bad(format!("Invalid task type for index options, required [{wanted}] but was [{task}]")));
+        return Err(bad(format!(
+            "Invalid task type for index options, required [{wanted}] but was [{task}]"
+        )));
     }
     if task == "text_embedding" {
         field.dense = Some(Box::new(dense::parse(name, &definition)?));
@@ -328,11 +332,12 @@ fn model(value: &Value) -> Result<SemanticModel, MappingError> {
         return Err(bad("Required [task_type]".to_owned()));
     };
     match task.as_str() {
-        "sparse_embedding" => match ["dimensions", "similarity", "element_type"].iter().find(|name| given(name).is_some())
-        {
-            Some(name) => Err(bad(format!("[{name}] is not allowed for task_type [SPARSE_EMBEDDING]"))),
-            None => Ok(SemanticModel::Sparse),
-        },
+        "sparse_embedding" => {
+            match ["dimensions", "similarity", "element_type"].iter().find(|name| given(name).is_some()) {
+                Some(name) => Err(bad(format!("[{name}] is not allowed for task_type [SPARSE_EMBEDDING]"))),
+                None => Ok(SemanticModel::Sparse),
+            }
+        }
         "text_embedding" => {
             for name in ["dimensions", "similarity", "element_type"] {
                 if given(name).is_none() {
@@ -356,7 +361,9 @@ fn model(value: &Value) -> Result<SemanticModel, MappingError> {
             }
             Ok(SemanticModel::Dense { dims: dims as usize })
         }
-        other => Err(bad(format!("Wrong [task_type], expected text_embedding or sparse_embedding, got {other}"))),
+        other => {
+            Err(bad(format!("Wrong [task_type], expected text_embedding or sparse_embedding, got {other}")))
+        }
     }
 }
 
@@ -480,7 +487,8 @@ mod tests {
     use crate::passages::Passage;
 
     fn mapping(field: Value) -> Result<Mapping, String> {
-        Mapping::parse(&json!({"properties": {"o": {"properties": {"s": field}}}})).map_err(|error| error.reason())
+        Mapping::parse(&json!({"properties": {"o": {"properties": {"s": field}}}}))
+            .map_err(|error| error.reason())
     }
 
     fn passages(vector: PassageVector) -> Vec<FieldPassages> {
@@ -496,7 +504,10 @@ mod tests {
     fn the_first_vectors_fix_the_model() {
         let plain = mapping(json!({"type": "semantic_text"})).unwrap();
         assert_eq!(plain.semantic_fields(), ["o.s"]);
-        assert_eq!(plain.to_json()["properties"]["o"]["properties"]["s"]["inference_id"], DEFAULT_INFERENCE_ID);
+        assert_eq!(
+            plain.to_json()["properties"]["o"]["properties"]["s"]["inference_id"],
+            DEFAULT_INFERENCE_ID
+        );
         let mut parsed = ParsedDocument::default();
         let wider = plain.attach_passages(&mut parsed, passages(PassageVector::Dense(vec![1.0; 3]))).unwrap();
         let wider = wider.expect("wider");
@@ -507,22 +518,37 @@ mod tests {
         // What is shown can be read, and more of the same changes nothing.
         assert_eq!(Mapping::parse(&wider.to_json()).unwrap(), wider);
         let mut parsed = ParsedDocument::default();
-        assert_eq!(wider.attach_passages(&mut parsed, passages(PassageVector::Dense(vec![0.5; 3]))), Ok(None));
+        assert_eq!(
+            wider.attach_passages(&mut parsed, passages(PassageVector::Dense(vec![0.5; 3]))),
+            Ok(None)
+        );
         assert!(wider.attach_passages(&mut parsed, passages(PassageVector::Sparse(Vec::new()))).is_err());
         // An update that says nothing of it leaves it; another endpoint is refused then and not before.
         let update = json!({"properties": {"o.s": {"type": "semantic_text"}}});
         assert_eq!(wider.merge_update(&update).unwrap(), wider);
         let update = json!({"properties": {"o.s": {"type": "semantic_text", "inference_id": "other"}}});
-        assert!(wider.merge_update(&update).unwrap_err().reason().contains("Cannot update parameter [inference_id]"));
+        assert!(
+            wider
+                .merge_update(&update)
+                .unwrap_err()
+                .reason()
+                .contains("Cannot update parameter [inference_id]")
+        );
         assert_eq!(plain.merge_update(&update).unwrap().semantic_field("o.s").unwrap().inference_id, "other");
     }
 
     #[test]
     fn bad_parameters_are_refused() {
         for (field, reason) in [
-            (json!({"inference_id": ""}), "[inference_id] on mapper [s] of type [semantic_text] must not be empty"),
+            (
+                json!({"inference_id": ""}),
+                "[inference_id] on mapper [s] of type [semantic_text] must not be empty",
+            ),
             (json!({"nope": 1}), "unknown parameter [nope] on mapper [s] of type [semantic_text]"),
-            (json!({"fields": {"k": {"type": "keyword"}}}), "semantic_text field [s] does not support multi-fields"),
+            (
+                json!({"fields": {"k": {"type": "keyword"}}}),
+                "semantic_text field [s] does not support multi-fields",
+            ),
             (json!({"copy_to": "x"}), "semantic_text field [s] does not support [copy_to]"),
             (json!({"model_settings": {"task_type": "chat"}}), "Wrong [task_type]"),
             (
@@ -556,7 +582,11 @@ mod tests {
             let found = mapping(whole).unwrap_err();
             assert!(found.contains(reason), "{found}");
         }
-        let inside = mapping(json!({"type": "text", "fields": {"x": {"type": "semantic_text"}}})).unwrap_err();
-        assert!(inside.contains("Field [x] of type [semantic_text] can't be used in multifields"), "{inside}");
+        let inside =
+            mapping(json!({"type": "text", "fields": {"x": {"type": "semantic_text"}}})).unwrap_err();
+        assert!(
+            inside.contains("Field [x] of type [semantic_text] can't be used in multifields"),
+            "{inside}"
+        );
     }
 }

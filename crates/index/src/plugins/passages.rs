@@ -54,7 +54,9 @@ impl PassageBuilder {
     pub(super) fn add(&mut self, field: u32, doc: DocId, mut bytes: &[u8]) -> Result<(), VectorsError> {
         self.starts.resize(doc as usize + 1, self.count);
         while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
-            let Some((value, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize) else { break };
+            let Some((value, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize) else {
+                break;
+            };
             bytes = rest;
             match value.split_first() {
                 Some((b's', tokens)) => {

@@ -250,9 +250,8 @@ impl PluginWriter for PartsWriter {
         let schema = segment.schema();
         this.settings.write(&schema, this.dense.builders, this.num_docs, &mut container)?;
         for (field, mut passages) in this.passages {
-            container.part_with(field, PartKind::Passages, &mut |out| {
-                passages.write_map(this.num_docs, out)
-            })?;
+            container
+                .part_with(field, PartKind::Passages, &mut |out| passages.write_map(this.num_docs, out))?;
             let count = passages.count();
             let mut sparse = passages.sparse.take();
             if sparse.is_some() {

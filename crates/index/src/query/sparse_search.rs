@@ -244,7 +244,11 @@ impl Pass<'_> {
                 None => postings.top_k(&request),
                 Some(map) => TopK {
                     hits: if depth > 0 { best_documents(postings, map, &request) } else { Vec::new() },
-                    matched: self.count_passages(ord, PassageScorer::new(postings.cursor(&query), map.clone()), &request),
+                    matched: self.count_passages(
+                        ord,
+                        PassageScorer::new(postings.cursor(&query), map.clone()),
+                        &request,
+                    ),
                 },
             };
             if is_over(compiler, options)? {

@@ -29,7 +29,11 @@ pub(super) fn best(
             QueryKind::Semantic(clause) if clause.field == path => {
                 let id = mapping.semantic_field(path).map(|field| field.search_id());
                 wanted.extend(
-                    clause.vectors.iter().find(|(of, _)| Some(of.as_str()) == id).map(|(_, vector)| vector.clone()),
+                    clause
+                        .vectors
+                        .iter()
+                        .find(|(of, _)| Some(of.as_str()) == id)
+                        .map(|(_, vector)| vector.clone()),
                 );
             }
             QueryKind::Sparse(clause) if clause.field == path => {
@@ -50,9 +54,10 @@ pub(super) fn best(
         .iter()
         .enumerate()
         .filter_map(|(at, chunk)| {
-            let best = wanted.iter().filter_map(|query| score(query, &chunk.vector)).fold(None, |best, score| {
-                Some(best.map_or(score, |best: f32| best.max(score)))
-            });
+            let best = wanted
+                .iter()
+                .filter_map(|query| score(query, &chunk.vector))
+                .fold(None, |best, score| Some(best.map_or(score, |best: f32| best.max(score))));
             // Found by something else, all of them may be shown.
             best.or(wanted.is_empty().then_some(1.0)).map(|score| (at, score))
         })
@@ -62,7 +67,8 @@ pub(super) fn best(
     if !by_score {
         scored.sort_unstable_by_key(|(at, _)| *at);
     }
-    let texts: Vec<String> = field.sources.iter().map(|source_path| values_at(source, source_path).join(" ")).collect();
+    let texts: Vec<String> =
+        field.sources.iter().map(|source_path| values_at(source, source_path).join(" ")).collect();
     scored
         .into_iter()
         .filter_map(|(at, _)| {

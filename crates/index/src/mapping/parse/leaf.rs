@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::super::{dense, semantic};
 use super::super::error::MappingError;
 use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::FieldType;
 use super::super::values::java_string;
 use super::super::{LeafNode, LeafOptions, date};
+use super::super::{dense, semantic};
 use super::{bad, boolean, text};
 
 /// One field definition being read: hands out parameters and notices the ones nobody asked for.
@@ -147,10 +147,16 @@ pub(super) fn leaf(
                     reason: format!("Field [{name}] of type [semantic_text] can't be used in multifields"),
                 });
             }
-            if map.get("fields").is_some_and(|fields| fields.as_object().is_none_or(|fields| !fields.is_empty())) {
+            if map
+                .get("fields")
+                .is_some_and(|fields| fields.as_object().is_none_or(|fields| !fields.is_empty()))
+            {
                 return Err(bad(format!("semantic_text field [{name}] does not support multi-fields")));
             }
-            if map.get("copy_to").is_some_and(|targets| !targets.is_null() && *targets != Value::Array(Vec::new())) {
+            if map
+                .get("copy_to")
+                .is_some_and(|targets| !targets.is_null() && *targets != Value::Array(Vec::new()))
+            {
                 return Err(bad(format!("semantic_text field [{name}] does not support [copy_to]")));
             }
             **field = semantic::parse(&mut params)?;

@@ -192,7 +192,9 @@ pub(super) fn no_match(query: &Query, doc: DocId) -> String {
         {
             "Failure to meet condition(s) of required/prohibited clause(s)".to_owned()
         }
-        QueryKind::Bool(_) | QueryKind::Sparse(_) | QueryKind::Semantic(_) => "No matching clauses".to_owned(),
+        QueryKind::Bool(_) | QueryKind::Sparse(_) | QueryKind::Semantic(_) => {
+            "No matching clauses".to_owned()
+        }
         QueryKind::DisMax { .. } | QueryKind::MultiMatch(_) => "No matching clause".to_owned(),
         QueryKind::Knn(_) => "not in top k documents".to_owned(),
         kind => match who(kind) {
