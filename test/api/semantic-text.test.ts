@@ -195,10 +195,11 @@ describe('semantic_text', () => {
 
   it('encodes nothing again when another field changes', async () => {
     const count = async (): Promise<number> => {
-      const { body } = await call('GET', '/_ml/trained_models/.sparse_encoder_model_2/_stats');
-      return body.trained_model_stats[0].inference_stats?.inference_count ?? 0;
+      const { text } = await call('GET', '/_ml/trained_models/_stats');
+      return [...text.matchAll(/"inference_count":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
     };
     const before = await count();
+    expect(before).toBeGreaterThan(0);
     for (const path of ['/sparse/_update/volcano', '/sparse/_update/long']) {
       expect((await call('POST', path, { doc: { tag: 'changed' } })).body.result).toBe('updated');
     }

@@ -287,6 +287,7 @@ mod tests {
                 seq_no: 7,
                 version: 3,
                 source: b"{\"n\": 1.50,  \"t\":\"x\"}".to_vec(),
+                passages: None,
             },
             matched: Vec::new(),
             highlight: Vec::new(),
