@@ -9,6 +9,7 @@ use super::{Endpoint, TaskType};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
+use crate::indices::IndexHandle;
 use crate::models::is_valid_id;
 use crate::request::{CancelFlag, Reply, Request};
 
@@ -229,8 +230,14 @@ fn already_exists(id: &str) -> EngineError {
 }
 
 /// Indices whose mappings name an endpoint.
-fn indexes_using(_engine: &Engine, _id: &str) -> Vec<String> {
-    Vec::new()
+fn indexes_using(engine: &Engine, id: &str) -> Vec<String> {
+    let uses = |handle: &IndexHandle| {
+        let mapping = handle.mapping();
+        let mut fields = mapping.semantic_fields().iter().filter_map(|path| mapping.semantic_field(path));
+        fields.any(|field| field.inference_id == id || field.search_id() == id)
+    };
+    let names = engine.indices.names();
+    names.indices.values().filter(|handle| uses(handle)).map(|handle| handle.name.clone()).collect()
 }
 
 fn used_sentence(id: &str, pipelines: &[String], indexes: &[String]) -> String {

@@ -5,7 +5,7 @@
 //! model is taken, that of an endpoint is too.
 
 mod api;
-mod chunking;
+pub(crate) mod chunking;
 mod infer;
 mod problems;
 mod settings;

@@ -20,7 +20,7 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::IndexHandle;
 use crate::models::{Purpose, TextEncoder};
-use crate::semantic::{embed::vector, model_of};
+use crate::semantic::embed::vector;
 
 /// Candidates that are looked at for dense passages, unless more documents are wanted: as for a kNN clause.
 const CANDIDATES: usize = 100;
@@ -94,13 +94,6 @@ pub fn bind(
                         }
                     }
                 }
-                // Named by the endpoint, which may not be what the model is called.
-                QueryKind::TextExpansion(clause) if !plain => {
-                    clause.model_id = model_of(engine, &clause.model_id).to_owned();
-                }
-                QueryKind::KnnBuilder(clause) if !plain => {
-                    clause.model_id = model_of(engine, &clause.model_id).to_owned();
-                }
                 _ => {}
             }
             Ok(())
@@ -108,7 +101,7 @@ pub fn bind(
     }
     for (id, texts) in texts {
         let list: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let encoded = engine.models.encode(model_of(engine, &id), &list, Purpose::Query, Some(cancel))?;
+        let encoded = engine.models.encode(&id, &list, Purpose::Query, Some(cancel))?;
         let vectors: Vec<PassageVector> = encoded.iter().map(|encoded| vector(&encoded.output)).collect();
         for query in queries.iter_mut() {
             resolve::change(query, &mut |kind| {

@@ -2,22 +2,131 @@
 
 use std::ops::Range;
 
+use regex::Regex;
 use sparrow_index::mapping::Chunking;
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::inference::chunking::ChunkingSettings;
+
+/// How texts are cut: by what a field says, or its endpoint. Sizes are in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cut {
+    Word {
+        size: usize,
+        overlap: usize,
+    },
+    Sentence {
+        size: usize,
+        overlap: bool,
+    },
+    /// At the first of these that gives parts of up to `size` words, then at the next; what is still longer by
+    /// sentences.
+    Recursive {
+        size: usize,
+        separators: Vec<String>,
+    },
+    None,
+}
+
+impl Cut {
+    /// A text that is equal for equal ways.
+    pub(super) fn key(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl From<Chunking> for Cut {
+    fn from(chunking: Chunking) -> Self {
+        match chunking {
+            Chunking::Word { max_chunk_size, overlap } => Self::Word { size: max_chunk_size, overlap },
+            Chunking::Sentence { max_chunk_size, sentence_overlap } => {
+                Self::Sentence { size: max_chunk_size, overlap: sentence_overlap > 0 }
+            }
+            Chunking::None => Self::None,
+        }
+    }
+}
+
+impl From<ChunkingSettings> for Cut {
+    fn from(settings: ChunkingSettings) -> Self {
+        match settings {
+            ChunkingSettings::Word { max_chunk_size, overlap } => {
+                Self::Word { size: max_chunk_size, overlap }
+            }
+            ChunkingSettings::Sentence { max_chunk_size, sentence_overlap } => {
+                Self::Sentence { size: max_chunk_size, overlap: sentence_overlap > 0 }
+            }
+            ChunkingSettings::Recursive { max_chunk_size, separators } => {
+                Self::Recursive { size: max_chunk_size, separators }
+            }
+            ChunkingSettings::None => Self::None,
+        }
+    }
+}
+
 /// The passages of a text as byte ranges, in order; together they cover all of its words. None for a text without any
 /// character but white space.
-pub(super) fn chunks(text: &str, chunking: Chunking) -> Vec<Range<usize>> {
+pub(super) fn chunks(text: &str, cut: &Cut) -> Vec<Range<usize>> {
     if text.trim().is_empty() {
         return Vec::new();
     }
-    match chunking {
-        Chunking::None => std::iter::once(0..text.len()).collect(),
-        Chunking::Word { max_chunk_size, overlap } => by_words(text, max_chunk_size, overlap),
-        Chunking::Sentence { max_chunk_size, sentence_overlap } => {
-            by_sentences(text, max_chunk_size, sentence_overlap > 0)
+    match cut {
+        Cut::None => std::iter::once(0..text.len()).collect(),
+        Cut::Word { size, overlap } => by_words(text, *size, *overlap),
+        Cut::Sentence { size, overlap } => by_sentences(text, *size, *overlap),
+        Cut::Recursive { size, separators } => {
+            let separators: Vec<Regex> =
+                separators.iter().filter_map(|separator| compiled(separator)).collect();
+            let mut out = Vec::new();
+            by_separators(text, 0..text.len(), *size, &separators, &mut out);
+            out.retain(|range| !text[range.clone()].trim().is_empty());
+            out
         }
     }
+}
+
+/// A separator as this server's regular expressions have it: they look neither ahead nor behind, which those of the
+/// group `plaintext` do; a run of line ends then separates like a single one. `None` for one that they cannot say.
+fn compiled(separator: &str) -> Option<Regex> {
+    let separator = match separator {
+        "(?<!\\n)\\n\\n(?!\\n)" => "\\n\\n",
+        "(?<!\\n)\\n(?!\\n)" => "\\n",
+        other => other,
+    };
+    regex::RegexBuilder::new(separator).multi_line(true).size_limit(1 << 20).build().ok()
+}
+
+/// Parts between separators, neighbours joined as long as they fit; a separator begins the part behind it.
+fn by_separators(
+    text: &str,
+    range: Range<usize>,
+    size: usize,
+    separators: &[Regex],
+    out: &mut Vec<Range<usize>>,
+) {
+    let part = &text[range.clone()];
+    if words(part) <= size {
+        out.push(range);
+        return;
+    }
+    let Some((separator, rest)) = separators.split_first() else {
+        let pieces = by_sentences(part, size, false);
+        out.extend(pieces.into_iter().map(|piece| range.start + piece.start..range.start + piece.end));
+        return;
+    };
+    let cuts = separator.find_iter(part).map(|found| range.start + found.start());
+    let cuts: Vec<usize> = cuts.filter(|at| *at > range.start).chain([range.end]).collect();
+    let (mut open, mut held) = (range.start..range.start, 0);
+    for end in cuts {
+        let count = words(&text[open.end..end]);
+        if held > 0 && held + count > size {
+            by_separators(text, open.clone(), size, rest, out);
+            (open, held) = (open.end..open.end, 0);
+        }
+        open.end = end;
+        held += count;
+    }
+    by_separators(text, open, size, rest, out);
 }
 
 /// Two halves of a passage at the end of a word, near the middle; `None` for one that cannot be cut.
@@ -103,8 +212,8 @@ mod tests {
     const TEXT: &str = "Elasticsearch is an open source, distributed, RESTful, search engine which is built on top of \
                         Lucene internally and enjoys all the features it provides.";
 
-    fn cut(text: &str, chunking: Chunking) -> Vec<&str> {
-        chunks(text, chunking).into_iter().map(|range| &text[range]).collect()
+    fn cut(text: &str, chunking: impl Into<Cut>) -> Vec<&str> {
+        chunks(text, &chunking.into()).into_iter().map(|range| &text[range]).collect()
     }
 
     #[test]
@@ -137,6 +246,16 @@ mod tests {
         assert_eq!(found.iter().map(|piece| words(piece)).collect::<Vec<_>>(), [20, 20, 6, 2]);
     }
 
+    #[test]
+    fn separators_come_before_sentences() {
+        let text = "# One\n\na b c d e f g h.\ni j k.\n\nl m n o p. q r s t u v w x y z.";
+        let plain = vec!["(?<!\\n)\\n\\n(?!\\n)".to_owned(), "(?<!\\n)\\n(?!\\n)".to_owned()];
+        let found = cut(text, Cut::Recursive { size: 12, separators: plain });
+        assert_eq!(found, ["# One\n\na b c d e f g h.\ni j k.", "\n\nl m n o p. ", "q r s t u v w x y z."]);
+        let bad = cut(text, Cut::Recursive { size: 100, separators: vec!["(".to_owned()] });
+        assert_eq!(bad, [text]);
+    }
+
     proptest! {
         #[test]
         fn no_word_is_lost_and_no_passage_too_long(
@@ -147,7 +266,7 @@ mod tests {
                 true => Chunking::Word { max_chunk_size: size, overlap },
                 false => Chunking::Sentence { max_chunk_size: size, sentence_overlap: overlap % 2 },
             };
-            let ranges = chunks(&text, chunking);
+            let ranges = chunks(&text, &chunking.into());
             for range in &ranges {
                 prop_assert!(words(&text[range.clone()]) <= size);
             }

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_encoder::Output;
-use sparrow_index::mapping::{Mapping, SemanticText};
+use sparrow_index::mapping::{Chunking, Mapping, SemanticText};
 use sparrow_index::passages::{self, FieldPassages, MAX_PASSAGES, Passage, PassageVector};
 
-use super::{chunk, model_of};
+use super::chunk::{self, Cut};
 use crate::Engine;
 use crate::body::parse_source;
 use crate::error::EngineError;
@@ -77,7 +77,7 @@ pub(super) fn embed(
             let texts = field.texts(value);
             let made = jobs.len();
             for (source, range, text) in texts {
-                let may_split = field.chunking != sparrow_index::mapping::Chunking::None;
+                let may_split = field.cut != Cut::None;
                 jobs.push((number, Job { op: at, field: place, source, range, may_split, text }));
             }
             draft.waiting += jobs.len() - made;
@@ -131,20 +131,29 @@ struct Field<'m> {
     model_id: &'m str,
     /// `None` when the model is not there.
     fingerprint: Option<String>,
-    chunking: sparrow_index::mapping::Chunking,
+    cut: Cut,
     sources: Vec<String>,
 }
 
 impl<'m> Field<'m> {
     fn of(engine: &Engine, mapping: &'m Mapping, path: &'m str) -> Option<Self> {
         let settings = mapping.semantic_field(path)?;
-        let model_id = model_of(engine, &settings.inference_id);
+        let target = engine.models.inference_target(&settings.inference_id);
+        let fingerprint = match &target {
+            Some(target) => engine.models.fingerprint(&target.model_id),
+            None => None,
+        };
+        // What the field says comes before what its endpoint says.
+        let cut = match settings.chunking {
+            Some(chunking) => chunking.into(),
+            None => target.map_or_else(|| Chunking::default().into(), |target| target.chunking.into()),
+        };
         Some(Self {
             path,
             settings,
-            model_id,
-            fingerprint: engine.models.fingerprint(model_id),
-            chunking: settings.chunking.unwrap_or_default(),
+            model_id: &settings.inference_id,
+            fingerprint,
+            cut,
             sources: mapping.semantic_sources(path),
         })
     }
@@ -154,7 +163,7 @@ impl<'m> Field<'m> {
             path: self.path.to_owned(),
             inference_id: self.settings.inference_id.clone(),
             fingerprint: self.fingerprint.clone().unwrap_or_default(),
-            chunking: self.chunking.to_json().to_string(),
+            chunking: self.cut.key(),
             sources: self.sources.clone(),
             chunks: Vec::new(),
         }
@@ -165,7 +174,7 @@ impl<'m> Field<'m> {
         let known = known.iter().find(|known| known.path == self.path)?;
         let same = known.inference_id == self.settings.inference_id
             && self.fingerprint.as_ref().is_none_or(|fingerprint| *fingerprint == known.fingerprint)
-            && known.chunking == self.chunking.to_json().to_string()
+            && known.chunking == self.cut.key()
             && known.sources == self.sources
             && self.sources.iter().all(|source| values_at(new, source) == values_at(old, source));
         same.then(|| known.clone())
@@ -177,7 +186,7 @@ impl<'m> Field<'m> {
         for (source, path) in (0u16..).zip(&self.sources) {
             let mut offset = 0;
             for text in values_at(document, path) {
-                for range in chunk::chunks(&text, self.chunking) {
+                for range in chunk::chunks(&text, &self.cut) {
                     let piece = text[range.clone()].to_owned();
                     out.push((source, offset + range.start..offset + range.end, piece));
                 }

@@ -2,12 +2,10 @@
 
 mod chunk;
 pub(crate) mod embed;
-mod endpoint;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
-pub(crate) use self::endpoint::model_of;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::{IndexHandle, WriteOp};

@@ -9,6 +9,7 @@ mod lexical;
 mod pruning;
 mod random;
 mod scores;
+mod semantic;
 mod sparse;
 mod sums;
 mod syntax;
