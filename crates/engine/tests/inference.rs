@@ -36,11 +36,13 @@ fn endpoints_have_a_deployment_and_survive_a_crash() {
         "service_settings": {"num_allocations": 1, "num_threads": 1, "model_id": ".elser_model_2"},
         "chunking_settings": {"strategy": "word", "max_chunk_size": 40, "overlap": 20},
     });
-    let made = node.ok("put_inference", "inference_id=mine&task_type=sparse_embedding", "", &body.to_string());
+    let made =
+        node.ok("put_inference", "inference_id=mine&task_type=sparse_embedding", "", &body.to_string());
     assert_eq!(made["task_type"], "sparse_embedding");
     assert_eq!(made["service_settings"], body["service_settings"]);
     assert_eq!(made["chunking_settings"], body["chunking_settings"]);
-    let answer = node.ok("infer", "inference_id=mine", "", r#"{"input": ["a warm blanket", "a cold night"]}"#);
+    let answer =
+        node.ok("infer", "inference_id=mine", "", r#"{"input": ["a warm blanket", "a cold night"]}"#);
     let vectors = answer["sparse_embedding"].as_array().unwrap();
     assert_eq!(vectors.len(), 2);
     assert_eq!(vectors[0]["is_truncated"], false);
@@ -54,7 +56,12 @@ fn endpoints_have_a_deployment_and_survive_a_crash() {
     assert_eq!(deployments(&node, ".elser_model_2").len(), 1);
 
     // The id is one that queries and processors take.
-    node.ok("create_index", "index=i", "", r#"{"mappings": {"properties": {"v": {"type": "sparse_vector"}}}}"#);
+    node.ok(
+        "create_index",
+        "index=i",
+        "",
+        r#"{"mappings": {"properties": {"v": {"type": "sparse_vector"}}}}"#,
+    );
     let pipeline = r#"{"processors": [{"inference": {"model_id": "mine", "input_output": {"input_field": "t", "output_field": "v"}}}]}"#;
     node.ok("put_pipeline", "pipeline=p", "", pipeline);
     node.ok("index_doc", "index=i&id=1", "pipeline=p&refresh=true", r#"{"t": "a warm blanket"}"#);
@@ -80,8 +87,12 @@ fn endpoints_have_a_deployment_and_survive_a_crash() {
 fn endpoints_that_are_always_there_start_when_they_are_used() {
     let node = Node::start_with(with_models);
     let all = node.ok("get_inference", "", "", "");
-    let ids: Vec<&str> =
-        all["endpoints"].as_array().unwrap().iter().filter_map(|endpoint| endpoint["inference_id"].as_str()).collect();
+    let ids: Vec<&str> = all["endpoints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|endpoint| endpoint["inference_id"].as_str())
+        .collect();
     assert_eq!(ids, [".all-minilm-l6-v2-elasticsearch", ".elser-2-elasticsearch"]);
     assert!(deployments(&node, "*").is_empty());
     let dense = node.ok("infer", "inference_id=.all-minilm-l6-v2-elasticsearch", "", r#"{"input": "a"}"#);
@@ -113,8 +124,9 @@ fn a_deployment_grows_with_its_load_sleeps_without_and_wakes_for_a_text() {
     assert_eq!(started["assignment"]["adaptive_allocations"]["enabled"], true);
     let count = || deployments(&node, ".elser_model_2")[0]["number_of_allocations"].as_u64().unwrap();
 
-    let documents: Vec<Value> =
-        (0..400).map(|at| json!({"text_field": format!("text number {at} about nothing {}", at * 7)})).collect();
+    let documents: Vec<Value> = (0..400)
+        .map(|at| json!({"text_field": format!("text number {at} about nothing {}", at * 7)}))
+        .collect();
     let load = json!({"docs": documents}).to_string();
     let mut most = 1;
     std::thread::scope(|scope| {
@@ -135,14 +147,13 @@ fn a_deployment_grows_with_its_load_sleeps_without_and_wakes_for_a_text() {
     assert!(first.elapsed() < Duration::from_secs(10));
     assert_eq!(count(), 1);
 
-    let (status, _, reason) = node.error(
-        "update_deployment",
-        "model=.elser_model_2",
-        "",
-        r#"{"number_of_allocations": 2}"#,
-    );
+    let (status, _, reason) =
+        node.error("update_deployment", "model=.elser_model_2", "", r#"{"number_of_allocations": 2}"#);
     assert_eq!(status, 400);
-    assert!(reason.contains("[number_of_allocations] cannot be set if adaptive allocations is enabled"), "{reason}");
+    assert!(
+        reason.contains("[number_of_allocations] cannot be set if adaptive allocations is enabled"),
+        "{reason}"
+    );
     let fixed = node.ok(
         "update_deployment",
         "model=.elser_model_2",

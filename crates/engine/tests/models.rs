@@ -53,10 +53,12 @@ fn an_upload_goes_on_after_a_crash_and_the_model_survives_another() {
     assert_eq!(shown["trained_model_configs"][0]["fully_defined"], false);
     // A part that the client got no answer to comes again; another one of its number does not.
     node.ok("put_trained_model_definition_part", "model=small&part=2", "", &part(&graph, 2, 3));
-    let other = json!({"total_definition_length": graph.len(), "total_parts": 3, "definition": "AAAA"}).to_string();
+    let other =
+        json!({"total_definition_length": graph.len(), "total_parts": 3, "definition": "AAAA"}).to_string();
     let (status, kind, _) = node.error("put_trained_model_definition_part", "model=small&part=2", "", &other);
     assert_eq!((status, kind.as_str()), (400, "resource_already_exists_exception"));
-    let another = node.error("put_trained_model_definition_part", "model=small&part=1", "", &part(&graph, 1, 4));
+    let another =
+        node.error("put_trained_model_definition_part", "model=small&part=1", "", &part(&graph, 1, 4));
     assert!(another.2.contains("was announced with [total_definition_length]"), "{}", another.2);
     node.ok("put_trained_model_definition_part", "model=small&part=1", "", &part(&graph, 1, 3));
     node.ok("put_trained_model_alias", "model=small&model_alias=tiny", "", "");
@@ -65,7 +67,11 @@ fn an_upload_goes_on_after_a_crash_and_the_model_survives_another() {
     let before = node.ok("infer_trained_model", "model=tiny", "", text);
 
     let node = node.crash_with(with_runtime);
-    assert_eq!(node.ok("infer_trained_model", "model=tiny", "", text), before, "the model, its alias, its deployment");
+    assert_eq!(
+        node.ok("infer_trained_model", "model=tiny", "", text),
+        before,
+        "the model, its alias, its deployment"
+    );
     assert!(!node.folder.path().join("models/small/parts").exists());
     node.ok("delete_trained_model", "model=small", "force=true", "");
     assert!(!node.folder.path().join("models/small").exists());

@@ -53,7 +53,10 @@ export async function startServer(
   const options = { services: () => services, config, log };
   const application = new Application(options);
   const others = throughHono(options, application, log);
-  const server = createServer({ noDelay: true, maxHeaderSize: MAX_HEADER_BYTES }, direct(application, config.maxBodyBytes, others));
+  const server = createServer(
+    { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES },
+    direct(application, config.maxBodyBytes, others),
+  );
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
   server.requestTimeout = REQUEST_MS;

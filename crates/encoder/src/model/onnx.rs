@@ -68,7 +68,9 @@ fn external(bytes: &[u8], message: Message, depth: usize) -> std::io::Result<boo
             (Message::Model, 7) | (Message::Attribute, 6 | 11) => Message::Graph,
             (Message::Model, 25) => Message::Function,
             (Message::Graph, 1) | (Message::Function, 7) => Message::Node,
-            (Message::Graph, 5) | (Message::Attribute, 5 | 10) | (Message::SparseTensor, 1 | 2) => Message::Tensor,
+            (Message::Graph, 5) | (Message::Attribute, 5 | 10) | (Message::SparseTensor, 1 | 2) => {
+                Message::Tensor
+            }
             (Message::Graph, 15) | (Message::Attribute, 22 | 23) => Message::SparseTensor,
             (Message::Node, 5) | (Message::Function, 11) => Message::Attribute,
             // `external_data`, and `data_location` of `EXTERNAL`.
@@ -277,7 +279,8 @@ mod tests {
 
     #[test]
     fn weights_in_other_files_are_found_wherever_they_are() {
-        let plain = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/plain-mlm/model.onnx"));
+        let plain =
+            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/plain-mlm/model.onnx"));
         assert!(!has_external_data(&plain).unwrap());
         let tensor = [14 << 3, 1];
         let initializer = field(7, &field(5, &tensor));

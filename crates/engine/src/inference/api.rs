@@ -84,7 +84,9 @@ pub(crate) fn get_endpoint(
         let shown: Vec<Value> = endpoints
             .all()
             .iter()
-            .filter(|endpoint| wanted.is_some_and(|wanted| wanted.is_none_or(|task| task == endpoint.task_type)))
+            .filter(|endpoint| {
+                wanted.is_some_and(|wanted| wanted.is_none_or(|task| task == endpoint.task_type))
+            })
             .map(|endpoint| endpoint.to_json())
             .collect();
         return Ok(Reply::ok(&json!({"endpoints": shown})));
@@ -226,9 +228,27 @@ fn already_exists(id: &str) -> EngineError {
     )
 }
 
-/// Indices whose mappings name an endpoint.
-fn indexes_using(_engine: &Engine, _id: &str) -> Vec<String> {
-    Vec::new()
+/// Indices that have a `semantic_text` field which names an endpoint.
+fn indexes_using(engine: &Engine, id: &str) -> Vec<String> {
+    let mut names: Vec<String> = engine
+        .indices
+        .all()
+        .iter()
+        .filter(|handle| names_endpoint(&handle.mapping().to_json(), id))
+        .map(|handle| handle.name.clone())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Whether a field of a mapping, on whatever level, is a `semantic_text` that names an endpoint.
+fn names_endpoint(mapping: &Value, id: &str) -> bool {
+    let Some(members) = mapping.as_object() else { return false };
+    let here = members.get("type").is_some_and(|kind| kind == "semantic_text")
+        && ["inference_id", "search_inference_id"]
+            .iter()
+            .any(|name| members.get(*name).is_some_and(|named| named == id));
+    here || members.values().any(|value| names_endpoint(value, id))
 }
 
 fn used_sentence(id: &str, pipelines: &[String], indexes: &[String]) -> String {

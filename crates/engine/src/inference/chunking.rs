@@ -50,7 +50,9 @@ impl ChunkingSettings {
         let strategy = match given.get("strategy") {
             Some(Value::String(strategy)) => strategy.as_str(),
             Some(Value::Null) | None => {
-                return Err(EngineError::illegal_argument("Can't generate Chunker without ChunkingStrategy provided"));
+                return Err(EngineError::illegal_argument(
+                    "Can't generate Chunker without ChunkingStrategy provided",
+                ));
             }
             Some(other) => {
                 return Err(EngineError::illegal_argument(format!("Invalid chunkingStrategy {other}")));
@@ -245,7 +247,8 @@ mod tests {
             parse(&json!({})).unwrap().to_json(),
             json!({"strategy": "sentence", "max_chunk_size": 250, "sentence_overlap": 1})
         );
-        let named = parse(&json!({"strategy": "recursive", "max_chunk_size": 10, "separator_group": "markdown"}));
+        let named =
+            parse(&json!({"strategy": "recursive", "max_chunk_size": 10, "separator_group": "markdown"}));
         assert_eq!(named.unwrap().to_json()["separators"][0], "\n# ");
     }
 
@@ -254,7 +257,10 @@ mod tests {
         for (value, problem) in [
             (json!({"max_chunk_size": 20}), "Can't generate Chunker without ChunkingStrategy provided"),
             (json!({"strategy": "page", "max_chunk_size": 20}), "Invalid chunkingStrategy page"),
-            (json!({"strategy": "sentence"}), "[chunking_settings] does not contain the required setting [max_chunk_size]"),
+            (
+                json!({"strategy": "sentence"}),
+                "[chunking_settings] does not contain the required setting [max_chunk_size]",
+            ),
             (
                 json!({"strategy": "sentence", "max_chunk_size": 19}),
                 "Invalid value [19.0]. [max_chunk_size] must be greater than or equal to [20.0]",

@@ -99,7 +99,10 @@ impl Asked {
 fn read(body: &[u8]) -> Result<Asked, EngineError> {
     const PARSER: &str = "cluster:internal/xpack/inference";
     let refuse = |reason: String| {
-        Err(EngineError::api(400, Exception::new("x_content_parse_exception", format!("[{PARSER}] {reason}"))))
+        Err(EngineError::api(
+            400,
+            Exception::new("x_content_parse_exception", format!("[{PARSER}] {reason}")),
+        ))
     };
     let mut asked = Asked { input: Vec::new(), query: false, for_search: false };
     let body: Map<String, Value> = parse_object(body)?;
@@ -118,7 +121,9 @@ fn read(body: &[u8]) -> Result<Asked, EngineError> {
                     match text {
                         Value::String(text) => asked.input.push(text),
                         other => {
-                            return refuse(format!("failed to parse field [input]: [{other}] is not a string"));
+                            return refuse(format!(
+                                "failed to parse field [input]: [{other}] is not a string"
+                            ));
                         }
                     }
                 }

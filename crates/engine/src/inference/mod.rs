@@ -160,9 +160,9 @@ impl Models {
     pub(crate) fn inference_target(&self, id: &str) -> Option<InferenceTarget> {
         let endpoint = self.endpoints.get(id);
         let model = match &endpoint {
-            Some(endpoint) => self
-                .resolve(endpoint.deployment())
-                .or_else(|| self.resolve(&endpoint.model_id)),
+            Some(endpoint) => {
+                self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
+            }
             None => self.resolve(id),
         }?;
         let info = model.info().ok()?;
@@ -202,7 +202,9 @@ impl Endpoints {
                         Ok(endpoint) => {
                             current.insert(id, Arc::new(endpoint));
                         }
-                        Err(error) => tracing::error!(endpoint = id, %error, "a stored inference endpoint cannot be read"),
+                        Err(error) => {
+                            tracing::error!(endpoint = id, %error, "a stored inference endpoint cannot be read")
+                        }
                     }
                 }
             }

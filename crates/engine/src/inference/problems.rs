@@ -23,7 +23,12 @@ impl Problems {
     }
 
     /// A positive whole number that has to be there.
-    pub fn required_positive(&mut self, given: &Map<String, Value>, name: &str, scope: &str) -> Option<usize> {
+    pub fn required_positive(
+        &mut self,
+        given: &Map<String, Value>,
+        name: &str,
+        scope: &str,
+    ) -> Option<usize> {
         match given.get(name) {
             None | Some(Value::Null) => {
                 self.add(format!("[{scope}] does not contain the required setting [{name}]"));
@@ -44,7 +49,9 @@ impl Problems {
             Some(number) => match usize::try_from(number) {
                 Ok(number) if number > 0 => Some(number),
                 _ => {
-                    self.add(format!("[{scope}] Invalid value [{number}]. [{name}] must be a positive integer"));
+                    self.add(format!(
+                        "[{scope}] Invalid value [{number}]. [{name}] must be a positive integer"
+                    ));
                     None
                 }
             },
@@ -56,7 +63,9 @@ impl Problems {
         match given.get(name) {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) if text.is_empty() => {
-                self.add(format!("[{scope}] Invalid value empty string. [{name}] must be a non-empty string"));
+                self.add(format!(
+                    "[{scope}] Invalid value empty string. [{name}] must be a non-empty string"
+                ));
                 None
             }
             Some(Value::String(text)) => Some(text.clone()),

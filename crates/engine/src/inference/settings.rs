@@ -12,16 +12,41 @@ const SCOPE: &str = "service_settings";
 const SERVICES: [&str; 2] = ["elasticsearch", "elser"];
 /// Services that Elasticsearch knows, which call others or run models that are not embeddings.
 const FOREIGN_SERVICES: [&str; 25] = [
-    "ai21", "alibabacloud-ai-search", "amazon_sagemaker", "amazonbedrock", "anthropic", "azureaistudio", "azureopenai",
-    "cohere", "contextualai", "custom", "deepseek", "elastic", "googleaistudio", "googlevertexai", "groq",
-    "hugging_face", "jinaai", "llama", "mistral", "nvidia", "openai", "openshift_ai", "test_service", "voyageai",
+    "ai21",
+    "alibabacloud-ai-search",
+    "amazon_sagemaker",
+    "amazonbedrock",
+    "anthropic",
+    "azureaistudio",
+    "azureopenai",
+    "cohere",
+    "contextualai",
+    "custom",
+    "deepseek",
+    "elastic",
+    "googleaistudio",
+    "googlevertexai",
+    "groq",
+    "hugging_face",
+    "jinaai",
+    "llama",
+    "mistral",
+    "nvidia",
+    "openai",
+    "openshift_ai",
+    "test_service",
+    "voyageai",
     "watsonxai",
 ];
 /// Tasks that Elasticsearch knows and no service here does.
 const FOREIGN_TASKS: [&str; 4] = ["rerank", "completion", "chat_completion", "embedding"];
 /// Models of the old `elser` service.
-const ELSER_MODELS: [&str; 4] =
-    [".elser_model_2", ".elser_model_2_linux-x86_64", ".sparse_encoder_model_2", ".sparse_encoder_model_2_linux-x86_64"];
+const ELSER_MODELS: [&str; 4] = [
+    ".elser_model_2",
+    ".elser_model_2_linux-x86_64",
+    ".sparse_encoder_model_2",
+    ".sparse_encoder_model_2_linux-x86_64",
+];
 
 /// An error with Elasticsearch's plain type.
 pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
@@ -63,7 +88,9 @@ pub(super) fn endpoint(
         Some(other) => {
             return Err(status(
                 400,
-                format!("field [service] is not of the expected type. The value [{other}] cannot be converted to a [String]"),
+                format!(
+                    "field [service] is not of the expected type. The value [{other}] cannot be converted to a [String]"
+                ),
             ));
         }
     };
@@ -75,6 +102,12 @@ pub(super) fn endpoint(
     }
     if !SERVICES.contains(&service.as_str()) {
         return Err(status(400, format!("Unknown service [{service}]")));
+    }
+    if service == "elser" {
+        crate::deprecation::warn(
+            "The [elser] service is deprecated and will be removed in a future release. Use the [elasticsearch] service \
+             instead, with [model_id] set to [.elser_model_2] in the [service_settings]",
+        );
     }
     let mut settings = match body.shift_remove(SCOPE) {
         Some(Value::Object(settings)) => settings,
@@ -94,14 +127,18 @@ pub(super) fn endpoint(
     let model_id = problems.text(&settings, "model_id", SCOPE);
     let deployment_id = problems.text(&settings, "deployment_id", SCOPE);
     let similarity = problems.text(&settings, "similarity", SCOPE);
-    if let Some(similarity) = similarity.as_ref().filter(|name| !["cosine", "dot_product", "l2_norm"].contains(&name.as_str())) {
+    if let Some(similarity) =
+        similarity.as_ref().filter(|name| !["cosine", "dot_product", "l2_norm"].contains(&name.as_str()))
+    {
         problems.add(format!(
             "[{SCOPE}] Invalid value [{similarity}] received. [similarity] must be one of [cosine, dot_product, l2_norm]"
         ));
     }
     let dimensions = problems.positive(&settings, "dimensions", SCOPE);
     if let Some(element) = problems.text(&settings, "element_type", SCOPE).filter(|name| name != "float") {
-        problems.add(format!("[{SCOPE}] Invalid value [{element}] received. [element_type] must be one of [float]"));
+        problems.add(format!(
+            "[{SCOPE}] Invalid value [{element}] received. [element_type] must be one of [float]"
+        ));
     }
     let given = |name: &str| settings.get(name).is_some_and(|value| !value.is_null());
     if !given("num_allocations") && !given("adaptive_allocations") {
@@ -122,7 +159,8 @@ pub(super) fn endpoint(
         return Err(EngineError::internal("a required setting is missing"));
     };
 
-    let known: &[&str] = &["num_allocations", "num_threads", "adaptive_allocations", "model_id", "deployment_id"];
+    let known: &[&str] =
+        &["num_allocations", "num_threads", "adaptive_allocations", "model_id", "deployment_id"];
     settings.retain(|name, _| !known.contains(&name.as_str()));
     let dense: Map<String, Value> = ["similarity", "dimensions", "element_type"]
         .iter()
@@ -136,7 +174,9 @@ pub(super) fn endpoint(
         (None, Some(deployment)) => deployment_model(models, deployment)?,
         (None, None) if service == "elser" => ELSER_MODELS[0].to_owned(),
         (None, None) => {
-            return Err(EngineError::illegal_argument("Error parsing service settings, model_id must be provided"));
+            return Err(EngineError::illegal_argument(
+                "Error parsing service settings, model_id must be provided",
+            ));
         }
     };
     if service == "elser" && !ELSER_MODELS.contains(&model_id.as_str()) {
@@ -278,9 +318,9 @@ fn adaptive(settings: &Map<String, Value>, problems: &mut Problems) -> Option<Ad
 }
 
 fn deployment_model(models: &Models, deployment: &str) -> Result<String, EngineError> {
-    models
-        .deployed_model(deployment)
-        .ok_or_else(|| EngineError::resource_not_found(format!("deployment with id [{deployment}] not found")))
+    models.deployed_model(deployment).ok_or_else(|| {
+        EngineError::resource_not_found(format!("deployment with id [{deployment}] not found"))
+    })
 }
 
 fn optional_object(body: &mut Map<String, Value>, name: &str) -> Result<Map<String, Value>, EngineError> {
@@ -294,7 +334,9 @@ fn optional_object(body: &mut Map<String, Value>, name: &str) -> Result<Map<Stri
 fn not_an_object(name: &str, value: &Value) -> EngineError {
     status(
         400,
-        format!("field [{name}] is not of the expected type. The value [{value}] cannot be converted to a [Map]"),
+        format!(
+            "field [{name}] is not of the expected type. The value [{value}] cannot be converted to a [Map]"
+        ),
     )
 }
 

@@ -59,7 +59,11 @@ impl AdaptiveAllocations {
                     read.enabled = match value {
                         Value::Null => false,
                         Value::Bool(enabled) => *enabled,
-                        _ => return Err(format!("[{PARSER}] failed to parse field [enabled]: [{value}] is no boolean")),
+                        _ => {
+                            return Err(format!(
+                                "[{PARSER}] failed to parse field [enabled]: [{value}] is no boolean"
+                            ));
+                        }
                     }
                 }
                 "min_number_of_allocations" => read.min_number_of_allocations = bound("non-negative", 0)?,
@@ -68,9 +72,9 @@ impl AdaptiveAllocations {
             }
         }
         match (read.min_number_of_allocations, read.max_number_of_allocations) {
-            (Some(min), Some(max)) if min > max => Err(
-                "[min_number_of_allocations] must not be larger than [max_number_of_allocations]".into(),
-            ),
+            (Some(min), Some(max)) if min > max => {
+                Err("[min_number_of_allocations] must not be larger than [max_number_of_allocations]".into())
+            }
             _ => Ok(read),
         }
     }
@@ -188,7 +192,11 @@ impl Scaler {
             return 0;
         }
         let wanted = |load: f64, share: f64| {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "loads are small and positive")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "loads are small and positive"
+            )]
             let workers = (load / share).ceil() as usize;
             workers
         };
@@ -280,12 +288,23 @@ mod tests {
     #[test]
     fn settings_are_validated() {
         let parse = |value| AdaptiveAllocations::parse(&value);
-        let read = parse(json!({"enabled": true, "min_number_of_allocations": 0, "max_number_of_allocations": null}));
+        let read = parse(
+            json!({"enabled": true, "min_number_of_allocations": 0, "max_number_of_allocations": null}),
+        );
         assert_eq!(read.unwrap().bounds(4), (0, 4));
         for (value, problem) in [
-            (json!({"min_number_of_allocations": -1}), "[min_number_of_allocations] must be a non-negative integer or null"),
-            (json!({"max_number_of_allocations": 0}), "[max_number_of_allocations] must be a positive integer or null"),
-            (json!({"max_number_of_allocations": "x"}), "[max_number_of_allocations] must be a positive integer or null"),
+            (
+                json!({"min_number_of_allocations": -1}),
+                "[min_number_of_allocations] must be a non-negative integer or null",
+            ),
+            (
+                json!({"max_number_of_allocations": 0}),
+                "[max_number_of_allocations] must be a positive integer or null",
+            ),
+            (
+                json!({"max_number_of_allocations": "x"}),
+                "[max_number_of_allocations] must be a positive integer or null",
+            ),
             (
                 json!({"min_number_of_allocations": 3, "max_number_of_allocations": 2}),
                 "[min_number_of_allocations] must not be larger than [max_number_of_allocations]",

@@ -17,8 +17,13 @@ use crate::request::{CancelFlag, Reply, Request};
 pub(crate) const MOST_TEXTS: usize = 1024;
 
 /// What `include` may ask for; only the status of the definition is something here, and it is always shown.
-const INCLUDES: [&str; 5] =
-    ["definition", "definition_status", "feature_importance_baseline", "hyperparameters", "total_feature_importance"];
+const INCLUDES: [&str; 5] = [
+    "definition",
+    "definition_status",
+    "feature_importance_baseline",
+    "hyperparameters",
+    "total_feature_importance",
+];
 /// What `exclude_generated` leaves out: a configuration that can be put again.
 const GENERATED: [&str; 8] = [
     "model_id",
@@ -59,7 +64,8 @@ pub(crate) fn get_trained_models(
             _ => status(400, "Getting model definition is not supported when getting more than one model"),
         });
     }
-    let tags: Vec<&str> = params.get("tags").unwrap_or_default().split(',').filter(|tag| !tag.is_empty()).collect();
+    let tags: Vec<&str> =
+        params.get("tags").unwrap_or_default().split(',').filter(|tag| !tag.is_empty()).collect();
     models.retain(|model| tags.iter().all(|tag| model.config.tags.iter().any(|own| own == tag)));
     let count = models.len();
     let registry = &engine.models.registry;
@@ -168,10 +174,8 @@ pub(crate) fn infer_trained_model(
             "[infer_trained_model] unknown field [{unknown}]"
         )));
     }
-    let model = engine
-        .models
-        .resolve(id)
-        .ok_or_else(|| ModelError::NotFoundForInference { id: id.to_owned() })?;
+    let model =
+        engine.models.resolve(id).ok_or_else(|| ModelError::NotFoundForInference { id: id.to_owned() })?;
     let results_field = results_field(&model, asked)?;
     let field = model.config.input.as_str();
     let texts = documents.iter().map(|document| text_of(document, field)).collect::<Result<Vec<_>, _>>()?;
@@ -203,7 +207,9 @@ fn text_of<'a>(document: &'a Value, field: &str) -> Result<&'a str, EngineError>
         None | Some(Value::Null) => {
             Err(status(400, format!("Input field [{field}] does not exist in the source document")))
         }
-        Some(other) => Err(status(400, format!("Input value [{other}] for field [{field}] must be a string"))),
+        Some(other) => {
+            Err(status(400, format!("Input value [{other}] for field [{field}] must be a string")))
+        }
     }
 }
 
@@ -251,7 +257,9 @@ fn results_field(model: &RegisteredModel, asked: Option<Value>) -> Result<String
             (_, Value::Null) => {}
             ("results_field", Value::String(name)) => field = Some(name),
             ("results_field", other) => {
-                return Err(EngineError::illegal_argument(format!("[results_field] must be a string, but was [{other}]")));
+                return Err(EngineError::illegal_argument(format!(
+                    "[results_field] must be a string, but was [{other}]"
+                )));
             }
             ("tokenization", value) => {
                 crate::pipelines::check_tokenization(&value).map_err(EngineError::illegal_argument)?;

@@ -22,7 +22,8 @@ const FOREIGN_TASKS: [&str; 10] = [
     "zero_shot_classification",
 ];
 /// Tokenizers of Elasticsearch that a vocabulary alone does not give here.
-const FOREIGN_TOKENIZERS: [&str; 6] = ["bert_ja", "deberta_v2", "mpnet", "roberta", "xlm_roberta", "wordpiece"];
+const FOREIGN_TOKENIZERS: [&str; 6] =
+    ["bert_ja", "deberta_v2", "mpnet", "roberta", "xlm_roberta", "wordpiece"];
 const FIELDS: [&str; 9] = [
     "description",
     "input",
@@ -166,7 +167,9 @@ fn inference_config(given: &Map<String, Value>) -> Result<Map<String, Value>, En
     let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
     let mut entries = given.iter();
     let (Some((task, options)), None) = (entries.next(), entries.next()) else {
-        return refuse("inference_config must be an object with one inference type mapped to an object.".into());
+        return refuse(
+            "inference_config must be an object with one inference type mapped to an object.".into(),
+        );
     };
     if FOREIGN_TASKS.contains(&task.as_str()) {
         return refuse(format!(
@@ -217,7 +220,9 @@ fn inference_config(given: &Map<String, Value>) -> Result<Map<String, Value>, En
             ("results_field", Value::String(field)) if !field.is_empty() => {
                 read.insert("results_field".into(), value.clone());
             }
-            ("embedding_size", _) if task == "text_embedding" && value.as_u64().is_some_and(|size| size > 0) => {
+            ("embedding_size", _)
+                if task == "text_embedding" && value.as_u64().is_some_and(|size| size > 0) =>
+            {
                 read.insert("embedding_size".into(), value.clone());
             }
             ("embedding_size", _) if task == "text_embedding" => {
@@ -245,9 +250,9 @@ fn tokenization(option: &str, value: &Value) -> Result<(), EngineError> {
                 let _ = length;
                 Ok(())
             }
-            Some(length) if length > MOST_TOKENS => refuse(format!(
-                "[max_sequence_length] must be at most [{MOST_TOKENS}] but was [{length}]"
-            )),
+            Some(length) if length > MOST_TOKENS => {
+                refuse(format!("[max_sequence_length] must be at most [{MOST_TOKENS}] but was [{length}]"))
+            }
             _ => refuse(format!("[max_sequence_length] must be greater than 2 but was [{value}]")),
         },
         "truncate" if value == "first" => Ok(()),

@@ -240,10 +240,7 @@ impl Deployments {
             model,
             DeploymentSettings {
                 automatic: true,
-                ..DeploymentSettings::new(
-                    &model.id,
-                    options.threads.clamp(1, MOST_AUTOMATIC_ALLOCATIONS),
-                )
+                ..DeploymentSettings::new(&model.id, options.threads.clamp(1, MOST_AUTOMATIC_ALLOCATIONS))
             },
         )?;
         self.remember();
@@ -327,7 +324,12 @@ impl Deployments {
         let mut settings = running.settings.lock();
         changed.map_err(|error| ModelError::from_encoder(&settings.deployment_id, error))?;
         settings.number_of_allocations = allocations;
-        tracing::info!(deployment = settings.deployment_id, from = before, to = allocations, "allocations adapted");
+        tracing::info!(
+            deployment = settings.deployment_id,
+            from = before,
+            to = allocations,
+            "allocations adapted"
+        );
         Ok(())
     }
 

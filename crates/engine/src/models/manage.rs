@@ -141,8 +141,9 @@ pub(crate) fn put_definition_part(
         EngineError::illegal_argument(format!("Failed to parse int parameter [part] with value [{part}]"))
     })?;
     let body = required_object(body)?;
-    if let Some(unknown) =
-        body.keys().find(|name| !["definition", "total_definition_length", "total_parts"].contains(&name.as_str()))
+    if let Some(unknown) = body
+        .keys()
+        .find(|name| !["definition", "total_definition_length", "total_parts"].contains(&name.as_str()))
     {
         return Err(parser_error(format!("[{PARSER}] unknown field [{unknown}]")));
     }
@@ -279,7 +280,12 @@ pub(crate) fn delete_trained_model(
     request.params().duration("timeout")?;
     let models = &engine.models;
     let mut held = models.store.lock();
-    let model = models.registry.find(id).ok_or_else(|| ModelError::NotFound { id: id.to_owned() })?;
+    // An alias that a request gave is no name to delete a model by.
+    let model = models
+        .registry
+        .find(id)
+        .filter(|model| model.id == id || model.aliases.contains(&id))
+        .ok_or_else(|| ModelError::NotFound { id: id.to_owned() })?;
     let aliases = models.registry.given_aliases(&model.id);
     let deployed = models.deployments.of_model(&model.id);
     if !force {
@@ -287,7 +293,9 @@ pub(crate) fn delete_trained_model(
         if !deployed.is_empty() {
             return Err(status(
                 409,
-                format!("Cannot delete model [{id}] as it is currently deployed; use force to delete the model"),
+                format!(
+                    "Cannot delete model [{id}] as it is currently deployed; use force to delete the model"
+                ),
             ));
         }
     }
@@ -396,7 +404,9 @@ pub(crate) fn put_alias(
                 ),
             ));
         }
-        if !models.deployments.of_model(&old.id).is_empty() && models.deployments.of_model(&model.id).is_empty() {
+        if !models.deployments.of_model(&old.id).is_empty()
+            && models.deployments.of_model(&model.id).is_empty()
+        {
             return Err(status(
                 400,
                 format!(
@@ -461,7 +471,8 @@ fn under_folder(folder: Option<&Path>, name: &str) -> Result<PathBuf, EngineErro
     let refuse = |reason: String| EngineError::illegal_argument(reason);
     let Some(folder) = folder else {
         return Err(refuse(
-            "[location.directory] needs a folder of model directories: start the server with [--models]".into(),
+            "[location.directory] needs a folder of model directories: start the server with [--models]"
+                .into(),
         ));
     };
     let plain = !name.is_empty()
@@ -473,7 +484,8 @@ fn under_folder(folder: Option<&Path>, name: &str) -> Result<PathBuf, EngineErro
             "[location.directory] must be the plain name of a folder in the folder of models, but was [{name}]"
         )));
     }
-    let missing = || EngineError::resource_not_found(format!("no model directory [{name}] in the folder of models"));
+    let missing =
+        || EngineError::resource_not_found(format!("no model directory [{name}] in the folder of models"));
     let root = folder.canonicalize().map_err(|_| missing())?;
     // A link must not lead elsewhere.
     let directory = root.join(name).canonicalize().map_err(|_| missing())?;

@@ -37,10 +37,10 @@ pub(crate) use self::manage::{
     delete_alias, delete_trained_model, put_alias, put_definition_part, put_trained_model, put_vocabulary,
 };
 use self::monitor::Monitor;
-pub(crate) use self::registry::{DENSE_MODEL, RegisteredModel, is_valid_id};
 use self::registry::Registry;
-use self::store::Store;
+pub(crate) use self::registry::{DENSE_MODEL, RegisteredModel, is_valid_id};
 pub(crate) use self::start::{start_deployment, update_deployment};
+use self::store::Store;
 use crate::error::{EngineError, Exception};
 use crate::inference::{Endpoint, Endpoints};
 
@@ -202,7 +202,9 @@ impl Models {
         let changed =
             self.deployments.update(id, settings.number_of_allocations, settings.adaptive_allocations)?;
         if changed.is_none() {
-            return Err(EngineError::resource_not_found(format!("deployment for model with id [{id}] not found")));
+            return Err(EngineError::resource_not_found(format!(
+                "deployment for model with id [{id}] not found"
+            )));
         }
         self.watch();
         Ok(())
@@ -270,7 +272,8 @@ impl Models {
         let running = self.running(model_id)?;
         let deployment = &running.deployment;
         let prefixed = running.model.prefixed(texts, purpose == Purpose::Query);
-        let prefixed: Option<Vec<&str>> = prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
+        let prefixed: Option<Vec<&str>> =
+            prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
         let texts = prefixed.as_deref().unwrap_or(texts);
         match purpose {
             Purpose::Query => deployment.encode_queries(texts, cancel, timeout),
@@ -366,7 +369,8 @@ impl TextEncoder for Models {
     ) -> Result<(Vec<Encoded>, Timings), ModelError> {
         let running = self.running(model_id)?;
         let prefixed = running.model.prefixed(texts, true);
-        let prefixed: Option<Vec<&str>> = prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
+        let prefixed: Option<Vec<&str>> =
+            prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
         running
             .deployment
             .encode_queries_timed(prefixed.as_deref().unwrap_or(texts), cancel)

@@ -27,7 +27,8 @@ impl Monitor {
         if thread.is_some() || *self.stopped.0.lock() {
             return;
         }
-        let (weak, options, stopped) = (Arc::downgrade(deployments), options.clone(), Arc::clone(&self.stopped));
+        let (weak, options, stopped) =
+            (Arc::downgrade(deployments), options.clone(), Arc::clone(&self.stopped));
         let spawned = std::thread::Builder::new().name("adaptive".into()).spawn(move || {
             let mut looked = Instant::now();
             loop {

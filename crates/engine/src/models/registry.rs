@@ -96,13 +96,7 @@ impl RegisteredModel {
     }
 
     /// The model of a directory, whatever is in it.
-    pub fn of(
-        id: String,
-        origin: Origin,
-        directory: PathBuf,
-        config: ModelConfig,
-        created_ms: u64,
-    ) -> Self {
+    pub fn of(id: String, origin: Origin, directory: PathBuf, config: ModelConfig, created_ms: u64) -> Self {
         let info = Model::inspect(&directory).map_err(|error| error.to_string());
         if let Err(reason) = &info {
             tracing::warn!(directory = %directory.display(), %reason, "model directory cannot be used");

@@ -70,10 +70,8 @@ fn wrong_type(name: &str, value: &Value) -> EngineError {
     let reason = format!("[start_trained_model_deployment_request] failed to parse field [{name}]");
     EngineError::api(
         400,
-        Exception::new("x_content_parse_exception", reason).because(Exception::new(
-            "illegal_argument_exception",
-            format!("[{name}] cannot be [{value}]"),
-        )),
+        Exception::new("x_content_parse_exception", reason)
+            .because(Exception::new("illegal_argument_exception", format!("[{name}] cannot be [{value}]"))),
     )
 }
 
@@ -101,8 +99,7 @@ pub(crate) fn start_deployment(
     let mut problems = Vec::new();
     let allocations = asked.positive("number_of_allocations", &mut problems)?;
     let threads = asked.positive("threads_per_allocation", &mut problems)?.unwrap_or(1);
-    let queue_capacity =
-        asked.positive("queue_capacity", &mut problems)?.unwrap_or(DEFAULT_QUEUE_CAPACITY);
+    let queue_capacity = asked.positive("queue_capacity", &mut problems)?.unwrap_or(DEFAULT_QUEUE_CAPACITY);
     if !threads.is_power_of_two() || threads > 32 {
         problems.push("[threads_per_allocation] must be a power of 2 less than or equal to 32".into());
     }

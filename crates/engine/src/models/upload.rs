@@ -131,7 +131,9 @@ impl Folder {
         let onnx = self.0.join("model.onnx");
         let length = self.join_parts(&onnx, total_parts)?;
         let refuse = |reason: String| {
-            Err(EngineError::illegal_argument(format!("no model can be made of the definition of [{id}]: {reason}")))
+            Err(EngineError::illegal_argument(format!(
+                "no model can be made of the definition of [{id}]: {reason}"
+            )))
         };
         if length != total_length {
             return refuse(format!(
@@ -269,10 +271,14 @@ pub(super) fn parse_vocabulary(
     let mut seen = rustc_hash::FxHashSet::default();
     for value in list {
         let Some(entry) = value.as_str() else {
-            return Err(super::config::parser_error(format!("[{PARSER}] failed to parse field [vocabulary]")));
+            return Err(super::config::parser_error(format!(
+                "[{PARSER}] failed to parse field [vocabulary]"
+            )));
         };
         if !seen.insert(entry) {
-            return Err(EngineError::invalid(format!("[vocabulary] must not contain duplicates; found [{entry}]")));
+            return Err(EngineError::invalid(format!(
+                "[vocabulary] must not contain duplicates; found [{entry}]"
+            )));
         }
         entries.push(entry.to_owned());
     }

@@ -43,7 +43,11 @@ export function finish(
   const headers = answer.headers ?? [];
   if (type !== 'json') {
     const contentType = type === 'text' ? TEXT_TYPE : 'text/html; charset=UTF-8';
-    return { status: answer.status, headers: [...headers, ['Content-Type', contentType], ...common], body: answer.body };
+    return {
+      status: answer.status,
+      headers: [...headers, ['Content-Type', contentType], ...common],
+      body: answer.body,
+    };
   }
   const wanted = wantedType(exchange, query);
   return {

@@ -20,10 +20,7 @@ export function unrecognized(path: string, names: readonly string[], candidates:
     return `[${name}] -> did you mean ${near.length === 1 ? '' : 'any of '}[${near.join(', ')}]?`;
   });
   const detail = names.length > 1 ? 'parameters' : 'parameter';
-  return new HttpError(
-    'illegal_argument',
-    `request [${path}] contains unrecognized ${detail}: ${shown.join(', ')}`,
-  );
+  return new HttpError('illegal_argument', `request [${path}] contains unrecognized ${detail}: ${shown.join(', ')}`);
 }
 
 /** One less the edit distance by the length of the longer name. */

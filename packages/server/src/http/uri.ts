@@ -39,7 +39,8 @@ function badEscape(text: string): string | undefined {
     if (at + 1 >= text.length) return `unterminated escape sequence at end of string: ${text}`;
     if (at + 2 >= text.length) return `partial escape sequence at end of string: ${text}`;
     const escape = text.slice(at, at + 3);
-    if (!/^%[\da-f]{2}$/i.test(escape)) return `invalid escape sequence \`${escape}' at index ${String(at)} of: ${text}`;
+    if (!/^%[\da-f]{2}$/i.test(escape))
+      return `invalid escape sequence \`${escape}' at index ${String(at)} of: ${text}`;
   }
   try {
     decodeURIComponent(text);

@@ -41,9 +41,7 @@ function block(json: Json, margin: string): string {
 }
 
 function isEmpty(json: Json): boolean {
-  return (
-    (json.kind === 'object' && json.entries.length === 0) || (json.kind === 'array' && json.items.length === 0)
-  );
+  return (json.kind === 'object' && json.entries.length === 0) || (json.kind === 'array' && json.items.length === 0);
 }
 
 function inline(json: Json): string {

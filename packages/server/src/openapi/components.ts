@@ -19,7 +19,9 @@ function refusal(description: string): object {
 function missing(): object {
   return {
     description: 'What was asked for is not there.',
-    content: { 'application/json': { schema: { anyOf: [{ $ref: '#/components/schemas/Error' }, { type: 'object' }] } } },
+    content: {
+      'application/json': { schema: { anyOf: [{ $ref: '#/components/schemas/Error' }, { type: 'object' }] } },
+    },
   };
 }
 

@@ -37,7 +37,9 @@ function pathItem({ path, methods }: Route, used: Set<string>): object {
     required: true,
     schema: { type: 'string', minLength: 1 },
   }));
-  const operations = [...methods].map(([method, endpoint]) => [method.toLowerCase(), operation(endpoint, used)] as const);
+  const operations = [...methods].map(
+    ([method, endpoint]) => [method.toLowerCase(), operation(endpoint, used)] as const,
+  );
   return { ...(parameters.length === 0 ? {} : { parameters }), ...Object.fromEntries(operations) };
 }
 
@@ -131,7 +133,9 @@ function nameOf({ handler }: Endpoint): string {
 /** The operation's name, and what tells its forms apart: method and parameters of the path. */
 function uniqueId(endpoint: Endpoint, used: Set<string>): string {
   const parts = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-  const name = [nameOf(endpoint), endpoint.method.toLowerCase(), ...(parts.length === 0 ? [] : ['by', ...parts])].join('_');
+  const name = [nameOf(endpoint), endpoint.method.toLowerCase(), ...(parts.length === 0 ? [] : ['by', ...parts])].join(
+    '_',
+  );
   let id = name;
   // Several paths for one thing, such as the prefixes of the migration.
   for (let number = 2; used.has(id); number += 1) id = `${name}_${String(number)}`;

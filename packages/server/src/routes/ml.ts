@@ -80,11 +80,12 @@ export const ML_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     params: ['timeout'],
   }),
-  ...engine(
-    'get_inference',
-    'cluster:monitor/xpack/inference/get',
-    [`GET ${INFERENCE}`, `GET ${INFERENCE}/_all`, `GET ${INFERENCE}/{task_type}/_all`, ...endpoints('GET')],
-  ),
+  ...engine('get_inference', 'cluster:monitor/xpack/inference/get', [
+    `GET ${INFERENCE}`,
+    `GET ${INFERENCE}/_all`,
+    `GET ${INFERENCE}/{task_type}/_all`,
+    ...endpoints('GET'),
+  ]),
   ...engine('delete_inference', 'cluster:admin/xpack/inference/delete', endpoints('DELETE'), {
     params: ['dry_run', 'force'],
   }),

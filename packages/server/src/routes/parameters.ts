@@ -11,11 +11,20 @@ export interface Parameter {
 
 const BOOLEANS = [
   ...['active_only', 'all_shards', 'allow_no_indices', 'allow_no_match', 'allow_partial_search_results'],
-  ...['analyze_wildcard', 'ccs_minimize_roundtrips', 'copy_settings', 'create', 'decompress_definition', 'detailed'],
+  ...['analyze_wildcard', 'ccs_minimize_roundtrips', 'copy_settings', 'create', 'decompress_definition'],
+  ...['defer_definition_decompression', 'detailed', 'reassign'],
   ...['dry_run', 'error_trace', 'exclude_generated', 'explain', 'field_statistics', 'fielddata', 'finish_pending_work'],
   ...['flat_settings', 'flush', 'force', 'full_id', 'help', 'human', 'ignore_throttled', 'ignore_unavailable'],
   ...['include_bootstrap', 'include_defaults', 'include_empty_fields', 'include_named_queries_score'],
-  ...['include_unloaded_segments', 'include_unmapped', 'lazy', 'lenient', 'list_executed_pipelines', 'local', 'offsets'],
+  ...[
+    'include_unloaded_segments',
+    'include_unmapped',
+    'lazy',
+    'lenient',
+    'list_executed_pipelines',
+    'local',
+    'offsets',
+  ],
   ...['only_expunge_deletes', 'owner', 'payloads', 'positions', 'preserve_existing', 'pretty', 'pri', 'realtime'],
   ...['request', 'request_cache', 'require_alias', 'rest_total_hits_as_int', 'return_200_for_cluster_health_timeout'],
   ...['rewrite', 'seq_no_primary_term', 'summary', 'term_statistics', 'track_scores', 'ts', 'typed_keys', 'v'],

@@ -69,7 +69,17 @@ export function isReadLate({ handler }: Endpoint, name: string): boolean {
 }
 
 const SEARCH_SOURCE = new Set([
-  ...['from', 'size', 'explain', 'version', 'seq_no_primary_term', 'timeout', 'terminate_after', 'track_scores', 'sort'],
+  ...[
+    'from',
+    'size',
+    'explain',
+    'version',
+    'seq_no_primary_term',
+    'timeout',
+    'terminate_after',
+    'track_scores',
+    'sort',
+  ],
   ...['track_total_hits', 'stored_fields', 'docvalue_fields', 'stats'],
 ]);
 
