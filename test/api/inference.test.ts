@@ -258,7 +258,10 @@ describe('_ml/trained_models', () => {
       'Input field [body] does not exist in the source document',
     );
     expect(
-      await reason('POST', `${MODELS}/small/_infer`, { docs: [{ body: 'x' }], inference_config: { text_embedding: {} } }),
+      await reason('POST', `${MODELS}/small/_infer`, {
+        docs: [{ body: 'x' }],
+        inference_config: { text_embedding: {} },
+      }),
     ).toContain('Trained model [small] is configured for task [text_expansion] but called with task [text_embedding]');
     const ids = async (query: string): Promise<string[]> =>
       ((await call('GET', `${MODELS}?${query}`)).body.trained_model_configs as { model_id?: string }[]).map(
@@ -275,6 +278,7 @@ describe('_ml/trained_models', () => {
     expect(await reason('DELETE', `${MODELS}/other/model_aliases/tiny-one`)).toBe(
       '409 status_exception: model_alias [tiny-one] does not refer to provided model_id [other]',
     );
+    expect(await reason('DELETE', `${MODELS}/tiny-one?force=true`)).toContain('No known trained model');
     expect((await call('DELETE', `${MODELS}/small/model_aliases/tiny-one`)).body).toEqual({ acknowledged: true });
     expect(await reason('DELETE', `${MODELS}/small/model_aliases/tiny-one`)).toBe(
       '404 status_exception: model_alias [tiny-one] could not be found.',
@@ -335,7 +339,12 @@ describe('_ml/trained_models', () => {
     ['PUT', '/x', { ...CONFIG, metadata: 1 }, "metadata doesn't support values of type: VALUE_NUMBER"],
     ['PUT', '/x', { ...CONFIG, model_id: 'y' }, "'y' specified in the body differs from 'x'"],
     ['PUT', '/x', { ...CONFIG, inference_config: undefined }, '[inference_config] must not be null'],
-    ['PUT', '/x', { ...CONFIG, inference_config: { ner: {} } }, 'inference configuration of type [ner] is not supported'],
+    [
+      'PUT',
+      '/x',
+      { ...CONFIG, inference_config: { ner: {} } },
+      'inference configuration of type [ner] is not supported',
+    ],
     ['PUT', '/x', { ...CONFIG, inference_config: { foo: {} } }, 'unknown field [foo]'],
     [
       'PUT',
@@ -370,7 +379,12 @@ describe('_ml/trained_models', () => {
     ['PUT', '/half/definition/0', { ...part(ONNX, 1), definition: '%' }, 'failed to parse field [definition]'],
     ['PUT', '/half/definition/0', { ...part(ONNX, 1), more: 1 }, 'unknown field [more]'],
     ['PUT', '/half/definition/0', part(torch, 1), 'PyTorch TorchScript archive'],
-    ['PUT', '/half/definition/0', part(Buffer.from('nonsense'), 1, 8), 'no model can be made of the definition of [half]'],
+    [
+      'PUT',
+      '/half/definition/0',
+      part(Buffer.from('nonsense'), 1, 8),
+      'no model can be made of the definition of [half]',
+    ],
     ['PUT', '/half/vocabulary', { vocabulary: ['a'] }, '[vocabulary] does not contain the special token [[UNK]]'],
     ['PUT', '/half/vocabulary', { vocabulary: [] }, '[vocabulary] must not be empty'],
     ['PUT', '/half/vocabulary', { vocabulary: ['a', 'a'] }, '[vocabulary] must not contain duplicates; found [a]'],
@@ -390,7 +404,12 @@ describe('_ml/trained_models', () => {
     ['POST', '/.elser_model_2/deployment/_start?priority=high', undefined, 'Priority.HIGH'],
     ['POST', '/.elser_model_2/deployment/_start?wait_for=x', undefined, 'unknown value [x] for [wait_for]'],
     ['POST', '/.elser_model_2/deployment/_start?threads_per_allocation=3', undefined, 'must be a power of 2'],
-    ['POST', '/.elser_model_2/deployment/_start?deployment_id=.elser-2-elasticsearch', undefined, 'Model IDs must be unique'],
+    [
+      'POST',
+      '/.elser_model_2/deployment/_start?deployment_id=.elser-2-elasticsearch',
+      undefined,
+      'Model IDs must be unique',
+    ],
     ['POST', '/gone/deployment/_start', undefined, 'No known trained model with model_id [gone]'],
     ['POST', '/half/deployment/_start', undefined, 'Could not find trained model definition [half]'],
     ['POST', '/gone/deployment/_update', { number_of_allocations: 2 }, 'No known trained model with model_id [gone]'],

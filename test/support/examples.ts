@@ -14,6 +14,7 @@ const PATH: Readonly<Record<string, string>> = {
   task: 'nobody:1',
   task_type: 'sparse_embedding',
   inference_id: 'sparse',
+  part: '0',
   model: '.sparse_encoder_model_2',
   scroll_id: 'gone',
 };
@@ -59,6 +60,9 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   simulate_index_template: { index_patterns: ['u-*'], template: {} },
   put_component_template: { template: { settings: {} }, version: 1, _meta: {} },
   put_template: { index_patterns: ['l-*'], settings: {}, mappings: {}, aliases: {}, order: 1 },
+  put_trained_model: { input: { field_names: ['text_field'] } },
+  put_trained_model_definition_part: { total_definition_length: 4, total_parts: 1, definition: 'AAAAAA==' },
+  put_trained_model_vocabulary: { vocabulary: ['[UNK]', '[CLS]', '[SEP]', 'word'] },
   start_deployment: {},
   stop_deployment: {},
   update_deployment: { number_of_allocations: 1 },

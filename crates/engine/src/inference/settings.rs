@@ -103,6 +103,12 @@ pub(super) fn endpoint(
     if !SERVICES.contains(&service.as_str()) {
         return Err(status(400, format!("Unknown service [{service}]")));
     }
+    if service == "elser" {
+        crate::deprecation::warn(
+            "The [elser] service is deprecated and will be removed in a future release. Use the [elasticsearch] service \
+             instead, with [model_id] set to [.elser_model_2] in the [service_settings]",
+        );
+    }
     let mut settings = match body.shift_remove(SCOPE) {
         Some(Value::Object(settings)) => settings,
         None | Some(Value::Null) => {

@@ -280,7 +280,12 @@ pub(crate) fn delete_trained_model(
     request.params().duration("timeout")?;
     let models = &engine.models;
     let mut held = models.store.lock();
-    let model = models.registry.find(id).ok_or_else(|| ModelError::NotFound { id: id.to_owned() })?;
+    // An alias that a request gave is no name to delete a model by.
+    let model = models
+        .registry
+        .find(id)
+        .filter(|model| model.id == id || model.aliases.contains(&id))
+        .ok_or_else(|| ModelError::NotFound { id: id.to_owned() })?;
     let aliases = models.registry.given_aliases(&model.id);
     let deployed = models.deployments.of_model(&model.id);
     if !force {

@@ -1,7 +1,7 @@
 //! What requests said about models, kept across restarts: models that they made, aliases, and what they deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -112,7 +112,9 @@ impl Store {
         let (id_text, config) = (id.to_owned(), model.config.clone());
         match &model.directory {
             Some(name) => {
-                let directory = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
+                // Without the folder that it was named in, the model is one whose files are gone.
+                let nowhere = || self.data.path().join(UPLOADS).join(".no-folder-of-models");
+                let directory = folder.map_or_else(nowhere, Path::to_path_buf).join(name);
                 RegisteredModel::of(id_text, Origin::Linked, directory, config, model.create_time)
             }
             None if model.complete => {

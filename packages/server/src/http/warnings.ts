@@ -9,8 +9,14 @@ const IGNORE_THROTTLED =
   'in place of frozen indices.';
 const LEGACY_TEMPLATE = 'Legacy index templates are deprecated in favor of composable templates.';
 
+const DEPLOYMENT_INFER = '/_ml/trained_models/{model}/deployment/_infer';
+const DEPLOYMENT_INFER_SENTENCE =
+  '[POST /_ml/trained_models/{model_id}/deployment/_infer] is deprecated! Use [POST /_ml/trained_models/{model_id}/_infer] ' +
+  'instead.';
+
 /** Deprecated forms that show in the route and its parameters. What is deprecated inside a body, the engine says. */
-export function deprecations({ handler }: Endpoint, query: Readonly<Record<string, string>>): readonly string[] {
+export function deprecations({ handler, path }: Endpoint, query: Readonly<Record<string, string>>): readonly string[] {
+  if (path === DEPLOYMENT_INFER) return [DEPLOYMENT_INFER_SENTENCE];
   const legacy = 'engine' in handler && handler.engine === 'put_template';
   if (!legacy && query['ignore_throttled'] === undefined) return NONE;
   return [...(legacy ? [LEGACY_TEMPLATE] : []), ...(query['ignore_throttled'] === undefined ? [] : [IGNORE_THROTTLED])];

@@ -12,7 +12,8 @@ export interface Parameter {
 
 const BOOLEANS = [
   ...['active_only', 'all_shards', 'allow_no_indices', 'allow_no_match', 'allow_partial_search_results'],
-  ...['analyze_wildcard', 'ccs_minimize_roundtrips', 'copy_settings', 'create', 'decompress_definition', 'detailed'],
+  ...['analyze_wildcard', 'ccs_minimize_roundtrips', 'copy_settings', 'create', 'decompress_definition'],
+  ...['defer_definition_decompression', 'detailed', 'reassign'],
   ...['dry_run', 'error_trace', 'exclude_generated', 'explain', 'field_statistics', 'fielddata', 'finish_pending_work'],
   ...['flat_settings', 'flush', 'force', 'full_id', 'help', 'human', 'ignore_throttled', 'ignore_unavailable'],
   ...['include_bootstrap', 'include_defaults', 'include_empty_fields', 'include_named_queries_score'],
