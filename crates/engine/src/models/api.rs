@@ -116,6 +116,20 @@ pub(crate) fn stop_deployment(
 ) -> Result<Reply, EngineError> {
     let body = optional_object(body)?;
     let params = request.params();
+    for (name, value) in &body {
+        let problem = match name.as_str() {
+            "allow_no_match" | "force" | "finish_pending_work" if value.is_boolean() => continue,
+            "allow_no_match" | "force" | "finish_pending_work" => format!("{name} must be [true] or [false]"),
+            _ => format!("unknown field [{name}]"),
+        };
+        return Err(EngineError::api(
+            400,
+            Exception::new(
+                "x_content_parse_exception",
+                format!("[stop_trained_model_deployment_request] {problem}"),
+            ),
+        ));
+    }
     let force = params.bool("force", body.get("force").and_then(Value::as_bool).unwrap_or(false))?;
     let allow_no_match = params.bool("allow_no_match", true)?;
     let expression = request.part("model");
@@ -317,7 +331,7 @@ pub(super) fn optional_object(body: &[u8]) -> Result<Map<String, Value>, EngineE
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Map::new());
     }
-    match serde_json::from_slice(body) {
+    match crate::strict_json::from_slice(body) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(EngineError::parse("request body must be an object")),
         Err(error) => Err(EngineError::api(
