@@ -76,11 +76,13 @@ describe('a retriever', () => {
     expect(hits.map((hit) => hit._id)).toEqual(['1', '6', '5']);
     expect(hits[0]?._score).toBeCloseTo(1 / 2 + 1 / 7, 5);
     const weighted = [{ retriever: scored('up'), weight: 4 }, { retriever: knn([1], 1) }];
-    expect(ids(await search({ retriever: { rrf: { retrievers: weighted, rank_constant: 1 } }, size: 1 }))).toEqual(['6']);
+    expect(ids(await search({ retriever: { rrf: { retrievers: weighted, rank_constant: 1 } }, size: 1 }))).toEqual([
+      '6',
+    ]);
     const filter = { term: { kind: 'even' } };
-    expect(ids(await search({ retriever: { rrf: { retrievers: [scored('up'), scored('down')], filter } } }))).toHaveLength(
-      3,
-    );
+    expect(
+      ids(await search({ retriever: { rrf: { retrievers: [scored('up'), scored('down')], filter } } })),
+    ).toHaveLength(3);
     const cut = { rrf: { retrievers: [scored('up'), scored('down')], rank_window_size: 2 } };
     expect(ids(await search({ retriever: cut, size: 2 }))).toHaveLength(2);
   });
@@ -97,7 +99,9 @@ describe('a retriever', () => {
 
   it('rescorer scores the first ones again', async () => {
     const rescore = { window_size: 2, query: { rescore_query: { term: { kind: 'odd' } }, query_weight: 0 } };
-    expect(ids(await search({ retriever: { rescorer: { retriever: scored('up'), rescore } }, size: 2 }))).toContain('5');
+    expect(ids(await search({ retriever: { rescorer: { retriever: scored('up'), rescore } }, size: 2 }))).toContain(
+      '5',
+    );
   });
 
   it('nests', async () => {
@@ -135,7 +139,10 @@ describe('a retriever', () => {
     [{ rrf: { retrievers: [{ nothing: {} }] } }, /nothing/],
     [{ linear: { retrievers: [{ retriever: standard('odd'), normalizer: 'x' }] } }, /normalizer/],
     [{ linear: { retrievers: [{ retriever: standard('odd'), weight: -1 }] } }, /weight/],
-    [{ knn: { field: 'vector', query_vector: [1], k: 3, num_candidates: 2 } }, /\[num_candidates\] cannot be less than \[k\]/],
+    [
+      { knn: { field: 'vector', query_vector: [1], k: 3, num_candidates: 2 } },
+      /\[num_candidates\] cannot be less than \[k\]/,
+    ],
     [{ knn: { field: 'vector', k: 3, num_candidates: 3 } }, /query_vector/],
     [{ standard: { quer: {} } }, /\[quer\]/],
     [{ rescorer: { retriever: standard('odd') } }, /rescore/],
@@ -191,7 +198,11 @@ describe('time', () => {
     const filters = Array.from({ length: 200 }, (_, n) => ({
       regexp: { word: { value: `.*${'abcd'[n % 4] ?? 'a'}.*${String(n)}?(a|b)*`, max_determinized_states: 100000 } },
     }));
-    const body = { timeout: '1ms', query: { bool: { should: filters } }, aggs: { n: { value_count: { field: 'word' } } } };
+    const body = {
+      timeout: '1ms',
+      query: { bool: { should: filters } },
+      aggs: { n: { value_count: { field: 'word' } } },
+    };
     const answer = await server.request('POST', '/many/_search', body);
     expect([answer.status, answer.body.timed_out]).toEqual([200, true]);
     expect(answer.body.hits.total.relation).toBe('gte');
@@ -202,7 +213,10 @@ describe('time', () => {
   it.runIf(process.platform === 'linux')('is not spent on a caller who went away', async () => {
     /** Milliseconds of processor time that the server has used. */
     const used = (): number => {
-      const fields = readFileSync(`/proc/${String(server.process.pid)}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      const fields =
+        readFileSync(`/proc/${String(server.process.pid)}/stat`, 'utf8')
+          .split(') ')[1]
+          ?.split(' ') ?? [];
       return (Number(fields[11]) + Number(fields[12])) * 10;
     };
     const pause = (ms: number): Promise<void> =>

@@ -567,7 +567,7 @@ fn words_stand_where_intervals_say() {
     let shown = node.search("test", &json!({"query": {"intervals": {"text": with("its cold", 0, true)}}, "highlight": {"fields": {"text": {}}}}));
     assert_eq!(
         shown["hits"]["hits"][0]["highlight"]["text"][0],
-        "Baby <em>its</em> <em>cold</em> there outside"
+        "<em>Its</em> <em>cold</em> outside, theres no kind of atmosphere"
     );
     for (body, reason) in [
         (json!({"text": {}}), "Missing intervals from interval query definition"),
