@@ -1,5 +1,5 @@
 // Sparse search inside an index on disk (tantivy's segments, memory-mapped): filters as queries, five segments with a fifth of the
-// documents deleted, `bool` with other clauses, and a cold start. One thread, no HTTP, no JSON. The Rust program
+// documents deleted, and a cold start. One thread, no HTTP, no JSON. The Rust program
 // (crates/index/examples/bench_search) compares answers with scoring all documents and makes the figures; each kind of search takes
 // turns with the others, and the fastest of the passes counts for each question. The cold start drops the files' pages from the
 // page cache first.
@@ -78,8 +78,7 @@ export function describe(lines, documents, promised) {
   for (const line of warm.filter(
     ({ index, what }) => index === clean && what !== 'sparse' && what !== 'postings alone',
   )) {
-    if (line.p50_us === undefined) rows.push(sum(line, where));
-    else rows.push(row(line.what, 'the sparse clause alone', line, lone, filterTarget(line.what)));
+    rows.push(row(line.what, 'the sparse clause alone', line, lone, filterTarget(line.what)));
   }
   const bare = find(clean, 'postings alone');
   if (bare !== undefined) rows.push(row('the whole search', 'its postings alone', lone, bare));
@@ -89,14 +88,6 @@ export function describe(lines, documents, promised) {
 
 /** Filters are promised to cost nothing; a match beside the sparse clause has its own work to do. */
 const filterTarget = (what) => (/^(new )?(terms?|range) /.test(what) ? TARGETS.filter : undefined);
-
-const sum = (line, where) => ({
-  what: `${line.what}, ${where}, p50`,
-  unit: 'times',
-  sparrow: line.p50_ratio,
-  checked: CHECKED,
-  detail: line,
-});
 
 function cold(line, where) {
   const row = (what, unit, sparrow) => ({

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::ast::{
-    BoolQuery, MatchQuery, Query, QueryKind, RangeQuery, SearchOptions, SparseQuery, TotalHits,
+    BoolQuery, MatchQuery, Query, QueryKind, QueryStringQuery, RangeQuery, SearchOptions, SparseQuery,
+    TotalHits,
 };
 use super::Fixture;
 
@@ -64,6 +65,23 @@ fn text(words: &[u8]) -> Query {
     QueryKind::Match(MatchQuery { field: "text".to_owned(), text, ..MatchQuery::default() }).into()
 }
 
+/// The same text as a clause of another kind, or of one whose bounds are not known.
+fn in_form(text: Query, words: &[u8], form: usize) -> Query {
+    let joined = words.iter().map(|number| word(*number)).collect::<Vec<_>>().join(" ");
+    match form {
+        1 => {
+            let default_field = Some("text".to_owned());
+            let query = QueryStringQuery { query: joined, default_field, ..QueryStringQuery::default() };
+            QueryKind::QueryString(query).into()
+        }
+        2 => {
+            let queries = vec![text, number_at_most(1).with_boost(0.5)];
+            QueryKind::DisMax { queries, tie_breaker: 0.5 }.into()
+        }
+        _ => text,
+    }
+}
+
 fn sparse(tokens: &BTreeMap<u8, u8>) -> Query {
     let tokens = tokens.iter().map(|(token, weight)| (format!("t{token}").into(), f32::from(*weight)));
     let tokens = tokens.collect();
@@ -87,7 +105,7 @@ proptest! {
 
     #[test]
     fn a_joined_text_equals_the_sum_of_its_clauses(
-        docs in proptest::collection::vec(doc(), 1..60),
+        docs in proptest::collection::vec(doc(), 1..200),
         segments in 1usize..4,
         words in proptest::collection::vec(0u8..12, 1..5),
         more in proptest::collection::vec(0u8..12, 1..3),
@@ -98,11 +116,13 @@ proptest! {
         size in 1usize..8,
         track in 0usize..3,
         boost in 1u8..4,
+        form in 0usize..4,
+        least in proptest::option::weighted(0.3, 0usize..30),
     ) {
         let deleted: Vec<usize> = deleted.into_iter().filter(|number| *number < docs.len()).collect();
         let fixture = index(&docs, segments, &deleted);
         let own = sparse(&tokens);
-        let first = text(&words).with_boost(f32::from(boost));
+        let first = in_form(text(&words), &words, form).with_boost(f32::from(boost));
         let second = text(&more);
         let (must, should): (Vec<&Query>, Vec<&Query>) = match shape {
             0 => (vec![&own, &first], vec![]),
@@ -142,6 +162,16 @@ proptest! {
             .collect();
         expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
 
+        // Between two scores, so that rounding does not decide.
+        let between = |place: usize| {
+            let (above, below) = (expected.get(place)?.1, expected.get(place + 1)?.1);
+            (above - below > 1e-4 * above).then_some(f32::midpoint(above, below))
+        };
+        let min_score = least.and_then(between);
+        if let Some(least) = min_score {
+            expected.retain(|(_, score)| *score >= least);
+        }
+
         let tree = BoolQuery {
             must: must.into_iter().cloned().collect(),
             should: should.into_iter().cloned().collect(),
@@ -149,7 +179,7 @@ proptest! {
             ..BoolQuery::default()
         };
         let track_total_hits = [TotalHits::Exact, TotalHits::UpTo(3), TotalHits::Off][track];
-        let options = SearchOptions { size, track_total_hits, ..SearchOptions::default() };
+        let options = SearchOptions { size, track_total_hits, min_score, ..SearchOptions::default() };
         let found = fixture.top(&QueryKind::Bool(tree).into(), &options);
         let total = expected.len() as u64;
         prop_assert_eq!(found.total, [total, total.min(3), 0][track]);

@@ -1,16 +1,21 @@
 //! What aggregations cost: generated documents, JSON lines out, one thread.
 //!
-//! `cargo run --release -p sparrow-index --example bench_aggregations -- [DOCUMENTS]` (200,000)
+//! `cargo run --release -p sparrow-index --example bench_aggregations -- [DOCUMENTS [PASSES]]` (200,000 and 7, of which the
+//! fastest counts). Every answer is compared with what the generated rows give.
 
 #![expect(clippy::print_stdout, reason = "a program that reports")]
+
+mod checks;
 
 use std::error::Error;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use sparrow_index::aggregations::*;
-use sparrow_index::query::Query;
+use sparrow_index::query::{Query, QueryKind, RangeQuery};
 use sparrow_index::{IndexOptions, Limits, Mapping, SparrowIndex, WriteDocument};
+
+use checks::Row;
 
 struct NoHits;
 
@@ -46,6 +51,7 @@ fn one(id: usize, kind: AggregationKind, subs: Vec<Aggregation>) -> Aggregation 
 
 fn main() -> Result<(), Box<dyn Error>> {
     let documents: u64 = std::env::args().nth(1).map_or(Ok(200_000), |text| text.parse())?;
+    let passes: usize = std::env::args().nth(2).map_or(Ok(7), |text| text.parse())?;
     let dir = tempfile::tempdir()?;
     let mapping = Mapping::parse(&json!({"properties": {
         "tag": {"type": "keyword"}, "user": {"type": "keyword"}, "price": {"type": "double"}, "n": {"type": "long"},
@@ -58,11 +64,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         random ^= random << 17;
         random % below
     };
+    let mut rows = Vec::new();
     for number in 0..documents {
-        let source = json!({
-            "tag": format!("tag{}", next(50).min(next(50))), "user": format!("user{}", next(documents)),
-            "price": next(100_000) as f64 / 100.0, "n": next(1000),
-            "at": 1_700_000_000_000_u64 + next(31_536_000) * 1000});
+        let row = Row {
+            tag: next(50).min(next(50)),
+            user: next(documents),
+            price: next(100_000) as f64 / 100.0,
+            n: next(1000),
+            at: 1_700_000_000_000 + next(31_536_000) as i64 * 1000,
+        };
+        let source = json!({"tag": format!("tag{}", row.tag), "user": format!("user{}", row.user), "price": row.price,
+            "n": row.n, "at": row.at});
+        rows.push(row);
         let (parsed, _) = mapping.parse_document("x", &source, &Limits::default())?;
         index.add(WriteDocument {
             id: number.to_string(),
@@ -76,6 +89,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     index.refresh()?;
     let snapshot = index.searcher();
     let all = snapshot.matching(&Query::match_all())?;
+    let below = QueryKind::Range(RangeQuery {
+        field: "n".to_owned(),
+        lt: Some(json!(checks::SOME)),
+        ..RangeQuery::default()
+    });
+    let some = snapshot.matching(&below.into())?;
     let key = || vec![Order { by: OrderBy::Key, ascending: true }];
     let rounding = Rounding {
         interval: Interval::Calendar(CalendarUnit::Day),
@@ -142,24 +161,71 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Vec::new(),
             ),
         ),
+        (
+            "range",
+            one(
+                0,
+                AggregationKind::Range(Range {
+                    source: field("price"),
+                    ranges: [(None, Some(100)), (Some(100), Some(500)), (Some(500), None)]
+                        .map(|(from, to)| RangeBucket {
+                            key: None,
+                            from: from.map(Value::from),
+                            to: to.map(Value::from),
+                        })
+                        .into(),
+                    keyed: false,
+                    dates: false,
+                }),
+                Vec::new(),
+            ),
+        ),
+        (
+            "composite",
+            one(
+                0,
+                AggregationKind::Composite(Composite {
+                    sources: [("t", "tag", 1), ("n", "n", 2)]
+                        .map(|(name, path, id)| CompositeSource {
+                            name: name.to_owned(),
+                            source: field(path),
+                            group: Group::Value,
+                            ascending: true,
+                            missing_bucket: false,
+                            missing_first: None,
+                            id,
+                        })
+                        .into(),
+                    size: 100,
+                    after: None,
+                }),
+                Vec::new(),
+            ),
+        ),
     ];
     for (name, aggregation) in cases {
         let list = [aggregation];
-        let mut best = f64::INFINITY;
-        for _ in 0..5 {
-            let start = Instant::now();
-            let budget = Budget::new(None);
-            let documents = Documents { matching: &all, scores: None };
-            let collected = snapshot.aggregate(&list, &documents, "bench", 0, &budget)?;
-            let options = ReduceOptions { typed_keys: false, max_buckets: 65_536 };
-            let answer = reduce(&list, vec![collected], options, &mut NoHits)?;
-            assert!(!answer.is_empty());
-            best = best.min(start.elapsed().as_secs_f64() * 1000.0);
+        for (over, matching) in [("all", &all), ("some", &some)] {
+            let mut best = f64::INFINITY;
+            let mut answer = serde_json::Map::new();
+            for _ in 0..passes {
+                let start = Instant::now();
+                let budget = Budget::new(None);
+                let documents = Documents { matching, scores: None };
+                let collected = snapshot.aggregate(&list, &documents, "bench", 0, &budget)?;
+                let options = ReduceOptions { typed_keys: false, max_buckets: 65_536 };
+                answer = reduce(&list, vec![collected], options, &mut NoHits)?;
+                best = best.min(start.elapsed().as_secs_f64() * 1000.0);
+            }
+            let counted: Vec<&Row> =
+                rows.iter().filter(|row| over == "all" || row.n < checks::SOME).collect();
+            checks::check(name, &answer["a0"], &counted).map_err(|wrong| format!("{name}: {wrong}"))?;
+            println!(
+                "{}",
+                json!({"case": name, "over": over, "matching": counted.len(), "documents": documents,
+                    "segments": all.len(), "milliseconds": best})
+            );
         }
-        println!(
-            "{}",
-            json!({"case": name, "documents": documents, "segments": all.len(), "milliseconds": best})
-        );
     }
     Ok(())
 }
