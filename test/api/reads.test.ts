@@ -95,7 +95,7 @@ describe('reads', () => {
 
   it('a misspelled member of an update', async () => {
     const { status, body } = await call('POST', '/stored/_update/1', { dac: {} });
-    expect([status, body.error.reason]).toEqual([400, '[UpdateRequest] unknown field [dac] did you mean [doc]?']);
+    expect([status, body.error.reason]).toEqual([400, '[1:2] [UpdateRequest] unknown field [dac] did you mean [doc]?']);
   });
 
   it('a mapping below a type', async () => {

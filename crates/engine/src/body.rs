@@ -16,8 +16,8 @@ pub(crate) fn parse_json(body: &[u8]) -> Result<Value, EngineError> {
     }
     // serde_json is the fast way; its errors have other words, so a bad body is read a second time.
     strict_json::from_slice(body).or_else(|error| match read(body) {
-        Ok((node, None)) => Ok(node.to_value()),
-        Ok((_, Some(_))) => Err(EngineError::parse(error.to_string())),
+        // What only that reader takes has no place here either: a number out of all bounds, half of a character.
+        Ok(_) => Err(EngineError::parse(error.to_string())),
         Err(error) => Err(EngineError::api(400, exception(&error))),
     })
 }
@@ -57,8 +57,14 @@ pub(crate) fn parse_source(source: &[u8]) -> Result<Value, EngineError> {
             ),
             Location { line: 1, column: 1 },
         ),
-        Err(_) => match read(source) {
-            Ok((node, None)) => Ok(node.to_value()),
+        Err(strict) => match read(source) {
+            // What only this reader takes cannot be kept: a number out of all bounds, half of a character.
+            Ok((_, None)) => {
+                let at = Location { line: strict.line() as u32, column: strict.column() as u32 };
+                let text = strict.to_string();
+                let detail = text.split(" at line ").next().unwrap_or(&text);
+                refuse(Exception::new("x_content_parse_exception", format!("[{at}] {detail}")), at)
+            }
             Ok((_, Some(_))) => refuse(
                 Exception::new(
                     "illegal_argument_exception",

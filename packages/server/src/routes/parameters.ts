@@ -53,6 +53,7 @@ const TEXTS = [
 ];
 /** Few values, which the engine checks: each has a sentence of its own. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
+  conflicts: ['abort', 'proceed'],
   bytes: ['b', 'kb', 'mb', 'gb', 'tb', 'pb'],
   group_by: ['nodes', 'parents', 'none'],
   health: ['green', 'yellow', 'red'],
