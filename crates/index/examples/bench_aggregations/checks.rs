@@ -105,7 +105,7 @@ fn group<'r, K: Ord>(rows: &[&'r Row], key: impl Fn(&Row) -> K) -> BTreeMap<K, V
 }
 
 /// The ten largest groups, equal ones by key.
-fn top<'r>(groups: BTreeMap<String, Vec<&'r Row>>) -> Vec<(String, Vec<&'r Row>)> {
+fn top(groups: BTreeMap<String, Vec<&Row>>) -> Vec<(String, Vec<&Row>)> {
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
     groups.truncate(10);

@@ -249,6 +249,11 @@ fn once(codes: &mut Vec<(u32, u64)>, docs: usize) {
     }
 }
 
+/// Whether every document has exactly one code.
+fn has_one_each(codes: &[(u32, u64)], docs: usize) -> bool {
+    codes.len() == docs && (0_u32..).zip(codes).all(|(place, (of, _))| place == *of)
+}
+
 /// Rounds dates; the last interval is kept, as dates that are near each other come one after another.
 struct Rounder {
     rounding: Rounding,
@@ -332,6 +337,16 @@ impl<'a> CompositeGroups<'a> {
             }
             once(found, docs.len());
         }
+        if self.sources.iter().all(|source| has_one_each(&source.found, docs.len())) {
+            let mut tuple = vec![None; self.sources.len()];
+            for place in 0..docs.len() {
+                for (value, source) in tuple.iter_mut().zip(&self.sources) {
+                    *value = Some(source.found[place].1);
+                }
+                out.push((place as u32, self.code_of(&tuple)));
+            }
+            return Ok(());
+        }
         let mut starts = vec![0; self.sources.len()];
         let mut tuples: Vec<Vec<Option<u64>>> = Vec::new();
         for place in 0..docs.len() as u32 {
@@ -366,20 +381,22 @@ impl<'a> CompositeGroups<'a> {
                 }
             }
             for tuple in tuples.drain(..) {
-                let code = match self.codes.get(tuple.as_slice()) {
-                    Some(&code) => code,
-                    None => {
-                        let code = self.tuples.len() as u64;
-                        let tuple = tuple.into_boxed_slice();
-                        self.tuples.push(tuple.clone());
-                        self.codes.insert(tuple, code);
-                        code
-                    }
-                };
+                let code = self.code_of(&tuple);
                 out.push((place, code));
             }
         }
         Ok(())
+    }
+
+    /// The code of a tuple, a new one if it has none yet.
+    fn code_of(&mut self, tuple: &[Option<u64>]) -> u64 {
+        if let Some(&code) = self.codes.get(tuple) {
+            return code;
+        }
+        let code = self.tuples.len() as u64;
+        self.tuples.push(tuple.into());
+        self.codes.insert(tuple.into(), code);
+        code
     }
 
     fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {

@@ -13,8 +13,9 @@ use super::ast::{SearchOptions, TotalHits};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::sparse_search::{Join, Pass};
-use super::sum::{Sum, least_score};
+use super::sum::Sum;
 use super::top_docs::TopCollector;
+use super::walk::least_score;
 use crate::filter_cache::SegmentDocs;
 
 /// How many of the best sparse matches are found first: the more, the lower the bound of the others, but

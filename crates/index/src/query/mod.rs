@@ -50,6 +50,7 @@ mod terms_set;
 mod text;
 mod text_search;
 mod top_docs;
+mod walk;
 mod weights;
 mod wildcard;
 

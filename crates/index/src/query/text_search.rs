@@ -11,8 +11,9 @@ use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filters::Docs;
 use super::search::is_over;
-use super::sum::{Sum, least_score};
+use super::sum::Sum;
 use super::top_docs::TopCollector;
+use super::walk::least_score;
 use crate::filter_cache::SegmentDocs;
 use crate::snapshot::Snapshot;
 
