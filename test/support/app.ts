@@ -16,6 +16,8 @@ export async function fakeApp({ ready = true, maxBodyBytes = 1000, log = (): voi
     engine,
     keys,
     identity: { name: 'node', clusterName: 'sparrow', clusterUuid: 'uuid' },
+    data,
+    address: '127.0.0.1:9200',
   };
   const app = createApp({
     services: () => (ready ? services : undefined),

@@ -11,7 +11,10 @@ import { checkContentType, negotiate } from './http/media-types.js';
 import { type Answer, answerToError, finish, json } from './http/respond.js';
 import { type Identity, describe } from './identity.js';
 import type { Logger } from './log.js';
-import { nodeStats } from './node-stats.js';
+import { clusterStats } from './node/cluster-stats.js';
+import type { NodeContext } from './node/common.js';
+import { measure } from './node/machine.js';
+import { hotThreads, nodesInfo, nodesStats } from './node/nodes.js';
 import type { Route } from './routes/table.js';
 import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method } from './routes/types.js';
 import { createApiKey, describeCaller, getApiKeys, invalidateApiKeys } from './security/api.js';
@@ -24,6 +27,10 @@ export interface Services {
   readonly engine: SearchEngine;
   readonly keys: KeyStore;
   readonly identity: Identity;
+  /** The data directory. */
+  readonly data: string;
+  /** `host:port` that the server listens on. */
+  readonly address: string;
 }
 
 export interface AppOptions {
@@ -42,6 +49,7 @@ interface Call {
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly body: Uint8Array | undefined;
+  readonly maxBodyBytes: number;
 }
 
 /** Order of methods in the sentence of a 405 and in its `Allow` header, as the original writes them. */
@@ -110,11 +118,21 @@ async function handle(
   options: AppOptions,
 ): Promise<Answer> {
   const { method } = exchange;
+  const { maxBodyBytes } = options.config;
   if (method === 'OPTIONS') return { status: 200, body: null, type: 'text', headers: [['Allow', allow(route)]] };
   const endpoint = route.methods.get(method as Method);
   const services = options.services();
   if (endpoint?.action === 'public') {
-    return carryOut({ exchange, endpoint, services, caller: undefined, path: {}, query: {}, body: undefined });
+    return carryOut({
+      exchange,
+      endpoint,
+      services,
+      caller: undefined,
+      path: {},
+      query: {},
+      body: undefined,
+      maxBodyBytes,
+    });
   }
   if (services === undefined) throw starting();
   const caller = authenticate(services.keys, exchange.header('authorization'), exchange.uri, Date.now());
@@ -129,7 +147,7 @@ async function handle(
   }
   const query = readQuery(exchange, endpoint);
   const body = await readChecked(exchange, endpoint, query, options.config.maxBodyBytes);
-  return carryOut({ exchange, endpoint, services, caller, path, query, body });
+  return carryOut({ exchange, endpoint, services, caller, path, query, body, maxBodyBytes });
 }
 
 async function carryOut(call: Call): Promise<Answer> {
@@ -151,7 +169,8 @@ async function carryOut(call: Call): Promise<Answer> {
   const allowed = authorize(caller, endpoint, request, body);
   // The work stops when the connection closes before the answer is there.
   const cancel = endpoint.cancellable === true ? exchange.onGone.bind(exchange) : undefined;
-  const reply = await engine.execute(allowed, body, cancel);
+  const sent = MEASURED.has(request.op) ? await measured(serving(call)) : body;
+  const reply = await engine.execute(allowed, sent, cancel);
   return {
     status: reply.status,
     body: reply.body,
@@ -170,11 +189,10 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
   health: ({ services }) =>
     services === undefined ? json(503, { status: 'starting' }) : json(200, { status: 'ready' }),
   console: () => consolePage(),
-  node_stats: async (call) => {
-    const { identity, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
-    return json(200, await nodeStats(identity));
-  },
+  nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
+  nodes_stats: async (call) => json(200, await nodesStats(nodeContext(call), call.path, call.query)),
+  hot_threads: async (call) => ({ status: 200, body: await hotThreads(nodeContext(call), call.path), type: 'text' }),
+  cluster_stats: async (call) => json(200, await clusterStats(nodeContext(call), call.path)),
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {
     const { keys, caller } = serving(call);
@@ -196,6 +214,29 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
 
 /** Stands for a request that never reaches the engine: only its endpoint's cluster action is checked. */
 const INFO: EngineRequest = { op: 'cluster_health', path: {}, query: {} };
+
+/** Operations whose tables show what the process uses of its machine. The engine gets that as their body. */
+const MEASURED: ReadonlySet<string> = new Set(['cat_nodes', 'cat_allocation', 'cat_thread_pool']);
+
+async function measured({ data, address }: Services): Promise<Uint8Array> {
+  return new TextEncoder().encode(JSON.stringify(await measure(data, address)));
+}
+
+/** What the answers about the node are made of, for a caller who may see them. */
+function nodeContext(call: Call): NodeContext {
+  const { engine, identity, data, address, caller } = serving(call);
+  authorize(caller, call.endpoint, INFO, undefined);
+  return {
+    identity,
+    data,
+    address,
+    maxBodyBytes: call.maxBodyBytes,
+    ask: async (op, path, query) => {
+      const reply = await engine.execute({ op, path, query });
+      return JSON.parse(new TextDecoder().decode(reply.body)) as Record<string, unknown>;
+    },
+  };
+}
 
 /** What a call has once its caller is known. Public endpoints never ask for it. */
 function serving({ services, caller }: Call): Services & { readonly caller: ApiKey } {

@@ -15,7 +15,7 @@ export interface Identity {
 const FORMAT = 1;
 
 /** The version of the interface that is spoken; clients decide by it what they may ask. */
-const INTERFACE_VERSION = '8.19.21';
+export const INTERFACE_VERSION = '8.19.21';
 
 /** The version of the `@sparrow-search/server` package. */
 export const VERSION: string = (

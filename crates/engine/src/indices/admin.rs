@@ -99,7 +99,7 @@ pub(crate) fn delete_index(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let expression = request.part("index");
-    super::lifecycle::refuse_patterns(expression)?;
+    super::lifecycle::refuse_patterns(engine, expression)?;
     let options = ResolveOptions { forbid_aliases: true, ..ResolveOptions::open_and_closed() };
     let options = options.with(&request.params())?;
     let names = engine.indices.names();
@@ -276,7 +276,7 @@ fn for_each(
     Ok(Reply::ok(&Value::Object(shown)))
 }
 
-fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
+pub(crate) fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
     let metadata = handle.metadata.read().clone();
     let facts = [
         ("provided_name", metadata.provided_name.clone().unwrap_or_else(|| metadata.name.clone())),

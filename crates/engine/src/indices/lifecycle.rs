@@ -13,8 +13,11 @@ use crate::jobs::TaskSpec;
 use crate::request::{CancelFlag, Reply, Request};
 
 /// # Errors
-/// Illegal argument for an expression that could stand for more than whoever wrote it thought of.
-pub(super) fn refuse_patterns(expression: &str) -> Result<(), EngineError> {
+/// Illegal argument, unless a setting of the cluster allows it, for an expression that could stand for more than whoever wrote it thought of.
+pub(super) fn refuse_patterns(engine: &Engine, expression: &str) -> Result<(), EngineError> {
+    if !engine.cluster.destructive_requires_name() {
+        return Ok(());
+    }
     let wild = |part: &str| part == "_all" || part.contains('*');
     if expression.is_empty() || expression.split(',').any(wild) {
         return Err(EngineError::illegal_argument("Wildcard expressions or all indices are not allowed"));
@@ -29,7 +32,7 @@ pub(crate) fn close_index(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    refuse_patterns(request.part("index"))?;
+    refuse_patterns(engine, request.part("index"))?;
     let handles = targets(engine, request, ResolveOptions::metadata())?;
     handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataWrite))?;
     let mut closed = Map::new();
@@ -51,7 +54,7 @@ pub(crate) fn open_index(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    refuse_patterns(request.part("index"))?;
+    refuse_patterns(engine, request.part("index"))?;
     let options = ResolveOptions { open: false, closed: true, ..ResolveOptions::metadata() };
     for handle in targets(engine, request, options)? {
         if handle.is_closed() {

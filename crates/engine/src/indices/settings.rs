@@ -353,7 +353,7 @@ fn one_text(value: &Value) -> String {
     }
 }
 
-fn insert_nested(object: &mut Map<String, Value>, name: &str, value: &Value) {
+pub(crate) fn insert_nested(object: &mut Map<String, Value>, name: &str, value: &Value) {
     match name.split_once('.') {
         None => {
             object.insert(name.to_owned(), value.clone());

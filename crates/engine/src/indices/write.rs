@@ -1,6 +1,7 @@
 //! The write path of one index: versions, log, segments; one fsync for a batch.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::Value;
 use sparrow_index::mapping::{Mapping, ParsedDocument};
@@ -146,6 +147,9 @@ impl IndexHandle {
     /// Writes a batch in order. An operation that fails does not keep the others from being written; those that
     /// succeed are durable when this returns (unless the index asks for `async` durability).
     pub(crate) fn write(&self, ops: Vec<WriteOp>) -> Vec<Result<WriteOutcome, EngineError>> {
+        let began = Instant::now();
+        let kinds: Vec<WriteKind> = ops.iter().map(|op| op.kind).collect();
+        let bytes = ops.iter().map(|op| op.source.raw.len()).sum();
         let mapping = self.mapping();
         let prepared: Vec<Result<Prepared, EngineError>> =
             ops.into_iter().map(|op| self.prepare(op, &mapping)).collect();
@@ -181,11 +185,14 @@ impl IndexHandle {
                     *result = Err(sparrow_storage::StorageError::Poisoned { reason: reason.clone() }.into());
                 }
             }
+            self.counters.wrote(&kinds, &results, bytes, began.elapsed());
             if self.versions.lock().source_bytes() > MAX_LIVE_SOURCE_BYTES
                 && let Err(error) = self.refresh()
             {
                 tracing::error!(index = self.name, %error, "refresh failed");
             }
+        } else {
+            self.counters.wrote(&kinds, &results, bytes, began.elapsed());
         }
         results
     }

@@ -8,7 +8,7 @@ mod task;
 mod tasks;
 mod throttle;
 
-pub(crate) use self::api::{cancel_tasks, get_task, list_tasks, rethrottle};
+pub(crate) use self::api::{cancel_tasks, get_task, list_tasks, listed, rethrottle};
 pub(crate) use self::reindex::{reindex, resume};
 pub(crate) use self::task::TaskContext;
 pub(crate) use self::tasks::{TaskSpec, Tasks};

@@ -68,10 +68,12 @@ pub(crate) use self::explain::explain_document;
 use self::response::OpenIds;
 use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
+pub(crate) use self::suggest::suggestions;
 use self::uri::Presentation;
 pub(crate) use self::uri::source as source_of_params;
 use crate::Engine;
 use crate::error::{EngineError, Exception};
+use crate::indices::stats::OpenContext;
 use crate::indices::{IndexHandle, ResolveOptions, Resolved};
 use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
@@ -135,10 +137,14 @@ fn open_scroll(
         .into());
     }
     body.track_total_hits = Some(TotalHits::Exact);
-    let scroll = Arc::new(Mutex::new(Scroll { targets, body, shown }));
+    let scroll = Arc::new(Mutex::new(Scroll { open: open_context(&targets, true), targets, body, shown }));
     let mut open = scroll.lock();
-    let id =
-        engine.contexts.open(Content::Scroll(Arc::clone(&scroll)), Caller::of(request).owner, keep_alive)?;
+    let id = engine.contexts.open(
+        Content::Scroll(Arc::clone(&scroll)),
+        Caller::of(request).owner,
+        keep_alive,
+        engine.cluster.max_open_scrolls(),
+    )?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
     let deadline = Deadline::start(open.body.timeout, cancel);
     match answer(engine, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids) {
@@ -151,6 +157,11 @@ fn open_scroll(
             Err(error)
         }
     }
+}
+
+/// Counts a context as open until it is dropped.
+pub(crate) fn open_context(targets: &[Target], scroll: bool) -> OpenContext {
+    OpenContext::new(targets.iter().map(|target| Arc::clone(&target.counters)).collect(), scroll)
 }
 
 /// An index that gets a factor has to be there.
@@ -209,13 +220,22 @@ fn answer(
         return Err(outcome.failures.swap_remove(0).into());
     }
     let mut profile = outcome.profile.take();
+    let fetching: Vec<_> = targets
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| outcome.hits.iter().any(|hit| hit.target == *number))
+        .map(|(_, target)| target.counters.fetch.begin())
+        .collect();
     let hits = hits::read(engine, targets, body, shown, &outcome, profile.as_deref_mut(), deadline.flag())?;
+    drop(fetching);
     if let Some(profile) = &mut profile {
         profile.models = timings;
     }
     outcome.profile = profile;
     let aggregations = match (&body.aggs, outcome.aggregated.take()) {
-        (Some(asked), Some(collected)) => Some(asked.reduce(collected, targets, shown.typed_keys)?),
+        (Some(asked), Some(collected)) => {
+            Some(asked.reduce(collected, targets, shown.typed_keys, engine.cluster.max_buckets())?)
+        }
         _ => None,
     };
     let mut bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
@@ -366,6 +386,7 @@ fn target(engine: &Engine, searched: &Searched) -> Target {
         snapshot: searched.restricted.clone().unwrap_or_else(|| handle.snapshot()),
         max_result_window: settings.max_result_window(),
         default_fields,
+        counters: Arc::clone(&handle.counters),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod container;
 mod gauge;
+mod merges;
 mod plugin;
 mod reader;
 mod term_ids;
@@ -9,6 +10,7 @@ mod vectors;
 
 pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
 pub(crate) use gauge::Gauge;
+pub use merges::MergeStats;
 pub(crate) use plugin::{SegmentParts, encode_tokens};
 pub use reader::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 pub use vectors::MIN_GRAPH_VECTORS;

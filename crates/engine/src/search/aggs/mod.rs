@@ -12,9 +12,6 @@ pub use self::parse::{Aggregations, parse};
 use super::error::SearchError;
 use super::execute::Target;
 
-/// Most buckets of an answer (`search.max_buckets`).
-const MAX_BUCKETS: usize = 65_536;
-
 impl Aggregations {
     /// The queries of filters, whose texts are encoded with those of the search.
     pub fn queries_mut(&mut self) -> Vec<&mut Query> {
@@ -30,7 +27,7 @@ impl Aggregations {
         self.tree.iter().any(sparrow_index::aggregations::Aggregation::needs_scores)
     }
 
-    /// Puts together what the indices contributed.
+    /// Puts together what the indices contributed, in at most `max_buckets` buckets (`search.max_buckets`).
     ///
     /// # Errors
     /// When the parts do not fit together, or there are too many buckets.
@@ -39,8 +36,9 @@ impl Aggregations {
         collected: Vec<Collected>,
         targets: &[Target],
         typed_keys: bool,
+        max_buckets: usize,
     ) -> Result<Map<String, Value>, SearchError> {
-        let options = ReduceOptions { typed_keys, max_buckets: MAX_BUCKETS };
+        let options = ReduceOptions { typed_keys, max_buckets };
         let mut hits = hits::Hits { targets, options: &self.hits };
         reduce(&self.tree, collected, options, &mut hits).map_err(|source| SearchError::Reduce { source })
     }
