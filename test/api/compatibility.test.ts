@@ -92,7 +92,7 @@ describe('the tables of _cat', () => {
     ['/_cat/segments/one', ['index', 'shard', 'prirep', 'ip', 'segment']],
     ['/_cat/master', ['id', 'host', 'ip', 'node']],
     ['/_cat/nodes', ['ip']],
-    ['/_cat/allocation', ['shards', 'disk.indices']],
+    ['/_cat/allocation', ['shards', 'shards.undesired', 'write_load.forecast']],
     ['/_cat/pending_tasks', ['insertOrder', 'timeInQueue', 'priority', 'source']],
     ['/_cat/plugins', ['name', 'component', 'version']],
     ['/_cat/templates', ['name', 'index_patterns', 'order', 'version', 'composed_of']],

@@ -106,7 +106,7 @@ function parsed(body: unknown): unknown {
   const own = rows.filter(([first]) => first !== '.tasks');
   // Nobody asked for an order of shards.
   if (heading[1] === 'shard') own.sort(([a = ''], [b = '']) => a.localeCompare(b));
-  return own.map((row) => Object.fromEntries(heading.map((column, index) => [column, row[index]])));
+  return own.map((row) => Object.fromEntries(heading.map((column, index) => [column, row[index] ?? ''])));
 }
 
 /** A body as it was sent. A string was sent as it stands: NDJSON, or JSON that is not well formed. */

@@ -34,7 +34,8 @@ pub(crate) enum Lane {
 pub(crate) fn lane_of(request: &Request) -> Lane {
     match request.op.as_str() {
         "reindex" | "upgrade_index" | "force_merge" | "get_task" | "cancel_tasks" | "cancel_task"
-        | "start_deployment" | "stop_deployment" | "update_deployment" | "list_tasks" => Lane::Long,
+        | "start_deployment" | "stop_deployment" | "update_deployment" | "list_tasks" | "cluster_health"
+        | "clone_index" | "shrink_index" | "split_index" => Lane::Long,
         "search"
         | "explain"
         | "msearch"
@@ -53,7 +54,6 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
         | "term_vectors"
         | "multi_term_vectors"
         | "infer_trained_model" => Lane::Read,
-        "cluster_health" if request.query.keys().any(|name| name.starts_with("wait_for_")) => Lane::Long,
         _ => Lane::Write,
     }
 }

@@ -141,8 +141,10 @@ impl Engine {
             "clear_cache" => indices::lifecycle::clear_cache(self, request, body, cancel),
             "resolve_index" => indices::lifecycle::resolve_index(self, request, body, cancel),
             "get_data_stream" => indices::lifecycle::get_data_stream(self, request, body, cancel),
-            "create_data_stream" | "rollover" | "clone_index" | "shrink_index" | "split_index" => {
-                indices::lifecycle::refuse(self, request, body, cancel)
+            "create_data_stream" => indices::lifecycle::refuse(self, request, body, cancel),
+            "rollover" => indices::rollover::rollover(self, request, body, cancel),
+            "clone_index" | "shrink_index" | "split_index" => {
+                indices::resize::resize(self, request, body, cancel)
             }
             "put_index_template" => indices::templates::api::put_index_template(self, request, body, cancel),
             "get_index_template" => indices::templates::api::get_index_template(self, request, body, cancel),

@@ -163,7 +163,7 @@ pub(crate) fn put_mapping(
 
 fn widened(handle: &IndexHandle, definition: &Value) -> Result<Mapping, EngineError> {
     let mapping = handle.mapping().merge_update(definition)?;
-    mapping.check_total_fields(handle.settings().limits().total_fields)?;
+    mapping.check_limits(&handle.settings().limits())?;
     mapping.check_analyzers(handle.snapshot().analysis())?;
     let settings = handle.settings();
     mapping.check_similarities(|name| settings.defines_similarity(name))?;
@@ -177,13 +177,44 @@ pub(crate) fn get_settings(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let flat = request.params().bool("flat_settings", false)?;
-    for_each(
-        engine,
-        request,
-        ResolveOptions::open_and_closed(),
-        |handle| json!({"settings": settings_json(handle, flat)}),
-    )
+    let params = request.params();
+    let flat = params.bool("flat_settings", false)?;
+    let defaults = params.bool("include_defaults", false)?;
+    let wanted: Vec<&str> = request.part("name").split(',').map(str::trim).collect();
+    let all = wanted.iter().all(|name| name.is_empty() || *name == "_all" || *name == "*");
+    let handles = targets(engine, request, ResolveOptions::open_and_closed())?;
+    handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataRead))?;
+    let mut shown = Map::new();
+    for handle in handles {
+        let chosen = |settings: Value| if all { settings } else { with_names(&settings, &wanted, flat) };
+        let settings = if all { settings_json(&handle, flat) } else { settings_json(&handle, true) };
+        let mut index = json!({"settings": chosen(settings)});
+        // As in Elasticsearch, an index without any of them is not shown.
+        if !all && index["settings"].as_object().is_none_or(Map::is_empty) && !defaults {
+            continue;
+        }
+        if defaults {
+            index["defaults"] = chosen(handle.settings().defaults(flat || !all));
+        }
+        shown.insert(handle.name.clone(), index);
+    }
+    Ok(Reply::ok(&Value::Object(shown)))
+}
+
+/// Of settings with dotted names those whose names match.
+fn with_names(settings: &Value, wanted: &[&str], flat: bool) -> Value {
+    let mut chosen = Map::new();
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        if !wanted.iter().any(|pattern| crate::pattern::matches(pattern, name)) {
+            continue;
+        }
+        if flat {
+            chosen.insert(name.clone(), value.clone());
+        } else {
+            super::insert_nested(&mut chosen, name, value);
+        }
+    }
+    Value::Object(chosen)
 }
 
 /// `PUT /{index}/_settings`
@@ -205,14 +236,18 @@ pub(crate) fn put_settings(
     let handles = targets(engine, request, ResolveOptions::metadata())?;
     // Blocks can be taken away again.
     let only_blocks = Settings::parse(&changes)?.is_only_blocks();
+    let preserve = request.params().bool("preserve_existing", false)?;
+    let changed = |handle: &IndexHandle| {
+        handle.settings().changed(&changes, &handle.name, &handle.uuid, preserve, handle.is_closed())
+    };
     for handle in &handles {
         if !only_blocks {
             handle.check_access(Access::MetadataWrite)?;
         }
-        handle.settings().updated(&changes, &handle.name, &handle.uuid)?;
+        changed(handle)?;
     }
     for handle in handles {
-        let settings = handle.settings().updated(&changes, &handle.name, &handle.uuid)?;
+        let settings = changed(&handle)?;
         let _writers = handle.write.lock();
         handle.replace_metadata(|metadata| metadata.settings = settings)?;
     }
@@ -236,6 +271,10 @@ pub(crate) fn flush(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
+    let params = request.params();
+    if params.bool("force", false)? && !params.bool("wait_if_ongoing", true)? {
+        return Err(EngineError::invalid("wait_if_ongoing must be true for a force flush"));
+    }
     on_each(engine, request, IndexHandle::flush)
 }
 

@@ -40,6 +40,11 @@ const KNOWN: &[(&str, Kind, bool)] = &[
     ("mapping.total_fields.limit", Kind::Integer { min: 1 }, true),
     ("mapping.total_fields.ignore_dynamic_beyond_limit", Kind::Boolean, true),
     ("mapping.depth.limit", Kind::Integer { min: 1 }, true),
+    ("mapping.field_name_length.limit", Kind::Integer { min: 1 }, true),
+    // There are no nested fields, so these hold.
+    ("mapping.nested_fields.limit", Kind::Integer { min: 0 }, true),
+    ("mapping.nested_objects.limit", Kind::Integer { min: 0 }, true),
+    ("mapping.dimension_fields.limit", Kind::Integer { min: 0 }, true),
     ("query.default_field", Kind::Text, true),
     ("highlight.max_analyzed_offset", Kind::Integer { min: 1 }, true),
     ("gc_deletes", Kind::Time, true),
@@ -48,6 +53,14 @@ const KNOWN: &[(&str, Kind, bool)] = &[
     ("max_ngram_diff", Kind::Integer { min: 0 }, true),
     ("max_shingle_diff", Kind::Integer { min: 0 }, true),
     ("analyze.max_token_count", Kind::Integer { min: 1 }, true),
+    ("query_string.lenient", Kind::Boolean, false),
+    // Where shards are and how many they may become: one node holds one piece.
+    ("number_of_routing_shards", Kind::Integer { min: 1 }, false),
+    ("routing.rebalance.enable", Kind::Text, true),
+    ("unassigned.node_left.delayed_timeout", Kind::Time, true),
+    ("allocation.max_retries", Kind::Integer { min: 0 }, true),
+    ("priority", Kind::Integer { min: 0 }, true),
+    ("write.wait_for_active_shards", Kind::Text, true),
     ("blocks.read_only", Kind::Boolean, true),
     ("blocks.read_only_allow_delete", Kind::Boolean, true),
     ("blocks.read", Kind::Boolean, true),
@@ -57,6 +70,79 @@ const KNOWN: &[(&str, Kind, bool)] = &[
 
 /// Prefix of the settings that define analyzers. They hold any name, and lists.
 const ANALYSIS: &str = "analysis.";
+/// Prefix of the settings that say on which node shards lie. There is one node.
+const ALLOCATION: &str = "routing.allocation.";
+/// Settings of Elasticsearch, by their beginnings, that this server does not have.
+const ELSEWHERE: &[&str] = &[
+    "final_pipeline.",
+    "indexing.",
+    "lifecycle.",
+    "load_fixed_bitset_filters_eagerly",
+    "mapper.",
+    "mapping.coerce",
+    "mapping.ignore_malformed",
+    "max_adjacency_matrix_filters",
+    "max_docvalue_fields_search",
+    "max_inner_result_window",
+    "max_refresh_listeners",
+    "max_regex_length",
+    "max_rescore_window",
+    "max_script_fields",
+    "max_slices_per_scroll",
+    "max_terms_count",
+    "merge.",
+    "mode",
+    "query.parse.allow_unmapped_fields",
+    "requests.cache.enable",
+    "routing_partition_size",
+    "routing_path",
+    "search.",
+    "shard.check_on_startup",
+    "soft_deletes.",
+    "sort.",
+    "store.",
+    "time_series.",
+    "translog.",
+    "warmer.",
+];
+/// Defaults that are shown to those who ask for them.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("allocation.max_retries", "5"),
+    ("analyze.max_token_count", "10000"),
+    ("auto_expand_replicas", "false"),
+    ("blocks.metadata", "false"),
+    ("blocks.read", "false"),
+    ("blocks.read_only", "false"),
+    ("blocks.read_only_allow_delete", "false"),
+    ("blocks.write", "false"),
+    ("codec", "default"),
+    ("default_pipeline", "_none"),
+    ("final_pipeline", "_none"),
+    ("gc_deletes", "60s"),
+    ("hidden", "false"),
+    ("highlight.max_analyzed_offset", "1000000"),
+    ("mapping.depth.limit", "20"),
+    ("mapping.dimension_fields.limit", "32768"),
+    ("mapping.field_name_length.limit", "9223372036854775807"),
+    ("mapping.nested_fields.limit", "100"),
+    ("mapping.nested_objects.limit", "10000"),
+    ("mapping.total_fields.ignore_dynamic_beyond_limit", "false"),
+    ("mapping.total_fields.limit", "1000"),
+    ("max_ngram_diff", "1"),
+    ("max_result_window", "10000"),
+    ("max_shingle_diff", "3"),
+    ("number_of_routing_shards", "1"),
+    ("priority", "1"),
+    ("query.default_field", "*"),
+    ("query_string.lenient", "false"),
+    ("refresh_interval", "1s"),
+    ("routing.rebalance.enable", "all"),
+    ("translog.durability", "REQUEST"),
+    ("translog.sync_interval", "5s"),
+    ("unassigned.node_left.delayed_timeout", "1m"),
+    ("write.wait_for_active_shards", "1"),
+];
+
 /// Prefix of the settings that define similarities, by name.
 const SIMILARITY: &str = "similarity.";
 
@@ -89,7 +175,21 @@ impl Settings {
                 }
                 continue;
             }
+            if short.starts_with(ALLOCATION) {
+                if let Some(value) = value {
+                    settings.insert(short, one_text(&value).into());
+                }
+                continue;
+            }
             let Some((_, kind, _)) = KNOWN.iter().find(|(known, ..)| *known == short) else {
+                if ELSEWHERE
+                    .iter()
+                    .any(|known| short == *known || (known.ends_with('.') && short.starts_with(known)))
+                {
+                    return Err(EngineError::illegal_argument(format!(
+                        "setting [index.{short}] is not supported by this server"
+                    )));
+                }
                 return Err(EngineError::illegal_argument(format!(
                     "unknown setting [index.{short}] please check that any required plugins are installed, or \
                      check the breaking changes documentation for removed settings"
@@ -109,13 +209,39 @@ impl Settings {
     /// # Errors
     /// Illegal argument for a setting that cannot change.
     pub(crate) fn updated(&self, value: &Value, index: &str, uuid: &str) -> Result<Self, EngineError> {
+        self.changed(value, index, uuid, false, false)
+    }
+
+    /// As [`Settings::updated`]; with `preserve` what is set already stays as it is, and an index that is `closed` may
+    /// change more.
+    ///
+    /// # Errors
+    /// As [`Settings::updated`].
+    pub(super) fn changed(
+        &self,
+        value: &Value,
+        index: &str,
+        uuid: &str,
+        preserve: bool,
+        closed: bool,
+    ) -> Result<Self, EngineError> {
         let changes = Self::parse(value)?;
         let mut names = BTreeMap::new();
         flatten("", value, 0, &mut names)?;
         let mut result = BTreeMap::clone(&self.0);
         for (name, given) in names {
             let short = name.strip_prefix("index.").unwrap_or(&name);
-            let dynamic = KNOWN.iter().any(|(known, _, dynamic)| *known == short && *dynamic);
+            let dynamic = KNOWN.iter().any(|(known, _, dynamic)| *known == short && *dynamic)
+                || short.starts_with(ALLOCATION)
+                || (closed && matches!(short, "query_string.lenient" | "codec"));
+            if preserve && (self.0.contains_key(short) || short == "number_of_replicas") {
+                continue;
+            }
+            if !dynamic && matches!(short, "number_of_shards" | "number_of_routing_shards") && closed {
+                return Err(EngineError::illegal_argument(format!(
+                    "final {index} setting [index.{short}], not updateable"
+                )));
+            }
             if !dynamic {
                 return Err(EngineError::illegal_argument(format!(
                     "Can't update non dynamic settings [[index.{short}]] for open indices [[{index}/{uuid}]]"
@@ -127,6 +253,41 @@ impl Settings {
             };
         }
         Ok(Self(Arc::new(result)))
+    }
+
+    /// The settings of a copy of the index: these with `given` over them, which may not change how texts are analyzed.
+    ///
+    /// # Errors
+    /// Illegal argument for a setting that a copy has from its source.
+    pub(super) fn resized(&self, given: &Self, shards: usize) -> Result<Self, EngineError> {
+        let fixed = |name: &&String| {
+            name.starts_with(ANALYSIS) || name.starts_with(SIMILARITY) || *name == "number_of_routing_shards"
+        };
+        if let Some(name) = given.0.keys().find(fixed) {
+            return Err(EngineError::illegal_argument(format!(
+                "cannot provide [index.{name}] on a resize: it is that of the source index"
+            )));
+        }
+        let mut settings = BTreeMap::clone(&self.overlaid(given).0);
+        settings.insert("number_of_shards".to_owned(), shards.to_string().into());
+        Ok(Self(Arc::new(settings)))
+    }
+
+    /// The number of shards that the index is shown with.
+    pub(super) fn shards(&self) -> usize {
+        self.number("number_of_shards", 1)
+    }
+
+    /// The number of shards that was asked for, if one was.
+    pub(super) fn asked_shards(&self) -> Option<usize> {
+        self.text("number_of_shards").and_then(|text| text.parse().ok())
+    }
+
+    /// Defaults of what was not given, nested or with dotted names.
+    pub(super) fn defaults(&self, flat: bool) -> Value {
+        let all = DEFAULTS.iter().filter(|(name, _)| !self.0.contains_key(*name));
+        let defaults = all.map(|(name, text)| ((*name).to_owned(), Value::from(*text))).collect();
+        Self(Arc::new(defaults)).given(flat)
     }
 
     /// Whether a similarity of this name is defined.
@@ -218,6 +379,7 @@ impl Settings {
             ignore_dynamic_beyond_limit: self
                 .number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
             depth: self.number("mapping.depth.limit", MAX_DEPTH),
+            field_name: self.number("mapping.field_name_length.limit", usize::MAX),
         }
     }
 

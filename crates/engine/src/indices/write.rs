@@ -235,7 +235,13 @@ impl IndexHandle {
         raw: &[u8],
     ) -> Result<(ParsedDocument, Option<Mapping>), EngineError> {
         let limits = self.metadata.read().settings.limits();
-        mapping.parse_document(id, value, &limits).map_err(|error| error.locate(raw).into())
+        let (parsed, widened) =
+            mapping.parse_document(id, value, &limits).map_err(|error| error.locate(raw))?;
+        if let Some(widened) = &widened {
+            // A template may have named an analyzer after the field.
+            widened.check_analyzers(self.snapshot().analysis())?;
+        }
+        Ok((parsed, widened))
     }
 
     /// Checks, logs and indexes one document. The caller holds the write lock.

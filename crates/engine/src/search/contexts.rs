@@ -32,7 +32,7 @@ pub struct Scroll {
     /// How its answers are written.
     pub shown: Presentation,
     /// Counts it.
-    pub open: OpenContext,
+    pub _open: OpenContext,
 }
 
 /// What a context is for.

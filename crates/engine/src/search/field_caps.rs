@@ -200,10 +200,11 @@ fn collect(
         let (searchable, aggregatable) = match field_type {
             FieldType::Text { .. } | FieldType::DenseVector { .. } => (on("index"), false),
             FieldType::SparseVector | FieldType::RankFeatures => (true, false),
+            FieldType::Binary => (false, false),
             _ => (on("index") || on("doc_values"), on("doc_values")),
         };
         let meta = mapping.parameter(path, "meta").cloned();
-        add(path, field_type.name(), Capability { index, metadata: false, searchable, aggregatable, meta });
+        add(path, field_type.family(), Capability { index, metadata: false, searchable, aggregatable, meta });
         objects.insert(path);
     }
     if !asked.leaves_out("-parent") {

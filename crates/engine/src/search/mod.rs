@@ -137,7 +137,7 @@ fn open_scroll(
         .into());
     }
     body.track_total_hits = Some(TotalHits::Exact);
-    let scroll = Arc::new(Mutex::new(Scroll { open: open_context(&targets, true), targets, body, shown }));
+    let scroll = Arc::new(Mutex::new(Scroll { _open: open_context(&targets, true), targets, body, shown }));
     let mut open = scroll.lock();
     let id = engine.contexts.open(
         Content::Scroll(Arc::clone(&scroll)),

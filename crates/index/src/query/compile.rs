@@ -430,6 +430,7 @@ impl<'a> Compiler<'a> {
                 let searchable = !matches!(
                     field_type,
                     FieldType::SparseVector
+                        | FieldType::Binary
                         | FieldType::RankFeatures
                         | FieldType::RankFeature { .. }
                         | FieldType::DenseVector(_)

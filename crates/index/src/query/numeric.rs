@@ -63,6 +63,7 @@ impl Compiler<'_> {
             | FieldType::Keyword { .. }
             | FieldType::Object { .. } => None,
             FieldType::SparseVector
+            | FieldType::Binary
             | FieldType::RankFeatures
             | FieldType::RankFeature { .. }
             | FieldType::DenseVector(_) => {

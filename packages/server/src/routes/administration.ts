@@ -60,18 +60,22 @@ export const ADMINISTRATION_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('rollover', 'indices:admin/rollover', ['POST /{index}/_rollover', 'POST /{index}/_rollover/{target}'], {
     body: true,
+    indices: 'resize',
     params: RESIZE,
   }),
   ...engine('clone_index', 'indices:admin/resize', ['PUT|POST /{index}/_clone/{target}'], {
     body: true,
+    indices: 'resize',
     params: RESIZE,
   }),
   ...engine('shrink_index', 'indices:admin/resize', ['PUT|POST /{index}/_shrink/{target}'], {
     body: true,
+    indices: 'resize',
     params: RESIZE,
   }),
   ...engine('split_index', 'indices:admin/resize', ['PUT|POST /{index}/_split/{target}'], {
     body: true,
+    indices: 'resize',
     params: RESIZE,
   }),
 ];

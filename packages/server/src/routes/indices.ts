@@ -36,7 +36,9 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     params: [...TIMEOUTS, ...WHICH, 'write_index_only'],
   }),
-  ...engine('get_settings', 'indices:monitor/settings/get', ['GET /{index}/_settings', 'GET /_settings'], {
+  ...engine('get_settings', 'indices:monitor/settings/get', [
+    ...['GET /{index}/_settings', 'GET /_settings', 'GET /{index}/_settings/{name}', 'GET /_settings/{name}'],
+  ], {
     params: READ,
   }),
   ...engine('put_settings', 'indices:admin/settings/update', ['PUT /{index}/_settings', 'PUT /_settings'], {

@@ -34,6 +34,8 @@ export type IndexSource =
   | 'aliases'
   /** In the path, with the aliases that the body gives to the new index. */
   | 'create'
+  /** In the path, with the new index in `target` and the aliases that the body gives to it. */
+  | 'resize'
   /** In what was opened by an earlier request: the engine knows who opened it. */
   | 'opened'
   /** In the header lines of an NDJSON body, the path's being the default: the engine checks each. */

@@ -37,7 +37,6 @@ const TABLES: &[&str] = &[
     "/_cat/fielddata/{fields}",
     "/_cat/nodeattrs",
     "/_cat/repositories",
-    "/_cat/snapshots/{repository}",
     "/_cat/templates",
     "/_cat/component_templates",
     "/_cat/ml/trained_models",

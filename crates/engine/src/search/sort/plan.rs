@@ -224,7 +224,7 @@ pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &st
              order to load field data by uninverting the inverted index. Note that this can use significant \
              memory."
         )),
-        FieldType::SparseVector | FieldType::RankFeatures => {
+        FieldType::SparseVector | FieldType::RankFeatures | FieldType::Binary => {
             Some(format!("[{}] fields do not support sorting, scripting or aggregating", field_type.name()))
         }
         FieldType::DenseVector { .. } => {
