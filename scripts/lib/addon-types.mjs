@@ -40,6 +40,7 @@ export function writeAddonTypes() {
     [...items.values()]
       .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map(({ name, kind, doc, members }) => {
+        if (kind === 'fn') return `\n${doc}export declare ${members}\n`;
         const head = kind === 'interface' ? `export interface ${name}` : `export declare class ${name}`;
         const body = members
           .split('\n')

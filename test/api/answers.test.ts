@@ -104,7 +104,7 @@ describe('media types', () => {
     expect(response.headers.get('content-type')).toBe(json);
   });
 
-  it.each(['text/plain', 'application/yaml', ''])('refuse a body in [%s]', async (type) => {
+  it.each(['text/plain', 'application/cbor', ''])('refuse a body in [%s]', async (type) => {
     const { call, engine } = await fakeApp();
     const response = await call('PUT', '/books/_doc/5', '{}', { 'content-type': type });
     expect(response.status).toBe(406);

@@ -59,7 +59,7 @@ describe('what only Elasticsearch has', () => {
     ['POST', '/one/_terms_enum'],
     ['POST', '/one/_knn_search'],
     ['GET', '/one/_rank_eval'],
-    ['PUT', '/_inference/x'],
+    ['PUT', '/_ml/anomaly_detectors/x'],
     ['GET', '/_ilm/policy'],
     ['GET', '/_enrich/policy'],
     ['PUT', '/_snapshot/x'],

@@ -29,13 +29,13 @@ describe('copies', () => {
     await call('PUT', '/source/_doc/2', { k: 'b' });
     await call('DELETE', '/source/_doc/2');
     expect(await reason('PUT', '/source/_clone/target')).toEqual([
-      500,
+      400,
       'index source must be read-only to resize index. use "index.blocks.write=true"',
     ]);
     await call('PUT', '/source/_settings', { 'index.blocks.write': true });
     for (const [path, settings, status] of [
       ['_clone', { 'index.number_of_shards': 6 }, 400],
-      ['_split', { 'index.number_of_shards': 5 }, 500],
+      ['_split', { 'index.number_of_shards': 5 }, 400],
       ['_split', {}, 400],
       ['_shrink', { 'index.number_of_shards': 4 }, 400],
     ] as const) {

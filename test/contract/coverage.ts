@@ -10,7 +10,6 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
     ...['reindex-bad-pipeline', 'reindex-sync', 'reindex-op-type-create-conflicts', 'reindex-op-type-create-proceed'],
     ...['reindex-sync-nopipe', 'inference-put', 'ml-trained-models', 'xpack', 'license'],
   ]),
-  ...group('write interface issue', [...['error-trace', 'accept-yaml']]),
   ...group('a merge there keeps deleted documents for a time, and they count in the scores recorded after it', [
     'forcemerge',
   ]),
@@ -22,6 +21,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
 /** Keys of single exchanges that must be there with the recorded kind, but may have another value. */
 export const KIND_ONLY: Readonly<Record<string, { readonly keys: readonly string[]; readonly reason: string }>> = {
   'forcemerge-task-completed': { keys: ['id'], reason: 'tasks are numbered as they come' },
+  'error-trace': { keys: ['stack_trace'], reason: 'each server has its own stack' },
   'cluster-health': {
     keys: ['active_primary_shards', 'active_shards', 'active_shards_percent_as_number'],
     reason: 'an excused exchange (forcemerge-async) made an index of tasks there',

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 
+import { parse as parseYaml } from 'yaml';
+
 import type { Answer, RunningServer } from '../support/server.js';
 
 /** One line of a recording: what was asked of a real server and what it answered. */
@@ -94,10 +96,11 @@ function isMadeUp(value: unknown): value is string {
 }
 
 /**
- * A body to compare: of a `_cat` table with its heading the rows, each as an object by column. Rows of an index of tasks are
- * left out: an excused exchange made it over there.
+ * A body to compare: what YAML says; of a `_cat` table with its heading the rows, each as an object by column. Rows of an
+ * index of tasks are left out: an excused exchange made it over there.
  */
 function parsed(body: unknown): unknown {
+  if (typeof body === 'string' && body.startsWith('---\n')) return parseYaml(body);
   if (typeof body !== 'string' || !/^(health|epoch|ip|index) +[a-z]/.test(body)) return body;
   const [heading = [], ...rows] = body
     .trim()

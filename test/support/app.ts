@@ -7,7 +7,12 @@ import { KeyStore, type Services, createApp, createLogger } from '@sparrow-searc
 import { FakeEngine } from './fake-engine.js';
 
 /** The application over a fake engine, with an owner key. */
-export async function fakeApp({ ready = true, maxBodyBytes = 1000, log = (): void => undefined } = {}) {
+export async function fakeApp({
+  ready = true,
+  maxBodyBytes = 1000,
+  compression = true,
+  log = (): void => undefined,
+} = {}) {
   const data = await mkdtemp(join(tmpdir(), 'sparrow-api-'));
   const engine = new FakeEngine();
   const keys = await KeyStore.open(data);
@@ -21,7 +26,7 @@ export async function fakeApp({ ready = true, maxBodyBytes = 1000, log = (): voi
   };
   const app = createApp({
     services: () => (ready ? services : undefined),
-    config: { maxBodyBytes, productHeader: true },
+    config: { maxBodyBytes, productHeader: true, compression },
     log: createLogger('error', log),
   });
   const authorization = `ApiKey ${owner.encoded}`;

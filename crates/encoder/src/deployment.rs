@@ -229,6 +229,27 @@ impl Deployment {
     /// [`EncoderError::InvalidOption`] for 0, or what loading the graph gives; the workers that were there stay.
     pub fn set_allocations(&self, allocations: usize) -> Result<(), EncoderError> {
         at_least_one("number_of_allocations", allocations)?;
+        self.resize(allocations)
+    }
+
+    /// Sends all workers away without stopping: texts that come wait until [`Deployment::set_allocations`] brings
+    /// workers back. Batches that run finish first.
+    ///
+    /// # Errors
+    /// None so far.
+    pub fn park(&self) -> Result<(), EncoderError> {
+        self.resize(0)?;
+        // What callers encoded with, and what was remembered, is memory that a sleeping deployment does not need.
+        self.shared.spare.lock().clear();
+        Ok(())
+    }
+
+    /// Worker threads now; 0 when parked or stopped.
+    pub fn allocations(&self) -> usize {
+        self.allocations.load(Ordering::Relaxed)
+    }
+
+    fn resize(&self, allocations: usize) -> Result<(), EncoderError> {
         let mut workers = self.workers.lock();
         let present = workers.len();
         let added = (present..allocations)

@@ -4,10 +4,12 @@
 
 mod body;
 mod cluster;
+mod deprecation;
 mod documents;
 mod error;
 mod executor;
 mod indices;
+mod inference;
 mod jobs;
 mod models;
 mod options;
@@ -27,6 +29,7 @@ pub use crate::error::{ApiError, EngineError, Exception};
 use crate::executor::{Executor, LaneStats};
 use crate::indices::Indices;
 use crate::jobs::Tasks;
+pub use crate::models::AdaptiveTiming;
 use crate::models::{ModelOptions, Models};
 pub use crate::options::EngineOptions;
 use crate::pipelines::Pipelines;
@@ -57,6 +60,7 @@ impl Engine {
             directories: options.models.clone(),
             deploy_at_start: options.deploy_at_start,
             threads: options.threads,
+            adaptive: options.adaptive,
         };
         let pipelines = Pipelines::open(data.clone())?;
         let tasks = Tasks::open(data.clone())?;
@@ -106,7 +110,15 @@ impl Engine {
         let engine = self.clone();
         self.executor.run(
             executor::lane_of(&request),
-            move || engine.execute(&request, &body, &cancel),
+            move || {
+                // What a request left behind that panicked on this thread.
+                deprecation::take();
+                let mut result = engine.execute(&request, &body, &cancel);
+                if let Ok(reply) = &mut result {
+                    reply.warnings = deprecation::take();
+                }
+                result
+            },
             Box::new(done),
         );
     }
@@ -219,6 +231,12 @@ impl Engine {
             "update_deployment" => models::update_deployment(self, request, body, cancel),
             "trained_model_stats" => models::trained_model_stats(self, request, body, cancel),
             "infer_trained_model" => models::infer_trained_model(self, request, body, cancel),
+            "put_inference" => inference::put_endpoint(self, request, body, cancel),
+            "get_inference" => inference::get_endpoint(self, request, body, cancel),
+            "delete_inference" => inference::delete_endpoint(self, request, body, cancel),
+            "update_inference" => inference::update_endpoint(self, request, body, cancel),
+            "infer" => inference::infer(self, request, body, cancel),
+            "infer_stream" => inference::infer_stream(self, request, body, cancel),
             "reindex" => jobs::reindex(self, request, body, cancel),
             "get_task" => jobs::get_task(self, request, body, cancel),
             "list_tasks" => jobs::list_tasks(self, request, body, cancel),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use sparrow_index::Format;
 
+use crate::models::AdaptiveTiming;
+
 /// Everything that the HTTP layer tells the engine, as one JSON object with camelCase keys.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -33,6 +35,9 @@ pub struct EngineOptions {
     /// Layout of sparse postings in new indices. An older one is for fixtures of the index upgrade.
     #[serde(skip, default = "current_format")]
     pub sparse_format: Format,
+    /// How often adaptive deployments are looked at, and how patient they are. Others are for tests.
+    #[serde(skip)]
+    pub adaptive: AdaptiveTiming,
 }
 
 impl EngineOptions {
@@ -47,6 +52,7 @@ impl EngineOptions {
             index_buffer_bytes: index_buffer(),
             flush_threshold_bytes: flush_threshold(),
             sparse_format: current_format(),
+            adaptive: AdaptiveTiming::default(),
         }
     }
 

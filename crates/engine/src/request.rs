@@ -49,6 +49,8 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// Whether the body is text and not JSON.
     pub text: bool,
+    /// Sentences about deprecated forms that the request used.
+    pub warnings: Vec<String>,
 }
 
 impl Reply {
@@ -64,12 +66,12 @@ impl Reply {
 
     /// JSON that is ready to be sent.
     pub fn bytes(status: u16, body: Vec<u8>) -> Self {
-        Self { status, body, text: false }
+        Self { status, body, text: false, warnings: Vec::new() }
     }
 
     /// Status 200 with text.
     pub fn text(body: String) -> Self {
-        Self { status: 200, body: body.into_bytes(), text: true }
+        Self { status: 200, body: body.into_bytes(), text: true, warnings: Vec::new() }
     }
 
     /// The usual answer of an administrative call.

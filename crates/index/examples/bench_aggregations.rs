@@ -76,7 +76,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let snapshot = index.searcher();
     let all = snapshot.matching(&Query::match_all())?;
     let key = || vec![Order { by: OrderBy::Key, ascending: true }];
-    let rounding = Rounding { interval: Interval::Calendar(CalendarUnit::Day), zone: 0, offset: 0 };
+    let rounding = Rounding {
+        interval: Interval::Calendar(CalendarUnit::Day),
+        zone: sparrow_index::Zone::UTC,
+        offset: 0,
+    };
     let stats = |id, name: &str| one(id, AggregationKind::Stats(StatsKind::Avg, field(name)), Vec::new());
     let cases = [
         ("terms", one(0, terms("tag"), Vec::new())),

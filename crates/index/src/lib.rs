@@ -21,6 +21,7 @@ mod upgrade;
 mod values;
 mod widen;
 mod writer;
+mod zone;
 
 pub use error::IndexError;
 pub use filter_cache::{FilterCache, FilterCacheStats};
@@ -35,3 +36,4 @@ pub use snapshot::{DocMeta, SegmentSnapshot, Snapshot, StoredDoc};
 pub use sparrow_postings::Format;
 pub use tantivy::DocAddress;
 pub use upgrade::{RewriteProgress, RewriteStats};
+pub use zone::Zone;

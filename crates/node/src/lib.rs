@@ -6,6 +6,7 @@
 
 mod log;
 mod outbox;
+mod zstd_codec;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,13 +32,16 @@ pub struct NativeReply {
     pub body: Buffer,
     /// Whether `body` is plain text.
     pub text: bool,
+    /// Sentences about deprecated forms that the request used; absent if there are none.
+    pub warnings: Option<Vec<String>>,
 }
 
 impl NativeReply {
     fn new(handle: u32, result: std::result::Result<Reply, EngineError>) -> Self {
         match result {
-            Ok(Reply { status, body, text }) => {
-                NativeReply { handle, ok: true, status, body: body.into(), text }
+            Ok(Reply { status, body, text, warnings }) => {
+                let warnings = (!warnings.is_empty()).then_some(warnings);
+                NativeReply { handle, ok: true, status, body: body.into(), text, warnings }
             }
             Err(error) => NativeReply {
                 handle,
@@ -45,6 +49,7 @@ impl NativeReply {
                 status: error.status(),
                 body: error.body().to_string().into_bytes().into(),
                 text: false,
+                warnings: None,
             },
         }
     }

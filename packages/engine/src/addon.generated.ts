@@ -32,4 +32,15 @@ export interface NativeReply {
   body: Buffer
   /** Whether `body` is plain text. */
   text: boolean
+  /** Sentences about deprecated forms that the request used; absent if there are none. */
+  warnings?: Array<string>
 }
+
+/** Compresses bytes into one Zstandard frame. */
+export declare function zstdCompress(bytes: Buffer, level: number): Promise<Buffer>
+
+/**
+ * Decompresses Zstandard frames. Resolves with null when there are more than `limit` bytes in them, of which no more than
+ * that are ever held; rejects when they are malformed or cut off, or want a window over 8 MiB.
+ */
+export declare function zstdDecompress(bytes: Buffer, limit: number): Promise<Buffer | null>

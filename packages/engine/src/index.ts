@@ -10,3 +10,4 @@ export {
   type Operation,
   type SearchEngine,
 } from './search-engine.js';
+export { zstdCompress, zstdDecompress } from './zstd.js';

@@ -105,6 +105,12 @@ export const OPERATIONS = [
   'update_deployment',
   'trained_model_stats',
   'infer_trained_model',
+  'put_inference',
+  'get_inference',
+  'delete_inference',
+  'update_inference',
+  'infer',
+  'infer_stream',
   'reindex',
   'get_task',
   'list_tasks',
@@ -120,7 +126,7 @@ export type Operation = (typeof OPERATIONS)[number];
 /** One request to an engine: what to do and with which parameters. The body travels beside it, as bytes. */
 export interface EngineRequest {
   readonly op: Operation;
-  /** Values taken from the path: `index`, `id`, `pipeline`, `task`, `model`. */
+  /** Values taken from the path: `index`, `id`, `pipeline`, `task`, `model`, `inference_id`. */
   readonly path: Readonly<Record<string, string>>;
   /** The query string's parameters that the operation knows. */
   readonly query: Readonly<Record<string, string>>;
@@ -136,6 +142,8 @@ export interface EngineReply {
   readonly body: Uint8Array;
   /** Whether the body is plain text; else it is JSON. */
   readonly text?: boolean;
+  /** Sentences about deprecated forms that the request used. */
+  readonly warnings?: readonly string[] | undefined;
 }
 
 /**

@@ -1,22 +1,28 @@
 import { randomUUID } from 'node:crypto';
 
-import type { EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
+import type { EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
 import type { Config } from './config.js';
 import { consolePage } from './console.js';
 import { HttpError, RoutingError } from './errors.js';
 import { readBody } from './http/body.js';
-import { type Exchange, type Finished, parametersOf } from './http/exchange.js';
-import { checkContentType, negotiate } from './http/media-types.js';
+import type { Exchange, Finished } from './http/exchange.js';
+import { kindOfBody, negotiate } from './http/media-types.js';
 import { type Answer, answerToError, finish, json } from './http/respond.js';
+import { unrecognized } from './http/unrecognized.js';
+import { checkPath, parametersOf } from './http/uri.js';
+import { deprecations, warning } from './http/warnings.js';
+import { yamlToJson } from './http/yaml.js';
 import { type Identity, describe } from './identity.js';
 import type { Logger } from './log.js';
 import { clusterStats } from './node/cluster-stats.js';
 import type { NodeContext } from './node/common.js';
 import { measure } from './node/machine.js';
 import { hotThreads, nodesInfo, nodesStats } from './node/nodes.js';
+import { openapi } from './openapi/document.js';
 import type { Route } from './routes/table.js';
-import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method } from './routes/types.js';
+import { checkParameter } from './routes/parameters.js';
+import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method, isReadLate } from './routes/types.js';
 import { createApiKey, describeCaller, getApiKeys, invalidateApiKeys } from './security/api.js';
 import { authenticate } from './security/authenticate.js';
 import { authorize } from './security/guard.js';
@@ -36,7 +42,7 @@ export interface Services {
 export interface AppOptions {
   /** The services, or undefined as long as the engine is opening: then all but readiness answers 503. */
   readonly services: () => Services | undefined;
-  readonly config: Pick<Config, 'maxBodyBytes' | 'productHeader'>;
+  readonly config: Pick<Config, 'maxBodyBytes' | 'productHeader' | 'compression'>;
   readonly log: Logger;
 }
 
@@ -79,9 +85,12 @@ export class Application {
     const begun = performance.now();
     const requestId = randomUUID();
     let answer: Answer;
+    let query: Readonly<Record<string, string>> = {};
     try {
+      query = parametersOf(exchange.uri);
+      checkPath(exchange.path);
       if (route === undefined) throw this.#unknown(exchange);
-      answer = await handle(exchange, route, path, this.#options);
+      answer = await handle(exchange, route, path, query, this.#options);
     } catch (error) {
       answer = refusal(error, exchange, requestId, log);
     }
@@ -100,7 +109,11 @@ export class Application {
         ...(opaqueId === undefined ? {} : { opaque_id: opaqueId }),
       });
     }
-    return finish(answer, exchange, headers);
+    const finished = finish(answer, exchange, query, headers);
+    const encodings = config.compression && exchange.method !== 'HEAD' ? exchange.header('accept-encoding') : undefined;
+    if (encodings === undefined) return finished;
+    const { encode } = await import('./http/encodings.js');
+    return encode(finished, encodings);
   }
 
   #unknown(exchange: Exchange): Error {
@@ -115,12 +128,14 @@ async function handle(
   exchange: Exchange,
   route: Route,
   path: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>>,
   options: AppOptions,
 ): Promise<Answer> {
   const { method } = exchange;
   const { maxBodyBytes } = options.config;
   if (method === 'OPTIONS') return { status: 200, body: null, type: 'text', headers: [['Allow', allow(route)]] };
-  const endpoint = route.methods.get(method as Method);
+  // Whatever can be got can be asked for without its body.
+  const endpoint = route.methods.get(method as Method) ?? (method === 'HEAD' ? route.methods.get('GET') : undefined);
   const services = options.services();
   if (endpoint?.action === 'public') {
     return carryOut({
@@ -145,7 +160,7 @@ async function handle(
       [['Allow', allow(route)]],
     );
   }
-  const query = readQuery(exchange, endpoint);
+  checkQuery(exchange, endpoint, query);
   const body = await readChecked(exchange, endpoint, query, options.config.maxBodyBytes);
   return carryOut({ exchange, endpoint, services, caller, path, query, body, maxBodyBytes });
 }
@@ -156,14 +171,13 @@ async function carryOut(call: Call): Promise<Answer> {
   const { exchange, path, body } = call;
   const { engine, caller } = serving(call);
   const asText = endpoint.reply === 'text';
-  const wantsJson = negotiate(exchange.header('accept'), undefined).asksForJson;
-  const query =
-    asText && wantsJson && call.query['format'] === undefined ? { ...call.query, format: 'json' } : call.query;
+  const { explicit } = negotiate(exchange.header('accept'), undefined, call.query['format']);
   const opaqueId = exchange.header('x-opaque-id');
   const request: EngineRequest = {
     op: endpoint.handler.engine,
     path,
-    query: withoutCommon(query),
+    // A table is made as JSON to become YAML.
+    query: asText && explicit ? { ...withoutCommon(call.query), format: 'json' } : withoutCommon(call.query),
     ...(opaqueId === undefined ? {} : { opaqueId }),
   };
   const allowed = authorize(caller, endpoint, request, body);
@@ -171,11 +185,13 @@ async function carryOut(call: Call): Promise<Answer> {
   const cancel = endpoint.cancellable === true ? exchange.onGone.bind(exchange) : undefined;
   const sent = MEASURED.has(request.op) ? await measured(serving(call)) : body;
   const reply = await engine.execute(allowed, sent, cancel);
+  const warnings = warningsOf(endpoint, call.query, reply);
   return {
     status: reply.status,
     body: reply.body,
     type: reply.text === true ? 'text' : 'json',
-    headers: reply.status === 201 ? location(reply) : [],
+    headers: reply.status === 201 ? [...location(reply), ...warnings] : warnings,
+    statistics: STATISTICS.has(endpoint.handler.engine),
   };
 }
 
@@ -189,10 +205,17 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
   health: ({ services }) =>
     services === undefined ? json(503, { status: 'starting' }) : json(200, { status: 'ready' }),
   console: () => consolePage(),
+  openapi: () => ({ status: 200, body: openapi() }),
   nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
-  nodes_stats: async (call) => json(200, await nodesStats(nodeContext(call), call.path, call.query)),
+  nodes_stats: async (call) => ({
+    ...json(200, await nodesStats(nodeContext(call), call.path, call.query)),
+    statistics: true,
+  }),
   hot_threads: async (call) => ({ status: 200, body: await hotThreads(nodeContext(call), call.path), type: 'text' }),
-  cluster_stats: async (call) => json(200, await clusterStats(nodeContext(call), call.path)),
+  cluster_stats: async (call) => ({
+    ...json(200, await clusterStats(nodeContext(call), call.path)),
+    statistics: true,
+  }),
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {
     const { keys, caller } = serving(call);
@@ -250,39 +273,56 @@ async function readChecked(
   query: Readonly<Record<string, string>>,
   limit: number,
 ): Promise<Uint8Array | undefined> {
-  negotiate(exchange.header('accept'), undefined);
+  const accept = exchange.header('accept');
+  negotiate(accept, undefined, query['format']);
   const body = await readBody(exchange, limit);
-  if (body === undefined) {
-    return endpoint.body && query['source'] !== undefined ? new TextEncoder().encode(query['source']) : undefined;
-  }
+  if (body === undefined) return endpoint.body ? fromSource(query) : undefined;
   if (!endpoint.body) {
     throw new HttpError(
       'illegal_argument',
       `request [${exchange.method} ${exchange.path}] does not support having a body`,
     );
   }
-  checkContentType(exchange.header('content-type'));
-  return body;
+  const kind = kindOfBody(exchange.header('content-type'), accept);
+  if (kind !== 'yaml') return body;
+  if (endpoint.ndjson === true) {
+    throw new RoutingError(406, 'Content-Type [YAML] does not support stream parsing. Use JSON or SMILE instead');
+  }
+  return yamlToJson(body);
 }
 
-/** The query string's parameters. The last of several with one name counts. */
-function readQuery(exchange: Exchange, endpoint: Endpoint): Readonly<Record<string, string>> {
-  const query = parametersOf(exchange.uri);
-  if (Object.keys(query).length === 0) return query;
-  const unknown = Object.keys(query).filter(
+/** A body in the query string, for clients that cannot send one with GET. */
+async function fromSource(query: Readonly<Record<string, string>>): Promise<Uint8Array | undefined> {
+  const { source, source_content_type: type } = query;
+  if (source === undefined && type === undefined) return undefined;
+  if (source === undefined || type === undefined) {
+    throw new HttpError('illegal_argument', 'source and source_content_type parameters are required');
+  }
+  let kind;
+  try {
+    kind = kindOfBody(type, undefined);
+  } catch {
+    throw new HttpError('illegal_argument', `Unknown value for source_content_type [${type}]`);
+  }
+  const bytes = new TextEncoder().encode(source);
+  return kind === 'yaml' ? yamlToJson(bytes) : bytes;
+}
+
+/** @throws {HttpError} 400 for a parameter that the endpoint does not have, or of another type than it has */
+function checkQuery(exchange: Exchange, endpoint: Endpoint, query: Readonly<Record<string, string>>): void {
+  const names = Object.keys(query);
+  if (names.length === 0) return;
+  const unknown = names.filter(
     (name) =>
       !COMMON_PARAMS.has(name) &&
       !endpoint.params.includes(name) &&
       !(endpoint.body && (name === 'source' || name === 'source_content_type')),
   );
   if (unknown.length > 0) {
-    const names = unknown.map((name) => `[${name}]`).join(', ');
-    throw new HttpError(
-      'illegal_argument',
-      `request [${exchange.path}] contains unrecognized parameter${unknown.length > 1 ? 's' : ''}: ${names}`,
-    );
+    const candidates = endpoint.params.filter((name) => !isReadLate(endpoint, name));
+    throw unrecognized(exchange.path, unknown, new Set([...candidates, ...COMMON_PARAMS]));
   }
-  return query;
+  for (const name of names) checkParameter(name, query[name] ?? '');
 }
 
 function withoutCommon(query: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
@@ -296,6 +336,23 @@ function withoutCommon(query: Readonly<Record<string, string>>): Readonly<Record
 
 function allow(route: Route): string {
   return ALLOW_ORDER.filter((method) => route.methods.has(method)).join(',');
+}
+
+/** Operations whose answers count bytes and milliseconds, for people too with `?human`. */
+const STATISTICS: ReadonlySet<string> = new Set<Operation>([
+  ...(['get_index', 'get_settings', 'list_tasks', 'get_task', 'index_stats', 'recovery'] as const),
+]);
+
+const NO_HEADERS: readonly (readonly [string, string])[] = [];
+
+function warningsOf(
+  endpoint: Endpoint,
+  query: Readonly<Record<string, string>>,
+  { warnings }: EngineReply,
+): readonly (readonly [string, string])[] {
+  const said = deprecations(endpoint, query);
+  if (said.length === 0 && warnings === undefined) return NO_HEADERS;
+  return [...said, ...(warnings ?? [])].map((sentence) => ['Warning', warning(sentence)] as const);
 }
 
 /** Where a created document is. The body is the engine's, of a few hundred bytes. */

@@ -32,6 +32,8 @@ export interface Config {
   readonly deployAtStart: boolean;
   /** Send `X-Elastic-Product`, without which the official clients refuse to talk. */
   readonly productHeader: boolean;
+  /** Compress answers for clients that accept it. */
+  readonly compression: boolean;
   /** Seconds that a shutdown waits for requests under way. */
   readonly shutdownSeconds: number;
   /** What is logged: `debug` adds a line per request. */
@@ -62,6 +64,7 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   threads: setting(0, integer(0, 1024), 'a number', 'cores that the engine uses, 0 for all'),
   deployAtStart: setting(true, boolean, 'true or false', 'deploy the embedded sparse model at the first start'),
   productHeader: setting(true, boolean, 'true or false', 'send X-Elastic-Product, which the official clients want'),
+  compression: setting(true, boolean, 'true or false', 'compress answers for clients that accept it'),
   shutdownSeconds: setting(30, integer(0, 3600), 'a number of seconds', 'how long a shutdown waits for requests'),
   logLevel: setting<LogLevel>('info', level, LOG_LEVELS.join(', '), 'what is logged'),
 };
@@ -70,7 +73,7 @@ const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
 
 /** Variables of the project's own tools, which share the prefix. */
 const FOREIGN_VARIABLES = new Set([
-  ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_SLOW_TESTS'],
+  ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_SLOW_TESTS', 'SPARROW_REST_SUITES'],
   ...['SPARROW_SIMD', 'SPARROW_ONNXRUNTIME'],
 ]);
 

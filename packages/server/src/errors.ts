@@ -3,6 +3,7 @@ const ERRORS = {
   illegal_argument: { type: 'illegal_argument_exception', status: 400 },
   parse: { type: 'parse_exception', status: 400 },
   json: { type: 'x_content_parse_exception', status: 400 },
+  bad_parameter: { type: 'bad_parameter_exception', status: 400 },
   validation: { type: 'action_request_validation_exception', status: 400 },
   media_type_version: { type: 'media_type_header_exception', status: 400 },
   unauthenticated: { type: 'security_exception', status: 401 },

@@ -6,3 +6,4 @@ export { ENDPOINTS } from './routes/table.js';
 export type { Endpoint } from './routes/types.js';
 export { type IssuedKey, KeyStore } from './security/key-store.js';
 export { type OpenEngine, type ReadyServer, type RunningServer, startServer } from './server.js';
+export { parameter } from './routes/parameters.js';

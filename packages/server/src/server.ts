@@ -6,6 +6,7 @@ import { NativeSearchEngine, type SearchEngine } from '@sparrow-search/engine';
 import { type AppOptions, Application, type Services } from './application.js';
 import { type Config, withoutSecrets } from './config.js';
 import { direct } from './http/direct.js';
+import { malformedRequests } from './http/malformed.js';
 import { readIdentity } from './identity.js';
 import type { Logger } from './log.js';
 import { embeddedModels, modelDirectories } from './models.js';
@@ -16,6 +17,9 @@ const KEEP_ALIVE_MS = 75_000;
 
 /** How long a request may take to arrive: the longest body over a slow line, but not for ever. */
 const REQUEST_MS = 600_000;
+
+/** Longest line and headers of a request together. */
+const MAX_HEADER_BYTES = 16 * 1024;
 
 /** A server that listens. */
 export interface RunningServer {
@@ -49,10 +53,14 @@ export async function startServer(
   const options = { services: () => services, config, log };
   const application = new Application(options);
   const others = throughHono(options, application, log);
-  const server = createServer({ noDelay: true }, direct(application, config.maxBodyBytes, others));
+  const server = createServer(
+    { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES },
+    direct(application, config.maxBodyBytes, others),
+  );
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
   server.requestTimeout = REQUEST_MS;
+  server.on('clientError', malformedRequests(MAX_HEADER_BYTES));
   const url = await listen(server, config);
   log.info('listening', { url, config: withoutSecrets(config) });
 

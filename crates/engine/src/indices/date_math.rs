@@ -1,5 +1,6 @@
-//! Date math in names of indices: `<logs-{now/d{yyyy.MM.dd|+01:00}}>` is the `logs-` of today.
+//! Date math in names of indices: `<logs-{now/d{yyyy.MM.dd|Europe/Berlin}}>` is the `logs-` of today.
 
+use sparrow_index::Zone;
 use time::{Date, Duration, Month, OffsetDateTime, Time, UtcOffset};
 
 use crate::error::{EngineError, Exception};
@@ -83,7 +84,8 @@ fn placeholder(expression: &str, inner: &str, now: OffsetDateTime) -> Result<Str
         None => (DEFAULT_FORMAT, ""),
         Some((format, zone)) => (format, zone),
     };
-    let offset = offset(zone).ok_or_else(|| malformed(expression, &format!("unknown time zone [{zone}]")))?;
+    let offset =
+        offset(zone, now).ok_or_else(|| malformed(expression, &format!("unknown time zone [{zone}]")))?;
     let moment = evaluate(math, now.to_offset(offset))
         .ok_or_else(|| malformed(expression, &format!("failed to parse date field [{math}]")))?;
     let pattern = DatePattern::parse(format)
@@ -91,17 +93,11 @@ fn placeholder(expression: &str, inner: &str, now: OffsetDateTime) -> Result<Str
     Ok(pattern.write(moment))
 }
 
-fn offset(zone: &str) -> Option<UtcOffset> {
-    if matches!(zone, "" | "Z" | "UTC" | "GMT") {
-        return Some(UtcOffset::UTC);
-    }
-    let (sign, rest) = match zone.split_at_checked(1)? {
-        ("+", rest) => (1, rest),
-        ("-", rest) => (-1, rest),
-        _ => return None,
-    };
-    let (hours, minutes) = rest.split_once(':').unwrap_or((rest, "0"));
-    UtcOffset::from_hms(sign * hours.parse::<i8>().ok()?, sign * minutes.parse::<i8>().ok()?, 0).ok()
+/// The offset of a zone at a time.
+fn offset(zone: &str, now: OffsetDateTime) -> Option<UtcOffset> {
+    let zone = if zone.is_empty() { Zone::UTC } else { Zone::parse(zone)? };
+    let millis = now.unix_timestamp().saturating_mul(1000);
+    UtcOffset::from_whole_seconds((zone.offset_at(millis) / 1000) as i32).ok()
 }
 
 /// `now`, then any of `+1d`, `-2w`, `/M`.

@@ -96,7 +96,8 @@ fn shards_after(op: &str, source: &Settings, given: &Settings) -> Result<usize, 
 }
 
 fn illegal_state(reason: String) -> EngineError {
-    EngineError::api(500, Exception::new("illegal_state_exception", reason))
+    // Not a 500 as there: the caller can help it.
+    EngineError::api(400, Exception::new("illegal_state_exception", reason))
 }
 
 impl Indices {

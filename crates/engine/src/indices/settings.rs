@@ -11,6 +11,7 @@ use sparrow_index::mapping::Limits;
 
 use crate::error::EngineError;
 use crate::params::parse_duration;
+use crate::search::SearchLimits;
 
 const MAX_DEPTH: usize = 20;
 
@@ -46,6 +47,13 @@ const KNOWN: &[(&str, Kind, bool)] = &[
     ("mapping.nested_objects.limit", Kind::Integer { min: 0 }, true),
     ("mapping.dimension_fields.limit", Kind::Integer { min: 0 }, true),
     ("query.default_field", Kind::Text, true),
+    ("max_inner_result_window", Kind::Integer { min: 0 }, true),
+    ("max_rescore_window", Kind::Integer { min: 1 }, true),
+    ("max_docvalue_fields_search", Kind::Integer { min: 0 }, true),
+    ("max_slices_per_scroll", Kind::Integer { min: 1 }, true),
+    ("max_slices_per_pit", Kind::Integer { min: 1 }, true),
+    ("max_terms_count", Kind::Integer { min: 1 }, true),
+    ("max_regex_length", Kind::Integer { min: 1 }, true),
     ("highlight.max_analyzed_offset", Kind::Integer { min: 1 }, true),
     ("gc_deletes", Kind::Time, true),
     ("hidden", Kind::Boolean, true),
@@ -67,6 +75,9 @@ const KNOWN: &[(&str, Kind, bool)] = &[
     ("blocks.write", Kind::Boolean, true),
     ("blocks.metadata", Kind::Boolean, true),
 ];
+
+/// Settings that this server only takes up to a number.
+const MOST: &[(&str, i64)] = &[("max_terms_count", 65_536), ("max_regex_length", 1_000)];
 
 /// Prefix of the settings that define analyzers. They hold any name, and lists.
 const ANALYSIS: &str = "analysis.";
@@ -357,9 +368,19 @@ impl Settings {
         self.text("final_pipeline").filter(|name| *name != "_none")
     }
 
-    /// Largest `from + size`.
-    pub(crate) fn max_result_window(&self) -> usize {
-        self.number("max_result_window", 10_000)
+    /// What a search may ask for.
+    pub(crate) fn search_limits(&self) -> SearchLimits {
+        let default = SearchLimits::default();
+        SearchLimits {
+            result_window: self.number("max_result_window", default.result_window),
+            inner_result_window: self.number("max_inner_result_window", default.inner_result_window),
+            rescore_window: self.number("max_rescore_window", default.rescore_window),
+            docvalue_fields: self.number("max_docvalue_fields_search", default.docvalue_fields),
+            slices_per_scroll: self.number("max_slices_per_scroll", default.slices_per_scroll),
+            slices_per_pit: self.number("max_slices_per_pit", default.slices_per_pit),
+            terms: self.number("max_terms_count", default.terms),
+            regex_length: self.number("max_regex_length", default.regex_length),
+        }
     }
 
     /// Most characters of a field's texts that highlighting takes apart.
@@ -577,7 +598,12 @@ fn check(name: &str, kind: Kind, text: &str) -> Result<(), EngineError> {
             Ok(number) if name == "number_of_shards" && number > 1024 => {
                 refuse(format!("Failed to parse value [{text}] for setting [index.{name}] must be <= 1024"))
             }
-            Ok(_) => Ok(()),
+            Ok(number) => match MOST.iter().find(|(limited, most)| *limited == name && number > *most) {
+                Some((_, most)) => refuse(format!(
+                    "Failed to parse value [{text}] for setting [index.{name}] must be <= {most}"
+                )),
+                None => Ok(()),
+            },
         },
         Kind::Boolean if !matches!(text, "true" | "false") => {
             refuse(format!("Failed to parse value [{text}] as only [true] or [false] are allowed."))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use sparrow_encoder::{Deployment, DeploymentOptions, ModelKind};
 use sparrow_storage::DataDir;
 
 use super::ModelOptions;
+use super::adaptive::{AdaptiveAllocations, Observation, Scaler};
 use super::error::ModelError;
 use super::registry::{RegisteredModel, Registry};
 
@@ -24,7 +25,7 @@ const MOST_AUTOMATIC_ALLOCATIONS: usize = 8;
 
 /// What a deployment was asked to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct DeploymentSettings {
+pub(crate) struct DeploymentSettings {
     pub deployment_id: String,
     pub model_id: String,
     pub number_of_allocations: usize,
@@ -35,21 +36,62 @@ pub(super) struct DeploymentSettings {
     /// Started without being asked for: the first explicit start takes it over.
     #[serde(default)]
     pub automatic: bool,
+    /// The number of allocations follows the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adaptive_allocations: Option<AdaptiveAllocations>,
+}
+
+impl DeploymentSettings {
+    /// A deployment of the usual size, under the id of its model.
+    pub fn new(model_id: &str, allocations: usize) -> Self {
+        Self {
+            deployment_id: model_id.to_owned(),
+            model_id: model_id.to_owned(),
+            number_of_allocations: allocations,
+            threads_per_allocation: 1,
+            queue_capacity: DEFAULT_QUEUE_CAPACITY,
+            cache_bytes: DEFAULT_CACHE_BYTES,
+            priority: "normal".into(),
+            automatic: false,
+            adaptive_allocations: None,
+        }
+    }
+
+    /// The setting, if it is enabled.
+    pub fn adaptive(&self) -> Option<AdaptiveAllocations> {
+        self.adaptive_allocations.filter(|adaptive| adaptive.enabled)
+    }
 }
 
 /// A deployment at work.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     pub model: Arc<RegisteredModel>,
     pub deployment: Deployment,
     pub start_time_ms: u64,
+    started: Instant,
     settings: Mutex<DeploymentSettings>,
+    scaler: Mutex<Scaler>,
 }
 
 impl Running {
     /// What it was asked to be.
     pub fn settings(&self) -> DeploymentSettings {
         self.settings.lock().clone()
+    }
+
+    /// What the policy of adaptive allocations looks at.
+    fn observe(&self) -> Observation {
+        let figures = self.deployment.stats();
+        Observation {
+            now: self.started.elapsed(),
+            busy: Duration::from_secs_f64(
+                (figures.average_inference_time_ms * figures.inference_count as f64 / 1000.0).max(0.0),
+            ),
+            texts: figures.inference_count,
+            pending: figures.pending,
+            allocations: figures.allocations,
+        }
     }
 }
 
@@ -197,25 +239,20 @@ impl Deployments {
         let running = self.run(
             model,
             DeploymentSettings {
-                deployment_id: model.id.clone(),
-                model_id: model.id.clone(),
-                number_of_allocations: options.threads.clamp(1, MOST_AUTOMATIC_ALLOCATIONS),
-                threads_per_allocation: 1,
-                queue_capacity: DEFAULT_QUEUE_CAPACITY,
-                cache_bytes: DEFAULT_CACHE_BYTES,
-                priority: "normal".into(),
                 automatic: true,
+                ..DeploymentSettings::new(&model.id, options.threads.clamp(1, MOST_AUTOMATIC_ALLOCATIONS))
             },
         )?;
         self.remember();
         Ok(running)
     }
 
-    /// Changes the number of allocations.
+    /// Changes the number of allocations, or what it follows. The number is that at the start where it is adaptive.
     pub fn update(
         &self,
         deployment_id: &str,
         allocations: usize,
+        adaptive: Option<AdaptiveAllocations>,
     ) -> Result<Option<Arc<Running>>, ModelError> {
         let _changes = self.changes.lock();
         let Some(running) = self.get(deployment_id) else { return Ok(None) };
@@ -226,17 +263,85 @@ impl Deployments {
         {
             let mut settings = running.settings.lock();
             settings.number_of_allocations = allocations;
+            settings.adaptive_allocations = adaptive;
             settings.automatic = false;
         }
+        *running.scaler.lock() = Scaler::default();
         self.remember();
         Ok(Some(running))
     }
 
+    /// Brings a worker back to a deployment that sleeps.
+    pub fn wake(&self, running: &Running) -> Result<(), ModelError> {
+        let _changes = self.changes.lock();
+        // It may have been stopped meanwhile, or someone else woke it.
+        let id = running.settings.lock().deployment_id.clone();
+        let is_current = self.get(&id).is_some_and(|current| std::ptr::eq(&raw const *current, running));
+        if is_current && running.deployment.allocations() == 0 {
+            self.resize(running, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Gives every adaptive deployment the allocations that its load asks for. Those that sleep while texts wait for
+    /// them are woken in any case.
+    pub fn adapt(&self, options: &ModelOptions, full: bool) {
+        let adaptive: Vec<Arc<Running>> = self.running.read().values().cloned().collect();
+        for running in adaptive {
+            let Some(setting) = running.settings.lock().adaptive() else { continue };
+            let sleeps = running.deployment.allocations() == 0;
+            if !full && !sleeps {
+                continue;
+            }
+            let _changes = self.changes.lock();
+            let seen = running.observe();
+            if !full && seen.pending == 0 {
+                continue;
+            }
+            let target =
+                running.scaler.lock().decide(seen, setting.bounds(options.threads), &options.adaptive);
+            if target != seen.allocations
+                && let Err(error) = self.resize(&running, target)
+            {
+                tracing::error!(%error, "the allocations of a deployment could not be changed");
+            }
+        }
+    }
+
+    /// Whether any deployment follows its load.
+    pub fn any_adaptive(&self) -> bool {
+        self.running.read().values().any(|running| running.settings.lock().adaptive().is_some())
+    }
+
+    /// Changes the workers of an adaptive deployment. Not remembered: a restart begins anew.
+    fn resize(&self, running: &Running, allocations: usize) -> Result<(), ModelError> {
+        let before = running.deployment.allocations();
+        let changed = if allocations == 0 {
+            running.deployment.park()
+        } else {
+            running.deployment.set_allocations(allocations)
+        };
+        let mut settings = running.settings.lock();
+        changed.map_err(|error| ModelError::from_encoder(&settings.deployment_id, error))?;
+        settings.number_of_allocations = allocations;
+        tracing::info!(
+            deployment = settings.deployment_id,
+            from = before,
+            to = allocations,
+            "allocations adapted"
+        );
+        Ok(())
+    }
+
     /// Stops a deployment; its waiting texts fail.
+    ///
+    /// A model whose own deployment is stopped does not start by itself any more.
     pub fn stop(&self, deployment_id: &str) {
         let _changes = self.changes.lock();
         let Some(running) = self.running.write().remove(deployment_id) else { return };
-        self.stopped.write().insert(running.model.id.clone());
+        if running.settings().deployment_id == running.model.id {
+            self.stopped.write().insert(running.model.id.clone());
+        }
         self.remember();
         running.deployment.stop();
     }
@@ -255,11 +360,11 @@ impl Deployments {
         model: &Arc<RegisteredModel>,
         settings: DeploymentSettings,
     ) -> Result<Arc<Running>, ModelError> {
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         let deployment = Deployment::start(
             model.load()?,
             DeploymentOptions {
-                allocations: settings.number_of_allocations,
+                allocations: settings.number_of_allocations.max(1),
                 threads_per_allocation: settings.threads_per_allocation,
                 queue_capacity: settings.queue_capacity,
                 cache_bytes: settings.cache_bytes,
@@ -276,7 +381,12 @@ impl Deployments {
             model: Arc::clone(model),
             deployment,
             start_time_ms: now_ms(),
-            settings: Mutex::new(settings.clone()),
+            started: Instant::now(),
+            settings: Mutex::new(DeploymentSettings {
+                number_of_allocations: settings.number_of_allocations.max(1),
+                ..settings.clone()
+            }),
+            scaler: Mutex::default(),
         });
         self.running.write().insert(settings.deployment_id, Arc::clone(&running));
         Ok(running)

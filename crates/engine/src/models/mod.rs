@@ -4,10 +4,13 @@
 //! sparse model is deployed by itself, if the options say so; the embedded dense model starts with the first text that
 //! needs it, as it is much larger and many installations never search by it.
 
+mod adaptive;
 mod api;
 mod deployments;
 mod error;
+mod monitor;
 mod registry;
+mod start;
 mod view;
 
 use std::path::PathBuf;
@@ -19,13 +22,19 @@ use serde_json::Value;
 use sparrow_encoder::{Attribution, Encoded, Priority, RuntimeOptions, Timings};
 use sparrow_storage::DataDir;
 
+pub(crate) use self::adaptive::AdaptiveAllocations;
+pub use self::adaptive::AdaptiveTiming;
 pub(crate) use self::api::{
-    get_trained_models, infer_trained_model, start_deployment, stop_deployment, trained_model_stats,
-    update_deployment,
+    MOST_TEXTS, get_trained_models, infer_trained_model, stop_deployment, trained_model_stats,
 };
-use self::deployments::{Deployments, Running};
+use self::deployments::{DeploymentSettings, Deployments, Running};
 pub use self::error::ModelError;
-use self::registry::{DENSE_MODEL, RegisteredModel, Registry};
+use self::monitor::Monitor;
+use self::registry::Registry;
+pub(crate) use self::registry::{DENSE_MODEL, RegisteredModel, is_valid_id};
+pub(crate) use self::start::{start_deployment, update_deployment};
+use crate::error::{EngineError, Exception};
+use crate::inference::{Endpoint, Endpoints};
 
 /// What the models need from the options of the engine.
 #[derive(Debug, Clone)]
@@ -38,6 +47,8 @@ pub struct ModelOptions {
     pub deploy_at_start: bool,
     /// Cores that encoding may use; 0 for all of the machine.
     pub threads: usize,
+    /// How often adaptive deployments are looked at.
+    pub adaptive: AdaptiveTiming,
 }
 
 /// Why a text is encoded: decides about its place in the queue, and what a full queue means.
@@ -87,8 +98,10 @@ pub trait TextEncoder: Sync {
 /// All models of the server.
 #[derive(Debug)]
 pub struct Models {
+    pub(crate) endpoints: Endpoints,
     registry: Registry,
-    deployments: Deployments,
+    deployments: Arc<Deployments>,
+    monitor: Monitor,
     options: ModelOptions,
 }
 
@@ -106,19 +119,132 @@ impl Models {
         {
             tracing::error!(%error, "models cannot be deployed");
         }
-        let models = Self { deployments: Deployments::new(data), registry, options };
+        let models = Self {
+            endpoints: Endpoints::open(Arc::clone(&data)),
+            deployments: Arc::new(Deployments::new(data)),
+            monitor: Monitor::default(),
+            registry,
+            options,
+        };
         models.deployments.restart(&models.registry, &models.options);
+        // Those that a crash kept from getting their deployment.
+        for endpoint in models.endpoints.all() {
+            let own = !endpoint.preconfigured && endpoint.deployment_id.is_none();
+            if own
+                && models.deployments.get(&endpoint.inference_id).is_none()
+                && let Err(error) = models.start_endpoint(&endpoint)
+            {
+                tracing::error!(endpoint = endpoint.inference_id, %error, "an inference endpoint did not start");
+            }
+        }
+        models.watch();
         models
     }
 
     /// Hex digest that tells models with different vectors apart; none for a model that does not exist.
     pub fn model_fingerprint(&self, model_id: &str) -> Option<String> {
-        self.resolve(model_id)?.info().ok().map(|info| info.fingerprint.clone())
+        let model = self.resolve(model_id).or_else(|| {
+            let endpoint = self.endpoints.get(model_id)?;
+            self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
+        })?;
+        model.info().ok().map(|info| info.fingerprint.clone())
     }
 
     /// Stops all deployments, which stay remembered.
     pub fn close(&self) {
+        self.monitor.stop();
         self.deployments.close();
+    }
+
+    /// Starts the deployment of an endpoint, under its id.
+    ///
+    /// # Errors
+    /// 404 for a model that is not there, 429 for more than the machine can run, or what loading gives.
+    pub(crate) fn start_endpoint(&self, endpoint: &Endpoint) -> Result<Arc<Running>, EngineError> {
+        let model = self
+            .registry
+            .find(&endpoint.model_id)
+            .ok_or_else(|| ModelError::NotFound { id: endpoint.model_id.clone() })?;
+        let settings = self.endpoint_settings(endpoint, &model.id);
+        self.check_capacity(settings.number_of_allocations.saturating_mul(settings.threads_per_allocation))?;
+        let running = match self.deployments.start(model, settings) {
+            // Someone else was faster.
+            Err(ModelError::AlreadyStarted { id }) => {
+                self.deployments.get(&id).ok_or(ModelError::NotDeployed { id })?
+            }
+            other => other?,
+        };
+        self.watch();
+        Ok(running)
+    }
+
+    /// Gives the deployment of an endpoint the size that its settings say.
+    ///
+    /// # Errors
+    /// 404 when it does not run, 429 for more than the machine can run.
+    pub(crate) fn resize_endpoint(&self, endpoint: &Endpoint) -> Result<(), EngineError> {
+        let id = endpoint.deployment();
+        let settings = self.endpoint_settings(endpoint, &endpoint.model_id);
+        self.check_capacity(settings.number_of_allocations.saturating_mul(settings.threads_per_allocation))?;
+        let changed =
+            self.deployments.update(id, settings.number_of_allocations, settings.adaptive_allocations)?;
+        if changed.is_none() {
+            return Err(EngineError::resource_not_found(format!(
+                "deployment for model with id [{id}] not found"
+            )));
+        }
+        self.watch();
+        Ok(())
+    }
+
+    fn endpoint_settings(&self, endpoint: &Endpoint, model_id: &str) -> DeploymentSettings {
+        let adaptive = endpoint.adaptive_allocations.filter(|adaptive| adaptive.enabled);
+        let allocations = match adaptive {
+            Some(adaptive) => adaptive.initial(self.cores()),
+            None => endpoint.num_allocations.unwrap_or(1),
+        };
+        DeploymentSettings {
+            deployment_id: endpoint.deployment().to_owned(),
+            threads_per_allocation: endpoint.num_threads,
+            adaptive_allocations: endpoint.adaptive_allocations,
+            ..DeploymentSettings::new(model_id, allocations)
+        }
+    }
+
+    /// Stops a deployment, if it runs.
+    pub(crate) fn stop_deployment(&self, deployment_id: &str) {
+        self.deployments.stop(deployment_id);
+    }
+
+    /// The model of a deployment that runs.
+    pub(crate) fn deployed_model(&self, deployment_id: &str) -> Option<String> {
+        self.deployments.get(deployment_id).map(|running| running.model.id.clone())
+    }
+
+    /// Refuses what the machine cannot run: four threads for each core leave room for trying things out.
+    fn check_capacity(&self, threads: usize) -> Result<(), EngineError> {
+        let room = self.cores().max(4) * 4;
+        if threads <= room {
+            return Ok(());
+        }
+        Err(EngineError::api(
+            429,
+            Exception::new(
+                "status_exception",
+                "Could not start deployment because no ML nodes with sufficient capacity were found",
+            )
+            .because(Exception::new(
+                "illegal_state_exception",
+                format!("[{threads}] threads were asked for, at most [{room}] can run on this machine"),
+            )),
+        ))
+    }
+
+    /// Looks after adaptive deployments from now on, if there are any.
+    fn watch(&self) {
+        if self.deployments.any_adaptive() {
+            self.monitor.start(&self.deployments, &self.options);
+        }
     }
 
     /// Encodes with a time limit.
@@ -144,7 +270,7 @@ impl Models {
     /// The words of a text that the tokens of its sparse vector come from; `None` if the model does not run, cannot say
     /// it, or fails.
     pub(crate) fn attribute(&self, model_id: &str, text: &str) -> Option<Vec<Attribution>> {
-        let running = self.deployments.find(model_id, &self.registry)?;
+        let running = self.running(model_id).ok()?;
         running.deployment.attribute(text).ok().flatten()
     }
 
@@ -159,17 +285,39 @@ impl Models {
     }
 
     /// The model of a deployment, an id or an alias.
-    fn resolve(&self, id: &str) -> Option<Arc<RegisteredModel>> {
+    pub(crate) fn resolve(&self, id: &str) -> Option<Arc<RegisteredModel>> {
         if let Some(running) = self.deployments.get(id) {
             return Some(Arc::clone(&running.model));
         }
         self.registry.find(id).map(Arc::clone)
     }
 
-    /// The running deployment for an id; starts the embedded dense model if that may start by itself.
+    /// The running deployment for an id, which sleeps no longer; starts what may start by itself.
     fn running(&self, id: &str) -> Result<Arc<Running>, ModelError> {
-        if let Some(running) = self.deployments.find(id, &self.registry) {
-            return Ok(running);
+        let running = match self.deployments.find(id, &self.registry) {
+            Some(running) => running,
+            None => self.start_on_demand(id)?,
+        };
+        if running.deployment.allocations() == 0 {
+            self.deployments.wake(&running)?;
+        }
+        Ok(running)
+    }
+
+    /// What answers for an id that has no deployment: that of an endpoint, or the embedded dense model.
+    fn start_on_demand(&self, id: &str) -> Result<Arc<Running>, ModelError> {
+        if let Some(endpoint) = self.endpoints.get(id) {
+            let other = if endpoint.preconfigured { &endpoint.model_id } else { endpoint.deployment() };
+            if let Some(running) = self.deployments.find(other, &self.registry) {
+                return Ok(running);
+            }
+            if endpoint.preconfigured {
+                return self.start_endpoint(&endpoint).map_err(|error| ModelError::Unusable {
+                    id: endpoint.model_id.clone(),
+                    reason: error.reason(),
+                });
+            }
+            return Err(ModelError::NotDeployed { id: other.to_owned() });
         }
         let Some(model) = self.registry.find(id) else {
             return Err(ModelError::NotFoundForInference { id: id.to_owned() });

@@ -24,6 +24,16 @@ pub const SPARSE_MODEL: &str = ".sparse_encoder_model_2";
 /// Id of the embedded dense model.
 pub const DENSE_MODEL: &str = ".all-minilm-l6-v2";
 
+/// Whether something may be the id of a model or an endpoint: lowercase letters, digits and `_-.`, a letter or digit
+/// at both ends, at most 64 bytes. Such an id is also a safe name of a file.
+pub(crate) fn is_valid_id(id: &str) -> bool {
+    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=64).contains(&id.len())
+        && id.starts_with(ends)
+        && id.ends_with(ends)
+        && id.chars().all(|c| ends(c) || matches!(c, '_' | '-' | '.'))
+}
+
 /// A model directory.
 #[derive(Debug)]
 pub(crate) struct RegisteredModel {

@@ -65,7 +65,7 @@ pub(super) fn config(model: &RegisteredModel) -> Value {
 pub(super) fn assignment(running: &Running, node: &str) -> Value {
     let settings = running.settings();
     let bytes = running.model.info().map(|info| info.size_bytes).unwrap_or_default();
-    json!({"assignment": {
+    let mut shown = json!({"assignment": {
         "task_parameters": {
             "model_id": running.model.id,
             "deployment_id": settings.deployment_id,
@@ -89,7 +89,11 @@ pub(super) fn assignment(running: &Running, node: &str) -> Value {
         "assignment_state": "started",
         "start_time": timestamp(running.start_time_ms),
         "max_assigned_allocations": settings.number_of_allocations,
-    }})
+    }});
+    if let Some(adaptive) = settings.adaptive_allocations {
+        shown["assignment"]["adaptive_allocations"] = json!(adaptive);
+    }
+    shown
 }
 
 /// A model and one of its deployments as `_stats` shows them.
@@ -155,7 +159,7 @@ fn deployment_stats(running: &Running, figures: &DeploymentStats, node: &str) ->
     if let (Some(last), Value::Object(entry)) = (figures.last_access_ms, &mut entry) {
         entry.insert("last_access".into(), last.into());
     }
-    json!({
+    let mut shown = json!({
         "deployment_id": settings.deployment_id,
         "model_id": running.model.id,
         "threads_per_allocation": settings.threads_per_allocation,
@@ -176,7 +180,11 @@ fn deployment_stats(running: &Running, figures: &DeploymentStats, node: &str) ->
         "timeout_count": figures.timeout_count,
         "peak_throughput_per_minute": figures.peak_throughput_per_minute,
         "nodes": [entry],
-    })
+    });
+    if let Some(adaptive) = settings.adaptive_allocations {
+        shown["adaptive_allocations"] = json!(adaptive);
+    }
+    shown
 }
 
 /// `16mb`, `1.5gb`, `100b`.

@@ -1,5 +1,6 @@
 //! The body of a search: its sections, read and checked.
 
+use crate::deprecation;
 use std::time::Duration;
 
 use sparrow_index::query::{Query, TotalHits};
@@ -189,11 +190,15 @@ impl SearchBody {
                 }
             }
             ("sub_searches", Json::Array(items)) => {
+                deprecation::warn("Deprecated field [sub_searches] used, replaced by [retriever]");
                 for item in items {
                     self.sub_searches.push(sub_search(item, context)?);
                 }
             }
-            ("rank", Json::Object(_)) => self.rank = Some(rank::parse(node)?),
+            ("rank", Json::Object(_)) => {
+                deprecation::warn("Deprecated field [rank] used, replaced by [retriever]");
+                self.rank = Some(rank::parse(node)?);
+            }
             ("aggs" | "aggregations", Json::Object(_)) => self.aggs = Some(aggs::parse(node, context)?),
             ("retriever", Json::Object(_)) => self.retriever(node, context)?,
             // The size is known already.

@@ -13,8 +13,6 @@ use super::suggest::suggestions;
 
 /// Hits of a group shown by an inner hits section that names no number.
 const DEFAULT_INNER_SIZE: usize = 3;
-/// Most hits of a group (`index.max_inner_result_window`).
-const MAX_INNER_WINDOW: usize = 100;
 
 /// Collapsing of a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,15 +132,6 @@ fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, SearchError> 
                 });
             }
         }
-    }
-    if body.from + body.size > MAX_INNER_WINDOW {
-        return Err(SearchError::illegal(format!(
-            "Inner result window is too large, the inner hit definition's [{}]'s from + size must be less than \
-             or equal to: [{MAX_INNER_WINDOW}] but was [{}]. This limit can be set by changing the \
-             [index.max_inner_result_window] index level setting.",
-            name.as_deref().unwrap_or("null"),
-            body.from + body.size
-        )));
     }
     let name = name.ok_or_else(|| {
         SearchError::illegal("inner_hits must have a [name] set for each instance in collapse context")

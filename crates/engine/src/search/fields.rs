@@ -13,9 +13,6 @@ use super::sort::values::{date_from_text, format_date, parse_formats};
 use super::suggest::suggestions;
 use crate::pattern;
 
-/// Most fields of `docvalue_fields` (`index.max_docvalue_fields_search`).
-const MAX_DOCVALUE_FIELDS: usize = 100;
-
 /// A field, or several by a pattern, with the format of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldRequest {
@@ -87,28 +84,12 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
         }
         requests.push(request);
     }
-    check_docvalues(section, requests)
+    Ok(requests)
 }
 
 /// `docvalue_fields` of the address: names separated by commas.
-///
-/// # Errors
-/// When there are too many.
-pub fn docvalues_from_text(text: &str) -> Result<Vec<FieldRequest>, SearchError> {
-    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    check_docvalues("docvalue_fields", names.map(FieldRequest::new).collect())
-}
-
-fn check_docvalues(section: &str, requests: Vec<FieldRequest>) -> Result<Vec<FieldRequest>, SearchError> {
-    if section == "docvalue_fields" && requests.len() > MAX_DOCVALUE_FIELDS {
-        return Err(SearchError::illegal(format!(
-            "Trying to retrieve too many docvalue_fields. Must be less than or equal to: [{MAX_DOCVALUE_FIELDS}] \
-             but was [{}]. This limit can be set by changing the [index.max_docvalue_fields_search] index level \
-             setting.",
-            requests.len()
-        )));
-    }
-    Ok(requests)
+pub fn docvalues_from_text(text: &str) -> Vec<FieldRequest> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(FieldRequest::new).collect()
 }
 
 /// The fields of `stored_fields`.

@@ -24,6 +24,7 @@ mod highlight;
 mod hits;
 mod java_float;
 pub(crate) mod json;
+mod limits;
 mod lookup;
 pub(crate) mod msearch;
 mod paging;
@@ -65,6 +66,7 @@ use self::dsl::Context;
 pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
 pub(crate) use self::explain::explain_document;
+pub(crate) use self::limits::SearchLimits;
 use self::response::OpenIds;
 use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
@@ -128,9 +130,9 @@ fn open_scroll(
     cancel: &CancelFlag,
     start: Instant,
 ) -> Result<Reply, EngineError> {
-    if let Some(target) = targets.iter().find(|target| body.size > target.max_result_window) {
+    if let Some(target) = targets.iter().find(|target| body.size > target.limits.result_window) {
         return Err(SearchError::BatchTooLarge {
-            limit: target.max_result_window,
+            limit: target.limits.result_window,
             asked: body.size,
             shard: target.shard.clone(),
         }
@@ -234,7 +236,7 @@ fn answer(
     outcome.profile = profile;
     let aggregations = match (&body.aggs, outcome.aggregated.take()) {
         (Some(asked), Some(collected)) => {
-            Some(asked.reduce(collected, targets, shown.typed_keys, engine.cluster.max_buckets())?)
+            Some(asked.reduce(engine, collected, targets, body, shown, deadline.flag())?)
         }
         _ => None,
     };
@@ -384,7 +386,7 @@ fn target(engine: &Engine, searched: &Searched) -> Target {
     Target {
         shard: shard(engine, handle),
         snapshot: searched.restricted.clone().unwrap_or_else(|| handle.snapshot()),
-        max_result_window: settings.max_result_window(),
+        limits: settings.search_limits(),
         default_fields,
         counters: Arc::clone(&handle.counters),
     }

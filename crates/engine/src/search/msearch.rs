@@ -12,6 +12,7 @@ use super::dsl::value;
 use super::json::{self, Json};
 use super::{SearchError, search};
 use crate::Engine;
+use crate::deprecation;
 use crate::error::{EngineError, Exception};
 use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
@@ -90,10 +91,19 @@ pub(crate) fn msearch(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(work);
-        }
+        let others: Vec<_> = (1..workers)
+            .map(|_| {
+                scope.spawn(|| {
+                    work();
+                    deprecation::take()
+                })
+            })
+            .collect();
         work();
+        for other in others {
+            // A panic there is one here.
+            deprecation::add(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
     });
     if cancel.is_cancelled() {
         return Err(EngineError::Cancelled);

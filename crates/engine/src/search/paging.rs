@@ -12,9 +12,6 @@ use super::json::{Json, Node};
 use super::suggest::suggestions;
 use crate::params::parse_duration;
 
-/// Most slices of one search (`index.max_slices_per_scroll`).
-const MAX_SLICES: u32 = 1024;
-
 /// One of several parts of a search's documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SliceOf {
@@ -24,6 +21,11 @@ pub struct SliceOf {
 }
 
 impl SliceOf {
+    /// How many parts there are.
+    pub fn slices(&self) -> usize {
+        self.max as usize
+    }
+
     /// The part of an index.
     ///
     /// # Errors
@@ -95,12 +97,6 @@ pub fn parse_slice(node: &Node) -> Result<SliceOf, SearchError> {
     let max = max.ok_or(SearchError::Required { field: "max" })?;
     if id >= max {
         return Err(SearchError::illegal("max must be greater than id"));
-    }
-    if max > MAX_SLICES {
-        return Err(SearchError::illegal(format!(
-            "The number of slices [{max}] is too large. It must be less than [{MAX_SLICES}]. This limit can be set \
-             by changing the [index.max_slices_per_scroll] index level setting."
-        )));
     }
     Ok(SliceOf { id, max, field })
 }

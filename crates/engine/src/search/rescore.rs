@@ -9,8 +9,6 @@ use super::suggest::suggestions;
 
 /// Hits scored again unless the request says how many.
 const DEFAULT_WINDOW: usize = 10;
-/// Most hits scored again (`index.max_rescore_window`).
-const MAX_WINDOW: usize = 10_000;
 
 /// How the scores of both queries become one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -113,13 +111,6 @@ fn one(node: &Node, context: Context) -> Result<Rescore, SearchError> {
                 return Err(SearchError::parsing(member.at, format!("rescore doesn't support [{name}]")));
             }
         }
-    }
-    if window > MAX_WINDOW {
-        return Err(SearchError::illegal(format!(
-            "Rescore window [{window}] is too large. It must be less than [{MAX_WINDOW}]. This prevents \
-             allocating massive heaps for storing the results to be rescored. This limit can be set by changing \
-             the [index.max_rescore_window] index level setting."
-        )));
     }
     let rescore = rescore.ok_or_else(|| SearchError::parsing(node.end, "missing rescore type"))?;
     Ok(Rescore { window, ..rescore })

@@ -178,6 +178,12 @@ pub fn change(
     Ok(())
 }
 
+/// Takes the names of a query and of all below it.
+pub fn unname(query: &mut Query) {
+    query.name = None;
+    children_mut(&mut query.kind).into_iter().for_each(unname);
+}
+
 /// The clauses right below one.
 pub fn children(kind: &QueryKind) -> Vec<&Query> {
     match kind {

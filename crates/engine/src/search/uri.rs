@@ -69,7 +69,7 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
         search.terminate_after = body::terminate_after(number)?;
     }
     if let Some(text) = params.get("docvalue_fields") {
-        search.docvalue_fields = fields::docvalues_from_text(text)?;
+        search.docvalue_fields = fields::docvalues_from_text(text);
     }
     if let Some(text) = params.get("stored_fields") {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);

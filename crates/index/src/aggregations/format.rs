@@ -4,6 +4,7 @@ use time::{OffsetDateTime, UtcOffset, Weekday};
 
 use crate::mapping::date::parse_formats;
 use crate::mapping::{DateFormat, java_double};
+use crate::zone::Zone;
 
 /// How the values of a field are shown as text.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,8 +13,8 @@ pub enum ValueFormat {
     Raw,
     /// `true` and `false`.
     Boolean,
-    /// Dates, in a zone that is ahead of UTC by some milliseconds.
-    Date(DateFormat, i64),
+    /// Dates, as the clocks of a zone show them.
+    Date(DateFormat, Zone),
     /// A pattern such as `#,##0.00`.
     Decimal(Decimal),
 }
@@ -32,7 +33,7 @@ impl ValueFormat {
         match self {
             ValueFormat::Raw => java_double(value),
             ValueFormat::Boolean => (value != 0.0).to_string(),
-            ValueFormat::Date(format, zone) => format_date(format, value as i64, *zone),
+            ValueFormat::Date(format, zone) => format_date(format, value as i64, zone),
             ValueFormat::Decimal(pattern) => pattern.format(value),
         }
     }
@@ -42,7 +43,7 @@ impl ValueFormat {
         match self {
             ValueFormat::Raw => None,
             ValueFormat::Boolean => Some((value != 0).to_string()),
-            ValueFormat::Date(format, zone) => Some(format_date(format, value, *zone)),
+            ValueFormat::Date(format, zone) => Some(format_date(format, value, zone)),
             ValueFormat::Decimal(pattern) => Some(pattern.format(value as f64)),
         }
     }
@@ -54,7 +55,7 @@ pub fn date_format(format: &str) -> Option<DateFormat> {
 }
 
 /// Milliseconds since the epoch as text.
-pub fn format_date(format: &DateFormat, millis: i64, zone: i64) -> String {
+pub fn format_date(format: &DateFormat, millis: i64, zone: &Zone) -> String {
     let pattern = match format {
         DateFormat::EpochMillis => return millis.to_string(),
         DateFormat::EpochSecond => {
@@ -69,7 +70,8 @@ pub fn format_date(format: &DateFormat, millis: i64, zone: i64) -> String {
         DateFormat::Pattern(pattern) => pattern,
     };
     let local = i128::from(millis).saturating_mul(1_000_000);
-    let offset = UtcOffset::from_whole_seconds((zone / 1000) as i32).unwrap_or(UtcOffset::UTC);
+    let offset =
+        UtcOffset::from_whole_seconds((zone.offset_at(millis) / 1000) as i32).unwrap_or(UtcOffset::UTC);
     match OffsetDateTime::from_unix_timestamp_nanos(local).ok().and_then(|at| at.checked_to_offset(offset)) {
         Some(at) => by_pattern(pattern, at),
         None => millis.to_string(),
@@ -237,6 +239,7 @@ impl Decimal {
 #[cfg(test)]
 mod tests {
     use super::{Decimal, date_format, format_date};
+    use crate::zone::Zone;
 
     #[test]
     fn numbers_follow_patterns() {
@@ -268,7 +271,8 @@ mod tests {
             ("dd.MM.yy HH 'h'", 0, "29.02.24 12 h"),
             ("yyyyMMdd'T'HHmmss.SSSXX", 0, "20240229T123015.123Z"),
         ] {
-            assert_eq!(format_date(&date_format(format).unwrap(), at, zone), expected, "{format}");
+            let zone = Zone::Fixed(zone);
+            assert_eq!(format_date(&date_format(format).unwrap(), at, &zone), expected, "{format}");
         }
     }
 }

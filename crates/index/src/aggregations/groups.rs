@@ -58,7 +58,7 @@ impl<'a> Groups<'a> {
                 let (from, to) = bound.hard.get(&id).copied().unwrap_or_default();
                 GroupKind::Dates {
                     values: open()?,
-                    rounder: Rounder::new(histogram.rounding),
+                    rounder: Rounder::new(histogram.rounding.clone()),
                     bounds: (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX)),
                 }
             }
@@ -274,10 +274,10 @@ impl<'a> CompositeGroups<'a> {
     fn new(composite: &'a Composite, context: &SegmentContext<'_>) -> Result<Self, AggregationError> {
         let mut sources = Vec::with_capacity(composite.sources.len());
         for source in &composite.sources {
-            let group = match source.group {
+            let group = match &source.group {
                 Group::Value => GroupOf::Value,
-                Group::Interval(interval) => GroupOf::Interval(interval),
-                Group::Date(rounding) => GroupOf::Date(Rounder::new(rounding)),
+                Group::Interval(interval) => GroupOf::Interval(*interval),
+                Group::Date(rounding) => GroupOf::Date(Rounder::new(rounding.clone())),
             };
             let values = lookup(context.bound, source.id)?.open(context.reader)?;
             sources.push(CompositeGroup { values, group, found: Vec::new() });

@@ -33,7 +33,6 @@ pub use limits::Budget;
 pub use partial::{TopHit, TopList};
 pub use reduce::{HitWriter, ReduceOptions, reduce};
 pub use rounding::{CalendarUnit, Interval, Rounding};
-pub use values::zone_millis;
 
 use self::bind::Bound;
 use self::collect::{SegmentContext, collect_segment};

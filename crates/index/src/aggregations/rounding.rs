@@ -2,6 +2,8 @@
 
 use time::{Date, Month, OffsetDateTime};
 
+use crate::zone::Zone;
+
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
 
@@ -36,12 +38,12 @@ pub enum Interval {
 }
 
 /// Intervals of dates in milliseconds since the epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rounding {
     /// Their length.
     pub interval: Interval,
-    /// Milliseconds that local clocks are ahead of UTC.
-    pub zone: i64,
+    /// Whose clocks they follow.
+    pub zone: Zone,
     /// Milliseconds by which intervals start later.
     pub offset: i64,
 }
@@ -49,40 +51,94 @@ pub struct Rounding {
 impl Rounding {
     /// Start of the interval that `at` is in.
     pub fn round(&self, at: i64) -> i64 {
-        let shift = self.zone.saturating_sub(self.offset);
-        let local = at.saturating_add(shift);
-        let start = match self.interval {
-            Interval::Fixed(length) => local.div_euclid(length) * length,
-            Interval::Calendar(unit) => start_of(unit, local),
-        };
-        start.saturating_sub(shift)
+        self.start(at.saturating_sub(self.offset)).saturating_add(self.offset)
     }
 
     /// Start of the interval after the one that starts at `start`.
     pub fn next(&self, start: i64) -> i64 {
-        let shift = self.zone.saturating_sub(self.offset);
-        let local = start.saturating_add(shift);
-        let next = match self.interval {
-            Interval::Fixed(length) => local.saturating_add(length),
-            Interval::Calendar(unit) => {
+        let start = start.saturating_sub(self.offset);
+        let next = match self.length() {
+            Some(length) => self.next_by_length(start, length),
+            None => {
                 // Half of the next one is in it, whatever its length.
-                let beyond = match unit {
-                    CalendarUnit::Second => 1_500,
-                    CalendarUnit::Minute => 90_000,
-                    CalendarUnit::Hour => 5_400_000,
-                    CalendarUnit::Day => DAY + DAY / 2,
-                    CalendarUnit::Week => 10 * DAY,
-                    CalendarUnit::Month => 45 * DAY,
-                    CalendarUnit::Quarter => 135 * DAY,
-                    CalendarUnit::Year => 548 * DAY,
+                let beyond = match self.interval {
+                    Interval::Calendar(CalendarUnit::Week) => 10 * DAY,
+                    Interval::Calendar(CalendarUnit::Month) => 45 * DAY,
+                    Interval::Calendar(CalendarUnit::Quarter) => 135 * DAY,
+                    Interval::Calendar(CalendarUnit::Year) => 548 * DAY,
+                    _ => DAY + DAY / 2,
                 };
-                start_of(unit, local.saturating_add(beyond))
+                let local = start.saturating_add(self.zone.offset_at(start));
+                self.zone.first_of(self.start_of_local(local.saturating_add(beyond)))
             }
         };
-        next.saturating_sub(shift)
+        next.saturating_add(self.offset)
     }
 
-    /// Milliseconds of an interval, the least there can be.
+    /// Milliseconds of intervals that divide a day, or take no heed of days.
+    fn length(&self) -> Option<i64> {
+        match self.interval {
+            Interval::Fixed(length) => Some(length),
+            Interval::Calendar(CalendarUnit::Second) => Some(1_000),
+            Interval::Calendar(CalendarUnit::Minute) => Some(60_000),
+            Interval::Calendar(CalendarUnit::Hour) => Some(3_600_000),
+            Interval::Calendar(_) => None,
+        }
+    }
+
+    fn start_of_local(&self, local: i64) -> i64 {
+        match self.interval {
+            Interval::Fixed(length) => local.div_euclid(length) * length,
+            Interval::Calendar(unit) => start_of(unit, local),
+        }
+    }
+
+    /// Where the interval around `at` starts, without the offset.
+    fn start(&self, mut at: i64) -> i64 {
+        let fixed = matches!(self.interval, Interval::Fixed(_));
+        let to_midnight = self.length().is_none();
+        loop {
+            let range = self.zone.range_at(at);
+            let local = self.start_of_local(at.saturating_add(range.offset));
+            let start = local.saturating_sub(range.offset);
+            if to_midnight {
+                // A day after clocks changed, midnight is one moment and was no other.
+                return match start.saturating_sub(DAY) >= range.start {
+                    true => start,
+                    false => self.zone.first_of(local),
+                };
+            }
+            if start >= range.start {
+                return start;
+            }
+            // Clocks changed since: the interval is the one they were in, unless they passed over its start.
+            let before = self.zone.offset_at(range.start - 1);
+            if fixed && local.saturating_sub(before) >= range.start {
+                return range.start;
+            }
+            at = range.start - 1;
+        }
+    }
+
+    /// The next multiple of a length on local clocks.
+    fn next_by_length(&self, start: i64, length: i64) -> i64 {
+        let mut at = start;
+        loop {
+            let range = self.zone.range_at(at);
+            let local = self.start_of_local(at.saturating_add(range.offset));
+            let next = local.saturating_add(length).saturating_sub(range.offset);
+            if next < range.end || range.end == i64::MAX {
+                return next;
+            }
+            let around = self.start(range.end);
+            if around > start {
+                return around;
+            }
+            at = range.end;
+        }
+    }
+
+    /// Milliseconds of an interval, the least there can be where clocks are not changed.
     pub fn shortest(&self) -> i64 {
         match self.interval {
             Interval::Fixed(length) => length,
@@ -133,6 +189,7 @@ mod tests {
 
     use super::{CalendarUnit, Interval, Rounding};
     use crate::mapping::date::{format_millis, parse_date, parse_formats};
+    use crate::zone::Zone;
 
     const UNITS: [CalendarUnit; 8] = [
         CalendarUnit::Second,
@@ -152,7 +209,7 @@ mod tests {
     #[test]
     fn dates_fall_into_intervals() {
         let check = |interval, zone, offset, text, expected: &str| {
-            let rounding = Rounding { interval, zone, offset };
+            let rounding = Rounding { interval, zone: Zone::Fixed(zone), offset };
             assert_eq!(format_millis(rounding.round(at(text))), expected, "{rounding:?}");
         };
         let calendar = Interval::Calendar;
@@ -183,7 +240,7 @@ mod tests {
         ) {
             let rounding = Rounding {
                 interval: Interval::Calendar(UNITS[unit]),
-                zone: zone * 3_600_000,
+                zone: Zone::Fixed(zone * 3_600_000),
                 offset: offset * 3_600_000,
             };
             let start = rounding.round(at);
@@ -193,6 +250,66 @@ mod tests {
             prop_assert_eq!(rounding.round(next), next);
             prop_assert_eq!(rounding.round(next - 1), start);
             prop_assert!(next - start >= rounding.shortest());
+        }
+
+        /// In places whose clocks change, by an hour, by half of one, at midnight, by a whole day: every moment is in
+        /// the interval of the nearest start before it, and starts are where the naive rule finds them.
+        #[test]
+        fn clocks_that_change_move_intervals(
+            near in 0usize..8,
+            away in -3 * 24 * 60i64..3 * 24 * 60,
+            unit in 0usize..8,
+            length in prop::option::of(prop::sample::select(vec![15i64, 20, 30, 60, 90, 180, 720, 1440, 2880])),
+            offset in -2i64..3,
+        ) {
+            let (zone, text) = CHANGES[near];
+            let interval = match length {
+                Some(minutes) => Interval::Fixed(minutes * 60_000),
+                None => Interval::Calendar(UNITS[unit]),
+            };
+            let zone = Zone::parse(zone).unwrap();
+            let rounding = Rounding { interval, zone: zone.clone(), offset: offset * 3_600_000 };
+            let at = at(text) + away * 60_000 + 1;
+            let start = rounding.round(at);
+            let next = rounding.next(start);
+            prop_assert!(start <= at && at < next, "{start} {at} {next}");
+            prop_assert_eq!(rounding.round(start), start);
+            prop_assert_eq!(rounding.round(next), next);
+            prop_assert_eq!(rounding.round(next - 1), start);
+            prop_assert_eq!(start - rounding.offset, naive(&rounding, at - rounding.offset));
+        }
+    }
+
+    /// Zones and a moment at which their clocks change.
+    const CHANGES: [(&str, &str); 8] = [
+        ("Europe/Berlin", "2024-03-31T01:00:00Z"),
+        ("Europe/Berlin", "2024-10-27T01:00:00Z"),
+        ("America/New_York", "2024-11-03T06:00:00Z"),
+        ("Australia/Lord_Howe", "2024-10-05T15:30:00Z"),
+        ("Australia/Lord_Howe", "2024-04-06T15:00:00Z"),
+        ("America/Sao_Paulo", "2018-11-04T03:00:00Z"),
+        ("America/Havana", "2024-11-03T05:00:00Z"),
+        ("Pacific/Apia", "2011-12-30T10:00:00Z"),
+    ];
+
+    /// Walks back minute by minute to the last moment that starts an interval: where local clocks show a multiple of
+    /// it, or jump over one. What begins with midnight begins with the first of two; what they show again within an
+    /// interval of hours and less begins a new one only where it is a multiple.
+    fn naive(rounding: &Rounding, at: i64) -> i64 {
+        let local = |at: i64| at + rounding.zone.offset_at(at);
+        let floor = |at: i64| rounding.start_of_local(local(at));
+        let midnight = rounding.length().is_none();
+        let fixed = matches!(rounding.interval, Interval::Fixed(_));
+        let step = if rounding.interval == Interval::Calendar(CalendarUnit::Second) { 1_000 } else { 60_000 };
+        let mut start = at.div_euclid(step) * step;
+        loop {
+            let shows = local(start) == floor(start);
+            let jumps = floor(start) > local(start - 1) && floor(start) < local(start);
+            let again = midnight && floor(start - 1) >= floor(start);
+            if (shows && !again) || (jumps && (midnight || fixed)) {
+                return start;
+            }
+            start -= step;
         }
     }
 }

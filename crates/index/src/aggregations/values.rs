@@ -14,6 +14,7 @@ use crate::mapping::{DateFormat, FieldType, date, java_string};
 use crate::query::{DateRequest, QueryError, keyword_column, number_column};
 use crate::schema::{SEQ_NO, VERSION};
 use crate::snapshot::Snapshot;
+use crate::zone::Zone;
 
 /// Types of values as aggregations tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,8 +134,8 @@ impl Fields<'_> {
             dates = date::parse_formats(date::DEFAULT_FORMAT).unwrap_or_default();
         }
         let zone = match &source.time_zone {
-            Some(zone) => zone_millis(zone)?,
-            None => 0,
+            Some(zone) => zone_of(zone)?,
+            None => Zone::UTC,
         };
         let format = match (&source.format, kind) {
             (Some(format), Kind::Date) => {
@@ -230,9 +231,9 @@ fn unsupported(path: &str, name: &str, aggregation: &str) -> AggregationError {
     ))
 }
 
-/// Milliseconds that a zone is ahead of UTC.
-pub fn zone_millis(zone: &str) -> Result<i64, AggregationError> {
-    DateRequest::new(&[], 0, Some(zone)).map(|request| request.zone_millis()).map_err(argument)
+/// The zone of a name or an offset.
+fn zone_of(zone: &str) -> Result<Zone, AggregationError> {
+    Zone::parse(zone).ok_or_else(|| argument(QueryError::TimeZone { input: zone.to_owned() }))
 }
 
 /// The cause of a query's error as an error of an aggregation.

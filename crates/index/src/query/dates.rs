@@ -1,35 +1,34 @@
 //! Dates of queries: formats, date math (`now-1d/d`, `2024-01-01||+1M/M`) and time zones.
 
-use time::{Date, Duration, Month, OffsetDateTime, UtcOffset};
+use time::{Date, Month, OffsetDateTime};
 
 use super::error::QueryError;
 use crate::mapping::DateFormat;
 use crate::mapping::date::parse_date;
+use crate::zone::Zone;
+
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
 
 /// How the dates of one clause are read.
 pub(crate) struct DateRequest<'a> {
     formats: &'a [DateFormat],
     now: i64,
-    offset: UtcOffset,
+    zone: Zone,
 }
 
 impl<'a> DateRequest<'a> {
-    /// `now` is in milliseconds since the epoch; `time_zone` is `Z`, `UTC` or `+01:00`.
+    /// `now` is in milliseconds since the epoch; `time_zone` is `Z`, `+01:00` or `Europe/Berlin`.
     pub(crate) fn new(
         formats: &'a [DateFormat],
         now: i64,
         time_zone: Option<&str>,
     ) -> Result<Self, QueryError> {
-        let offset = match time_zone {
-            None => UtcOffset::UTC,
-            Some(zone) => parse_zone(zone).ok_or_else(|| QueryError::TimeZone { input: zone.to_owned() })?,
+        let zone = match time_zone {
+            None => Zone::UTC,
+            Some(zone) => Zone::parse(zone).ok_or_else(|| QueryError::TimeZone { input: zone.to_owned() })?,
         };
-        Ok(Self { formats, now, offset })
-    }
-
-    /// Milliseconds that the request's zone is ahead of UTC.
-    pub(crate) fn zone_millis(&self) -> i64 {
-        i64::from(self.offset.whole_seconds()) * 1000
+        Ok(Self { formats, now, zone })
     }
 
     /// Milliseconds since the epoch. What a date does not state is the earliest moment, or the last
@@ -58,8 +57,7 @@ impl<'a> DateRequest<'a> {
                     text.split_once('T').is_some_and(|(_, clock)| clock.contains(['Z', 'z', '+', '-']))
                 }
             };
-            let shift = if states_zone { 0 } else { i64::from(self.offset.whole_seconds()) * 1000 };
-            return Ok(millis - shift);
+            return Ok(if states_zone { millis } else { self.zone.to_utc(millis) });
         }
         let names: Vec<&str> = self.formats.iter().map(DateFormat::name).collect();
         Err(QueryError::DateFormat { input: text.to_owned(), format: names.join("||"), in_range })
@@ -68,12 +66,10 @@ impl<'a> DateRequest<'a> {
     fn math(&self, text: &str, base: i64, math: &str, round_up: bool) -> Result<i64, QueryError> {
         let malformed =
             |detail: &str| QueryError::DateMath { input: text.to_owned(), detail: detail.to_owned() };
-        let mut at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(base) * 1_000_000)
-            .map_err(|_| malformed("date out of bounds"))?
-            .to_offset(self.offset);
+        let mut at = base;
         let mut rest = math.chars().peekable();
         while let Some(operator) = rest.next() {
-            let (rounds, sign) = match operator {
+            let (rounds, sign): (bool, i64) = match operator {
                 '/' => (true, 1),
                 '+' => (false, 1),
                 '-' => (false, -1),
@@ -91,76 +87,74 @@ impl<'a> DateRequest<'a> {
                 return Err(malformed("rounding `/` can only be used on single unit types"));
             }
             let unit = rest.next().ok_or_else(|| malformed("truncated"))?;
-            at = if rounds { round(at, unit, round_up) } else { shift(at, unit, sign * count) }
-                .ok_or_else(|| malformed("unit not supported, or date out of bounds"))?;
+            let moved = match rounds {
+                true => self.round(at, unit, round_up),
+                false => sign.checked_mul(count).and_then(|count| self.shift(at, unit, count)),
+            };
+            at = moved.ok_or_else(|| malformed("unit not supported, or date out of bounds"))?;
         }
-        i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000))
-            .map_err(|_| malformed("date out of bounds"))
+        Ok(at)
+    }
+
+    /// The moment that a local time stands for; of two the one with the offset of `near`.
+    fn resolve(&self, local: i64, near: i64) -> i64 {
+        let offset = self.zone.offset_at(near);
+        let at = local.saturating_sub(offset);
+        if self.zone.offset_at(at) == offset { at } else { self.zone.to_utc(local) }
+    }
+
+    fn shift(&self, at: i64, unit: char, count: i64) -> Option<i64> {
+        let local = at.checked_add(self.zone.offset_at(at))?;
+        // Days and longer are the same time of another day; shorter units are time that passes.
+        let moved = match unit {
+            'y' => self.resolve(shift_months(local, count.checked_mul(12)?)?, at),
+            'M' => self.resolve(shift_months(local, count)?, at),
+            'w' => self.resolve(local.checked_add(count.checked_mul(7 * DAY)?)?, at),
+            'd' => self.resolve(local.checked_add(count.checked_mul(DAY)?)?, at),
+            'h' | 'H' => at.checked_add(count.checked_mul(3_600_000)?)?,
+            'm' => at.checked_add(count.checked_mul(60_000)?)?,
+            's' => at.checked_add(count.checked_mul(1_000)?)?,
+            _ => return None,
+        };
+        date_of(moved).map(|_| moved)
+    }
+
+    /// The first moment of the unit around `at`, or its last millisecond.
+    fn round(&self, at: i64, unit: char, up: bool) -> Option<i64> {
+        let local = at.checked_add(self.zone.offset_at(at))?;
+        let date = date_of(local)?;
+        let start = match unit {
+            'y' => millis_of(Date::from_calendar_date(date.year(), Month::January, 1).ok()?),
+            'M' => millis_of(date.replace_day(1).ok()?),
+            'w' => millis_of(date) - i64::from(date.weekday().number_days_from_monday()) * DAY,
+            'd' => millis_of(date),
+            'h' | 'H' => local - local.rem_euclid(3_600_000),
+            'm' => local - local.rem_euclid(60_000),
+            's' => local - local.rem_euclid(1_000),
+            _ => return None,
+        };
+        let start = self.resolve(start, at);
+        if up { self.shift(start, unit, 1)?.checked_sub(1) } else { Some(start) }
     }
 }
 
-fn parse_zone(zone: &str) -> Option<UtcOffset> {
-    if matches!(zone, "Z" | "z" | "UTC" | "GMT") {
-        return Some(UtcOffset::UTC);
-    }
-    let (sign, digits) = match zone.split_at_checked(1)? {
-        ("+", digits) => (1, digits),
-        ("-", digits) => (-1, digits),
-        _ => return None,
-    };
-    let (hours, minutes) = match digits.split_once(':') {
-        Some(parts) => parts,
-        None if digits.len() == 4 => digits.split_at(2),
-        None => (digits, "0"),
-    };
-    let (hours, minutes): (i8, i8) = (hours.parse().ok()?, minutes.parse().ok()?);
-    UtcOffset::from_hms(sign * hours, sign * minutes, 0).ok()
+fn date_of(local: i64) -> Option<Date> {
+    OffsetDateTime::from_unix_timestamp(local.div_euclid(1_000)).ok().map(OffsetDateTime::date)
 }
 
-fn shift(at: OffsetDateTime, unit: char, count: i64) -> Option<OffsetDateTime> {
-    let seconds = match unit {
-        'y' => return shift_months(at, count.checked_mul(12)?),
-        'M' => return shift_months(at, count),
-        'w' => 7 * 86_400,
-        'd' => 86_400,
-        'h' | 'H' => 3_600,
-        'm' => 60,
-        's' => 1,
-        _ => return None,
-    };
-    at.checked_add(Duration::seconds(count.checked_mul(seconds)?))
+fn millis_of(date: Date) -> i64 {
+    date.midnight().assume_utc().unix_timestamp() * 1_000
 }
 
-/// The same day of another month, or that month's last day.
-fn shift_months(at: OffsetDateTime, count: i64) -> Option<OffsetDateTime> {
-    let months = i64::from(at.year()) * 12 + i64::from(u8::from(at.month())) - 1;
+/// The same time on the same day of another month, or on that month's last day.
+fn shift_months(local: i64, count: i64) -> Option<i64> {
+    let date = date_of(local)?;
+    let months = i64::from(date.year()) * 12 + i64::from(u8::from(date.month())) - 1;
     let months = months.checked_add(count)?;
     let year = i32::try_from(months.div_euclid(12)).ok()?;
     let month = Month::try_from(months.rem_euclid(12) as u8 + 1).ok()?;
-    let day = at.day().min(month.length(year));
-    Some(at.replace_date(Date::from_calendar_date(year, month, day).ok()?))
-}
-
-/// The first moment of the unit around `at`, or its last millisecond.
-fn round(at: OffsetDateTime, unit: char, up: bool) -> Option<OffsetDateTime> {
-    let midnight = at.replace_time(time::Time::MIDNIGHT);
-    let start = match unit {
-        'y' => midnight.replace_month(Month::January).ok()?.replace_day(1).ok()?,
-        'M' => midnight.replace_day(1).ok()?,
-        'w' => {
-            let days = i64::from(at.weekday().number_days_from_monday());
-            midnight.checked_sub(Duration::days(days))?
-        }
-        'd' => midnight,
-        'h' | 'H' => midnight.replace_hour(at.hour()).ok()?,
-        'm' => midnight.replace_hour(at.hour()).ok()?.replace_minute(at.minute()).ok()?,
-        's' => at.replace_nanosecond(0).ok()?,
-        _ => return None,
-    };
-    if !up {
-        return Some(start);
-    }
-    shift(start, unit, 1)?.checked_sub(Duration::milliseconds(1))
+    let day = date.day().min(month.length(year));
+    Some(millis_of(Date::from_calendar_date(year, month, day).ok()?) + local.rem_euclid(DAY))
 }
 
 #[cfg(test)]
@@ -192,6 +186,12 @@ mod tests {
         check("now/y", None, false, Some("2024-01-01T00:00:00.000Z"));
         check("2024-01-31||+1M/d", None, false, Some("2024-02-29T00:00:00.000Z"));
         check("now/d", Some("+02:00"), false, Some("2024-03-30T22:00:00.000Z"));
+        // Clocks in Berlin were put forward on that day at two.
+        check("now/d", Some("Europe/Berlin"), false, Some("2024-03-30T23:00:00.000Z"));
+        check("now/d", Some("Europe/Berlin"), true, Some("2024-03-31T21:59:59.999Z"));
+        check("now-1d", Some("Europe/Berlin"), false, Some("2024-03-30T11:20:30.456Z"));
+        check("now-24h", Some("Europe/Berlin"), false, Some("2024-03-30T10:20:30.456Z"));
+        check("now/M", Some("Europe/Berlin"), false, Some("2024-02-29T23:00:00.000Z"));
         check("now-", None, false, None);
         check("now/2d", None, false, None);
         check("now*1d", None, false, None);
@@ -204,6 +204,8 @@ mod tests {
         check("2024-01-05", None, true, Some("2024-01-05T23:59:59.999Z"));
         check("2024-01-05", Some("+01:00"), false, Some("2024-01-04T23:00:00.000Z"));
         check("2024-01-05T00:00:00Z", Some("+01:00"), false, Some("2024-01-05T00:00:00.000Z"));
+        check("2024-07-05", Some("Europe/Berlin"), true, Some("2024-07-05T21:59:59.999Z"));
+        check("2024-03-31T02:30:00", Some("Europe/Berlin"), false, Some("2024-03-31T01:30:00.000Z"));
         check("1704412800000", Some("+01:00"), false, Some("2024-01-05T00:00:00.000Z"));
         check("5 January", None, false, None);
         assert!(DateRequest::new(&[], NOW, Some("Mars")).is_err());

@@ -1,28 +1,24 @@
 import type { IncomingMessage } from 'node:http';
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 
 import { HttpError } from '../errors.js';
 import type { Exchange } from './exchange.js';
 
-const unzip = promisify(gunzip);
-
 /**
- * The bytes of a request's body, unzipped, or undefined if it has none.
+ * The bytes of a request's body, decoded, or undefined if it has none.
  *
- * @throws {HttpError} 413 when the body, or what it unzips to, is longer than `limit`
+ * @throws {HttpError} 413 when the body, or what it decodes to, is longer than `limit`
  */
 export async function readBody(exchange: Exchange, limit: number): Promise<Uint8Array | undefined> {
   const declared = Number(exchange.header('content-length') ?? 0);
   if (declared > limit) throw tooLarge(declared, limit);
   const bytes = await exchange.readBody(limit);
   if (bytes.length === 0) return undefined;
-  const encoding = exchange.header('content-encoding')?.trim().toLowerCase();
-  if (encoding === undefined || encoding === 'identity') return bytes;
-  if (encoding !== 'gzip') {
-    throw new HttpError('illegal_argument', `Content-Encoding header [${encoding}] is not supported`);
-  }
-  return unzipBody(bytes, limit);
+  const encoding = exchange.header('content-encoding');
+  if (encoding === undefined) return bytes;
+  // Only requests with an encoding load the codecs.
+  const { decode } = await import('./encodings.js');
+  const decoded = await decode(bytes, encoding, limit, () => tooLarge(undefined, limit));
+  return decoded.length === 0 ? undefined : decoded;
 }
 
 /**
@@ -58,15 +54,6 @@ export async function readFetchBody(request: Request, limit: number): Promise<Ui
   const bytes = new Uint8Array(await request.arrayBuffer());
   if (bytes.length > limit) throw tooLarge(bytes.length, limit);
   return bytes;
-}
-
-async function unzipBody(bytes: Uint8Array, limit: number): Promise<Uint8Array> {
-  try {
-    return await unzip(bytes, { maxOutputLength: limit });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(undefined, limit);
-    throw new HttpError('illegal_argument', 'the body is not in the gzip format');
-  }
 }
 
 function tooLarge(length: number | undefined, limit: number): HttpError {

@@ -33,15 +33,15 @@ export function direct(application: Application, maxBodyBytes: number, others: R
       others(incoming, outgoing);
       return;
     }
-    application.answer(new NodeExchange(incoming, outgoing, path, length), match.route, match.path).then(
-      (finished) => {
+    application
+      .answer(new NodeExchange(incoming, outgoing, path, length), match.route, match.path)
+      .then((finished) => {
         send(outgoing, finished);
-      },
-      () => {
+      })
+      .catch(() => {
         // The application answers everything; what is left is a connection that broke.
         outgoing.destroy();
-      },
-    );
+      });
   };
 }
 

@@ -25,11 +25,3 @@ export interface Finished {
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Uint8Array | string | null;
 }
-
-/** The query string of a URI as parameters. The last of several with one name counts. */
-export function parametersOf(uri: string): Readonly<Record<string, string>> {
-  const mark = uri.indexOf('?');
-  return mark < 0 ? NONE : Object.fromEntries(new URLSearchParams(uri.slice(mark)));
-}
-
-const NONE: Readonly<Record<string, string>> = Object.freeze({});

@@ -1,9 +1,12 @@
 import { EngineError } from '@sparrow-search/engine';
 
 import { HttpError, RoutingError } from '../errors.js';
-import { type Exchange, type Finished, parametersOf } from './exchange.js';
-import { compact, filterPath, parseJson, pretty } from './json-text.js';
-import { JSON_TYPE, TEXT_TYPE, negotiate } from './media-types.js';
+import type { Exchange, Finished } from './exchange.js';
+import { readable } from './human.js';
+import { type Json, compact, filterPath, parseJson, pretty } from './json-text.js';
+import { JSON_TYPE, type Negotiated, TEXT_TYPE, negotiate } from './media-types.js';
+import { withTraces } from './trace.js';
+import { toYaml } from './yaml.js';
 
 /** An answer before it is shaped as the request asks. */
 export interface Answer {
@@ -11,6 +14,8 @@ export interface Answer {
   readonly body: Uint8Array | string | null;
   readonly type?: 'json' | 'text' | 'html';
   readonly headers?: readonly (readonly [string, string])[];
+  /** Whether sizes and times are shown for people as well, if the request asks for that. */
+  readonly statistics?: boolean;
 }
 
 export function json(status: number, body: object): Answer {
@@ -27,36 +32,60 @@ export function answerToError(error: unknown): Answer | undefined {
   return undefined;
 }
 
-/** Applies `pretty`, `filter_path` and the media type. */
-export function finish(answer: Answer, exchange: Exchange, common: readonly (readonly [string, string])[]): Finished {
+/** Applies `pretty`, `filter_path`, `human`, `error_trace` and the media type. */
+export function finish(
+  answer: Answer,
+  exchange: Exchange,
+  query: Readonly<Record<string, string>>,
+  common: readonly (readonly [string, string])[],
+): Finished {
   const type = answer.type ?? 'json';
-  const contentType =
-    type === 'json'
-      ? jsonType(exchange.header('accept'), exchange.header('content-type'))
-      : type === 'text'
-        ? TEXT_TYPE
-        : 'text/html; charset=UTF-8';
+  const headers = answer.headers ?? [];
+  if (type !== 'json') {
+    const contentType = type === 'text' ? TEXT_TYPE : 'text/html; charset=UTF-8';
+    return {
+      status: answer.status,
+      headers: [...headers, ['Content-Type', contentType], ...common],
+      body: answer.body,
+    };
+  }
+  const wanted = wantedType(exchange, query);
   return {
     status: answer.status,
-    headers: [...(answer.headers ?? []), ['Content-Type', contentType], ...common],
-    body: type === 'json' ? present(answer.body, parametersOf(exchange.uri)) : answer.body,
+    headers: [...headers, ['Content-Type', wanted.type], ...common],
+    body: present(answer, exchange, query, wanted),
   };
 }
 
-function present(body: Answer['body'], query: Readonly<Record<string, string>>): Answer['body'] {
+function present(
+  { status, body, statistics }: Answer,
+  exchange: Exchange,
+  query: Readonly<Record<string, string>>,
+  { kind }: Negotiated,
+): Answer['body'] {
   const filter = query['filter_path'];
-  const isPretty = query['pretty'] !== undefined && query['pretty'] !== 'false';
-  if (body === null || body.length === 0 || (filter === undefined && !isPretty)) return body;
-  const whole = parseJson(typeof body === 'string' ? body : new TextDecoder().decode(body));
-  const filtered = filter === undefined ? whole : filterPath(whole, filter);
-  return isPretty ? pretty(filtered) : compact(filtered);
+  const isPretty = isSet(query['pretty']);
+  const isTraced = status >= 400 && isSet(query['error_trace']);
+  const isHuman = statistics === true && isSet(query['human']);
+  const asItIs = filter === undefined && !isPretty && !isTraced && !isHuman && kind === 'json';
+  if (body === null || body.length === 0 || asItIs) return body;
+  let shown: Json = parseJson(typeof body === 'string' ? body : new TextDecoder().decode(body));
+  if (isTraced) shown = withTraces(shown, `${exchange.method} ${exchange.path}`);
+  if (isHuman) shown = readable(shown);
+  if (filter !== undefined) shown = filterPath(shown, filter);
+  if (kind === 'yaml') return toYaml(shown);
+  return isPretty ? pretty(shown) : compact(shown);
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== 'false';
 }
 
 /** An error about the `Accept` header itself must still be sent in some type. */
-function jsonType(accept: string | undefined, contentType: string | undefined): string {
+function wantedType(exchange: Exchange, query: Readonly<Record<string, string>>): Negotiated {
   try {
-    return negotiate(accept, contentType).json;
+    return negotiate(exchange.header('accept'), exchange.header('content-type'), query['format']);
   } catch {
-    return JSON_TYPE;
+    return { type: JSON_TYPE, kind: 'json', explicit: false };
   }
 }

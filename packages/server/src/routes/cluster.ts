@@ -15,7 +15,6 @@ export const CLUSTER_ENDPOINTS: readonly Endpoint[] = [
     {
       params: [
         ...['allow_no_indices', 'expand_wildcards', 'flat_settings', 'ignore_unavailable', 'local', 'master_timeout'],
-        ...['wait_for_metadata_version', 'wait_for_timeout'],
       ],
     },
   ),
@@ -51,7 +50,7 @@ export const CLUSTER_ENDPOINTS: readonly Endpoint[] = [
     ['GET /_nodes/hot_threads', 'GET /_nodes/{node_id}/hot_threads'],
     {
       reply: 'text',
-      params: ['ignore_idle_threads', 'interval', 'master_timeout', 'snapshots', 'sort', 'threads', 'timeout', 'type'],
+      params: ['ignore_idle_threads', 'interval', 'snapshots', 'threads', 'timeout', 'type'],
     },
   ),
 ];

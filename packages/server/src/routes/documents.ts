@@ -59,6 +59,7 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
   ),
   ...engine('bulk', 'indices:data/write/bulk', ['POST|PUT /_bulk', 'POST|PUT /{index}/_bulk'], {
     body: true,
+    ndjson: true,
     indices: 'bulk',
     params: [
       ...[...SOURCE, 'pipeline', 'refresh', 'routing', 'timeout', 'require_alias', 'wait_for_active_shards'],

@@ -36,11 +36,14 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     params: [...TIMEOUTS, ...WHICH, 'write_index_only'],
   }),
-  ...engine('get_settings', 'indices:monitor/settings/get', [
-    ...['GET /{index}/_settings', 'GET /_settings', 'GET /{index}/_settings/{name}', 'GET /_settings/{name}'],
-  ], {
-    params: READ,
-  }),
+  ...engine(
+    'get_settings',
+    'indices:monitor/settings/get',
+    [...['GET /{index}/_settings', 'GET /_settings', 'GET /{index}/_settings/{name}', 'GET /_settings/{name}']],
+    {
+      params: READ,
+    },
+  ),
   ...engine('put_settings', 'indices:admin/settings/update', ['PUT /{index}/_settings', 'PUT /_settings'], {
     body: true,
     params: [...TIMEOUTS, ...WHICH, 'flat_settings', 'preserve_existing'],

@@ -1,9 +1,10 @@
 import { type Endpoint, engine } from './types.js';
 
 const MODELS = '/_ml/trained_models';
+const INFERENCE = '/_inference';
 const PAGE = ['allow_no_match', 'from', 'size'];
 
-/** Models and their deployments. */
+/** Models, their deployments, and the inference endpoints that stand for them. */
 export const ML_ENDPOINTS: readonly Endpoint[] = [
   ...engine(
     'get_trained_models',
@@ -47,4 +48,32 @@ export const ML_ENDPOINTS: readonly Endpoint[] = [
     [`POST ${MODELS}/{model}/_infer`, `POST ${MODELS}/{model}/deployment/_infer`],
     { body: true, cancellable: true, params: ['timeout'] },
   ),
+  ...engine('put_inference', 'cluster:admin/xpack/inference/put', endpoints('PUT'), {
+    body: true,
+    params: ['timeout'],
+  }),
+  ...engine('get_inference', 'cluster:monitor/xpack/inference/get', [
+    `GET ${INFERENCE}`,
+    `GET ${INFERENCE}/_all`,
+    `GET ${INFERENCE}/{task_type}/_all`,
+    ...endpoints('GET'),
+  ]),
+  ...engine('delete_inference', 'cluster:admin/xpack/inference/delete', endpoints('DELETE'), {
+    params: ['dry_run', 'force'],
+  }),
+  ...engine('update_inference', 'cluster:admin/xpack/inference/update', endpoints('PUT', '/_update'), { body: true }),
+  ...engine('infer', 'cluster:monitor/xpack/inference/post', endpoints('POST'), {
+    body: true,
+    cancellable: true,
+    params: ['timeout'],
+  }),
+  ...engine('infer_stream', 'cluster:monitor/xpack/inference/post', endpoints('POST', '/_stream'), {
+    body: true,
+    params: ['timeout'],
+  }),
 ];
+
+/** The two paths of an inference endpoint: with and without the type of its task. */
+function endpoints(method: string, rest = ''): string[] {
+  return [`${method} ${INFERENCE}/{inference_id}${rest}`, `${method} ${INFERENCE}/{task_type}/{inference_id}${rest}`];
+}

@@ -23,6 +23,7 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('msearch', 'indices:data/read/msearch', ['GET|POST /_msearch', 'GET|POST /{index}/_msearch'], {
     body: true,
+    ndjson: true,
     cancellable: true,
     indices: 'headers',
     params: [

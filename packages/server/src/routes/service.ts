@@ -6,6 +6,7 @@ const API_KEY = '/_security/api_key';
 export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('info', 'cluster:monitor/main', ['GET|HEAD /']),
   ...local('health', 'public', ['GET|HEAD /_health']),
+  ...local('openapi', 'public', ['GET|HEAD /_openapi.json']),
   ...local('console', 'public', ['GET|HEAD /_console']),
   ...local('authenticate', null, ['GET /_security/_authenticate']),
   ...local('create_api_key', 'cluster:admin/xpack/security/api_key/create', [`PUT|POST ${API_KEY}`], {

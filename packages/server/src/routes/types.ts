@@ -16,7 +16,8 @@ export type LocalOperation =
   | 'authenticate'
   | 'create_api_key'
   | 'get_api_keys'
-  | 'invalidate_api_keys';
+  | 'invalidate_api_keys'
+  | 'openapi';
 
 /** Where the names of the indices are that a request touches. */
 export type IndexSource =
@@ -53,6 +54,8 @@ export interface Endpoint {
   readonly params: readonly string[];
   /** Whether a body is read at all. A body sent elsewhere is refused. */
   readonly body: boolean;
+  /** Whether the body is a sequence of JSON texts, one a line. */
+  readonly ndjson?: boolean;
   readonly indices?: IndexSource;
   /** `text`: plain text unless `format=json` or the `Accept` header asks for JSON. */
   readonly reply?: 'json' | 'text';
@@ -61,11 +64,34 @@ export interface Endpoint {
 }
 
 /** Query parameters that every endpoint takes. */
-export const COMMON_PARAMS: ReadonlySet<string> = new Set(['pretty', 'human', 'error_trace', 'filter_path']);
+export const COMMON_PARAMS: ReadonlySet<string> = new Set(['pretty', 'human', 'error_trace', 'filter_path', 'format']);
+
+/**
+ * Whether the original reads a parameter only where it is there: it then never proposes the name for one that is not known.
+ */
+export function isReadLate({ handler }: Endpoint, name: string): boolean {
+  return 'engine' in handler && handler.engine === 'search' && SEARCH_SOURCE.has(name);
+}
+
+const SEARCH_SOURCE = new Set([
+  ...[
+    'from',
+    'size',
+    'explain',
+    'version',
+    'seq_no_primary_term',
+    'timeout',
+    'terminate_after',
+    'track_scores',
+    'sort',
+  ],
+  ...['track_total_hits', 'stored_fields', 'docvalue_fields', 'stats'],
+]);
 
 interface EndpointOptions {
   readonly params?: readonly string[];
   readonly body?: boolean;
+  readonly ndjson?: boolean;
   readonly indices?: IndexSource;
   readonly reply?: 'json' | 'text';
   readonly cancellable?: boolean;

@@ -58,6 +58,17 @@ export const ACTIONS = {
     scope: 'cluster',
     privileges: ['manage_ml', 'manage', 'all'],
   },
+  'cluster:admin/xpack/inference/put': { scope: 'cluster', privileges: ['manage_inference', 'manage', 'all'] },
+  'cluster:admin/xpack/inference/update': { scope: 'cluster', privileges: ['manage_inference', 'manage', 'all'] },
+  'cluster:admin/xpack/inference/delete': { scope: 'cluster', privileges: ['manage_inference', 'manage', 'all'] },
+  'cluster:monitor/xpack/inference/get': {
+    scope: 'cluster',
+    privileges: ['monitor_inference', 'manage_inference', 'monitor', 'manage', 'all'],
+  },
+  'cluster:monitor/xpack/inference/post': {
+    scope: 'cluster',
+    privileges: ['monitor_inference', 'manage_inference', 'monitor', 'manage', 'all'],
+  },
   'indices:admin/index_template/put': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
   'indices:admin/index_template/get': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
   'indices:admin/index_template/delete': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },

@@ -1,51 +1,89 @@
-//! The hits of `top_hits`.
+//! The hits of `top_hits`: read and written as those of a search.
 
-use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::Value;
 use sparrow_index::aggregations::{AggregationError, HitWriter, TopHits, TopList};
 
-use crate::search::execute::Target;
-use crate::search::java_float::f32_text;
-use crate::search::source_filter::SourceSelection;
-
-/// What a hit shows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HitOptions {
-    /// The part of its source.
-    pub source: SourceSelection,
-    /// Its version.
-    pub version: bool,
-    /// Its sequence number and primary term.
-    pub seq_no_primary_term: bool,
-    /// Its score although something else orders the hits.
-    pub track_scores: bool,
-}
-
-impl Default for HitOptions {
-    fn default() -> Self {
-        Self {
-            source: SourceSelection::Whole,
-            version: false,
-            seq_no_primary_term: false,
-            track_scores: false,
-        }
-    }
-}
+use crate::Engine;
+use crate::error::EngineError;
+use crate::search::body::SearchBody;
+use crate::search::execute::{Hit, Outcome, Target};
+use crate::search::hits;
+use crate::search::resolve;
+use crate::search::response;
+use crate::search::retriever::Fusion;
+use crate::search::uri::Presentation;
 
 /// Reads documents of the indices that were searched.
 pub struct Hits<'a> {
-    /// The indices.
-    pub targets: &'a [Target],
+    engine: &'a Engine,
+    targets: &'a [Target],
     /// What hits show, for each `top_hits` of the request.
-    pub options: &'a [HitOptions],
+    bodies: Vec<SearchBody>,
+    shown: Presentation,
+    cancel: &'a Arc<AtomicBool>,
+    /// What went wrong with a document, in the words of a search.
+    pub error: Option<EngineError>,
 }
 
-/// A score, with as many digits as tell it from its neighbours.
-fn score_value(score: Option<f32>) -> Value {
-    score
-        .filter(|score| score.is_finite())
-        .and_then(|score| f32_text(score).parse::<f64>().ok())
-        .and_then(serde_json::Number::from_f64)
-        .map_or(Value::Null, Value::Number)
+impl<'a> Hits<'a> {
+    /// Hits of aggregations that show what `asked` says, with highlights and explanations by the queries of `search`.
+    pub fn new(
+        engine: &'a Engine,
+        targets: &'a [Target],
+        asked: &[SearchBody],
+        search: &SearchBody,
+        shown: Presentation,
+        cancel: &'a Arc<AtomicBool>,
+    ) -> Self {
+        let any = search.fusion.as_ref().map(Fusion::any);
+        let body = |asked: &SearchBody| {
+            let mut body = asked.clone();
+            if body.highlight.is_some() || body.explain {
+                body.query = any.clone().or_else(|| search.query.clone());
+                body.knn.clone_from(&search.knn);
+                body.sub_searches.clone_from(&search.sub_searches);
+                body.indices_boost.clone_from(&search.indices_boost);
+            }
+            // Which named clauses match is not worked out for each bucket again.
+            body.queries_mut().for_each(resolve::unname);
+            body
+        };
+        Self { engine, targets, bodies: asked.iter().map(body).collect(), shown, cancel, error: None }
+    }
+
+    fn written(
+        &self,
+        body: &SearchBody,
+        top: &TopHits,
+        list: &TopList,
+        sort: &[Vec<Value>],
+    ) -> Result<Value, EngineError> {
+        let scored = top.scores_shown() || body.track_scores;
+        let page = list.hits.iter().zip(sort).skip(top.from).take(top.size);
+        let mut outcome = Outcome { total: Some((list.total, true)), ..Outcome::default() };
+        for (hit, sort) in page {
+            outcome.hits.push(Hit {
+                target: hit.target,
+                addr: hit.addr,
+                seq_no: hit.seq_no,
+                score: if scored { hit.score } else { f32::NAN },
+                rank: None,
+            });
+            if !top.sort.is_empty() {
+                outcome.sort.push(Value::Array(sort.clone()).to_string().into());
+            }
+        }
+        outcome.max_score = list.max_score.filter(|_| scored && !outcome.hits.is_empty());
+        let shown = Presentation { total_as_int: false, ..self.shown };
+        let hits = hits::read(self.engine, self.targets, body, shown, &outcome, None, self.cancel)?;
+        let mut out = Vec::new();
+        response::write_hits(&mut out, body, shown, self.targets.len(), &outcome, &hits);
+        serde_json::from_slice(&out)
+            .map_err(|error| EngineError::internal(format!("hits are not JSON: {error}")))
+    }
 }
 
 impl HitWriter for Hits<'_> {
@@ -55,42 +93,12 @@ impl HitWriter for Hits<'_> {
         list: &TopList,
         sort: &[Vec<Value>],
     ) -> Result<Value, AggregationError> {
-        let default = HitOptions::default();
-        let options = self.options.get(top.options).unwrap_or(&default);
-        let scored = top.scores_shown() || options.track_scores;
-        let mut hits = Vec::new();
-        for (hit, sort) in list.hits.iter().zip(sort).skip(top.from).take(top.size) {
-            let target = &self.targets[hit.target];
-            let stored = target
-                .snapshot
-                .fetch(hit.addr)
-                .map_err(|error| AggregationError::Execution(error.to_string()))?;
-            let mut shown = Map::new();
-            shown.insert("_index".to_owned(), target.shard.index.as_str().into());
-            shown.insert("_id".to_owned(), stored.id.into());
-            if options.version {
-                shown.insert("_version".to_owned(), stored.version.into());
-            }
-            if options.seq_no_primary_term {
-                shown.insert("_seq_no".to_owned(), stored.seq_no.into());
-                shown.insert("_primary_term".to_owned(), 1.into());
-            }
-            shown.insert("_score".to_owned(), score_value(Some(hit.score).filter(|_| scored)));
-            let mut source = Vec::new();
-            if options.source.write(&stored.source, &mut source)
-                && let Ok(source) = serde_json::from_slice(&source)
-            {
-                shown.insert("_source".to_owned(), source);
-            }
-            if !top.sort.is_empty() {
-                shown.insert("sort".to_owned(), Value::Array(sort.clone()));
-            }
-            hits.push(Value::Object(shown));
-        }
-        Ok(json!({
-            "total": {"value": list.total, "relation": "eq"},
-            "max_score": score_value(list.max_score.filter(|_| scored && !hits.is_empty())),
-            "hits": hits,
-        }))
+        let default = SearchBody::default();
+        let body = self.bodies.get(top.options).unwrap_or(&default);
+        self.written(body, top, list, sort).map_err(|error| {
+            let reason = error.reason();
+            self.error = Some(error);
+            AggregationError::Execution(reason)
+        })
     }
 }

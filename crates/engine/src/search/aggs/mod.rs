@@ -2,15 +2,22 @@
 
 mod hits;
 mod parse;
-mod zone;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value};
-use sparrow_index::aggregations::{Collected, ReduceOptions, reduce};
+use sparrow_index::aggregations::{Aggregation, AggregationKind, Collected, ReduceOptions, reduce};
 use sparrow_index::query::Query;
 
 pub use self::parse::{Aggregations, parse};
+use super::body::SearchBody;
 use super::error::SearchError;
 use super::execute::Target;
+use super::highlight::Highlight;
+use super::uri::Presentation;
+use crate::Engine;
+use crate::error::EngineError;
 
 impl Aggregations {
     /// The queries of filters, whose texts are encoded with those of the search.
@@ -19,27 +26,49 @@ impl Aggregations {
         for aggregation in &mut self.tree {
             aggregation.queries_mut(&mut |query| queries.push(query));
         }
+        for shown in &mut self.hits {
+            queries.extend(shown.highlight.iter_mut().flat_map(Highlight::queries_mut));
+        }
         queries
+    }
+
+    /// Names of `top_hits` and how far they reach.
+    pub fn hit_windows(&self) -> Vec<(&str, usize)> {
+        fn add<'a>(list: &'a [Aggregation], found: &mut Vec<(&'a str, usize)>) {
+            for aggregation in list {
+                if let AggregationKind::TopHits(top) = &aggregation.kind {
+                    found.push((&aggregation.name, top.from.saturating_add(top.size)));
+                }
+                add(&aggregation.subs, found);
+            }
+        }
+        let mut found = Vec::new();
+        add(&self.tree, &mut found);
+        found
     }
 
     /// Whether every document's score is needed.
     pub fn needs_scores(&self) -> bool {
-        self.tree.iter().any(sparrow_index::aggregations::Aggregation::needs_scores)
+        self.tree.iter().any(Aggregation::needs_scores) || self.hits.iter().any(|shown| shown.track_scores)
     }
 
-    /// Puts together what the indices contributed, in at most `max_buckets` buckets (`search.max_buckets`).
+    /// Puts together what the indices contributed, in at most as many buckets as `search.max_buckets` says.
     ///
     /// # Errors
     /// When the parts do not fit together, or there are too many buckets.
     pub fn reduce(
         &self,
+        engine: &Engine,
         collected: Vec<Collected>,
         targets: &[Target],
-        typed_keys: bool,
-        max_buckets: usize,
-    ) -> Result<Map<String, Value>, SearchError> {
-        let options = ReduceOptions { typed_keys, max_buckets };
-        let mut hits = hits::Hits { targets, options: &self.hits };
-        reduce(&self.tree, collected, options, &mut hits).map_err(|source| SearchError::Reduce { source })
+        search: &SearchBody,
+        shown: Presentation,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<Map<String, Value>, EngineError> {
+        let options =
+            ReduceOptions { typed_keys: shown.typed_keys, max_buckets: engine.cluster.max_buckets() };
+        let mut hits = hits::Hits::new(engine, targets, &self.hits, search, shown, cancel);
+        reduce(&self.tree, collected, options, &mut hits)
+            .map_err(|source| hits.error.take().unwrap_or_else(|| SearchError::Reduce { source }.into()))
     }
 }

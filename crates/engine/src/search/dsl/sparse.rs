@@ -1,5 +1,6 @@
 //! Sparse clauses: `sparse_vector`, `text_expansion`, `weighted_tokens`.
 
+use crate::deprecation;
 use sparrow_index::query::{
     Pruning, PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TextExpansionQuery,
 };
@@ -79,6 +80,7 @@ pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
 /// `text_expansion`.
 pub fn text_expansion(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "text_expansion";
+    deprecation::warn("text_expansion is deprecated. Use sparse_vector instead.");
     let field = single_field(body, CLAUSE)?;
     let mut common = Common::default();
     let (mut model_id, mut model_text, mut pruning) = (None, None, Pruning::Off);
@@ -111,6 +113,7 @@ pub fn text_expansion(body: &Node) -> Result<Query, SearchError> {
 /// `weighted_tokens`.
 pub fn weighted_tokens(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "weighted_tokens";
+    deprecation::warn("weighted_tokens is deprecated and will be removed. Use sparse_vector instead.");
     let field = single_field(body, CLAUSE)?;
     let mut common = Common::default();
     let (mut found, mut pruning) = (None, Pruning::Off);

@@ -78,6 +78,13 @@ impl Run<'_> {
                 }
             }
         }
+        let body = self.body;
+        if body.slice.is_some() || body.terminate_after > 0 {
+            let slice = body.slice.as_ref().map(|slice| slice.bind(snapshot.mapping(), &target.shard));
+            let slice = slice.transpose().map_err(|error| AggregationError::Execution(error.to_string()))?;
+            let most = (body.terminate_after > 0).then_some(body.terminate_after);
+            snapshot.keep_part(&mut matching, slice.as_ref(), most)?;
+        }
         let documents = Documents { matching: &matching, scores: scores.as_deref() };
         snapshot.aggregate(tree, &documents, &target.shard.index, number, budget)
     }

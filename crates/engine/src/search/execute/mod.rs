@@ -18,6 +18,7 @@ use sparrow_index::{DocAddress, Snapshot};
 
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
+use super::limits::{self, SearchLimits};
 use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
 use super::sort::plan::Position;
@@ -30,8 +31,8 @@ pub struct Target {
     pub shard: Box<Shard>,
     /// Its documents.
     pub snapshot: Arc<Snapshot>,
-    /// Hits that a search of it can reach (`index.max_result_window`).
-    pub max_result_window: usize,
+    /// What a search of it may ask for.
+    pub limits: SearchLimits,
     /// Fields for query strings that name none (`index.query.default_field`); empty for all.
     pub default_fields: Vec<String>,
     /// What was done with the index.
@@ -99,14 +100,7 @@ pub fn execute(
     body: &SearchBody,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Outcome, SearchError> {
-    let asked = body.from.saturating_add(body.size);
-    if let Some(target) = targets.iter().find(|target| asked > target.max_result_window) {
-        return Err(SearchError::WindowTooLarge {
-            limit: target.max_result_window,
-            asked,
-            shard: target.shard.clone(),
-        });
-    }
+    limits::check(targets, body)?;
     let _running: Vec<_> = targets.iter().map(|target| target.counters.query.begin()).collect();
     let profile = body.profile.then(|| Box::new(Profile::new(targets.iter().map(|target| &*target.shard))));
     let partial = body.timeout.is_some();

@@ -9,6 +9,7 @@ use super::*;
 use crate::Snapshot;
 use crate::query::tests::Fixture;
 use crate::query::{Query, QueryKind, RangeQuery};
+use crate::zone::Zone;
 
 /// A document of the random tests.
 #[derive(Debug, Clone)]
@@ -197,7 +198,11 @@ fn everything() -> Vec<Aggregation> {
             dates: false,
         })
     };
-    let month = Rounding { interval: Interval::Calendar(CalendarUnit::Month), zone: 3_600_000, offset: 0 };
+    let month = Rounding {
+        interval: Interval::Calendar(CalendarUnit::Month),
+        zone: Zone::Fixed(3_600_000),
+        offset: 0,
+    };
     let dates = AggregationKind::DateHistogram(DateHistogram {
         source: field("d"),
         rounding: month,

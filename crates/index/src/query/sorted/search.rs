@@ -9,7 +9,7 @@ use tantivy::{DocAddress, DocId, TERMINATED};
 use super::collect::{Entry, Groups, Top};
 use super::columns::{GroupReader, KeyReader, SeveralValues};
 use super::value::compare;
-use super::{MAX_SORT_KEYS, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch, Ties};
+use super::{MAX_SORT_KEYS, Slice, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch, Ties};
 use crate::filter_cache::SegmentDocs;
 use crate::query::ast::{Query, SearchOptions};
 use crate::query::compile::Compiler;
@@ -41,6 +41,49 @@ impl Snapshot {
             9..=MAX_SORT_KEYS => self.sorted_by::<MAX_SORT_KEYS>(query, sorted, options),
             _ => Err(QueryError::TooManySortKeys { limit: MAX_SORT_KEYS }),
         }
+    }
+
+    /// Keeps of the documents of each segment, live ones all of them, those of a slice, and of these the first `most`.
+    ///
+    /// # Errors
+    /// When a column cannot be read.
+    pub fn keep_part(
+        &self,
+        matching: &mut [Vec<u64>],
+        slice: Option<&Slice>,
+        most: Option<u64>,
+    ) -> Result<(), QueryError> {
+        let mut left = most.unwrap_or(u64::MAX);
+        for (ord, words) in (0..).zip(matching) {
+            let segment = self.segment(ord);
+            let reader = self.searcher().segment_reader(ord);
+            let key = match slice {
+                None => None,
+                Some(Slice { column: None, .. }) => Some(KeyReader::seq_no(false)),
+                Some(Slice { column: Some(column), .. }) => {
+                    Some(KeyReader::column(reader, column, false, None)?)
+                }
+            };
+            for (index, word) in (0..).zip(words) {
+                let mut rest = *word;
+                while rest != 0 {
+                    let bit = rest & rest.wrapping_neg();
+                    let doc = index * 64 + rest.trailing_zeros();
+                    rest &= rest - 1;
+                    let inside = match (&key, slice) {
+                        (Some(key), Some(slice)) => {
+                            part(key.key(doc, 0.0, || segment.seq_no(doc)), slice.max) == slice.id
+                        }
+                        _ => true,
+                    };
+                    match inside && left > 0 {
+                        true => left -= 1,
+                        false => *word &= !bit,
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn sorted_by<const N: usize>(

@@ -1,6 +1,7 @@
 //! Aggregations that make buckets.
 
 use serde_json::Value;
+use sparrow_index::Zone;
 use sparrow_index::aggregations::{
     AggregationKind, CalendarUnit, DateHistogram, Filters, Histogram, Interval, Order, OrderBy, Range,
     RangeBucket, Rounding, Selection, Terms, ValueSource,
@@ -372,9 +373,10 @@ pub fn rounding(
         return Err(SearchError::illegal("Invalid interval specified, must be non-null and non-empty"));
     };
     let zone = match &source.time_zone {
-        None => 0,
-        Some(zone) => sparrow_index::aggregations::zone_millis(zone)
-            .map_err(|error| SearchError::illegal(error.to_string()))?,
+        None => Zone::UTC,
+        Some(zone) => {
+            Zone::parse(zone).ok_or_else(|| SearchError::illegal(format!("Unknown time-zone ID: {zone}")))?
+        }
     };
     Ok(Rounding { interval, zone, offset })
 }

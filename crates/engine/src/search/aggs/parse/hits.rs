@@ -2,28 +2,37 @@
 
 use sparrow_index::aggregations::{HitOrder, HitOrderBy, TopHits, ValueSource};
 
-use super::super::hits::HitOptions;
 use super::options::Options;
-use crate::search::body::source_selection;
+use crate::search::body::SearchBody;
+use crate::search::dsl::Context;
 use crate::search::error::SearchError;
 use crate::search::json::{Json, Node};
 
 /// Hits of a bucket that asks for no number.
 const DEFAULT_SIZE: usize = 3;
-/// Most hits of a bucket (`index.max_inner_result_window`).
-const MOST_HITS: usize = 100;
 
-/// Parameters that Elasticsearch has and this server has not.
-const LATER: &[&str] =
-    &["docvalue_fields", "explain", "fields", "highlight", "script_fields", "stored_fields"];
+/// Parameters that mean what they mean in a search.
+const SECTIONS: &[&str] = &[
+    "_source",
+    "docvalue_fields",
+    "explain",
+    "fields",
+    "highlight",
+    "seq_no_primary_term",
+    "stored_fields",
+    "track_scores",
+    "version",
+];
 
+/// Reads the aggregation, and what its hits show.
 pub fn top_hits(
     options: Options<'_>,
+    context: Context,
     place: usize,
     number: &mut dyn FnMut() -> usize,
-) -> Result<(TopHits, HitOptions), SearchError> {
+) -> Result<(TopHits, SearchBody), SearchError> {
     let mut top = TopHits { from: 0, size: DEFAULT_SIZE, sort: Vec::new(), options: place };
-    let mut shown = HitOptions::default();
+    let mut shown = SearchBody::default();
     for member in options.members() {
         match (&*member.name, &member.value.json) {
             ("from", _) => top.from = options.whole(member, 0, "from")? as usize,
@@ -34,12 +43,8 @@ pub fn top_hits(
                 }
             }
             ("sort", _) => sort_key(&options, &member.value, &mut top.sort, number)?,
-            ("_source", _) => shown.source = source_selection(&member.value)?,
-            ("version", _) => shown.version = options.boolean(member)?,
-            ("seq_no_primary_term", _) => shown.seq_no_primary_term = options.boolean(member)?,
-            ("track_scores", _) => shown.track_scores = options.boolean(member)?,
-            ("explain", Json::Bool(false)) => {}
-            (name, _) if LATER.contains(&name) => {
+            (name, _) if SECTIONS.contains(&name) => shown.section(member, context)?,
+            (name @ "script_fields", _) => {
                 return Err(SearchError::parsing(
                     member.value.at,
                     format!(
@@ -55,15 +60,6 @@ pub fn top_hits(
                 ));
             }
         }
-    }
-    if top.from + top.size > MOST_HITS {
-        return Err(SearchError::illegal(format!(
-            "Top hits result window is too large, the top hits aggregator [{}]'s from + size must be less than or \
-             equal to: [{MOST_HITS}] but was [{}]. This limit can be set by changing the \
-             [index.max_inner_result_window] index level setting.",
-            options.name,
-            top.from + top.size
-        )));
     }
     // Best first is what no order at all gives.
     if let [HitOrder { by: HitOrderBy::Score, ascending: false, .. }] = &top.sort[..] {

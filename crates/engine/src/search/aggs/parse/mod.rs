@@ -11,7 +11,7 @@ use serde_json::Value;
 use sparrow_index::aggregations::{Aggregation, AggregationKind};
 
 use self::options::Options;
-use super::hits::HitOptions;
+use crate::search::body::SearchBody;
 use crate::search::dsl::Context;
 use crate::search::error::SearchError;
 use crate::search::json::{Json, Member, Node};
@@ -114,7 +114,7 @@ pub struct Aggregations {
     /// The tree.
     pub tree: Vec<Aggregation>,
     /// What the hits of each `top_hits` show.
-    pub hits: Vec<HitOptions>,
+    pub hits: Vec<SearchBody>,
 }
 
 /// Reads the section.
@@ -133,7 +133,7 @@ struct Parser {
     /// Numbers given so far.
     numbers: usize,
     count: usize,
-    hits: Vec<HitOptions>,
+    hits: Vec<SearchBody>,
 }
 
 impl Parser {
@@ -296,7 +296,8 @@ impl Parser {
             "median_absolute_deviation" => metrics::median_absolute_deviation(options),
             "weighted_avg" => metrics::weighted_avg(options),
             "top_hits" => {
-                let (top, shown) = hits::top_hits(options, self.hits.len(), &mut || self.numbers_next())?;
+                let (context, place) = (self.context, self.hits.len());
+                let (top, shown) = hits::top_hits(options, context, place, &mut || self.numbers_next())?;
                 self.hits.push(shown);
                 Ok(AggregationKind::TopHits(top))
             }

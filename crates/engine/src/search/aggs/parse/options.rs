@@ -1,5 +1,6 @@
 //! The parameters of one aggregation.
 
+use sparrow_index::Zone;
 use sparrow_index::aggregations::{Order, OrderBy, ValueSource, ValueType};
 
 use super::{metric_path, scalar};
@@ -181,7 +182,7 @@ impl<'a> Options<'a> {
         Ok(true)
     }
 
-    /// A zone as an offset; `UTC` and the like are offsets too.
+    /// The name of a zone, or an offset; a number is hours.
     fn time_zone(&self, member: &Member) -> Result<String, SearchError> {
         let text = match &member.value.json {
             Json::Number(hours) => {
@@ -192,12 +193,9 @@ impl<'a> Options<'a> {
             }
             _ => self.text(member)?,
         };
-        match super::super::zone::is_offset(&text) {
-            true => Ok(text),
-            false => Err(self.invalid(
-                member,
-                format!("Unknown time-zone ID: {text} (this server knows UTC and offsets such as [+01:00])"),
-            )),
+        match Zone::parse(&text) {
+            Some(_) => Ok(text),
+            None => Err(self.invalid(member, format!("Unknown time-zone ID: {text}"))),
         }
     }
 

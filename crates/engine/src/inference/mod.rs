@@ -1,0 +1,294 @@
+//! Inference endpoints: names for a model with a task, a deployment and the way long texts are cut.
+//!
+//! Endpoints are kept in the data directory. One that was made by a request has a deployment of its own, under its id,
+//! unless it names another; those that are always there are deployed when they are first used. Wherever the id of a
+//! model is taken, that of an endpoint is too.
+
+mod api;
+mod chunking;
+mod infer;
+mod problems;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sparrow_encoder::{ModelInfo, ModelKind};
+use sparrow_storage::{DataDir, StorageError};
+
+pub(crate) use self::api::{delete_endpoint, get_endpoint, put_endpoint, update_endpoint};
+pub(crate) use self::chunking::ChunkingSettings;
+pub(crate) use self::infer::{infer, infer_stream};
+use crate::models::{AdaptiveAllocations, DENSE_MODEL, Models};
+
+/// Name of the store in the data directory.
+const STORE: &str = "inference";
+/// Endpoints that are always there: id, task and model.
+const PRECONFIGURED: [(&str, TaskType, &str); 2] = [
+    (".elser-2-elasticsearch", TaskType::SparseEmbedding, ".elser_model_2"),
+    (".all-minilm-l6-v2-elasticsearch", TaskType::TextEmbedding, DENSE_MODEL),
+];
+
+/// What an endpoint makes of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TaskType {
+    /// Token weights.
+    SparseEmbedding,
+    /// A dense vector.
+    TextEmbedding,
+}
+
+impl TaskType {
+    /// As requests write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SparseEmbedding => "sparse_embedding",
+            Self::TextEmbedding => "text_embedding",
+        }
+    }
+
+    /// The task of a kind of model.
+    pub fn of(info: &ModelInfo) -> Self {
+        match info.kind {
+            ModelKind::Dense { .. } => Self::TextEmbedding,
+            ModelKind::SparseMlm | ModelKind::SparseDocOnly => Self::SparseEmbedding,
+        }
+    }
+}
+
+/// An inference endpoint.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Endpoint {
+    pub inference_id: String,
+    pub task_type: TaskType,
+    /// `elasticsearch`, or `elser` as older clients write it.
+    pub service: String,
+    /// The model, as the request named it.
+    pub model_id: String,
+    /// A deployment that others manage; none for one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_allocations: Option<usize>,
+    pub num_threads: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adaptive_allocations: Option<AdaptiveAllocations>,
+    /// What compares dense vectors best; of a `text_embedding` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<usize>,
+    /// As given, in full; see [`Endpoint::chunking`].
+    pub chunking_settings: Map<String, Value>,
+    /// Always there.
+    #[serde(skip)]
+    pub preconfigured: bool,
+}
+
+impl Endpoint {
+    /// How long texts are cut.
+    #[allow(dead_code, reason = "fields that are filled by meaning read it")]
+    pub fn chunking(&self) -> ChunkingSettings {
+        ChunkingSettings::parse(&self.chunking_settings).unwrap_or_default()
+    }
+
+    /// Id of the deployment that answers.
+    pub fn deployment(&self) -> &str {
+        self.deployment_id.as_deref().unwrap_or(&self.inference_id)
+    }
+
+    /// As `GET` shows it.
+    fn to_json(&self) -> Value {
+        let mut service = Map::new();
+        if let Some(number) = self.num_allocations {
+            service.insert("num_allocations".into(), number.into());
+        }
+        service.insert("num_threads".into(), self.num_threads.into());
+        service.insert("model_id".into(), self.model_id.clone().into());
+        if let Some(adaptive) = &self.adaptive_allocations {
+            service.insert("adaptive_allocations".into(), json!(adaptive));
+        }
+        if let Some(deployment) = &self.deployment_id {
+            service.insert("deployment_id".into(), deployment.clone().into());
+        }
+        if self.task_type == TaskType::TextEmbedding {
+            if let Some(similarity) = &self.similarity {
+                service.insert("similarity".into(), similarity.clone().into());
+            }
+            if let Some(dimensions) = self.dimensions {
+                service.insert("dimensions".into(), dimensions.into());
+            }
+            service.insert("element_type".into(), "float".into());
+        }
+        json!({
+            "inference_id": self.inference_id,
+            "task_type": self.task_type.name(),
+            "service": self.service,
+            "service_settings": service,
+            "task_settings": {},
+            "chunking_settings": self.chunking_settings,
+        })
+    }
+}
+
+/// What an id stands for wherever texts are encoded: an endpoint, a deployment or a model.
+#[derive(Debug, Clone)]
+#[allow(dead_code, reason = "fields that are filled by meaning read it")]
+pub(crate) struct InferenceTarget {
+    /// The id of the endpoint, or that of the model or deployment where there is no endpoint.
+    pub inference_id: String,
+    /// The model behind it.
+    pub model_id: String,
+    /// What it makes of a text.
+    pub task_type: TaskType,
+    /// Length of its vectors, of a dense model.
+    pub dimensions: Option<usize>,
+    /// What compares its vectors best, of a dense model: `cosine`, `dot_product` or `l2_norm`.
+    pub similarity: Option<String>,
+    /// How long texts are cut before they are encoded.
+    pub chunking: ChunkingSettings,
+}
+
+impl Models {
+    /// What an inference id stands for; the id can be given to [`crate::models::TextEncoder::encode`] as it is. Nothing
+    /// is started.
+    #[allow(dead_code, reason = "fields that are filled by meaning read it")]
+    pub(crate) fn inference_target(&self, id: &str) -> Option<InferenceTarget> {
+        let endpoint = self.endpoints.get(id);
+        let model = match &endpoint {
+            Some(endpoint) => {
+                self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
+            }
+            None => self.resolve(id),
+        }?;
+        let info = model.info().ok()?;
+        let task_type = TaskType::of(info);
+        let similarity = match task_type {
+            TaskType::SparseEmbedding => None,
+            TaskType::TextEmbedding => Some("cosine".to_owned()),
+        };
+        Some(InferenceTarget {
+            inference_id: id.to_owned(),
+            model_id: model.id.clone(),
+            task_type,
+            dimensions: info.dims,
+            similarity: endpoint.as_ref().and_then(|endpoint| endpoint.similarity.clone()).or(similarity),
+            chunking: endpoint.map(|endpoint| endpoint.chunking()).unwrap_or_default(),
+        })
+    }
+}
+
+/// All endpoints.
+#[derive(Debug)]
+pub(crate) struct Endpoints {
+    data: Arc<DataDir>,
+    current: RwLock<BTreeMap<String, Arc<Endpoint>>>,
+    /// Held while an endpoint is made, changed or removed, with its deployment.
+    changes: Mutex<()>,
+}
+
+impl Endpoints {
+    /// Reads the endpoints of the data directory. One that cannot be read is logged and left out.
+    pub fn open(data: Arc<DataDir>) -> Self {
+        let mut current = BTreeMap::new();
+        match data.read_json(STORE) {
+            Ok(Some(Value::Object(stored))) => {
+                for (id, value) in stored {
+                    match serde_json::from_value::<Endpoint>(value) {
+                        Ok(endpoint) => {
+                            current.insert(id, Arc::new(endpoint));
+                        }
+                        Err(error) => {
+                            tracing::error!(endpoint = id, %error, "a stored inference endpoint cannot be read")
+                        }
+                    }
+                }
+            }
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "the stored inference endpoints cannot be read"),
+        }
+        for (id, task_type, model_id) in PRECONFIGURED {
+            current.entry(id.to_owned()).or_insert_with(|| Arc::new(preconfigured(id, task_type, model_id)));
+        }
+        Self { data, current: RwLock::new(current), changes: Mutex::new(()) }
+    }
+
+    /// The endpoint of this id.
+    pub fn get(&self, id: &str) -> Option<Arc<Endpoint>> {
+        self.current.read().get(id).cloned()
+    }
+
+    /// All endpoints, by id.
+    pub fn all(&self) -> Vec<Arc<Endpoint>> {
+        self.current.read().values().cloned().collect()
+    }
+
+    /// Keeps others from changing endpoints meanwhile.
+    pub fn lock(&self) -> MutexGuard<'_, ()> {
+        self.changes.lock()
+    }
+
+    /// Stores an endpoint durably. Only under [`Endpoints::lock`].
+    ///
+    /// # Errors
+    /// When the store cannot be written; nothing has changed then.
+    pub fn put(&self, endpoint: Endpoint) -> Result<(), StorageError> {
+        let mut next = self.current.read().clone();
+        next.insert(endpoint.inference_id.clone(), Arc::new(endpoint));
+        self.replace(next)
+    }
+
+    /// Removes an endpoint durably. Only under [`Endpoints::lock`]. One that is always there comes back as it was.
+    ///
+    /// # Errors
+    /// When the store cannot be written; nothing has changed then.
+    pub fn remove(&self, id: &str) -> Result<(), StorageError> {
+        let mut next = self.current.read().clone();
+        next.remove(id);
+        for (name, task_type, model_id) in PRECONFIGURED.iter().filter(|(name, ..)| *name == id) {
+            next.insert(id.to_owned(), Arc::new(preconfigured(name, *task_type, model_id)));
+        }
+        self.replace(next)
+    }
+
+    fn replace(&self, next: BTreeMap<String, Arc<Endpoint>>) -> Result<(), StorageError> {
+        let stored: Map<String, Value> = next
+            .iter()
+            .filter(|(_, endpoint)| !endpoint.preconfigured)
+            .map(|(id, endpoint)| (id.clone(), json!(**endpoint)))
+            .collect();
+        self.data.write_json(STORE, &Value::Object(stored))?;
+        *self.current.write() = next;
+        Ok(())
+    }
+}
+
+fn preconfigured(id: &str, task_type: TaskType, model_id: &str) -> Endpoint {
+    let chunking_settings = match ChunkingSettings::default().to_json() {
+        Value::Object(settings) => settings,
+        _ => Map::new(),
+    };
+    let dense = task_type == TaskType::TextEmbedding;
+    Endpoint {
+        inference_id: id.to_owned(),
+        task_type,
+        service: "elasticsearch".into(),
+        model_id: model_id.to_owned(),
+        deployment_id: None,
+        num_allocations: None,
+        num_threads: 1,
+        adaptive_allocations: Some(AdaptiveAllocations {
+            enabled: true,
+            min_number_of_allocations: Some(0),
+            max_number_of_allocations: Some(32),
+        }),
+        similarity: dense.then(|| "cosine".to_owned()),
+        dimensions: dense.then_some(384),
+        chunking_settings,
+        preconfigured: true,
+    }
+}

@@ -1,0 +1,169 @@
+//! Bounds of a search that are settings of the indices it looks at.
+
+use sparrow_index::query::{Query, QueryKind};
+
+use super::body::SearchBody;
+use super::error::{SearchError, Shard};
+use super::execute::Target;
+use super::resolve::visit;
+use super::retriever::{Fusion, Retriever};
+
+/// Bounds of a search of one index. Where they are over what a query may take at all, settings are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchLimits {
+    /// `from + size` (`index.max_result_window`).
+    pub result_window: usize,
+    /// `from + size` of inner hits and `top_hits` (`index.max_inner_result_window`).
+    pub inner_result_window: usize,
+    /// Hits scored again (`index.max_rescore_window`).
+    pub rescore_window: usize,
+    /// Fields of `docvalue_fields` (`index.max_docvalue_fields_search`).
+    pub docvalue_fields: usize,
+    /// Slices of a scroll (`index.max_slices_per_scroll`).
+    pub slices_per_scroll: usize,
+    /// Slices of a point in time (`index.max_slices_per_pit`).
+    pub slices_per_pit: usize,
+    /// Values of a `terms` query (`index.max_terms_count`).
+    pub terms: usize,
+    /// Characters of a `regexp` query (`index.max_regex_length`).
+    pub regex_length: usize,
+}
+
+impl Default for SearchLimits {
+    fn default() -> Self {
+        Self {
+            result_window: 10_000,
+            inner_result_window: 100,
+            rescore_window: 10_000,
+            docvalue_fields: 100,
+            slices_per_scroll: 1024,
+            slices_per_pit: 1024,
+            terms: 65_536,
+            regex_length: 1_000,
+        }
+    }
+}
+
+/// Checks a search against the bounds of all its indices.
+///
+/// # Errors
+/// That of the first index whose bound it goes over.
+pub fn check(targets: &[Target], body: &SearchBody) -> Result<(), SearchError> {
+    for target in targets {
+        target.limits.check(body, &target.shard)?;
+        let default = SearchLimits::default();
+        // Values and expressions over these are refused by the index itself.
+        if target.limits.terms < default.terms || target.limits.regex_length < default.regex_length {
+            body.queries().try_for_each(|query| target.limits.check_query(query, &target.shard))?;
+        }
+    }
+    Ok(())
+}
+
+impl SearchLimits {
+    fn check(&self, body: &SearchBody, shard: &Shard) -> Result<(), SearchError> {
+        let over = |found: usize, limit: usize, reason: &dyn Fn() -> String| match found > limit {
+            true => Err(refused(shard, reason())),
+            false => Ok(()),
+        };
+        let asked = body.from.saturating_add(body.size);
+        if asked > self.result_window {
+            let shard = Box::new(shard.clone());
+            return Err(SearchError::WindowTooLarge { limit: self.result_window, asked, shard });
+        }
+        over(body.docvalue_fields.len(), self.docvalue_fields, &|| {
+            format!(
+                "Trying to retrieve too many docvalue_fields. Must be less than or equal to: [{}] but was [{}]. This \
+                 limit can be set by changing the [index.max_docvalue_fields_search] index level setting.",
+                self.docvalue_fields,
+                body.docvalue_fields.len()
+            )
+        })?;
+        if let Some(slice) = &body.slice {
+            let (limit, setting) = match body.pit.is_some() {
+                true => (self.slices_per_pit, "max_slices_per_pit"),
+                false => (self.slices_per_scroll, "max_slices_per_scroll"),
+            };
+            over(slice.slices(), limit, &|| {
+                format!(
+                    "The number of slices [{}] is too large. It must be less than [{limit}]. This limit can be set by \
+                     changing the [index.{setting}] index level setting.",
+                    slice.slices()
+                )
+            })?;
+        }
+        let fused = body.fusion.iter().flat_map(rescore_windows);
+        for window in body.rescore.iter().map(|rescore| rescore.window).chain(fused) {
+            over(window, self.rescore_window, &|| {
+                format!(
+                    "Rescore window [{window}] is too large. It must be less than [{}]. This prevents allocating \
+                     massive heaps for storing the results to be rescored. This limit can be set by changing the \
+                     [index.max_rescore_window] index level setting.",
+                    self.rescore_window
+                )
+            })?;
+        }
+        for inner in body.collapse.iter().flat_map(|collapse| &collapse.inner_hits) {
+            let asked = inner.body.from.saturating_add(inner.body.size);
+            over(asked, self.inner_result_window, &|| {
+                format!(
+                    "Inner result window is too large, the inner hit definition's [{}]'s from + size must be less \
+                     than or equal to: [{}] but was [{asked}]. This limit can be set by changing the \
+                     [index.max_inner_result_window] index level setting.",
+                    inner.name, self.inner_result_window
+                )
+            })?;
+        }
+        for (name, asked) in body.aggs.iter().flat_map(|aggs| aggs.hit_windows()) {
+            over(asked, self.inner_result_window, &|| {
+                format!(
+                    "Top hits result window is too large, the top hits aggregator [{name}]'s from + size must be less \
+                     than or equal to: [{}] but was [{asked}]. This limit can be set by changing the \
+                     [index.max_inner_result_window] index level setting.",
+                    self.inner_result_window
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_query(&self, query: &Query, shard: &Shard) -> Result<(), SearchError> {
+        let mut found = Ok(());
+        visit(query, &mut |clause| {
+            let reason = match &clause.kind {
+                QueryKind::Terms { values, .. } if values.len() > self.terms => format!(
+                    "The number of terms [{}] used in the Terms Query request has exceeded the allowed maximum of \
+                     [{}]. This maximum can be set by changing the [index.max_terms_count] index level setting.",
+                    values.len(),
+                    self.terms
+                ),
+                QueryKind::Regexp(regexp) if regexp.value.chars().count() > self.regex_length => format!(
+                    "The length of regex [{}] used in the Regexp Query request has exceeded the allowed maximum of \
+                     [{}]. This maximum can be set by changing the [index.max_regex_length] index level setting.",
+                    regexp.value.chars().count(),
+                    self.regex_length
+                ),
+                _ => return,
+            };
+            if found.is_ok() {
+                found = Err(refused(shard, reason));
+            }
+        });
+        found
+    }
+}
+
+fn rescore_windows(fusion: &Fusion) -> Vec<usize> {
+    let mut windows = Vec::new();
+    for input in &fusion.inputs {
+        windows.extend(input.rescore.iter().map(|rescore| rescore.window));
+        if let Retriever::Fused(inner) = &input.retriever {
+            windows.extend(rescore_windows(inner));
+        }
+    }
+    windows
+}
+
+fn refused(shard: &Shard, reason: String) -> SearchError {
+    SearchError::OfShard { shard: Box::new(shard.clone()), kind: "illegal_argument_exception", reason }
+}

@@ -1,0 +1,256 @@
+//! Time zones: offsets from UTC, and the named ones of the tz database.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// A local time may be so far from UTC, in milliseconds.
+const FARTHEST: i64 = 26 * 3_600_000;
+/// Named zones know the rules of summer time up to here (the year 2500); later ones keep the last offset.
+const END_OF_RULES: i64 = 16_725_225_600_000;
+
+/// How far local clocks are ahead of UTC, at any time.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Zone {
+    /// Always so many milliseconds.
+    Fixed(i64),
+    /// By the rules of a place.
+    Named(Arc<NamedZone>),
+}
+
+/// A zone of the tz database.
+#[derive(Debug)]
+pub struct NamedZone {
+    name: String,
+    /// Where an offset begins and the offset, both in milliseconds; the first begins at `i64::MIN`.
+    ranges: Vec<(i64, i64)>,
+}
+
+impl PartialEq for NamedZone {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// What a local time stands for.
+#[derive(Debug, PartialEq)]
+pub enum Moment {
+    /// A moment; of two it is the first.
+    At(i64),
+    /// None: clocks passed over it at `transition`, before which they were `before` ahead of UTC.
+    Gap {
+        /// When clocks were put forward.
+        transition: i64,
+        /// The offset until then.
+        before: i64,
+    },
+}
+
+/// A time with one offset.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OffsetRange {
+    /// Its first moment.
+    pub start: i64,
+    /// The moment after it; `i64::MAX` if there is none.
+    pub end: i64,
+    /// Milliseconds that clocks are ahead of UTC.
+    pub offset: i64,
+}
+
+impl Default for Zone {
+    fn default() -> Self {
+        Zone::UTC
+    }
+}
+
+impl Zone {
+    /// UTC.
+    pub const UTC: Zone = Zone::Fixed(0);
+
+    /// Reads `Z`, `+01:00`, `UTC+1`, `Europe/Berlin` and the like; names are in the case of the tz database.
+    pub fn parse(text: &str) -> Option<Self> {
+        if matches!(text, "Z" | "z" | "UTC" | "GMT" | "UT") {
+            return Some(Zone::UTC);
+        }
+        if text.starts_with(['+', '-']) {
+            return parse_offset(text).map(Zone::Fixed);
+        }
+        for prefix in ["UTC", "GMT", "UT"] {
+            if let Some(offset) = text.strip_prefix(prefix)
+                && offset.starts_with(['+', '-'])
+            {
+                return parse_offset(offset).map(Zone::Fixed);
+            }
+        }
+        named(text).map(Zone::Named)
+    }
+
+    /// Milliseconds that clocks are ahead of UTC at a moment.
+    pub fn offset_at(&self, at: i64) -> i64 {
+        self.range_at(at).offset
+    }
+
+    /// The time around a moment with one offset.
+    pub fn range_at(&self, at: i64) -> OffsetRange {
+        match self {
+            Zone::Fixed(offset) => OffsetRange { start: i64::MIN, end: i64::MAX, offset: *offset },
+            Zone::Named(zone) => zone.range(zone.ranges.partition_point(|(start, _)| *start <= at) - 1),
+        }
+    }
+
+    /// The first moment at which clocks show a time.
+    pub fn moment(&self, local: i64) -> Moment {
+        let zone = match self {
+            Zone::Fixed(offset) => return Moment::At(local.saturating_sub(*offset)),
+            Zone::Named(zone) => zone,
+        };
+        let earliest = local.saturating_sub(FARTHEST);
+        let first = zone.ranges.partition_point(|(start, _)| *start <= earliest) - 1;
+        let mut place = first;
+        loop {
+            let range = zone.range(place);
+            let at = local.saturating_sub(range.offset);
+            if at >= range.start && at < range.end {
+                return Moment::At(at);
+            }
+            // Not yet in this range, behind the end of the one before.
+            if at < range.start && place > first {
+                let before = zone.range(place - 1).offset;
+                return Moment::Gap { transition: range.start, before };
+            }
+            if place + 1 == zone.ranges.len() {
+                return Moment::At(at);
+            }
+            place += 1;
+        }
+    }
+
+    /// The moment that a local time stands for. What clocks passed over is as much later as they were put forward.
+    pub fn to_utc(&self, local: i64) -> i64 {
+        match self.moment(local) {
+            Moment::At(at) => at,
+            Moment::Gap { before, .. } => local.saturating_sub(before),
+        }
+    }
+
+    /// The first moment of a day, month or year that begins at a local time.
+    pub fn first_of(&self, local: i64) -> i64 {
+        match self.moment(local) {
+            Moment::At(at) => at,
+            Moment::Gap { transition, .. } => transition,
+        }
+    }
+}
+
+impl NamedZone {
+    fn range(&self, place: usize) -> OffsetRange {
+        let (start, offset) = self.ranges[place];
+        let end = self.ranges.get(place + 1).map_or(i64::MAX, |next| next.0);
+        OffsetRange { start, end, offset }
+    }
+}
+
+/// Milliseconds of `+1`, `+01`, `+01:30`, `+0130`, `+01:30:15`, at most 18 hours.
+fn parse_offset(text: &str) -> Option<i64> {
+    let (sign, rest) = match text.split_at_checked(1)? {
+        ("+", rest) => (1, rest),
+        ("-", rest) => (-1, rest),
+        _ => return None,
+    };
+    let digits: String = rest.chars().filter(|&c| c != ':').collect();
+    let shape: String = rest.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    if !matches!(shape.as_str(), "0" | "00" | "00:00" | "0000" | "00:00:00" | "000000" | "0:00") {
+        return None;
+    }
+    let digits = if digits.len() % 2 == 1 { format!("0{digits}") } else { digits };
+    let part = |at: usize| digits.get(at..at + 2).map_or(Some(0), |part| part.parse::<i64>().ok());
+    let (hours, minutes, seconds) = (part(0)?, part(2)?, part(4)?);
+    let total = hours * 3600 + minutes * 60 + seconds;
+    (minutes < 60 && seconds < 60 && total <= 18 * 3600).then_some(sign * total * 1000)
+}
+
+/// Zones that were asked for; there are some hundred names.
+static ZONES: LazyLock<Mutex<HashMap<String, Arc<NamedZone>>>> = LazyLock::new(Mutex::default);
+
+fn named(name: &str) -> Option<Arc<NamedZone>> {
+    let mut zones = ZONES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(zone) = zones.get(name) {
+        return Some(Arc::clone(zone));
+    }
+    let zone = TimeZone::get(name).ok().filter(|zone| zone.iana_name() == Some(name))?;
+    let millis = |seconds: i32| i64::from(seconds) * 1000;
+    // The first offset is that before the first transition, which is in the 19th century at the earliest.
+    let first = Timestamp::from_second(-10_000_000_000).ok()?;
+    let mut ranges = vec![(i64::MIN, millis(zone.to_offset(first).seconds()))];
+    for transition in zone.following(first) {
+        let at = transition.timestamp().as_millisecond();
+        if at >= END_OF_RULES {
+            break;
+        }
+        let offset = millis(transition.offset().seconds());
+        // Names and rules may change without the clocks.
+        if ranges.last().is_some_and(|(_, last)| *last != offset) {
+            ranges.push((at, offset));
+        }
+    }
+    let zone = Arc::new(NamedZone { name: name.to_owned(), ranges });
+    zones.insert(name.to_owned(), Arc::clone(&zone));
+    Some(zone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Moment, Zone};
+
+    #[test]
+    fn names_and_offsets_are_read() {
+        for (text, expected) in [
+            ("Z", Some(0)),
+            ("UTC", Some(0)),
+            ("+1", Some(3_600_000)),
+            ("-01:30", Some(-5_400_000)),
+            ("+0530", Some(19_800_000)),
+            ("UTC+2", Some(7_200_000)),
+            ("GMT-03:00", Some(-10_800_000)),
+            ("+18:00", Some(64_800_000)),
+            ("+18:01", None),
+            ("+1:5", None),
+            ("+99", None),
+            ("+", None),
+            ("Mars", None),
+            ("europe/berlin", None),
+            ("", None),
+            ("../etc/passwd", None),
+            ("Europe/Berlin", Some(3_600_000)),
+            ("Asia/Kathmandu", Some(20_700_000)),
+            ("Etc/GMT+5", Some(-18_000_000)),
+            ("CET", Some(3_600_000)),
+        ] {
+            // In January 2024.
+            let offset = Zone::parse(text).map(|zone| zone.offset_at(1_704_067_200_000));
+            assert_eq!(offset, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn clocks_are_put_forward_and_back() {
+        let berlin = Zone::parse("Europe/Berlin").unwrap();
+        let hour = 3_600_000;
+        // 2024-03-31T01:00Z and 2024-10-27T01:00Z.
+        let (forward, back) = (1_711_846_800_000, 1_729_990_800_000);
+        assert_eq!((berlin.offset_at(forward - 1), berlin.offset_at(forward)), (hour, 2 * hour));
+        assert_eq!((berlin.offset_at(back - 1), berlin.offset_at(back)), (2 * hour, hour));
+        // Half past two: not there in spring, twice in autumn.
+        assert_eq!(
+            berlin.moment(forward + hour + hour / 2),
+            Moment::Gap { transition: forward, before: hour }
+        );
+        assert_eq!(berlin.to_utc(forward + hour + hour / 2), forward + hour / 2);
+        assert_eq!(berlin.to_utc(back + hour + hour / 2), back - hour / 2);
+        assert_eq!(berlin.to_utc(back + 2 * hour), back + hour);
+        // Summer time in the year 2400 too.
+        assert_eq!(berlin.offset_at(13_585_622_400_000), 2 * hour);
+    }
+}

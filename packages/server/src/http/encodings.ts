@@ -1,0 +1,131 @@
+import { promisify } from 'node:util';
+import { deflate, gunzip, gzip, inflate, inflateRaw } from 'node:zlib';
+
+import { zstdCompress, zstdDecompress } from '@sparrow-search/engine';
+
+import { HttpError } from '../errors.js';
+import type { Finished } from './exchange.js';
+
+/** Answers shorter than this go as they are: compressing them costs more than it saves. */
+const MIN_BYTES = 1024;
+
+/** Cheap levels: an answer waits for this. */
+const ZLIB_LEVEL = 1;
+const ZSTD_LEVEL = 1;
+
+const compressed = {
+  gzip: promisify(gzip),
+  deflate: promisify(deflate),
+};
+const decompressed = {
+  gzip: promisify(gunzip),
+  deflate: promisify(inflate),
+  raw: promisify(inflateRaw),
+};
+
+/** What answers are written in, the best first among those that a client likes as well. */
+const OFFERED = ['zstd', 'gzip', 'deflate'] as const;
+type Offered = (typeof OFFERED)[number];
+
+/** Most header values that are remembered as read. */
+const REMEMBERED = 200;
+const known = new Map<string, Offered | undefined>();
+
+/**
+ * The bytes of a request's body, decoded.
+ *
+ * @param encoding the `Content-Encoding` header
+ * @throws {HttpError} 413 when they are more than `limit`, 400 for another encoding or malformed bytes
+ */
+export async function decode(
+  bytes: Uint8Array,
+  encoding: string | undefined,
+  limit: number,
+  tooLarge: () => HttpError,
+): Promise<Uint8Array> {
+  const name = encoding?.trim().toLowerCase() ?? 'identity';
+  switch (name) {
+    case 'identity':
+    case '':
+      return bytes;
+    case 'gzip':
+    case 'x-gzip':
+      return inflated(decompressed.gzip, bytes, 'gzip', limit, tooLarge);
+    case 'deflate':
+    case 'x-deflate':
+      // The name means the zlib format, but some clients send bare deflate: the header of zlib tells them apart.
+      return inflated(isZlib(bytes) ? decompressed.deflate : decompressed.raw, bytes, 'deflate', limit, tooLarge);
+    case 'zstd':
+      return unpacked(bytes, limit, tooLarge);
+    default:
+      throw new HttpError('illegal_argument', `Content-Encoding header [${encoding ?? ''}] is not supported`);
+  }
+}
+
+/** The answer in the encoding that the client likes best, if that is worth it. */
+export async function encode(finished: Finished, accepted: string): Promise<Finished> {
+  const { body, headers } = finished;
+  if (body === null || body.length < MIN_BYTES) return finished;
+  const encoding = choose(accepted);
+  if (encoding === undefined) return finished;
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const packed =
+    encoding === 'zstd'
+      ? await zstdCompress(bytes, ZSTD_LEVEL)
+      : await compressed[encoding](bytes, { level: ZLIB_LEVEL });
+  return {
+    ...finished,
+    body: packed,
+    headers: [...headers, ['Content-Encoding', encoding], ['Vary', 'Accept-Encoding']],
+  };
+}
+
+function choose(accepted: string): Offered | undefined {
+  if (known.has(accepted)) return known.get(accepted);
+  const weights = new Map<string, number>();
+  for (const part of accepted.toLowerCase().split(',')) {
+    const [name = '', ...parameters] = part.split(';').map((piece) => piece.trim());
+    const weight = Number(parameters.find((piece) => piece.startsWith('q='))?.slice(2) ?? 1);
+    weights.set(name, Number.isNaN(weight) ? 0 : weight);
+  }
+  const weight = (name: string): number => weights.get(name) ?? weights.get('*') ?? 0;
+  const best = Math.max(...OFFERED.map(weight));
+  const plain = weights.get('identity') ?? 0;
+  const chosen = best > 0 && best >= plain ? OFFERED.find((name) => weight(name) === best) : undefined;
+  if (known.size < REMEMBERED) known.set(accepted, chosen);
+  return chosen;
+}
+
+async function inflated(
+  work: (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>,
+  bytes: Uint8Array,
+  name: string,
+  limit: number,
+  tooLarge: () => HttpError,
+): Promise<Uint8Array> {
+  try {
+    return await work(bytes, { maxOutputLength: limit });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
+    throw malformed(name);
+  }
+}
+
+async function unpacked(bytes: Uint8Array, limit: number, tooLarge: () => HttpError): Promise<Uint8Array> {
+  let plain: Uint8Array | null;
+  try {
+    plain = await zstdDecompress(bytes, limit);
+  } catch {
+    throw malformed('zstd');
+  }
+  if (plain === null) throw tooLarge();
+  return plain;
+}
+
+function isZlib([first = 0, second = 0]: Uint8Array): boolean {
+  return (first & 0x0f) === 8 && (first * 256 + second) % 31 === 0;
+}
+
+function malformed(name: string): HttpError {
+  return new HttpError('illegal_argument', `the body is not in the ${name} format`);
+}

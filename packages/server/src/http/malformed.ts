@@ -1,0 +1,31 @@
+import type { Duplex } from 'node:stream';
+
+/**
+ * Answers what is not HTTP, or too long or too slow to be read as that, in the shape of every other error; the connection
+ * ends with it, as nothing that follows can be told apart.
+ */
+export function malformedRequests(maxHeaderBytes: number): (error: Error, socket: Duplex) => void {
+  return (error, socket) => {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const [status, type, reason] =
+      code === 'HPE_HEADER_OVERFLOW'
+        ? (['400 Bad Request', 'too_long_http_header_exception', headerSentence(maxHeaderBytes)] as const)
+        : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? (['408 Request Timeout', 'status_exception', 'the request did not arrive in time'] as const)
+          : (['400 Bad Request', 'bad_request_exception', 'the request is not valid HTTP/1.1'] as const);
+    const cause = { type, reason };
+    const body = JSON.stringify({ error: { root_cause: [cause], ...cause }, status: Number(status.slice(0, 3)) });
+    socket.end(
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\n` +
+        `Connection: close\r\n\r\n${body}`,
+    );
+  };
+}
+
+function headerSentence(maxHeaderBytes: number): string {
+  return `HTTP header is larger than ${String(maxHeaderBytes)} bytes.`;
+}

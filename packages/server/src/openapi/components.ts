@@ -1,0 +1,86 @@
+/** The parts of the OpenAPI document that every operation shares. */
+
+const CAUSE = {
+  type: 'object',
+  properties: {
+    type: { type: 'string' },
+    reason: { type: ['string', 'null'] },
+    caused_by: { $ref: '#/components/schemas/Cause' },
+    stack_trace: { type: 'string', description: 'With `error_trace=true`.' },
+  },
+};
+
+/** An answer that refuses, with the error's body. */
+function refusal(description: string): object {
+  return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } };
+}
+
+/** An answer that says that something is missing: for some operations with a body of their own. */
+function missing(): object {
+  return {
+    description: 'What was asked for is not there.',
+    content: {
+      'application/json': { schema: { anyOf: [{ $ref: '#/components/schemas/Error' }, { type: 'object' }] } },
+    },
+  };
+}
+
+function common(name: string, schema: object, description: string): object {
+  return { name, in: 'query', description, schema };
+}
+
+/** `components` of the document. */
+export const COMPONENTS = {
+  securitySchemes: {
+    ApiKey: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'Authorization',
+      description: '`ApiKey base64(id:api_key)`',
+    },
+  },
+  parameters: {
+    pretty: common('pretty', { type: 'boolean' }, 'Lays the answer out for people.'),
+    human: common('human', { type: 'boolean' }, 'Shows sizes and times of statistics for people, too.'),
+    error_trace: common('error_trace', { type: 'boolean' }, 'Adds `stack_trace` to errors.'),
+    filter_path: common('filter_path', { type: 'string' }, 'Paths of the answer to keep, or with `-` to leave out.'),
+    format: common('format', { type: 'string', enum: ['json', 'yaml'] }, 'Kind of the answer; goes before `Accept`.'),
+  },
+  schemas: {
+    Cause: CAUSE,
+    Error: {
+      type: 'object',
+      required: ['error'],
+      properties: {
+        error: {
+          anyOf: [
+            { type: 'string' },
+            {
+              allOf: [
+                { $ref: '#/components/schemas/Cause' },
+                {
+                  type: 'object',
+                  required: ['root_cause', 'type', 'reason'],
+                  properties: { root_cause: { type: 'array', items: { $ref: '#/components/schemas/Cause' } } },
+                },
+              ],
+            },
+          ],
+        },
+        status: { type: 'integer' },
+      },
+    },
+  },
+  responses: {
+    BadRequest: refusal('The request is malformed, or asks for what cannot be.'),
+    Unauthenticated: refusal('There is no valid API key.'),
+    Forbidden: refusal('The API key does not allow this.'),
+    NotFound: missing(),
+    TimedOut: missing(),
+    Conflict: refusal('It conflicts with what is there.'),
+    TooManyRequests: refusal('Too much is under way. Try again later.'),
+    NotAcceptable: refusal('The body, or the answer that is wanted, is of a kind that is not spoken.'),
+    TooLarge: refusal('The body is too long, as it came or decoded.'),
+    Starting: refusal('The engine is not open yet.'),
+  },
+};

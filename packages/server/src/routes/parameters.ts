@@ -1,0 +1,132 @@
+import { HttpError } from '../errors.js';
+
+/** A type of query parameter: what values it has, and how a value of another kind is refused. */
+type Type = 'boolean' | 'integer' | 'long' | 'float' | 'time' | 'list' | 'text';
+
+/** One parameter: its type, its values where they are few, and what it says. */
+export interface Parameter {
+  readonly type: Type;
+  readonly values?: readonly string[];
+}
+
+const BOOLEANS = [
+  ...['active_only', 'all_shards', 'allow_no_indices', 'allow_no_match', 'allow_partial_search_results'],
+  ...['analyze_wildcard', 'ccs_minimize_roundtrips', 'copy_settings', 'create', 'decompress_definition', 'detailed'],
+  ...['dry_run', 'error_trace', 'exclude_generated', 'explain', 'field_statistics', 'fielddata', 'finish_pending_work'],
+  ...['flat_settings', 'flush', 'force', 'full_id', 'help', 'human', 'ignore_throttled', 'ignore_unavailable'],
+  ...['include_bootstrap', 'include_defaults', 'include_empty_fields', 'include_named_queries_score'],
+  ...[
+    'include_unloaded_segments',
+    'include_unmapped',
+    'lazy',
+    'lenient',
+    'list_executed_pipelines',
+    'local',
+    'offsets',
+  ],
+  ...['only_expunge_deletes', 'owner', 'payloads', 'positions', 'preserve_existing', 'pretty', 'pri', 'realtime'],
+  ...['request', 'request_cache', 'require_alias', 'rest_total_hits_as_int', 'return_200_for_cluster_health_timeout'],
+  ...['rewrite', 'seq_no_primary_term', 'summary', 'term_statistics', 'track_scores', 'ts', 'typed_keys', 'v'],
+  ...['verbose', 'wait_for_completion', 'wait_for_no_initializing_shards', 'wait_for_no_relocating_shards'],
+  ...['wait_if_ongoing', 'with_limited_by', 'write_index_only', 'forbid_closed_indices', 'ignore_idle_threads'],
+  ...['include_remotes', 'include_segment_file_sizes'],
+];
+const INTEGERS = [
+  ...['batched_reduce_size', 'from', 'max_concurrent_searches', 'max_concurrent_shard_requests', 'max_docs'],
+  ...['max_num_segments', 'number_of_allocations', 'order', 'pre_filter_shard_size', 'queue_capacity'],
+  ...['retry_on_conflict', 'size', 'snapshots', 'terminate_after', 'threads', 'threads_per_allocation'],
+];
+const LONGS = ['if_primary_term', 'if_seq_no', 'if_version'];
+const FLOATS = ['min_score'];
+const TIMES = ['interval', 'keep_alive', 'master_timeout', 'scroll', 'timeout'];
+const LISTS = [
+  ...['_source_excludes', '_source_includes', 'actions', 'docvalue_fields', 'expand_wildcards', 'features', 'fields'],
+  ...['completion_fields', 'fielddata_fields', 'groups'],
+  ...['filter_path', 'filters', 'h', 'ids', 'include', 'nodes', 's', 'sort', 'stats', 'stored_fields', 'tags', 'types'],
+];
+/** Text, and what is of another type from one endpoint to the next. */
+const TEXTS = [
+  ...['_source', 'analyzer', 'cache_size', 'cause', 'default_operator', 'deployment_id', 'df', 'format', 'id', 'index'],
+  ...['lang', 'name', 'parent_task_id', 'pipeline', 'preference', 'priority', 'q', 'query', 'realm_name', 'routing'],
+  ...['requests_per_second', 'scroll_id', 'slices', 'source', 'source_content_type', 'track_total_hits', 'username'],
+  ...['type', 'version', 'wait_for_active_shards', 'wait_for_events', 'wait_for_nodes'],
+];
+/** Few values, which the engine checks: each has a sentence of its own. */
+const VALUES: Readonly<Record<string, readonly string[]>> = {
+  bytes: ['b', 'kb', 'mb', 'gb', 'tb', 'pb'],
+  group_by: ['nodes', 'parents', 'none'],
+  health: ['green', 'yellow', 'red'],
+  level: ['cluster', 'indices', 'shards'],
+  op_type: ['index', 'create'],
+  refresh: ['true', 'false', 'wait_for'],
+  search_type: ['query_then_fetch', 'dfs_query_then_fetch'],
+  time: ['nanos', 'micros', 'ms', 's', 'm', 'h', 'd'],
+  version_type: ['internal', 'external', 'external_gte'],
+  wait_for: ['starting', 'started', 'fully_allocated'],
+  wait_for_status: ['green', 'yellow', 'red'],
+};
+
+const ALL: ReadonlyMap<string, Parameter> = new Map<string, Parameter>([
+  ...typed('boolean', BOOLEANS),
+  ...typed('integer', INTEGERS),
+  ...typed('long', LONGS),
+  ...typed('float', FLOATS),
+  ...typed('time', TIMES),
+  ...typed('list', LISTS),
+  ...typed('text', TEXTS),
+  ...Object.entries(VALUES).map(([name, values]) => [name, { type: 'text', values }] as const),
+]);
+
+function typed(type: Type, names: readonly string[]): (readonly [string, Parameter])[] {
+  return names.map((name) => [name, { type }] as const);
+}
+
+/** What is known of a query parameter by its name; a name means the same everywhere. */
+export function parameter(name: string): Parameter | undefined {
+  return ALL.get(name);
+}
+
+const INT_MAX = 2n ** 31n - 1n;
+const LONG_MAX = 2n ** 63n - 1n;
+const TIME = /^(?:-1|0|\d+(?:nanos|micros|ms|s|m|h|d))$/;
+
+/** @throws {HttpError} 400 for a value of another type than the parameter has, in Elasticsearch's words */
+export function checkParameter(name: string, value: string): void {
+  switch (ALL.get(name)?.type) {
+    case 'boolean':
+      if (value === 'true' || value === 'false' || value === '') return;
+      throw illegal(`Failed to parse value [${value}] as only [true] or [false] are allowed.`);
+    case 'integer':
+      if (isWhole(value, INT_MAX)) return;
+      throw notNumber('int', name, value);
+    case 'long':
+      if (isWhole(value, LONG_MAX)) return;
+      throw notNumber('long', name, value);
+    case 'float':
+      if (value.trim() !== '' && Number.isFinite(Number(value))) return;
+      throw notNumber('float', name, value);
+    case 'time':
+      if (TIME.test(value.trim().toLowerCase())) return;
+      throw illegal(
+        `failed to parse setting [${name}] with value [${value}] as a time value: unit is missing or unrecognized`,
+      );
+    default:
+  }
+}
+
+/** Up to 20 digits: longer ones are no numbers of these types, however they are written. */
+function isWhole(value: string, max: bigint): boolean {
+  if (!/^[+-]?\d{1,20}$/.test(value)) return false;
+  const number = BigInt(value.replace('+', ''));
+  return number <= max && number >= -max - 1n;
+}
+
+function illegal(reason: string): HttpError {
+  return new HttpError('illegal_argument', reason);
+}
+
+function notNumber(type: string, name: string, value: string): HttpError {
+  return new HttpError('illegal_argument', `Failed to parse ${type} parameter [${name}] with value [${value}]`, {
+    causedBy: { type: 'number_format_exception', reason: `For input string: "${value}"` },
+  });
+}

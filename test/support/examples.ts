@@ -1,0 +1,98 @@
+import type { Endpoint } from '@sparrow-search/server';
+
+import type { RunningServer } from './server.js';
+
+/** What the parameters of paths stand for in generated requests: where it can be, something that is there. */
+const PATH: Readonly<Record<string, string>> = {
+  index: 'books',
+  id: '1',
+  name: 'thing',
+  pipeline: 'pipe',
+  block: 'write',
+  fields: 'title',
+  target: 'other',
+  metric: '_all',
+  node_id: '_local',
+  task: 'nobody:1',
+  task_type: 'sparse_embedding',
+  inference_id: 'sparse',
+  model: '.sparse_encoder_model_2',
+  scroll_id: 'gone',
+};
+
+/** One body for each operation that takes one, which it accepts. A string is NDJSON. */
+export const BODIES: Readonly<Record<string, object | string>> = {
+  create_api_key: { name: 'a-key', expiration: '1d', role_descriptors: {}, metadata: {} },
+  invalidate_api_keys: { ids: ['nobody'] },
+  create_index: { settings: { number_of_replicas: 0 }, mappings: { properties: { a: { type: 'keyword' } } }, aliases: {} },
+  put_mapping: { properties: { more: { type: 'keyword' } }, dynamic: 'true', _meta: {} },
+  put_settings: { index: { refresh_interval: '1s' } },
+  analyze: { text: 'some words', analyzer: 'standard' },
+  update_aliases: { actions: [{ add: { index: 'books', alias: 'an-alias' } }] },
+  put_alias: { filter: { term: { tag: 'a' } }, is_write_index: false },
+  rollover: { conditions: { max_docs: 1 } },
+  put_cluster_settings: { persistent: { 'search.max_buckets': 65536 }, transient: {} },
+  clone_index: { settings: {}, aliases: {} },
+  shrink_index: { settings: {}, aliases: {} },
+  split_index: { settings: {}, aliases: {} },
+  index_doc: { title: 'one' },
+  create_doc: { title: 'one' },
+  update_doc: { doc: { title: 'two' }, doc_as_upsert: true },
+  mget: { docs: [{ _index: 'books', _id: '1' }] },
+  term_vectors: { fields: ['title'], offsets: true },
+  multi_term_vectors: { docs: [{ _index: 'books', _id: '1' }] },
+  bulk: '{"index":{"_index":"books","_id":"2"}}\n{"title":"two"}\n',
+  search: { query: { match: { title: 'one' } }, size: 1, from: 0, sort: ['_score'], _source: true, aggs: {} },
+  explain: { query: { match: { title: 'one' } } },
+  msearch: '{"index":"books"}\n{"query":{"match_all":{}}}\n',
+  scroll: { scroll_id: 'gone', scroll: '1m' },
+  clear_scroll: { scroll_id: ['gone'] },
+  open_point_in_time: { index_filter: { match_all: {} } },
+  close_point_in_time: { id: 'gone' },
+  field_caps: { fields: ['title'], index_filter: { match_all: {} } },
+  validate_query: { query: { match_all: {} } },
+  count: { query: { match_all: {} } },
+  put_pipeline: { description: 'd', processors: [{ set: { field: 'a', value: 1 } }], on_failure: [], _meta: {} },
+  simulate_pipeline: { docs: [{ _source: { a: 1 } }], pipeline: { processors: [] } },
+  put_index_template: { index_patterns: ['t-*'], template: { settings: {} }, priority: 7, version: 1, _meta: {} },
+  simulate_index_template: { index_patterns: ['u-*'], template: {} },
+  put_component_template: { template: { settings: {} }, version: 1, _meta: {} },
+  put_template: { index_patterns: ['l-*'], settings: {}, mappings: {}, aliases: {}, order: 1 },
+  start_deployment: {},
+  stop_deployment: {},
+  update_deployment: { number_of_allocations: 1 },
+  put_inference: {
+    service: 'elser',
+    service_settings: { num_allocations: 1, num_threads: 1 },
+    chunking_settings: { strategy: 'sentence', max_chunk_size: 40, sentence_overlap: 0 },
+    task_settings: {},
+  },
+  update_inference: { service_settings: { num_allocations: 1 } },
+  infer: { input: ['some words'] },
+  infer_stream: { input: ['some words'] },
+  infer_trained_model: { docs: [{ text_field: 'some words' }] },
+  reindex: { source: { index: 'books' }, dest: { index: 'copy' }, max_docs: 1, conflicts: 'proceed' },
+};
+
+export function operationOf({ handler }: Endpoint): string {
+  return 'engine' in handler ? handler.engine : handler.local;
+}
+
+/** The path of an endpoint with something in place of each parameter. */
+export function pathOf({ path }: Pick<Endpoint, 'path'>): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(PATH[name] ?? 'thing'));
+}
+
+/** Makes what the paths speak of. */
+export async function populate(server: RunningServer): Promise<void> {
+  const { request } = server;
+  await request('PUT', '/books', {
+    mappings: { properties: { title: { type: 'text' }, tag: { type: 'keyword' } } },
+    settings: { number_of_replicas: 0 },
+  });
+  await request('PUT', '/books/_settings', { 'index.blocks.write': false });
+  await request('POST', '/books/_open');
+  await request('PUT', '/books/_doc/1?refresh=true', { title: 'one', tag: 'a' });
+  await request('PUT', '/_ingest/pipeline/pipe', { processors: [{ set: { field: 'tag', value: 'set' } }] });
+  await request('PUT', '/_component_template/thing', { template: {} });
+}
