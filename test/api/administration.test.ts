@@ -226,10 +226,6 @@ describe('a force merge', () => {
 describe('what is known and not there', () => {
   it.each([
     ['PUT', '/_data_stream/x', 'data streams'],
-    ['POST', '/x/_rollover', '[_rollover]'],
-    ['POST', '/x/_clone/y', '[_clone]'],
-    ['PUT', '/x/_shrink/y', '[_shrink]'],
-    ['PUT', '/x/_split/y', '[_split]'],
   ])('%s %s is refused by name', async (method, path, name) => {
     const answer = await call(method, path);
     expect([answer.status, answer.body.error.reason]).toEqual([400, expect.stringContaining(name)]);

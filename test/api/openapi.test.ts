@@ -43,6 +43,8 @@ const SAMPLES: Readonly<Record<string, string>> = {
   wait_for_active_shards: '1',
   wait_for_events: 'normal',
   wait_for_nodes: '1',
+  wait_for_status: 'red',
+  timeout: '1s',
   default_operator: 'and',
   source: '{}',
   source_content_type: 'application/json',

@@ -11,6 +11,10 @@ export interface Tolerance {
   readonly score: number;
   /** Further keys of which only the kind is compared. */
   readonly kindOnly?: readonly string[];
+  /** Only the kind of any number or text is compared. */
+  readonly figures?: boolean;
+  /** Keys whose content is not compared at all. */
+  readonly anything?: ReadonlySet<string>;
 }
 
 /** Differences between a recorded body and ours, as `path: recorded … ours …`; a key only one of them has is one. */
@@ -23,9 +27,12 @@ export function differences(recorded: unknown, ours: unknown, tolerance: Toleran
   if (isObject(recorded) && isObject(ours)) {
     return [...new Set([...Object.keys(recorded), ...Object.keys(ours)])].flatMap((key) => {
       const at = path === '' ? key : `${path}.${key}`;
+      if (tolerance.anything?.has(key) === true && typeof (recorded[key] ?? ours[key]) === 'object') return [];
       if (!(key in recorded)) return [`${at}: not recorded, ours ${JSON.stringify(ours[key])}`];
       if (!(key in ours)) return [`${at}: recorded ${JSON.stringify(recorded[key])}, missing in ours`];
-      const kindOnly = (VOLATILE.has(key) || tolerance.kindOnly?.includes(key)) && typeof recorded[key] !== 'object';
+      const kindOnly =
+        (tolerance.figures === true || VOLATILE.has(key) || tolerance.kindOnly?.includes(key)) &&
+        typeof recorded[key] !== 'object';
       if (kindOnly) return sameKind(recorded[key], ours[key], at);
       return differences(recorded[key], ours[key], tolerance, at);
     });

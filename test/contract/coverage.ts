@@ -10,13 +10,10 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
     ...['reindex-bad-pipeline', 'reindex-sync', 'reindex-op-type-create-conflicts', 'reindex-op-type-create-proceed'],
     ...['reindex-sync-nopipe', 'inference-put', 'ml-trained-models', 'xpack', 'license'],
   ]),
-  ...group('write interface issue', [
-    ...['index-stats', 'cluster-stats', 'nodes-info'],
-    ...['nodes-stats', 'cat-health', 'cat-nodes', 'cat-shards', 'cat-count', 'cat-help'],
-  ]),
   ...group('a merge there keeps deleted documents for a time, and they count in the scores recorded after it', [
     'forcemerge',
   ]),
+  ...group('lists a table of snapshots, and none of models, as the module was not loaded', ['cat-help']),
   ...group("names Lucene's phases, of which other engines have others", ['search-profile']),
   ...group('lists the background tasks of that server', ['tasks-list-2']),
 };
@@ -30,6 +27,23 @@ export const KIND_ONLY: Readonly<Record<string, { readonly keys: readonly string
     reason: 'an excused exchange (forcemerge-async) made an index of tasks there',
   },
 };
+
+const COUNTERS = 'counts bytes, times and calls, of which the excused exchanges made some there';
+const MACHINE = 'figures of that machine';
+
+/** Exchanges whose figures are counters or those of a machine: every number and text needs its kind only. */
+export const FIGURES: Readonly<Record<string, string>> = {
+  ...group(COUNTERS, ['index-stats', 'cat-health', 'cat-count', 'cat-shards']),
+  ...group(MACHINE, ['cluster-stats', 'nodes-info', 'nodes-stats', 'cat-nodes']),
+};
+
+/** Keys whose whole content is another on every server: what a virtual machine is made of, which fields and queries there are. */
+export const ANYTHING: ReadonlySet<string> = new Set([
+  ...['pools', 'collectors', 'buffer_pools', 'classes', 'gc_collectors', 'memory_pools', 'input_arguments'],
+  ...['component_versions', 'modules', 'attributes', 'roles', 'field_types', 'versions', 'queries', 'sections'],
+  ...['retrievers', 'transport_types', 'http_types', 'packaging_types', 'names', 'pretty_names', 'architectures'],
+  ...['threads', 'bound_address'],
+]);
 
 function group(reason: string, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, reason]));

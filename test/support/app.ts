@@ -21,6 +21,8 @@ export async function fakeApp({
     engine,
     keys,
     identity: { name: 'node', clusterName: 'sparrow', clusterUuid: 'uuid' },
+    data,
+    address: '127.0.0.1:9200',
   };
   const app = createApp({
     services: () => (ready ? services : undefined),

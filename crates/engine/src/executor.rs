@@ -35,7 +35,7 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
     match request.op.as_str() {
         "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge" | "get_task"
         | "cancel_tasks" | "cancel_task" | "start_deployment" | "stop_deployment" | "update_deployment"
-        | "list_tasks" => Lane::Long,
+        | "list_tasks" | "cluster_health" | "clone_index" | "shrink_index" | "split_index" => Lane::Long,
         "search"
         | "explain"
         | "msearch"
@@ -75,6 +75,25 @@ struct State {
     /// Idle workers, the last one on top.
     idle: Vec<usize>,
     closed: bool,
+    /// Jobs that workers began.
+    started: u64,
+    rejected: u64,
+    /// Most workers that were busy at once.
+    largest: usize,
+}
+
+/// A lane as it is now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaneStats {
+    pub(crate) name: &'static str,
+    pub(crate) workers: usize,
+    pub(crate) active: usize,
+    pub(crate) waiting: usize,
+    /// Most operations that may wait.
+    pub(crate) capacity: usize,
+    pub(crate) rejected: u64,
+    pub(crate) largest: usize,
+    pub(crate) completed: u64,
 }
 
 /// The lanes.
@@ -127,6 +146,11 @@ impl Executor {
         }
     }
 
+    /// The lanes by name.
+    pub(crate) fn stats(&self) -> [LaneStats; 2] {
+        [self.read.stats(), self.write.stats()]
+    }
+
     /// Lets the workers end after what waits already.
     pub(crate) fn close(&self) {
         self.read.close();
@@ -158,6 +182,7 @@ impl Queue {
     fn next(&self, worker: usize) -> Option<Job> {
         let mut state = self.state.lock();
         if let Some(job) = state.waiting.pop_front() {
+            state.started += 1;
             return Some(job);
         }
         if state.closed {
@@ -167,11 +192,28 @@ impl Queue {
         loop {
             self.bells[worker].wait(&mut state);
             if let Some(job) = state.handed[worker].take() {
+                state.started += 1;
                 return Some(job);
             }
             if state.closed {
                 return None;
             }
+        }
+    }
+
+    fn stats(&self) -> LaneStats {
+        let state = self.state.lock();
+        let workers = self.bells.len();
+        let active = workers - state.idle.len();
+        LaneStats {
+            name: self.name,
+            workers,
+            active,
+            waiting: state.waiting.len(),
+            capacity: LANE_CAPACITY,
+            rejected: state.rejected,
+            largest: state.largest.max(active),
+            completed: state.started.saturating_sub(active as u64),
         }
     }
 
@@ -182,11 +224,13 @@ impl Queue {
         }
         if let Some(worker) = state.idle.pop() {
             state.handed[worker] = Some(job);
+            state.largest = state.largest.max(self.bells.len() - state.idle.len());
             drop(state);
             self.bells[worker].notify_one();
             return Ok(());
         }
         if state.waiting.len() >= LANE_CAPACITY {
+            state.rejected += 1;
             return Err(EngineError::Rejected { queue: self.name, capacity: LANE_CAPACITY });
         }
         state.waiting.push_back(job);

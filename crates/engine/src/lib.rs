@@ -3,6 +3,7 @@
 //! [`Engine`] is the whole of it: the HTTP layer names an operation and hands over bytes, and gets bytes back.
 
 mod body;
+mod cluster;
 mod deprecation;
 mod documents;
 mod error;
@@ -25,8 +26,9 @@ use std::sync::Arc;
 
 use sparrow_storage::DataDir;
 
+use crate::cluster::ClusterSettings;
 pub use crate::error::{ApiError, EngineError, Exception};
-use crate::executor::Executor;
+use crate::executor::{Executor, LaneStats};
 use crate::indices::Indices;
 use crate::jobs::Tasks;
 pub use crate::models::AdaptiveTiming;
@@ -42,6 +44,7 @@ pub struct Engine {
     pub(crate) models: Models,
     pub(crate) tasks: Tasks,
     pub(crate) contexts: search::Contexts,
+    pub(crate) cluster: Arc<ClusterSettings>,
     pub(crate) data: Arc<DataDir>,
     executor: Executor,
 }
@@ -64,10 +67,11 @@ impl Engine {
         };
         let pipelines = Pipelines::open(data.clone())?;
         let tasks = Tasks::open(data.clone())?;
+        let cluster = Arc::new(ClusterSettings::open(data.clone())?);
         // The two that take time know nothing of each other.
         let (models, indices) = std::thread::scope(|scope| {
             let models = scope.spawn(|| Models::open(data.clone(), model_options));
-            let indices = Indices::open(data.clone(), &options);
+            let indices = Indices::open(data.clone(), &options, cluster.clone());
             (models.join(), indices)
         });
         let models = models.map_err(|_| EngineError::internal("loading the models panicked"))?;
@@ -79,6 +83,7 @@ impl Engine {
             models,
             tasks,
             contexts: search::Contexts::default(),
+            cluster,
             data,
             executor,
         });
@@ -152,8 +157,10 @@ impl Engine {
             "clear_cache" => indices::lifecycle::clear_cache(self, request, body, cancel),
             "resolve_index" => indices::lifecycle::resolve_index(self, request, body, cancel),
             "get_data_stream" => indices::lifecycle::get_data_stream(self, request, body, cancel),
-            "create_data_stream" | "rollover" | "clone_index" | "shrink_index" | "split_index" => {
-                indices::lifecycle::refuse(self, request, body, cancel)
+            "create_data_stream" => indices::lifecycle::refuse(self, request, body, cancel),
+            "rollover" => indices::rollover::rollover(self, request, body, cancel),
+            "clone_index" | "shrink_index" | "split_index" => {
+                indices::resize::resize(self, request, body, cancel)
             }
             "put_index_template" => indices::templates::api::put_index_template(self, request, body, cancel),
             "get_index_template" => indices::templates::api::get_index_template(self, request, body, cancel),
@@ -176,21 +183,35 @@ impl Engine {
             "cat_help" => indices::cat::overview::cat_help(self, request, body, cancel),
             "cat_health" => indices::cat::overview::cat_health(self, request, body, cancel),
             "cat_count" => indices::cat::overview::cat_count(self, request, body, cancel),
-            "cat_shards" => indices::cat::overview::cat_shards(self, request, body, cancel),
-            "cat_segments" => indices::cat::overview::cat_segments(self, request, body, cancel),
+            "cat_shards" => indices::cat::shards::cat_shards(self, request, body, cancel),
+            "cat_segments" => indices::cat::shards::cat_segments(self, request, body, cancel),
             "cat_master" => indices::cat::overview::cat_master(self, request, body, cancel),
-            "cat_nodes" => indices::cat::overview::cat_nodes(self, request, body, cancel),
-            "cat_allocation" => indices::cat::overview::cat_allocation(self, request, body, cancel),
-            "cat_pending_tasks" | "cat_plugins" => {
-                indices::cat::overview::cat_nothing(self, request, body, cancel)
+            "cat_nodes" => indices::cat::node::cat_nodes(self, request, body, cancel),
+            "cat_allocation" => indices::cat::node::cat_allocation(self, request, body, cancel),
+            "cat_pending_tasks" | "cat_plugins" | "cat_nodeattrs" | "cat_repositories" | "cat_fielddata" => {
+                indices::cat::node::cat_nothing(self, request, body, cancel)
             }
+            "cat_tasks" => indices::cat::node::cat_tasks(self, request, body, cancel),
+            "cat_thread_pool" => indices::cat::node::cat_thread_pool(self, request, body, cancel),
+            "cat_recovery" => indices::cat::shards::cat_recovery(self, request, body, cancel),
+            "cat_trained_models" => indices::cat::shards::cat_trained_models(self, request, body, cancel),
             "cat_templates" => indices::cat::overview::cat_templates(self, request, body, cancel),
             "cat_component_templates" => {
                 indices::cat::overview::cat_component_templates(self, request, body, cancel)
             }
             "cat_aliases" => indices::cat::cat_aliases(self, request, body, cancel),
             "cat_indices" => indices::cat::cat_indices(self, request, body, cancel),
-            "cluster_health" => indices::cat::cluster_health(self, request, body, cancel),
+            "cluster_health" => cluster::health::cluster_health(self, request, body, cancel),
+            "cluster_state" => cluster::state::cluster_state(self, request, body, cancel),
+            "cluster_figures" => cluster::info::cluster_figures(self, request, body, cancel),
+            "get_cluster_settings" => cluster::settings::get_settings(self, request, body, cancel),
+            "put_cluster_settings" => cluster::settings::put_settings(self, request, body, cancel),
+            "pending_tasks" => cluster::info::pending_tasks(self, request, body, cancel),
+            "remote_info" => cluster::info::remote_info(self, request, body, cancel),
+            "index_stats" => indices::stats::index_stats(self, request, body, cancel),
+            "index_segments" => indices::stats::index_segments(self, request, body, cancel),
+            "recovery" => indices::stats::recovery(self, request, body, cancel),
+            "node_indices" => indices::stats::node_indices(self, request, body, cancel),
             "index_doc" => documents::index_doc(self, request, body, cancel),
             "create_doc" => documents::create_doc(self, request, body, cancel),
             "get_doc" => documents::get_doc(self, request, body, cancel),
@@ -246,6 +267,11 @@ impl Engine {
             "count" => search::count(self, request, body, cancel),
             other => Err(EngineError::internal(format!("no operation [{other}]"))),
         }
+    }
+
+    /// The lanes of workers as they are now.
+    pub(crate) fn lanes(&self) -> [LaneStats; 2] {
+        self.executor.stats()
     }
 
     /// Identity of this node, as task ids and `_shards` failures show it.

@@ -1,5 +1,6 @@
 //! One index: writes, refresh, flush and snapshots.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::directory::{LazyDirectory, META};
 use crate::error::IndexError;
 use crate::filter_cache::FilterCache;
 use crate::mapping::{Mapping, ParsedDocument};
-use crate::plugins::{self, Gauge, VectorSettings};
+use crate::plugins::{self, Gauge, MergeStats, VectorSettings};
 use crate::schema::IndexSchema;
 use crate::snapshot::Snapshot;
 use crate::widen;
@@ -85,10 +86,27 @@ pub struct IndexStats {
     pub plugin_bytes: u64,
 }
 
+/// Figures about one searchable segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentStats {
+    /// Its name: 32 hexadecimal digits.
+    pub id: String,
+    pub docs: u64,
+    /// Documents deleted or replaced since the segment was written.
+    pub deleted: u64,
+    /// Size of its files.
+    pub bytes: u64,
+    /// Values of sparse fields.
+    pub sparse_values: u64,
+    /// Vectors of dense fields.
+    pub dense_values: u64,
+}
+
 /// One tantivy index with our segment plugin.
 pub struct SparrowIndex {
     dir: PathBuf,
     format: Format,
+    gauge: Arc<Gauge>,
     writer: Mutex<Writer>,
     snapshot: RwLock<Arc<Snapshot>>,
 }
@@ -175,6 +193,7 @@ impl SparrowIndex {
         Ok(Self {
             dir: dir.to_path_buf(),
             format,
+            gauge: writer.gauge.clone(),
             writer: Mutex::new(writer),
             snapshot: RwLock::new(Arc::new(snapshot)),
         })
@@ -335,6 +354,44 @@ impl SparrowIndex {
             stats.bytes += entry.metadata().map_or(0, |metadata| metadata.len());
         }
         Ok(stats)
+    }
+
+    /// Figures about the merges since the index was opened.
+    pub fn merge_stats(&self) -> MergeStats {
+        self.gauge.merges.stats()
+    }
+
+    /// Figures about each searchable segment.
+    ///
+    /// # Errors
+    /// When the directory cannot be listed.
+    pub fn segment_stats(&self) -> Result<Vec<SegmentStats>, IndexError> {
+        let snapshot = self.searcher();
+        let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+        for entry in fs::read_dir(&self.dir).map_err(IndexError::io(&self.dir))? {
+            let entry = entry.map_err(IndexError::io(&self.dir))?;
+            let name = entry.file_name();
+            if let Some((id, _)) = name.to_str().and_then(|name| name.split_once('.')) {
+                *sizes.entry(id.to_owned()).or_default() += entry.metadata().map_or(0, |file| file.len());
+            }
+        }
+        let schema = snapshot.schema();
+        let stats = snapshot.searcher().segment_readers().iter().zip(snapshot.segments());
+        Ok(stats
+            .map(|(reader, segment)| {
+                let id = reader.segment_id().uuid_string();
+                let sparse = schema.sparse_fields().filter_map(|field| segment.sparse(field));
+                let dense = schema.dense_fields().filter_map(|field| segment.dense(field));
+                SegmentStats {
+                    docs: u64::from(reader.num_docs()),
+                    deleted: u64::from(reader.num_deleted_docs()),
+                    bytes: sizes.get(&id).copied().unwrap_or_default(),
+                    sparse_values: sparse.map(|reader| u64::from(reader.docs_with_field())).sum(),
+                    dense_values: dense.map(|reader| reader.len() as u64).sum(),
+                    id,
+                }
+            })
+            .collect())
     }
 
     pub(crate) fn lock_writer(&self) -> parking_lot::MutexGuard<'_, Writer> {

@@ -26,11 +26,12 @@ mod zone;
 
 pub use error::IndexError;
 pub use filter_cache::{FilterCache, FilterCacheStats};
-pub use index::{IndexOptions, IndexStats, SparrowIndex, WriteDocument};
+pub use index::{IndexOptions, IndexStats, SegmentStats, SparrowIndex, WriteDocument};
 pub use mapping::{
     DateFormat, DocumentError, Dynamic, FieldType, Limits, Mapping, MappingError, NumberValue,
     ParsedDocument, SourceFilter,
 };
+pub use plugins::MergeStats;
 pub use schema::IndexSchema;
 pub use snapshot::{DocMeta, SegmentSnapshot, Snapshot, StoredDoc};
 pub use sparrow_postings::Format;

@@ -134,6 +134,16 @@ impl IndexSchema {
         self.passages.get(path).copied()
     }
 
+    /// Custom fields of all sparse fields.
+    pub fn sparse_fields(&self) -> impl Iterator<Item = Field> + '_ {
+        self.sparse.values().copied()
+    }
+
+    /// Custom fields of all dense fields.
+    pub fn dense_fields(&self) -> impl Iterator<Item = Field> + '_ {
+        self.dense.values().copied()
+    }
+
     /// Entries that `mapping` needs and the schema has not, in a stable order. Empty: no widening.
     pub(crate) fn missing_entries(&self, mapping: &Mapping) -> Vec<FieldEntry> {
         own_fields(mapping)

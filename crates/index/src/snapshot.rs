@@ -260,6 +260,11 @@ impl Snapshot {
         &self.name
     }
 
+    /// Names of the segments: 32 hexadecimal digits each.
+    pub fn segment_names(&self) -> impl Iterator<Item = String> + '_ {
+        self.searcher.segment_readers().iter().map(|reader| reader.segment_id().uuid_string())
+    }
+
     /// Documents of each segment, and deleted ones that no merge has removed yet.
     pub fn segment_docs(&self) -> Vec<(u64, u64)> {
         let figures =

@@ -15,7 +15,10 @@ import { deprecations, warning } from './http/warnings.js';
 import { yamlToJson } from './http/yaml.js';
 import { type Identity, describe } from './identity.js';
 import type { Logger } from './log.js';
-import { nodeStats } from './node-stats.js';
+import { clusterStats } from './node/cluster-stats.js';
+import type { NodeContext } from './node/common.js';
+import { measure } from './node/machine.js';
+import { hotThreads, nodesInfo, nodesStats } from './node/nodes.js';
 import { openapi } from './openapi/document.js';
 import type { Route } from './routes/table.js';
 import { checkParameter } from './routes/parameters.js';
@@ -30,6 +33,10 @@ export interface Services {
   readonly engine: SearchEngine;
   readonly keys: KeyStore;
   readonly identity: Identity;
+  /** The data directory. */
+  readonly data: string;
+  /** `host:port` that the server listens on. */
+  readonly address: string;
 }
 
 export interface AppOptions {
@@ -48,6 +55,7 @@ interface Call {
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly body: Uint8Array | undefined;
+  readonly maxBodyBytes: number;
 }
 
 /** Order of methods in the sentence of a 405 and in its `Allow` header, as the original writes them. */
@@ -124,12 +132,22 @@ async function handle(
   options: AppOptions,
 ): Promise<Answer> {
   const { method } = exchange;
+  const { maxBodyBytes } = options.config;
   if (method === 'OPTIONS') return { status: 200, body: null, type: 'text', headers: [['Allow', allow(route)]] };
   // Whatever can be got can be asked for without its body.
   const endpoint = route.methods.get(method as Method) ?? (method === 'HEAD' ? route.methods.get('GET') : undefined);
   const services = options.services();
   if (endpoint?.action === 'public') {
-    return carryOut({ exchange, endpoint, services, caller: undefined, path: {}, query: {}, body: undefined });
+    return carryOut({
+      exchange,
+      endpoint,
+      services,
+      caller: undefined,
+      path: {},
+      query: {},
+      body: undefined,
+      maxBodyBytes,
+    });
   }
   if (services === undefined) throw starting();
   const caller = authenticate(services.keys, exchange.header('authorization'), exchange.uri, Date.now());
@@ -144,7 +162,7 @@ async function handle(
   }
   checkQuery(exchange, endpoint, query);
   const body = await readChecked(exchange, endpoint, query, options.config.maxBodyBytes);
-  return carryOut({ exchange, endpoint, services, caller, path, query, body });
+  return carryOut({ exchange, endpoint, services, caller, path, query, body, maxBodyBytes });
 }
 
 async function carryOut(call: Call): Promise<Answer> {
@@ -165,7 +183,8 @@ async function carryOut(call: Call): Promise<Answer> {
   const allowed = authorize(caller, endpoint, request, body);
   // The work stops when the connection closes before the answer is there.
   const cancel = endpoint.cancellable === true ? exchange.onGone.bind(exchange) : undefined;
-  const reply = await engine.execute(allowed, body, cancel);
+  const sent = MEASURED.has(request.op) ? await measured(serving(call)) : body;
+  const reply = await engine.execute(allowed, sent, cancel);
   const warnings = warningsOf(endpoint, call.query, reply);
   return {
     status: reply.status,
@@ -187,11 +206,16 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
     services === undefined ? json(503, { status: 'starting' }) : json(200, { status: 'ready' }),
   console: () => consolePage(),
   openapi: () => ({ status: 200, body: openapi() }),
-  node_stats: async (call) => {
-    const { identity, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
-    return { ...json(200, await nodeStats(identity)), statistics: true };
-  },
+  nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
+  nodes_stats: async (call) => ({
+    ...json(200, await nodesStats(nodeContext(call), call.path, call.query)),
+    statistics: true,
+  }),
+  hot_threads: async (call) => ({ status: 200, body: await hotThreads(nodeContext(call), call.path), type: 'text' }),
+  cluster_stats: async (call) => ({
+    ...json(200, await clusterStats(nodeContext(call), call.path)),
+    statistics: true,
+  }),
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {
     const { keys, caller } = serving(call);
@@ -213,6 +237,29 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
 
 /** Stands for a request that never reaches the engine: only its endpoint's cluster action is checked. */
 const INFO: EngineRequest = { op: 'cluster_health', path: {}, query: {} };
+
+/** Operations whose tables show what the process uses of its machine. The engine gets that as their body. */
+const MEASURED: ReadonlySet<string> = new Set(['cat_nodes', 'cat_allocation', 'cat_thread_pool']);
+
+async function measured({ data, address }: Services): Promise<Uint8Array> {
+  return new TextEncoder().encode(JSON.stringify(await measure(data, address)));
+}
+
+/** What the answers about the node are made of, for a caller who may see them. */
+function nodeContext(call: Call): NodeContext {
+  const { engine, identity, data, address, caller } = serving(call);
+  authorize(caller, call.endpoint, INFO, undefined);
+  return {
+    identity,
+    data,
+    address,
+    maxBodyBytes: call.maxBodyBytes,
+    ask: async (op, path, query) => {
+      const reply = await engine.execute({ op, path, query });
+      return JSON.parse(new TextDecoder().decode(reply.body)) as Record<string, unknown>;
+    },
+  };
+}
 
 /** What a call has once its caller is known. Public endpoints never ask for it. */
 function serving({ services, caller }: Call): Services & { readonly caller: ApiKey } {
@@ -292,7 +339,9 @@ function allow(route: Route): string {
 }
 
 /** Operations whose answers count bytes and milliseconds, for people too with `?human`. */
-const STATISTICS: ReadonlySet<string> = new Set<Operation>(['get_index', 'get_settings', 'list_tasks', 'get_task']);
+const STATISTICS: ReadonlySet<string> = new Set<Operation>([
+  ...(['get_index', 'get_settings', 'list_tasks', 'get_task', 'index_stats', 'recovery'] as const),
+]);
 
 const NO_HEADERS: readonly (readonly [string, string])[] = [];
 

@@ -69,7 +69,13 @@ export async function startServer(
     // The engine holds the directory's lock from here on: only now may files in it be written.
     const keys = await KeyStore.open(config.data);
     const newOwnerKey = await ensureOwner(keys, config);
-    services = { engine, keys, identity: await readIdentity(config.data) };
+    services = {
+      engine,
+      keys,
+      identity: await readIdentity(config.data),
+      data: config.data,
+      address: new URL(url).host,
+    };
     log.info('ready', { url });
     return { newOwnerKey };
   })();

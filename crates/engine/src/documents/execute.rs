@@ -1,6 +1,7 @@
 //! Carrying out writes: pipelines, missing indices, updates, and one ordered batch for each index.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use rustc_hash::FxHashSet;
@@ -246,6 +247,7 @@ impl<'s> Sequence<'s> {
                         (op, Some(Attempt { body, retries: action.retry_on_conflict, returned }))
                     }
                     Ok(Plan::Noop(success)) => {
+                        self.handle.counters.noop.fetch_add(1, Relaxed);
                         self.results[at] = Some(Ok(success));
                         return;
                     }
@@ -296,7 +298,10 @@ impl<'s> Sequence<'s> {
             }
             attempt.retries -= 1;
             match attempt.body.plan(self.handle, id)? {
-                Plan::Noop(success) => return Ok(success),
+                Plan::Noop(success) => {
+                    self.handle.counters.noop.fetch_add(1, Relaxed);
+                    return Ok(success);
+                }
                 Plan::Write(op, returned) => {
                     attempt.returned = returned;
                     outcome = self.handle.write_one(op);

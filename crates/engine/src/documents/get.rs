@@ -1,6 +1,7 @@
 //! Reads by id. They see writes that no search sees yet.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -139,7 +140,10 @@ fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<Fo
     if params.bool("refresh", false)? {
         handle.refresh()?;
     }
-    if params.bool("realtime", true)? { handle.get(id) } else { handle.get_searchable(id) }
+    let began = Instant::now();
+    let found = if params.bool("realtime", true)? { handle.get(id)? } else { handle.get_searchable(id)? };
+    handle.counters.got(found.is_some(), began.elapsed());
+    Ok(found)
 }
 
 /// What of a document is shown.

@@ -106,7 +106,7 @@ pub(crate) fn delete_index(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let expression = request.part("index");
-    super::lifecycle::refuse_patterns(expression)?;
+    super::lifecycle::refuse_patterns(engine, expression)?;
     let options = ResolveOptions { forbid_aliases: true, ..ResolveOptions::open_and_closed() };
     let options = options.with(&request.params())?;
     let names = engine.indices.names();
@@ -173,7 +173,7 @@ pub(crate) fn put_mapping(
 
 fn widened(handle: &IndexHandle, definition: &Value) -> Result<Mapping, EngineError> {
     let mapping = handle.mapping().merge_update(definition)?;
-    mapping.check_total_fields(handle.settings().limits().total_fields)?;
+    mapping.check_limits(&handle.settings().limits())?;
     mapping.check_analyzers(handle.snapshot().analysis())?;
     let settings = handle.settings();
     mapping.check_similarities(|name| settings.defines_similarity(name))?;
@@ -190,22 +190,30 @@ pub(crate) fn get_settings(
     let params = request.params();
     let flat = params.bool("flat_settings", false)?;
     let defaults = params.bool("include_defaults", false)?;
-    let names: Vec<&str> = request.part("name").split(',').filter(|name| !name.is_empty()).collect();
-    let chosen = |name: &str| {
-        names.is_empty() || names.iter().any(|one| *one == "_all" || pattern::matches(one, name))
-    };
+    let names: Vec<&str> = request.part("name").split(',').map(str::trim).collect();
+    let all = names.iter().all(|name| name.is_empty() || *name == "_all" || *name == "*");
+    let chosen = |name: &str| all || names.iter().any(|one| pattern::matches(one, name));
     let shape = |mut settings: BTreeMap<String, Value>| {
         settings.retain(|name, _| chosen(name));
         shown(settings, flat)
     };
-    for_each(engine, request, ResolveOptions::open_and_closed(), |handle| {
+    let handles = targets(engine, request, ResolveOptions::open_and_closed())?;
+    handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataRead))?;
+    let mut answer = Map::new();
+    for handle in handles {
         let mut sections = Map::new();
-        sections.insert("settings".into(), shape(dotted_settings(handle)));
+        let settings = shape(dotted_settings(&handle));
+        // As in Elasticsearch, an index without any of them is not shown.
+        if !all && !defaults && settings.as_object().is_none_or(Map::is_empty) {
+            continue;
+        }
+        sections.insert("settings".into(), settings);
         if defaults {
             sections.insert("defaults".into(), shape(handle.settings().defaults()));
         }
-        Value::Object(sections)
-    })
+        answer.insert(handle.name.clone(), Value::Object(sections));
+    }
+    Ok(Reply::ok(&Value::Object(answer)))
 }
 
 /// `PUT /{index}/_settings`
@@ -227,14 +235,18 @@ pub(crate) fn put_settings(
     let handles = targets(engine, request, ResolveOptions::metadata())?;
     // Blocks can be taken away again.
     let only_blocks = Settings::parse(&changes)?.is_only_blocks();
+    let preserve = request.params().bool("preserve_existing", false)?;
+    let changed = |handle: &IndexHandle| {
+        handle.settings().changed(&changes, &handle.name, &handle.uuid, preserve, handle.is_closed())
+    };
     for handle in &handles {
         if !only_blocks {
             handle.check_access(Access::MetadataWrite)?;
         }
-        handle.settings().updated(&changes, &handle.name, &handle.uuid)?;
+        changed(handle)?;
     }
     for handle in handles {
-        let settings = handle.settings().updated(&changes, &handle.name, &handle.uuid)?;
+        let settings = changed(&handle)?;
         let _writers = handle.write.lock();
         handle.replace_metadata(|metadata| metadata.settings = settings)?;
     }
@@ -260,9 +272,7 @@ pub(crate) fn flush(
 ) -> Result<Reply, EngineError> {
     let params = request.params();
     if params.bool("force", false)? && !params.bool("wait_if_ongoing", true)? {
-        return Err(EngineError::Validation {
-            problems: vec!["wait_if_ongoing must be true for a force flush".to_owned()],
-        });
+        return Err(EngineError::invalid("wait_if_ongoing must be true for a force flush"));
     }
     on_each(engine, request, IndexHandle::flush)
 }
@@ -304,7 +314,12 @@ fn for_each(
     Ok(Reply::ok(&Value::Object(shown)))
 }
 
-/// What the API shows of an index's settings, by dotted name.
+/// What the API shows of an index's settings.
+pub(crate) fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
+    shown(dotted_settings(handle), flat)
+}
+
+/// The same by dotted name.
 fn dotted_settings(handle: &IndexHandle) -> BTreeMap<String, Value> {
     let metadata = handle.metadata.read().clone();
     let facts = [

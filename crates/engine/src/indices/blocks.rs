@@ -1,5 +1,7 @@
 //! `index.blocks.*`: what an index refuses by its settings.
 
+use serde_json::{Map, Value, json};
+
 use super::Settings;
 use super::handle::IndexHandle;
 use crate::error::{EngineError, Exception};
@@ -38,6 +40,27 @@ const BLOCKS: [(&str, u16, &str, &[Access]); 5] = [
         &[Access::Write, Access::MetadataWrite],
     ),
 ];
+
+/// The blocks that are set, by their numbers, as the cluster's state shows them.
+pub(crate) fn shown(settings: &Settings) -> Map<String, Value> {
+    let set = BLOCKS.iter().filter(|(name, ..)| settings.is_blocked(name));
+    set.map(|(_, number, words, kept)| {
+        let description = words.rsplit('/').next().unwrap_or(words);
+        let has = |access: Access| kept.contains(&access);
+        let levels: Vec<&str> = [
+            (Access::Read, "read"),
+            (Access::Write, "write"),
+            (Access::MetadataRead, "metadata_read"),
+            (Access::MetadataWrite, "metadata_write"),
+        ]
+        .into_iter()
+        .filter(|(access, _)| has(*access))
+        .map(|(_, name)| name)
+        .collect();
+        (number.to_string(), json!({"description": description, "retryable": false, "levels": levels}))
+    })
+    .collect()
+}
 
 /// Whether `name` is a block that `PUT /{index}/_block/{name}` sets.
 pub(super) fn is_known(name: &str) -> bool {

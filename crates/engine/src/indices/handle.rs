@@ -1,5 +1,6 @@
 //! One open index: its log, its segments, and what is written but not searchable yet.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,6 +14,7 @@ use sparrow_storage::{DataDir, Wal, durable};
 
 use super::metadata::Metadata;
 use super::settings::Settings;
+use super::stats::{Counters, Opened};
 use super::versions::{LiveVersion, LiveVersions};
 use crate::error::EngineError;
 use crate::semantic::EngineLink;
@@ -57,6 +59,12 @@ pub(crate) struct IndexHandle {
     last_refresh: Mutex<Instant>,
     /// While an upgrade runs, the log keeps what the new segments do not have yet.
     pub(crate) keep_log: AtomicBool,
+    /// What was done with it since it is open.
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) opened: Opened,
+    /// Names of the segments of the last durable commit.
+    pub(crate) durable_segments: Mutex<HashSet<String>>,
+    last_flush: Mutex<Instant>,
 }
 
 impl IndexHandle {
@@ -67,7 +75,12 @@ impl IndexHandle {
         index: SparrowIndex,
         wal: Wal,
         next_seq_no: u64,
+        opened: Opened,
     ) -> Self {
+        let counters = Counters::default();
+        counters.uncommitted.store(opened.replayed, Relaxed);
+        // What a replay wrote is in no durable commit.
+        let durable = if opened.replayed == 0 { segment_names(&index) } else { HashSet::new() };
         Self {
             name: metadata.name.clone(),
             uuid: metadata.uuid.clone(),
@@ -85,7 +98,16 @@ impl IndexHandle {
             dirty: AtomicBool::new(false),
             last_refresh: Mutex::new(Instant::now()),
             keep_log: AtomicBool::new(false),
+            counters: Arc::new(counters),
+            opened,
+            durable_segments: Mutex::new(durable),
+            last_flush: Mutex::new(Instant::now()),
         }
+    }
+
+    /// Time since the last flush, or since the index was opened.
+    pub(crate) fn since_flush(&self) -> std::time::Duration {
+        self.last_flush.lock().elapsed()
     }
 
     /// The settings in force.
@@ -191,6 +213,7 @@ impl IndexHandle {
     /// When the index cannot commit; the writes are then applied again from the log.
     pub(crate) fn refresh(&self) -> Result<(), EngineError> {
         let _one = self.refresh_lock.lock();
+        let _running = self.counters.refresh.begin();
         let index = {
             // Under the write lock, so that every version taken here is in the index's buffer.
             let _writers = self.write.lock();
@@ -222,13 +245,19 @@ impl IndexHandle {
             }
             (self.wal.roll()?, state.next_seq_no.checked_sub(1), self.index())
         };
+        let running = self.counters.flush.begin();
+        let covered_writes = self.counters.uncommitted.load(Relaxed);
         if let Err(error) = index.flush(covered) {
             self.reapply_log(&error)?;
             return Err(error.into());
         }
         if !self.keep_log.load(std::sync::atomic::Ordering::SeqCst) {
             self.wal.trim_before(generation)?;
+            self.counters.uncommitted.fetch_sub(covered_writes, Relaxed);
         }
+        *self.durable_segments.lock() = segment_names(&index);
+        *self.last_flush.lock() = Instant::now();
+        drop(running);
         // The flush committed, so its documents can be shown as well.
         self.refresh()
     }
@@ -284,6 +313,7 @@ impl IndexHandle {
         change(&mut changed);
         changed.save(&self.data)?;
         *current = Arc::new(changed);
+        super::registry::note_change();
         Ok(())
     }
 
@@ -323,6 +353,11 @@ impl IndexHandle {
         remove_folder(&self.root());
         Ok(())
     }
+}
+
+/// Names of the searchable segments.
+fn segment_names(index: &SparrowIndex) -> HashSet<String> {
+    index.searcher().segment_names().collect()
 }
 
 /// Removes a folder that nothing refers to any more; what is left of it goes at the next start.

@@ -25,7 +25,7 @@ pub(super) struct Known {
     name: &'static str,
     kind: Kind,
     /// Whether it may change while the index is there.
-    pub(super) dynamic: bool,
+    dynamic: bool,
     /// What holds without it; empty where that is no fixed value.
     default: &'static str,
 }
@@ -47,6 +47,8 @@ const KNOWN: &[Known] = &[
     known("mapping.total_fields.limit", Kind::Integer { min: 1 }, true, "1000"),
     known("mapping.total_fields.ignore_dynamic_beyond_limit", Kind::Boolean, true, "false"),
     known("mapping.depth.limit", Kind::Integer { min: 1 }, true, "20"),
+    known("mapping.field_name_length.limit", Kind::Integer { min: 1 }, true, "9223372036854775807"),
+    known("mapping.dimension_fields.limit", Kind::Integer { min: 0 }, true, "32768"),
     known("query.default_field", Kind::Text, true, "*"),
     known("max_inner_result_window", Kind::Integer { min: 0 }, true, "100"),
     known("max_rescore_window", Kind::Integer { min: 1 }, true, "10000"),
@@ -81,6 +83,8 @@ const KNOWN: &[Known] = &[
     known("max_script_fields", Kind::Integer { min: 0 }, true, "32"),
     known("mapping.nested_fields.limit", Kind::Integer { min: 0 }, true, "50"),
     known("mapping.nested_objects.limit", Kind::Integer { min: 0 }, true, "10000"),
+    known("query_string.lenient", Kind::Boolean, false, "false"),
+    known("allocation.max_retries", Kind::Integer { min: 0 }, true, "5"),
     known("write.wait_for_active_shards", Kind::Text, true, "1"),
     known("requests.cache.enable", Kind::Boolean, true, "true"),
     known("queries.cache.enabled", Kind::Boolean, false, "true"),
@@ -114,9 +118,60 @@ const KNOWN: &[Known] = &[
 /// Settings that this server only takes up to a number.
 const MOST: &[(&str, i64)] = &[("max_terms_count", 65_536), ("max_regex_length", 1_000)];
 
+/// Prefix of the settings that say on which node shards lie. There is one node; any names may follow.
+const ALLOCATION: &str = "routing.allocation.";
+/// What they hold.
+static ALLOCATED: Known = known("routing.allocation.*", Kind::Text, true, "");
+
+/// Settings that are not dynamic and may change while the index is closed.
+pub(super) const CLOSED: &[&str] = &["query_string.lenient", "codec"];
+
+/// Settings of Elasticsearch that an answer would depend on and that this server does not have, by their beginnings.
+const ELSEWHERE: &[&str] = &[
+    "final_pipeline.",
+    "indexing.",
+    "lifecycle.",
+    "load_fixed_bitset_filters_eagerly",
+    "mapper.",
+    "mapping.coerce",
+    "mapping.ignore_malformed",
+    "max_adjacency_matrix_filters",
+    "merge.",
+    "mode",
+    "query.parse.allow_unmapped_fields",
+    "routing_path",
+    "search.",
+    "shard.check_on_startup",
+    "soft_deletes.",
+    "sort.",
+    "store.",
+    "time_series.",
+    "translog.",
+    "warmer.",
+];
+
 /// The setting of a name without `index.`.
 pub(super) fn find(name: &str) -> Option<&'static Known> {
-    KNOWN.iter().find(|known| known.name == name)
+    let found = KNOWN.iter().find(|known| known.name == name);
+    found.or_else(|| name.starts_with(ALLOCATION).then_some(&ALLOCATED))
+}
+
+/// Whether a setting may change while the index is open.
+pub(super) fn is_dynamic(name: &str) -> bool {
+    find(name).is_some_and(|known| known.dynamic)
+}
+
+/// What is said about a setting that [`find`] does not find.
+pub(super) fn unknown(name: &str) -> EngineError {
+    let elsewhere = |known: &&str| name == *known || (known.ends_with('.') && name.starts_with(*known));
+    EngineError::illegal_argument(if ELSEWHERE.iter().any(elsewhere) {
+        format!("setting [index.{name}] is not supported by this server")
+    } else {
+        format!(
+            "unknown setting [index.{name}] please check that any required plugins are installed, or check the \
+             breaking changes documentation for removed settings"
+        )
+    })
 }
 
 /// The settings with a default, and that.

@@ -8,13 +8,16 @@ use super::admin::{targets, write_shards};
 use super::blocks::{self, Access};
 use super::{IndexHandle, ResolveOptions};
 use crate::Engine;
-use crate::error::{EngineError, Exception};
+use crate::error::EngineError;
 use crate::jobs::TaskSpec;
 use crate::request::{CancelFlag, Reply, Request};
 
 /// # Errors
-/// Illegal argument for an expression that could stand for more than whoever wrote it thought of.
-pub(super) fn refuse_patterns(expression: &str) -> Result<(), EngineError> {
+/// Illegal argument, unless a setting of the cluster allows it, for an expression that could stand for more than whoever wrote it thought of.
+pub(super) fn refuse_patterns(engine: &Engine, expression: &str) -> Result<(), EngineError> {
+    if !engine.cluster.destructive_requires_name() {
+        return Ok(());
+    }
     let wild = |part: &str| part == "_all" || part.contains('*');
     if expression.is_empty() || expression.split(',').any(wild) {
         return Err(EngineError::illegal_argument("Wildcard expressions or all indices are not allowed"));
@@ -29,7 +32,7 @@ pub(crate) fn close_index(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    refuse_patterns(request.part("index"))?;
+    refuse_patterns(engine, request.part("index"))?;
     let handles = targets(engine, request, ResolveOptions::metadata())?;
     handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataWrite))?;
     let mut closed = Map::new();
@@ -51,7 +54,7 @@ pub(crate) fn open_index(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    refuse_patterns(request.part("index"))?;
+    refuse_patterns(engine, request.part("index"))?;
     let options = ResolveOptions { open: false, closed: true, ..ResolveOptions::metadata() };
     for handle in targets(engine, request, options)? {
         if handle.is_closed() {
@@ -175,6 +178,10 @@ pub(crate) fn clear_cache(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
+    let params = request.params();
+    for part in ["fielddata", "query", "request"] {
+        params.bool(part, false)?;
+    }
     let handles = targets(engine, request, ResolveOptions::default())?;
     Ok(Reply::ok(&json!({"_shards": write_shards(handles.len())})))
 }
@@ -234,20 +241,11 @@ pub(crate) fn get_data_stream(
     }
 }
 
-/// What is known by name and not there: `PUT /_data_stream/{name}`, `_rollover`, `_clone`, `_shrink`, `_split`.
-pub(crate) fn refuse(_: &Engine, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
-    let (what, instead) = match request.op.as_str() {
-        "create_data_stream" => ("data streams", "use an index, or an alias with a write index"),
-        "rollover" => {
-            ("[_rollover]", "create an index and move the write index of the alias with [_aliases]")
-        }
-        "clone_index" => ("[_clone]", "use [_reindex]"),
-        // An index is one piece here, whatever number of shards it was given.
-        "shrink_index" => ("[_shrink]", "an index is one shard here"),
-        _ => ("[_split]", "an index is one shard here"),
-    };
-    let reason = format!("{what} cannot be used on this server: {instead}");
-    Err(EngineError::api(400, Exception::new("illegal_argument_exception", reason)))
+/// `PUT /_data_stream/{name}`: known by name and not there.
+pub(crate) fn refuse(_: &Engine, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    Err(EngineError::illegal_argument(
+        "data streams cannot be used on this server: use an index, or an alias with a write index",
+    ))
 }
 
 impl IndexHandle {

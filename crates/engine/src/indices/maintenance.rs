@@ -83,8 +83,9 @@ fn flush_due(registry: &Registry, threshold: u64, sync: bool) {
     for handle in registry.all() {
         let size = handle.wal.size_bytes();
         if size > threshold && !handle.wal.is_poisoned() {
-            if let Err(error) = handle.flush() {
-                tracing::error!(index = handle.name, %error, "flush failed");
+            match handle.flush() {
+                Ok(()) => _ = handle.counters.periodic_flush.fetch_add(1, Relaxed),
+                Err(error) => tracing::error!(index = handle.name, %error, "flush failed"),
             }
         } else if sync
             && handle.settings().is_async()

@@ -18,8 +18,11 @@ pub(crate) mod names;
 mod record;
 mod recovery;
 mod registry;
+pub(crate) mod resize;
 mod resolve;
+pub(crate) mod rollover;
 mod settings;
+pub(crate) mod stats;
 pub(crate) mod templates;
 mod upgrade;
 mod versions;
@@ -27,7 +30,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use sparrow_index::mapping::Mapping;
@@ -40,11 +43,13 @@ pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::Metadata;
 use self::registry::{Broken, Names, Registry};
 pub(crate) use self::resolve::{ResolveOptions, Resolved};
-pub(crate) use self::settings::Settings;
+pub(crate) use self::settings::{Settings, insert_nested};
+use self::stats::Opened;
 use self::templates::{Body, Templates};
 pub(crate) use self::write::{
     ExternalVersion, PRIMARY_TERM, Source, WriteKind, WriteOp, WriteOutcome, WriteResult, generate_id,
 };
+use crate::cluster::ClusterSettings;
 use crate::error::EngineError;
 use crate::options::EngineOptions;
 use crate::semantic::EngineLink;
@@ -66,6 +71,7 @@ pub(crate) struct Indices {
     flush_threshold: u64,
     maintenance: Maintenance,
     pub(crate) templates: Templates,
+    cluster: Arc<ClusterSettings>,
 }
 
 impl Indices {
@@ -74,7 +80,11 @@ impl Indices {
     ///
     /// # Errors
     /// When the data directory itself cannot be read.
-    pub(crate) fn open(data: Arc<DataDir>, options: &EngineOptions) -> Result<Self, EngineError> {
+    pub(crate) fn open(
+        data: Arc<DataDir>,
+        options: &EngineOptions,
+        cluster: Arc<ClusterSettings>,
+    ) -> Result<Self, EngineError> {
         let indices = Self {
             data: data.clone(),
             registry: Arc::new(Registry::default()),
@@ -89,6 +99,7 @@ impl Indices {
             flush_threshold: options.flush_threshold_bytes,
             maintenance: Maintenance::default(),
             templates: Templates::open(data.clone())?,
+            cluster,
         };
         let mut names = Names::default();
         let stored = Stored::load(&data)?;
@@ -143,12 +154,18 @@ impl Indices {
         let _ = self.engine.set(Arc::downgrade(engine));
     }
 
+    /// Counts the changes of indices, of their settings and mappings, and of aliases.
+    pub(crate) fn changes(&self) -> u64 {
+        registry::changes()
+    }
+
     /// The names in force.
     pub(crate) fn names(&self) -> Arc<Names> {
         self.registry.names()
     }
 
     fn open_one(&self, metadata: Metadata) -> Result<IndexHandle, EngineError> {
+        let began = Instant::now();
         let root = self.data.index_dir(&metadata.uuid);
         // Folders of an upgrade that was cut short, or whose old form was not removed any more.
         for folder in durable::list_dir(&root)? {
@@ -165,7 +182,9 @@ impl Indices {
             index.refresh()?;
         }
         let next_seq_no = covered.max(replayed.last_seq_no).map_or(0, |last| last + 1);
-        Ok(IndexHandle::new(self.data.clone(), self.engine.clone(), metadata, index, wal, next_seq_no))
+        let opened = Opened::existing(began, replayed.records as u64, &root.join(&metadata.folder));
+        let engine = self.engine.clone();
+        Ok(IndexHandle::new(self.data.clone(), engine, metadata, index, wal, next_seq_no, opened))
     }
 
     /// How an index with these settings is opened.
@@ -197,6 +216,7 @@ impl Indices {
         if self.names().write_index(&resolved)?.is_some() {
             return self.write_target(&resolved);
         }
+        self.cluster.check_auto_create(&resolved)?;
         match self.planned(name, &Body::default()).and_then(|planned| self.create(planned)) {
             // Another writer made it in between.
             Err(EngineError::IndexAlreadyExists { .. }) => self.write_target(&resolved),
@@ -262,7 +282,7 @@ impl Indices {
         // The index exists from here on; a crash before leaves a folder that the next start removes.
         metadata.save(&self.data)?;
         let handle =
-            Arc::new(IndexHandle::new(self.data.clone(), self.engine.clone(), metadata, index, wal, 0));
+            Arc::new(IndexHandle::new(self.data.clone(), self.engine.clone(), metadata, index, wal, 0, Opened::created()));
         self.registry.change(|names| {
             names.indices.insert(name, handle.clone());
             names.aliases = after.aliases;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::RwLock;
 
@@ -29,6 +30,18 @@ impl Broken {
                 .with("index", self.name.as_str()),
         )
     }
+}
+
+static CHANGES: AtomicU64 = AtomicU64::new(1);
+
+/// Notes that something about an index changed.
+pub(super) fn note_change() {
+    CHANGES.fetch_add(1, Relaxed);
+}
+
+/// How many changes there were in this process.
+pub(super) fn changes() -> u64 {
+    CHANGES.load(Relaxed)
 }
 
 /// All names of one moment. Whoever looks keeps what was there, whatever happens meanwhile.
@@ -81,6 +94,7 @@ impl Registry {
         let mut names = Names::clone(&self.names());
         change(&mut names);
         *self.0.write() = Arc::new(names);
+        note_change();
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<IndexHandle>> {

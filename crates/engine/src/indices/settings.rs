@@ -54,10 +54,7 @@ impl Settings {
                 continue;
             }
             let Some(known) = known::find(&short) else {
-                return Err(EngineError::illegal_argument(format!(
-                    "unknown setting [index.{short}] please check that any required plugins are installed, or \
-                     check the breaking changes documentation for removed settings"
-                )));
+                return Err(known::unknown(&short));
             };
             if let Some(value) = value {
                 let text = one_text(&value);
@@ -73,13 +70,38 @@ impl Settings {
     /// # Errors
     /// Illegal argument for a setting that cannot change.
     pub(crate) fn updated(&self, value: &Value, index: &str, uuid: &str) -> Result<Self, EngineError> {
+        self.changed(value, index, uuid, false, false)
+    }
+
+    /// As [`Settings::updated`]; with `preserve` what is set already stays as it is, and an index that is `closed` may
+    /// change more.
+    ///
+    /// # Errors
+    /// As [`Settings::updated`].
+    pub(super) fn changed(
+        &self,
+        value: &Value,
+        index: &str,
+        uuid: &str,
+        preserve: bool,
+        closed: bool,
+    ) -> Result<Self, EngineError> {
         let changes = Self::parse(value)?;
         let mut names = BTreeMap::new();
         flatten("", value, 0, &mut names)?;
         let mut result = BTreeMap::clone(&self.0);
         for (name, given) in names {
             let short = name.strip_prefix("index.").unwrap_or(&name);
-            if !known::find(short).is_some_and(|known| known.dynamic) {
+            if preserve && (self.0.contains_key(short) || short == "number_of_replicas") {
+                continue;
+            }
+            let dynamic = known::is_dynamic(short) || (closed && known::CLOSED.contains(&short));
+            if !dynamic && matches!(short, "number_of_shards" | "number_of_routing_shards") && closed {
+                return Err(EngineError::illegal_argument(format!(
+                    "final {index} setting [index.{short}], not updateable"
+                )));
+            }
+            if !dynamic {
                 return Err(EngineError::illegal_argument(format!(
                     "Can't update non dynamic settings [[index.{short}]] for open indices [[{index}/{uuid}]]"
                 )));
@@ -90,6 +112,29 @@ impl Settings {
             };
         }
         Ok(Self(Arc::new(result)))
+    }
+
+    /// The settings of a copy of the index: these with `given` over them, which may not change how texts are analyzed.
+    ///
+    /// # Errors
+    /// Illegal argument for a setting that a copy has from its source.
+    pub(super) fn resized(&self, given: &Self, shards: usize) -> Result<Self, EngineError> {
+        let fixed = |name: &&String| {
+            name.starts_with(ANALYSIS) || name.starts_with(SIMILARITY) || *name == "number_of_routing_shards"
+        };
+        if let Some(name) = given.0.keys().find(fixed) {
+            return Err(EngineError::illegal_argument(format!(
+                "cannot provide [index.{name}] on a resize: it is that of the source index"
+            )));
+        }
+        let mut settings = BTreeMap::clone(&self.overlaid(given).0);
+        settings.insert("number_of_shards".to_owned(), shards.to_string().into());
+        Ok(Self(Arc::new(settings)))
+    }
+
+    /// The number of shards that was asked for, if one was.
+    pub(super) fn asked_shards(&self) -> Option<usize> {
+        self.text("number_of_shards").and_then(|text| text.parse().ok())
     }
 
     /// Whether a similarity of this name is defined.
@@ -191,6 +236,7 @@ impl Settings {
             ignore_dynamic_beyond_limit: self
                 .number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
             depth: self.number("mapping.depth.limit", MAX_DEPTH),
+            field_name: self.number("mapping.field_name_length.limit", usize::MAX),
         }
     }
 
@@ -336,7 +382,7 @@ fn one_text(value: &Value) -> String {
     }
 }
 
-fn insert_nested(object: &mut Map<String, Value>, name: &str, value: &Value) {
+pub(crate) fn insert_nested(object: &mut Map<String, Value>, name: &str, value: &Value) {
     match name.split_once('.') {
         None => {
             object.insert(name.to_owned(), value.clone());

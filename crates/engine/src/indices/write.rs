@@ -1,6 +1,7 @@
 //! The write path of one index: versions, log, segments; one fsync for a batch.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::Value;
 use sparrow_index::mapping::{Mapping, ParsedDocument};
@@ -162,6 +163,9 @@ impl IndexHandle {
     ///
     /// Texts of `semantic_text` fields are encoded first, where that was not done yet.
     pub(crate) fn write(&self, mut ops: Vec<WriteOp>) -> Vec<Result<WriteOutcome, EngineError>> {
+        let began = Instant::now();
+        let kinds: Vec<WriteKind> = ops.iter().map(|op| op.kind).collect();
+        let bytes = ops.iter().map(|op| op.source.raw.len()).sum();
         let refused = self.embed(&mut ops, Purpose::Ingest, None);
         let mapping = self.mapping();
         let prepared: Vec<Result<Prepared, EngineError>> = ops
@@ -201,11 +205,14 @@ impl IndexHandle {
                     *result = Err(sparrow_storage::StorageError::Poisoned { reason: reason.clone() }.into());
                 }
             }
+            self.counters.wrote(&kinds, &results, bytes, began.elapsed());
             if self.versions.lock().source_bytes() > MAX_LIVE_SOURCE_BYTES
                 && let Err(error) = self.refresh()
             {
                 tracing::error!(index = self.name, %error, "refresh failed");
             }
+        } else {
+            self.counters.wrote(&kinds, &results, bytes, began.elapsed());
         }
         results
     }
@@ -262,6 +269,10 @@ impl IndexHandle {
             }
             let wider = attach(widened.as_ref().unwrap_or(mapping), &mut parsed, Some(payload))?;
             widened = wider.or(widened);
+        }
+        if let Some(widened) = &widened {
+            // A template may have named an analyzer after the field.
+            widened.check_analyzers(self.snapshot().analysis())?;
         }
         Ok((parsed, widened))
     }

@@ -83,6 +83,18 @@ pub(crate) fn list_tasks(
     Ok(Reply::ok(&group.show(engine, &tasks, detailed)))
 }
 
+/// The tasks that a listing shows, itself among them.
+///
+/// # Errors
+/// As [`list_tasks`].
+pub(crate) fn listed(engine: &Engine, request: &Request) -> Result<Vec<Arc<Task>>, EngineError> {
+    let filter = Filter::new(request)?;
+    let _own = engine
+        .tasks
+        .enter(TaskSpec::new("cluster:monitor/tasks/lists", "").opaque_id(request.opaque_id.clone()))?;
+    Ok(filter.select(engine))
+}
+
 /// `POST /_tasks[/{task}]/_cancel`
 pub(crate) fn cancel_tasks(
     engine: &Engine,

@@ -8,7 +8,7 @@ mod task;
 mod tasks;
 mod throttle;
 
-pub(crate) use self::api::{cancel_tasks, get_task, list_tasks, rethrottle};
+pub(crate) use self::api::{cancel_tasks, get_task, list_tasks, listed, rethrottle};
 pub(crate) use self::by_query::{delete_by_query, reindex, resume, update_by_query};
 pub(crate) use self::task::TaskContext;
 pub(crate) use self::tasks::{TaskSpec, Tasks};

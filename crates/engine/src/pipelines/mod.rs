@@ -183,7 +183,7 @@ impl Pipelines {
     }
 
     /// The definitions of pipelines by id, patterns with `*`, separated by commas; all for an empty expression.
-    fn definitions(&self, expression: &str) -> Map<String, Value> {
+    pub(crate) fn definitions(&self, expression: &str) -> Map<String, Value> {
         let pipelines = Arc::clone(&self.current.read());
         pipelines
             .values()

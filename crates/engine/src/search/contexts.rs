@@ -16,9 +16,10 @@ use super::error::SearchError;
 use super::execute::Target;
 use super::uri::Presentation;
 use crate::error::{EngineError, Exception};
+use crate::indices::stats::OpenContext;
 
-/// Most open scrolls, and most open points in time (`search.max_open_scroll_context`).
-const MAX_OPEN: usize = 500;
+/// Most open points in time; that of scrolls is a setting of the cluster (`search.max_open_scroll_context`).
+pub(super) const MAX_OPEN: usize = 500;
 /// How often contexts that are over are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -30,6 +31,8 @@ pub struct Scroll {
     pub body: SearchBody,
     /// How its answers are written.
     pub shown: Presentation,
+    /// Counts it.
+    pub _open: OpenContext,
 }
 
 /// What a context is for.
@@ -40,6 +43,7 @@ pub enum Content {
 }
 
 struct Context {
+    _counted: Option<OpenContext>,
     content: Content,
     /// The restricted key that opened it: no other restricted key may use it.
     owner: Option<String>,
@@ -67,7 +71,7 @@ const POINT_IN_TIME: u8 = b'p';
 const ID_BYTES: usize = 1 + 8 + 16;
 
 impl Contexts {
-    /// Opens a context and returns its id.
+    /// Opens a context, unless `most` of its kind are open, and returns its id.
     ///
     /// # Errors
     /// 429 when too many are open.
@@ -76,18 +80,19 @@ impl Contexts {
         content: Content,
         owner: Option<&str>,
         keep_alive: Duration,
+        most: usize,
     ) -> Result<String, EngineError> {
         let mut open = self.open.lock();
         let kind = kind_of(&content);
         let same = open.contexts.values().filter(|context| kind_of(&context.content) == kind).count();
-        if same >= MAX_OPEN {
+        if same >= most {
             let what = if kind == SCROLL { "scroll" } else { "point in time" };
             return Err(EngineError::api(
                 429,
                 Exception::new(
                     "exception",
                     format!(
-                        "Trying to create too many {what} contexts. Must be less than or equal to: [{MAX_OPEN}]. \
+                        "Trying to create too many {what} contexts. Must be less than or equal to: [{most}]. \
                          This limit can be set by changing the [search.max_open_scroll_context] setting."
                     ),
                 ),
@@ -100,7 +105,13 @@ impl Contexts {
         bytes.extend_from_slice(&number.to_be_bytes());
         bytes.extend_from_slice(uuid::Uuid::new_v4().as_bytes());
         let id = URL_SAFE_NO_PAD.encode(bytes);
+        let counted = match &content {
+            Content::PointInTime(targets) => Some(super::open_context(targets, false)),
+            // It counts itself.
+            Content::Scroll(_) => None,
+        };
         let context = Context {
+            _counted: counted,
             content,
             owner: owner.map(str::to_owned),
             keep_alive,
@@ -221,8 +232,8 @@ mod tests {
     #[test]
     fn a_context_belongs_to_its_key() {
         let contexts = Contexts::default();
-        let mine = contexts.open(pit(), Some("me"), MINUTE).expect("opens");
-        let all = contexts.open(pit(), None, MINUTE).expect("opens");
+        let mine = contexts.open(pit(), Some("me"), MINUTE, MAX_OPEN).expect("opens");
+        let all = contexts.open(pit(), None, MINUTE, MAX_OPEN).expect("opens");
         assert!(contexts.get(&mine, Some("me"), None).is_ok());
         assert!(contexts.get(&mine, None, None).is_ok());
         for (id, owner) in [(&mine, "you"), (&all, "me")] {
@@ -238,7 +249,7 @@ mod tests {
     #[test]
     fn a_context_ends_in_time() {
         let contexts = Contexts::default();
-        let id = contexts.open(pit(), None, Duration::from_millis(20)).expect("opens");
+        let id = contexts.open(pit(), None, Duration::from_millis(20), MAX_OPEN).expect("opens");
         contexts.get(&id, None, Some(Duration::from_millis(1))).expect("open");
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(contexts.get(&id, None, None).err().expect("over").status(), 404);
@@ -248,9 +259,9 @@ mod tests {
     fn their_number_is_limited_and_ids_are_checked() {
         let contexts = Contexts::default();
         for _ in 0..MAX_OPEN {
-            contexts.open(pit(), None, MINUTE).expect("opens");
+            contexts.open(pit(), None, MINUTE, MAX_OPEN).expect("opens");
         }
-        assert_eq!(contexts.open(pit(), None, MINUTE).expect_err("too many").status(), 429);
+        assert_eq!(contexts.open(pit(), None, MINUTE, MAX_OPEN).expect_err("too many").status(), 429);
         for id in ["", "x", "DnF1ZXJ5VGhlbkZldGNo", "é", &"A".repeat(34)] {
             assert_eq!(contexts.get(id, None, None).err().expect(id).status(), 400, "{id}");
         }

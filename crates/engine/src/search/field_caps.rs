@@ -214,12 +214,7 @@ fn collect(
             _ => (on("index") || on("doc_values"), on("doc_values")),
         };
         let meta = mapping.parameter(path, "meta").cloned();
-        // Of the family of `text`, as Elasticsearch has it.
-        let family = match field_type {
-            FieldType::SemanticText(_) => "text",
-            other => other.name(),
-        };
-        add(path, family, Capability { index, metadata: false, searchable, aggregatable, meta });
+        add(path, field_type.family(), Capability { index, metadata: false, searchable, aggregatable, meta });
         objects.insert(path);
     }
     if !asked.leaves_out("-parent") {

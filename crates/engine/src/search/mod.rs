@@ -79,6 +79,7 @@ use self::uri::Presentation;
 pub(crate) use self::uri::{query_string as query_of_params, source as source_of_params};
 use crate::Engine;
 use crate::error::{EngineError, Exception};
+use crate::indices::stats::OpenContext;
 use crate::indices::{IndexHandle, ResolveOptions, Resolved, Settings};
 use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
@@ -142,10 +143,14 @@ fn open_scroll(
         .into());
     }
     body.track_total_hits = Some(TotalHits::Exact);
-    let scroll = Arc::new(Mutex::new(Scroll { targets, body, shown }));
+    let scroll = Arc::new(Mutex::new(Scroll { _open: open_context(&targets, true), targets, body, shown }));
     let mut open = scroll.lock();
-    let id =
-        engine.contexts.open(Content::Scroll(Arc::clone(&scroll)), Caller::of(request).owner, keep_alive)?;
+    let id = engine.contexts.open(
+        Content::Scroll(Arc::clone(&scroll)),
+        Caller::of(request).owner,
+        keep_alive,
+        engine.cluster.max_open_scrolls(),
+    )?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
     let deadline = Deadline::start(open.body.timeout, cancel);
     match answer(engine, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids) {
@@ -158,6 +163,11 @@ fn open_scroll(
             Err(error)
         }
     }
+}
+
+/// Counts a context as open until it is dropped.
+pub(crate) fn open_context(targets: &[Target], scroll: bool) -> OpenContext {
+    OpenContext::new(targets.iter().map(|target| Arc::clone(&target.counters)).collect(), scroll)
 }
 
 /// Indices that get a factor have to be there; aliases and patterns become the names of the indices they stand for.
@@ -219,7 +229,14 @@ fn answer(
         return Err(outcome.failures.swap_remove(0).into());
     }
     let mut profile = outcome.profile.take();
+    let fetching: Vec<_> = targets
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| outcome.hits.iter().any(|hit| hit.target == *number))
+        .map(|(_, target)| target.counters.fetch.begin())
+        .collect();
     let hits = hits::read(engine, targets, body, shown, &outcome, profile.as_deref_mut(), deadline.flag())?;
+    drop(fetching);
     if let Some(profile) = &mut profile {
         profile.models = timings;
     }
@@ -412,6 +429,7 @@ fn target(engine: &Engine, searched: &Searched) -> Target {
         snapshot: searched.restricted.clone().unwrap_or_else(|| handle.snapshot()),
         limits: settings.search_limits(),
         default_fields,
+        counters: Arc::clone(&handle.counters),
     }
 }
 

@@ -77,6 +77,7 @@ impl Order {
             .map(|(handle, snapshot)| Target {
                 shard: shard(engine, handle),
                 snapshot: Arc::clone(snapshot),
+                counters: Arc::clone(&handle.counters),
                 limits: SearchLimits { result_window: usize::MAX, ..handle.settings().search_limits() },
                 default_fields: default_fields(&handle.settings()),
             })

@@ -7,7 +7,7 @@ use sparrow_index::query::Query;
 
 use super::body::read_object;
 use super::caller::Caller;
-use super::contexts::Content;
+use super::contexts::{Content, MAX_OPEN};
 use super::dsl::{self, Context, value};
 use super::error::SearchError;
 use super::execute::Target;
@@ -60,6 +60,7 @@ pub(crate) fn open(
         Content::PointInTime(Arc::new(targets)),
         Caller::of(request).owner,
         keep_alive,
+        MAX_OPEN,
     )?;
     let shards = json!({"total": count, "successful": count, "skipped": 0, "failed": 0});
     Ok(Reply::ok(&json!({"id": id, "_shards": shards})))

@@ -49,6 +49,9 @@ pub enum MappingError {
          from [{from}] to [{to}]"
     )]
     ParameterChange { path: String, parameter: String, from: String, to: String },
+    /// A limit of the index's settings that the mapping goes beyond.
+    #[error("{reason}")]
+    Limit { reason: String },
     #[error("Limit of total fields [{limit}] has been exceeded")]
     TotalFields { limit: usize },
 }
@@ -69,6 +72,7 @@ impl MappingError {
             | MappingError::ObjectOverLeaf { .. }
             | MappingError::LeafOverObject { .. }
             | MappingError::ParameterChange { .. }
+            | MappingError::Limit { .. }
             | MappingError::TotalFields { .. } => None,
         }
     }

@@ -3,6 +3,7 @@
 pub mod date;
 mod dense;
 mod document;
+mod dynamic;
 mod error;
 pub mod ip;
 mod location;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
+use self::dynamic::DynamicTemplate;
 use crate::analysis::Analysis;
 
 pub use dense::{DenseVector, VectorOptions};
@@ -33,8 +35,8 @@ pub use semantic::{Chunking, DEFAULT_INFERENCE_ID, SemanticModel, SemanticText};
 pub use source::SourceFilter;
 pub use sparse_options::SparseIndexOptions;
 pub use types::{
-    DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, Limits, NumberValue, ParsedDocument, TextIndexOptions,
-    TextOptions, feature_value,
+    DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, KeywordKind, Limits, NumberValue, ParsedDocument,
+    TextIndexOptions, TextOptions, feature_value,
 };
 pub use values::normalize_float;
 pub(crate) use values::{java_double, java_string};
@@ -106,6 +108,11 @@ pub struct Mapping {
     meta: Option<Value>,
     date_detection: bool,
     numeric_detection: bool,
+    /// Formats that dates of new fields are recognised by, as the mapping names them; none: the usual ones.
+    dynamic_dates: Option<Arc<[(String, Vec<DateFormat>)]>>,
+    dynamic_templates: Arc<[DynamicTemplate]>,
+    /// Fields that have the same value in every document, and that value.
+    constants: Arc<[(String, Arc<str>)]>,
     /// Every field, object and multi-field by full path.
     by_path: Arc<FxHashMap<String, FieldType>>,
     /// Paths of the `semantic_text` fields, sorted: writes ask for them.
@@ -119,6 +126,8 @@ impl PartialEq for Mapping {
             && self.meta == other.meta
             && self.date_detection == other.date_detection
             && self.numeric_detection == other.numeric_detection
+            && self.dynamic_dates == other.dynamic_dates
+            && self.dynamic_templates == other.dynamic_templates
     }
 }
 
@@ -137,6 +146,9 @@ impl Mapping {
             meta: None,
             date_detection: true,
             numeric_detection: false,
+            dynamic_dates: None,
+            dynamic_templates: Arc::default(),
+            constants: Arc::default(),
             by_path: Arc::default(),
             semantic: Arc::default(),
         }
@@ -188,6 +200,32 @@ impl Mapping {
     pub fn check_total_fields(&self, limit: usize) -> Result<(), MappingError> {
         if self.field_count() > limit {
             return Err(MappingError::TotalFields { limit });
+        }
+        Ok(())
+    }
+
+    /// Checks an explicit mapping against all limits of the index.
+    ///
+    /// # Errors
+    /// [`MappingError::TotalFields`], or the object or name that goes beyond another limit.
+    pub fn check_limits(&self, limits: &Limits) -> Result<(), MappingError> {
+        self.check_total_fields(limits.total_fields)?;
+        let mut paths: Vec<(&String, &FieldType)> = self.by_path.iter().collect();
+        paths.sort_unstable_by_key(|(path, _)| *path);
+        for (path, field_type) in paths {
+            let depth = path.matches('.').count() + 2;
+            if matches!(field_type, FieldType::Object { .. }) && depth > limits.depth {
+                return Err(MappingError::Limit {
+                    reason: format!(
+                        "Limit of mapping depth [{}] has been exceeded due to object field [{path}]",
+                        limits.depth
+                    ),
+                });
+            }
+            let name = path.rsplit('.').next().unwrap_or(path);
+            if let Some(reason) = limits.name_problem(name) {
+                return Err(MappingError::Limit { reason });
+            }
         }
         Ok(())
     }
@@ -308,6 +346,15 @@ impl Mapping {
         let mut semantic: Vec<String> = semantic.map(|(path, _)| path.clone()).collect();
         semantic.sort_unstable();
         self.semantic = semantic.into();
+        self.constants = by_path
+            .iter()
+            .filter_map(|(path, field_type)| match field_type {
+                FieldType::Keyword { kind: KeywordKind::Constant(Some(value)), .. } => {
+                    Some((path.clone(), value.clone()))
+                }
+                _ => None,
+            })
+            .collect();
         self.by_path = Arc::new(by_path);
         self
     }

@@ -28,6 +28,14 @@ pub(super) fn print(mapping: &Mapping) -> Value {
     if !source_out.is_empty() {
         out.insert("_source".to_owned(), Value::Object(source_out));
     }
+    if let Some(formats) = &mapping.dynamic_dates {
+        let names: Vec<&str> = formats.iter().map(|(name, _)| name.as_str()).collect();
+        out.insert("dynamic_date_formats".to_owned(), json!(names));
+    }
+    if !mapping.dynamic_templates.is_empty() {
+        let templates = mapping.dynamic_templates.iter().map(super::dynamic::DynamicTemplate::to_json);
+        out.insert("dynamic_templates".to_owned(), templates.collect());
+    }
     if !mapping.date_detection {
         out.insert("date_detection".to_owned(), false.into());
     }

@@ -169,7 +169,7 @@ fn mappings_print_as_elasticsearch_shows_them() {
     assert_eq!(mapping.field_count(), 8);
     assert_eq!(
         mapping.field("b.raw"),
-        Some(&FieldType::Keyword { ignore_above: Some(256), normalizer: None })
+        Some(&FieldType::Keyword { ignore_above: Some(256), normalizer: None, kind: KeywordKind::Keyword })
     );
     assert_eq!(mapping.field("ml.tokens"), Some(&FieldType::RankFeatures));
     assert!(mapping.field("ml").is_some_and(|field| matches!(field, FieldType::Object { .. })));
@@ -187,7 +187,10 @@ fn updates_add_and_refuse() {
         }}))
         .unwrap();
     assert!(merged.field("title.raw").is_some() && merged.field("extra.deep").is_some());
-    assert_eq!(merged.field("tag"), Some(&FieldType::Keyword { ignore_above: Some(10), normalizer: None }));
+    assert_eq!(
+        merged.field("tag"),
+        Some(&FieldType::Keyword { ignore_above: Some(10), normalizer: None, kind: KeywordKind::Keyword })
+    );
     assert_eq!(merged.field("v"), Some(&FieldType::SparseVector));
     let refused = |definition: Value, reason: &str| {
         assert_eq!(old.merge_update(&definition).unwrap_err().reason(), reason, "{definition}");

@@ -72,6 +72,28 @@ impl Dynamic {
     }
 }
 
+/// What a field of terms is called, and what it holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum KeywordKind {
+    /// `keyword`
+    #[default]
+    Keyword,
+    /// `wildcard`: the same here, as patterns are fast on all keywords.
+    Wildcard,
+    /// `constant_keyword`: every document has this one value, once it is known.
+    Constant(Option<Arc<str>>),
+}
+
+impl KeywordKind {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Keyword => "keyword",
+            Self::Wildcard => "wildcard",
+            Self::Constant(_) => "constant_keyword",
+        }
+    }
+}
+
 /// Type of a mapped field, with the parameters a query needs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldType {
@@ -84,6 +106,7 @@ pub enum FieldType {
         ignore_above: Option<usize>,
         /// Name of the normalizer, which values and terms of queries pass through.
         normalizer: Option<Arc<str>>,
+        kind: KeywordKind,
     },
     Long,
     Integer,
@@ -132,7 +155,7 @@ impl FieldType {
     pub fn name(&self) -> &'static str {
         match self {
             FieldType::Text { .. } => "text",
-            FieldType::Keyword { .. } => "keyword",
+            FieldType::Keyword { kind, .. } => kind.name(),
             FieldType::Long => "long",
             FieldType::Integer => "integer",
             FieldType::Short => "short",
@@ -152,6 +175,16 @@ impl FieldType {
             FieldType::DenseVector(_) => "dense_vector",
             FieldType::SemanticText(_) => "semantic_text",
             FieldType::Object { .. } => "object",
+        }
+    }
+
+    /// Name of the type that stands for all that behave like this one, as `_field_caps` shows it.
+    pub fn family(&self) -> &'static str {
+        match self {
+            FieldType::Keyword { .. } => "keyword",
+            // As Elasticsearch has it.
+            FieldType::SemanticText(_) => "text",
+            other => other.name(),
         }
     }
 
@@ -250,10 +283,22 @@ pub struct Limits {
     pub ignore_dynamic_beyond_limit: bool,
     /// `index.mapping.depth.limit`.
     pub depth: usize,
+    /// `index.mapping.field_name_length.limit`, in characters.
+    pub field_name: usize,
+}
+
+impl Limits {
+    /// Why a name is too long, if it is.
+    pub(crate) fn name_problem(&self, name: &str) -> Option<String> {
+        // Most names are short in bytes already.
+        (name.len() > self.field_name && name.chars().count() > self.field_name).then(|| {
+            format!("Field name [{name}] is longer than the limit of [{}] characters", self.field_name)
+        })
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { total_fields: 1000, ignore_dynamic_beyond_limit: false, depth: 20 }
+        Self { total_fields: 1000, ignore_dynamic_beyond_limit: false, depth: 20, field_name: usize::MAX }
     }
 }

@@ -39,6 +39,12 @@ pub(super) fn merge_update(old: &Mapping, definition: &Value) -> Result<Mapping,
     if given("date_detection") {
         merged.date_detection = update.date_detection;
     }
+    if given("dynamic_date_formats") {
+        merged.dynamic_dates.clone_from(&update.dynamic_dates);
+    }
+    if given("dynamic_templates") {
+        merged.dynamic_templates = update.dynamic_templates.clone();
+    }
     if given("numeric_detection") {
         merged.numeric_detection = update.numeric_detection;
     }
@@ -127,6 +133,10 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
                 value.and_then(Value::as_str).is_none_or(|text| text == "standard" || text == "default")
             };
             if name == "analyzer" && analyzer(from) && analyzer(to) {
+                continue;
+            }
+            // The value that all documents have may be said later.
+            if name == "value" && from.is_none() && matches!(old.field_type, FieldType::Keyword { .. }) {
                 continue;
             }
             // The lengths are there and may be left unused; they cannot be made up.

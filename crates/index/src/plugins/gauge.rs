@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use super::merges::MergeCounters;
+
 /// Upper bound of waiting bytes; one larger document still passes alone.
 const MAX_WAITING_BYTES: usize = 8 << 20;
 
@@ -22,6 +24,8 @@ struct Waiting {
 pub struct Gauge {
     waiting: Mutex<Waiting>,
     room: Condvar,
+    /// What the same plugin merges.
+    pub(crate) merges: MergeCounters,
 }
 
 impl Gauge {

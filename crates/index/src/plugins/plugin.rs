@@ -91,6 +91,8 @@ impl SegmentPlugin for SegmentParts {
             .collect::<tantivy::Result<Vec<_>>>()?;
         let maps = doc_maps(context.readers);
         let num_docs = context.readers.iter().map(SegmentReader::num_docs).sum();
+        let bytes = sources.iter().map(SegmentPlugins::bytes).sum();
+        let _merging = self.gauge.merges.begin(u64::from(num_docs), bytes);
         let file = context.target_segment.open_write(super::component())?;
         let mut container = ContainerWriter::new(file);
         for (field, entry) in context.schema.fields() {

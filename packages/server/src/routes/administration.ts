@@ -29,6 +29,23 @@ export const ADMINISTRATION_ENDPOINTS: readonly Endpoint[] = [
   ...engine('clear_cache', 'indices:admin/cache/clear', ['POST /{index}/_cache/clear', 'POST /_cache/clear'], {
     params: [...WHICH, 'fielddata', 'fields', 'query', 'request', 'index'],
   }),
+  ...engine(
+    'index_stats',
+    'indices:monitor/stats',
+    ['GET /_stats', 'GET /_stats/{metric}', 'GET /{index}/_stats', 'GET /{index}/_stats/{metric}'],
+    {
+      params: [
+        ...['completion_fields', 'expand_wildcards', 'fielddata_fields', 'fields', 'forbid_closed_indices', 'groups'],
+        ...['include_segment_file_sizes', 'include_unloaded_segments', 'level'],
+      ],
+    },
+  ),
+  ...engine('index_segments', 'indices:monitor/segments', ['GET /_segments', 'GET /{index}/_segments'], {
+    params: [...WHICH, 'verbose'],
+  }),
+  ...engine('recovery', 'indices:monitor/recovery', ['GET /_recovery', 'GET /{index}/_recovery'], {
+    params: [...WHICH, 'active_only', 'detailed'],
+  }),
   ...engine('resolve_index', 'indices:admin/resolve/index', ['GET /_resolve/index/{name}'], {
     indices: 'alias',
     params: WHICH,
@@ -43,18 +60,22 @@ export const ADMINISTRATION_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('rollover', 'indices:admin/rollover', ['POST /{index}/_rollover', 'POST /{index}/_rollover/{target}'], {
     body: true,
+    indices: 'resize',
     params: RESIZE,
   }),
   ...engine('clone_index', 'indices:admin/resize', ['PUT|POST /{index}/_clone/{target}'], {
     body: true,
+    indices: 'resize',
     params: RESIZE,
   }),
   ...engine('shrink_index', 'indices:admin/resize', ['PUT|POST /{index}/_shrink/{target}'], {
     body: true,
+    indices: 'resize',
     params: RESIZE,
   }),
   ...engine('split_index', 'indices:admin/resize', ['PUT|POST /{index}/_split/{target}'], {
     body: true,
+    indices: 'resize',
     params: RESIZE,
   }),
 ];

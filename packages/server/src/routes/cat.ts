@@ -30,10 +30,47 @@ export const CAT_ENDPOINTS: readonly Endpoint[] = [
     reply: 'text',
     params: [...CAT, 'full_id', 'include_unloaded_segments'],
   }),
-  ...engine('cat_allocation', 'cluster:monitor/nodes/stats', ['GET /_cat/allocation'], {
+  ...engine(
+    'cat_allocation',
+    'cluster:monitor/nodes/stats',
+    ['GET /_cat/allocation', 'GET /_cat/allocation/{node_id}'],
+    {
+      reply: 'text',
+      params: [...CAT],
+    },
+  ),
+  ...engine('cat_tasks', 'cluster:monitor/tasks/lists', ['GET /_cat/tasks'], {
+    reply: 'text',
+    params: [...CAT, 'actions', 'detailed', 'nodes', 'parent_task_id', 'timeout', 'wait_for_completion'],
+  }),
+  ...engine(
+    'cat_thread_pool',
+    'cluster:monitor/nodes/stats',
+    ['GET /_cat/thread_pool', 'GET /_cat/thread_pool/{thread_pool_patterns}'],
+    { reply: 'text', params: [...CAT, 'size'] },
+  ),
+  ...engine('cat_recovery', 'indices:monitor/recovery', ['GET /_cat/recovery', 'GET /_cat/recovery/{index}'], {
+    reply: 'text',
+    params: [...CAT, 'active_only', 'detailed', 'expand_wildcards', 'ignore_unavailable', 'allow_no_indices', 'index'],
+  }),
+  ...engine('cat_fielddata', 'cluster:monitor/nodes/stats', ['GET /_cat/fielddata', 'GET /_cat/fielddata/{fields}'], {
+    reply: 'text',
+    params: [...CAT, 'fields'],
+  }),
+  ...engine('cat_nodeattrs', 'cluster:monitor/nodes/stats', ['GET /_cat/nodeattrs'], {
     reply: 'text',
     params: [...CAT],
   }),
+  ...engine('cat_repositories', 'cluster:monitor/main', ['GET /_cat/repositories'], {
+    reply: 'text',
+    params: [...CAT],
+  }),
+  ...engine(
+    'cat_trained_models',
+    'cluster:monitor/xpack/ml/inference/get',
+    ['GET /_cat/ml/trained_models', 'GET /_cat/ml/trained_models/{model}'],
+    { reply: 'text', params: [...CAT, 'allow_no_match', 'from', 'size'] },
+  ),
   ...engine('cat_pending_tasks', 'cluster:monitor/main', ['GET /_cat/pending_tasks'], {
     reply: 'text',
     params: [...CAT],

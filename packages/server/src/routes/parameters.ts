@@ -30,18 +30,20 @@ const BOOLEANS = [
   ...['request', 'request_cache', 'require_alias', 'rest_total_hits_as_int', 'return_200_for_cluster_health_timeout'],
   ...['rewrite', 'seq_no_primary_term', 'summary', 'term_statistics', 'track_scores', 'ts', 'typed_keys', 'v'],
   ...['verbose', 'wait_for_completion', 'wait_for_no_initializing_shards', 'wait_for_no_relocating_shards'],
-  ...['wait_if_ongoing', 'with_limited_by', 'write_index_only'],
+  ...['wait_if_ongoing', 'with_limited_by', 'write_index_only', 'forbid_closed_indices', 'ignore_idle_threads'],
+  ...['include_remotes', 'include_segment_file_sizes'],
 ];
 const INTEGERS = [
   ...['batched_reduce_size', 'from', 'max_concurrent_searches', 'max_concurrent_shard_requests', 'max_docs'],
   ...['max_num_segments', 'number_of_allocations', 'order', 'pre_filter_shard_size', 'queue_capacity'],
-  ...['retry_on_conflict', 'scroll_size', 'size', 'terminate_after', 'threads_per_allocation'],
+  ...['retry_on_conflict', 'scroll_size', 'size', 'snapshots', 'terminate_after', 'threads', 'threads_per_allocation'],
 ];
 const LONGS = ['if_primary_term', 'if_seq_no', 'if_version'];
 const FLOATS = ['min_score'];
-const TIMES = ['keep_alive', 'master_timeout', 'scroll', 'search_timeout', 'timeout'];
+const TIMES = ['interval', 'keep_alive', 'master_timeout', 'scroll', 'search_timeout', 'timeout'];
 const LISTS = [
   ...['_source_excludes', '_source_includes', 'actions', 'docvalue_fields', 'expand_wildcards', 'features', 'fields'],
+  ...['completion_fields', 'fielddata_fields', 'groups'],
   ...['filter_path', 'filters', 'h', 'ids', 'include', 'nodes', 's', 'sort', 'stats', 'stored_fields', 'tags', 'types'],
 ];
 /** Text, and what is of another type from one endpoint to the next. */
@@ -49,7 +51,7 @@ const TEXTS = [
   ...['_source', 'analyzer', 'cache_size', 'cause', 'default_operator', 'deployment_id', 'df', 'format', 'id', 'index'],
   ...['lang', 'name', 'parent_task_id', 'pipeline', 'preference', 'priority', 'q', 'query', 'realm_name', 'routing'],
   ...['requests_per_second', 'scroll_id', 'slices', 'source', 'source_content_type', 'track_total_hits', 'username'],
-  ...['version', 'wait_for_active_shards', 'wait_for_events', 'wait_for_nodes'],
+  ...['type', 'version', 'wait_for_active_shards', 'wait_for_events', 'wait_for_nodes'],
 ];
 /** Few values, which the engine checks: each has a sentence of its own. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {

@@ -8,7 +8,6 @@ export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('health', 'public', ['GET|HEAD /_health']),
   ...local('openapi', 'public', ['GET|HEAD /_openapi.json']),
   ...local('console', 'public', ['GET|HEAD /_console']),
-  ...local('node_stats', 'cluster:monitor/nodes/stats', ['GET /_nodes/stats', 'GET /_nodes/_local/stats']),
   ...local('authenticate', null, ['GET /_security/_authenticate']),
   ...local('create_api_key', 'cluster:admin/xpack/security/api_key/create', [`PUT|POST ${API_KEY}`], {
     body: true,

@@ -1,5 +1,6 @@
 import { ADMINISTRATION_ENDPOINTS } from './administration.js';
 import { CAT_ENDPOINTS } from './cat.js';
+import { CLUSTER_ENDPOINTS } from './cluster.js';
 import { DOCUMENT_ENDPOINTS } from './documents.js';
 import { INDEX_ENDPOINTS } from './indices.js';
 import { INGEST_ENDPOINTS } from './ingest.js';
@@ -15,6 +16,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...SERVICE_ENDPOINTS,
   ...INDEX_ENDPOINTS,
   ...ADMINISTRATION_ENDPOINTS,
+  ...CLUSTER_ENDPOINTS,
   ...CAT_ENDPOINTS,
   ...TEMPLATE_ENDPOINTS,
   ...DOCUMENT_ENDPOINTS,

@@ -9,7 +9,10 @@ export type LocalOperation =
   | 'info'
   | 'health'
   | 'console'
-  | 'node_stats'
+  | 'nodes_info'
+  | 'nodes_stats'
+  | 'hot_threads'
+  | 'cluster_stats'
   | 'authenticate'
   | 'create_api_key'
   | 'get_api_keys'
@@ -34,6 +37,8 @@ export type IndexSource =
   | 'aliases'
   /** In the path, with the aliases that the body gives to the new index. */
   | 'create'
+  /** In the path, with the new index in `target` and the aliases that the body gives to it. */
+  | 'resize'
   /** In what was opened by an earlier request: the engine knows who opened it. */
   | 'opened'
   /** In the header lines of an NDJSON body, the path's being the default: the engine checks each. */

@@ -33,6 +33,8 @@ export function touchedIndices(
       return [{ action, indices: aliasActions(body) }];
     case 'create':
       return created(action, inPath, body);
+    case 'resize':
+      return resized(action, inPath, split(path['target']), body);
     case 'opened':
     case 'headers':
       // Checked by the engine, which is told what the key may do.
@@ -64,6 +66,22 @@ function created(action: Action, index: readonly string[], body: Uint8Array | un
   return aliases.length === 0
     ? [access]
     : [access, { action: 'indices:admin/aliases', indices: [...index, ...aliases] }];
+}
+
+/** A new index from another: it must be allowed to be there, and so must the aliases that it gets. */
+function resized(
+  action: Action,
+  from: readonly string[],
+  target: readonly string[],
+  body: Uint8Array | undefined,
+): readonly Access[] {
+  const made = target.length === 0 ? from : target;
+  const aliases = Object.keys(object(object(parse(text(body)))['aliases']));
+  return [
+    { action, indices: from },
+    { action: 'indices:admin/create', indices: made },
+    ...(aliases.length === 0 ? [] : [{ action: 'indices:admin/aliases' as const, indices: [...made, ...aliases] }]),
+  ];
 }
 
 const BULK_ACTIONS: Readonly<Record<string, Action>> = {

@@ -1,17 +1,28 @@
-//! Overviews for people: `_cat/indices` and `_cluster/health`.
+//! Overviews for people: `_cat`.
 
+pub(crate) mod node;
 pub(crate) mod overview;
+pub(crate) mod shards;
 mod table;
 
 pub(crate) use self::table::human_bytes;
-
-use serde_json::json;
 
 use self::table::{Cell, Column, Table, number, text};
 use super::ResolveOptions;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
+
+/// Address of the node in listings. There is no transport that others could connect to.
+pub(crate) const HOST: &str = "127.0.0.1";
+/// The version of Elasticsearch whose interface this is.
+const VERSION: &str = "8.19.21";
+
+/// The time of day of a moment in seconds since the epoch.
+fn time_of_day(seconds: u64) -> String {
+    let day = seconds % 86_400;
+    format!("{:02}:{:02}:{:02}", day / 3600, day / 60 % 60, day % 60)
+}
 
 const INDICES: &[Column] = &[
     text("health", &["h"], "current health status"),
@@ -134,65 +145,6 @@ pub(crate) fn cat_aliases(
 }
 
 /// One node holds no replicas: an index that asks for some is yellow.
-fn health(replicas: usize) -> &'static str {
+pub(crate) fn health(replicas: usize) -> &'static str {
     if replicas == 0 { "green" } else { "yellow" }
-}
-
-/// `GET /_cluster/health[/{index}]`
-pub(crate) fn cluster_health(
-    engine: &Engine,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
-    let options = ResolveOptions::everything().with(&request.params())?;
-    let names = engine.indices.names();
-    let (mut status, mut timed_out) = ("green", false);
-    let (mut active, mut unassigned, mut unassigned_primaries) = (0, 0, 0);
-    match names.index_names(request.part("index"), &options) {
-        // A missing index may come: whoever asks waits for it, here for no time.
-        Err(_) => (status, timed_out) = ("red", true),
-        Ok(found) => {
-            for name in found {
-                match names.indices.get(&name) {
-                    Some(handle) => {
-                        let replicas = handle.settings().replicas();
-                        active += 1;
-                        unassigned += replicas;
-                        if replicas > 0 && status == "green" {
-                            status = "yellow";
-                        }
-                    }
-                    None => {
-                        unassigned += 1;
-                        unassigned_primaries += 1;
-                        status = "red";
-                    }
-                }
-            }
-        }
-    }
-    let percent =
-        if active + unassigned == 0 { 100.0 } else { active as f64 * 100.0 / (active + unassigned) as f64 };
-    Ok(Reply::json(
-        if timed_out { 408 } else { 200 },
-        &json!({
-            "cluster_name": "sparrow",
-            "status": status,
-            "timed_out": timed_out,
-            "number_of_nodes": 1,
-            "number_of_data_nodes": 1,
-            "active_primary_shards": active,
-            "active_shards": active,
-            "relocating_shards": 0,
-            "initializing_shards": 0,
-            "unassigned_shards": unassigned,
-            "unassigned_primary_shards": unassigned_primaries,
-            "delayed_unassigned_shards": 0,
-            "number_of_pending_tasks": 0,
-            "number_of_in_flight_fetch": 0,
-            "task_max_waiting_in_queue_millis": 0,
-            "active_shards_percent_as_number": percent,
-        }),
-    ))
 }

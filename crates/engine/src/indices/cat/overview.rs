@@ -2,14 +2,13 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::super::{ResolveOptions, admin};
+use super::super::ResolveOptions;
+use super::HOST;
 use super::table::{Cell, Column, Table, number, text};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::jobs::NODE_NAME;
 use crate::request::{CancelFlag, Reply, Request};
-
-const IP: &str = "127.0.0.1";
 
 /// What `GET /_cat` lists.
 const TABLES: &[&str] = &[
@@ -18,19 +17,30 @@ const TABLES: &[&str] = &[
     "/_cat/shards/{index}",
     "/_cat/master",
     "/_cat/nodes",
+    "/_cat/tasks",
     "/_cat/indices",
     "/_cat/indices/{index}",
     "/_cat/segments",
     "/_cat/segments/{index}",
     "/_cat/count",
     "/_cat/count/{index}",
+    "/_cat/recovery",
+    "/_cat/recovery/{index}",
     "/_cat/health",
     "/_cat/pending_tasks",
     "/_cat/aliases",
     "/_cat/aliases/{alias}",
+    "/_cat/thread_pool",
+    "/_cat/thread_pool/{thread_pools}",
     "/_cat/plugins",
+    "/_cat/fielddata",
+    "/_cat/fielddata/{fields}",
+    "/_cat/nodeattrs",
+    "/_cat/repositories",
     "/_cat/templates",
     "/_cat/component_templates",
+    "/_cat/ml/trained_models",
+    "/_cat/ml/trained_models/{model_id}",
 ];
 
 /// `GET /_cat`
@@ -41,12 +51,11 @@ pub(crate) fn cat_help(_: &Engine, _: &Request, _: &[u8], _: &CancelFlag) -> Res
 /// Seconds since the epoch, and the time of day.
 fn now() -> (u64, String) {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let day = seconds % 86_400;
-    (seconds, format!("{:02}:{:02}:{:02}", day / 3600, day / 60 % 60, day % 60))
+    (seconds, super::time_of_day(seconds))
 }
 
 const HEALTH: &[Column] = &[
-    number("epoch", &["t", "time"], "seconds since 1970-01-01 00:00:00"),
+    text("epoch", &["t", "time"], "seconds since 1970-01-01 00:00:00"),
     text("timestamp", &["ts", "hms", "hhmmss"], "time in HH:MM:SS"),
     text("cluster", &["cl"], "cluster name"),
     text("status", &["st"], "health status"),
@@ -100,9 +109,9 @@ pub(crate) fn cat_health(
 }
 
 const COUNT: &[Column] = &[
-    number("epoch", &["t", "time"], "seconds since 1970-01-01 00:00:00, that the count was executed"),
+    text("epoch", &["t", "time"], "seconds since 1970-01-01 00:00:00, that the count was executed"),
     text("timestamp", &["ts", "hms"], "time that the count was executed"),
-    number("count", &["dc", "docs.count", "docsCount"], "the document count"),
+    text("count", &["dc", "docs.count", "docsCount"], "the document count"),
 ];
 
 /// `GET /_cat/count[/{index}]`
@@ -125,87 +134,6 @@ pub(crate) fn cat_count(
     table.reply(&request.params())
 }
 
-const SHARDS: &[Column] = &[
-    text("index", &["i", "idx"], "index name"),
-    text("shard", &["s", "sh"], "shard name"),
-    text("prirep", &["p", "pr", "primaryOrReplica"], "primary or replica"),
-    text("state", &["st"], "shard state"),
-    number("docs", &["d", "dc"], "number of docs in shard"),
-    number("store", &["sto"], "store size of shard (how much disk it uses)"),
-    number("dataset", &["dataset.size"], "total size of dataset"),
-    text("ip", &[], "ip of node where it lives"),
-    text("id", &[], "unique id of node where it lives").on_request(),
-    text("node", &["n"], "name of node where it lives"),
-];
-
-/// `GET /_cat/shards[/{index}]`
-pub(crate) fn cat_shards(
-    engine: &Engine,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
-    let params = request.params();
-    let names = engine.indices.names();
-    let mut table = Table::new(SHARDS);
-    for name in names.index_names(request.part("index"), &ResolveOptions::everything().with(&params)?)? {
-        let first = |kind: &str, state: &str| -> Vec<Cell> {
-            vec![name.as_str().into(), "0".into(), kind.into(), state.into()]
-        };
-        let Some(handle) = names.indices.get(&name) else {
-            table.row(first("p", "UNASSIGNED"));
-            continue;
-        };
-        let stats = handle.index().stats()?;
-        let mut row = first("p", "STARTED");
-        row.extend([stats.docs.into(), Cell::Bytes(stats.bytes), Cell::Bytes(stats.bytes), IP.into()]);
-        row.extend([engine.node_id().into(), NODE_NAME.into()]);
-        table.row(row);
-        for _ in 0..handle.settings().replicas() {
-            table.row(first("r", "UNASSIGNED"));
-        }
-    }
-    table.reply(&params)
-}
-
-const SEGMENTS: &[Column] = &[
-    text("index", &["i", "idx"], "index name"),
-    text("shard", &["s", "sh"], "shard name"),
-    text("prirep", &["p", "pr", "primaryOrReplica"], "primary or replica"),
-    text("ip", &[], "ip of node where it lives"),
-    text("id", &[], "unique id of node where it lives").on_request(),
-    text("segment", &["seg"], "segment name"),
-    number("docs.count", &["dc", "docsCount"], "number of docs in segment"),
-    number("docs.deleted", &["dd", "docsDeleted"], "number of deleted docs in segment"),
-    text("searchable", &["iss", "isSearchable"], "is segment searched"),
-];
-
-/// `GET /_cat/segments[/{index}]`
-pub(crate) fn cat_segments(
-    engine: &Engine,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
-    let mut table = Table::new(SEGMENTS);
-    for handle in admin::targets(engine, request, ResolveOptions::default())? {
-        for (number, (docs, deleted)) in handle.snapshot().segment_docs().into_iter().enumerate() {
-            table.row(vec![
-                handle.name.as_str().into(),
-                "0".into(),
-                "p".into(),
-                IP.into(),
-                engine.node_id().into(),
-                format!("_{number}").into(),
-                docs.into(),
-                deleted.into(),
-                "true".into(),
-            ]);
-        }
-    }
-    table.reply(&request.params())
-}
-
 const MASTER: &[Column] = &[
     text("id", &[], "node id"),
     text("host", &["h"], "host name"),
@@ -221,83 +149,8 @@ pub(crate) fn cat_master(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let mut table = Table::new(MASTER);
-    table.row(vec![engine.node_id().into(), IP.into(), IP.into(), NODE_NAME.into()]);
+    table.row(vec![engine.node_id().into(), HOST.into(), HOST.into(), NODE_NAME.into()]);
     table.reply(&request.params())
-}
-
-const NODES: &[Column] = &[
-    text("id", &["id", "nodeId"], "unique node id").on_request(),
-    text("ip", &["i"], "ip address"),
-    text("version", &["v"], "es version").on_request(),
-    text(
-        "node.role",
-        &["r", "role", "nodeRole"],
-        "m:master eligible node, d:data node, i:ingest node, l:machine learning node",
-    ),
-    text("master", &["m"], "*:current master"),
-    text("name", &["n"], "node name"),
-];
-
-/// `GET /_cat/nodes`
-pub(crate) fn cat_nodes(
-    engine: &Engine,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
-    let mut table = Table::new(NODES);
-    let id = engine.node_id();
-    let id = if request.params().bool("full_id", false)? { id } else { id.get(..4).unwrap_or(id) };
-    table.row(vec![id.into(), IP.into(), "8.19.21".into(), "dilm".into(), "*".into(), NODE_NAME.into()]);
-    table.reply(&request.params())
-}
-
-const ALLOCATION: &[Column] = &[
-    number("shards", &["s"], "number of shards on node"),
-    number("disk.indices", &["di", "diskIndices"], "disk used by ES indices"),
-    text("host", &["h"], "host of node"),
-    text("ip", &[], "ip of node"),
-    text("node", &["n"], "name of node"),
-];
-
-/// `GET /_cat/allocation`
-pub(crate) fn cat_allocation(
-    engine: &Engine,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
-    let names = engine.indices.names();
-    let mut bytes = 0;
-    for handle in names.indices.values() {
-        bytes += handle.index().stats()?.bytes;
-    }
-    let mut table = Table::new(ALLOCATION);
-    table.row(vec![names.indices.len().into(), Cell::Bytes(bytes), IP.into(), IP.into(), NODE_NAME.into()]);
-    table.reply(&request.params())
-}
-
-const PENDING: &[Column] = &[
-    number("insertOrder", &["o"], "task insertion order"),
-    text("timeInQueue", &["t"], "how long task has been in queue"),
-    text("priority", &["p"], "task priority"),
-    text("source", &["s"], "task source"),
-];
-const PLUGINS: &[Column] = &[
-    text("name", &["n"], "node name"),
-    text("component", &["c"], "component"),
-    text("version", &["v"], "component version"),
-];
-
-/// `GET /_cat/pending_tasks` and `GET /_cat/plugins`: there are none.
-pub(crate) fn cat_nothing(
-    _: &Engine,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
-    let columns = if request.op == "cat_plugins" { PLUGINS } else { PENDING };
-    Table::new(columns).reply(&request.params())
 }
 
 const TEMPLATES: &[Column] = &[

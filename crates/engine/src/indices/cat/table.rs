@@ -18,6 +18,8 @@ pub(super) struct Column {
     right: bool,
     /// Shown when the request names no columns.
     shown: bool,
+    /// Shown when the request asks for details, too.
+    detail: bool,
 }
 
 /// A column of texts.
@@ -26,7 +28,7 @@ pub(super) const fn text(
     aliases: &'static [&'static str],
     about: &'static str,
 ) -> Column {
-    Column { name, aliases, about, right: false, shown: true }
+    Column { name, aliases, about, right: false, shown: true, detail: false }
 }
 
 /// A column of numbers.
@@ -35,13 +37,20 @@ pub(super) const fn number(
     aliases: &'static [&'static str],
     about: &'static str,
 ) -> Column {
-    Column { name, aliases, about, right: true, shown: true }
+    Column { name, aliases, about, right: true, shown: true, detail: false }
 }
 
 impl Column {
     /// It is there for those who ask for it.
     pub(super) const fn on_request(mut self) -> Self {
         self.shown = false;
+        self
+    }
+
+    /// It is there for those who ask for it, or for details.
+    pub(super) const fn when_detailed(mut self) -> Self {
+        self.shown = false;
+        self.detail = true;
         self
     }
 }
@@ -54,6 +63,9 @@ pub(super) enum Cell {
     Number(f64),
     /// Shown in the unit that the request asks for, or the one that suits.
     Bytes(u64),
+    /// A time, likewise.
+    Millis(u64),
+    Nanos(u64),
 }
 
 impl From<&str> for Cell {
@@ -91,11 +103,13 @@ impl Cell {
         let rank = |cell: &Self| match cell {
             Self::Nothing => 0,
             Self::Text(_) => 2,
-            Self::Number(_) | Self::Bytes(_) => 1,
+            Self::Number(_) | Self::Bytes(_) | Self::Millis(_) | Self::Nanos(_) => 1,
         };
         let number = |cell: &Self| match cell {
             Self::Number(number) => *number,
             Self::Bytes(bytes) => *bytes as f64,
+            Self::Millis(millis) => *millis as f64 * 1e6,
+            Self::Nanos(nanos) => *nanos as f64,
             Self::Nothing | Self::Text(_) => 0.0,
         };
         match (self, other) {
@@ -104,12 +118,18 @@ impl Cell {
         }
     }
 
-    fn show(&self, unit: Option<u64>) -> Option<String> {
+    fn show(&self, units: Units) -> Option<String> {
+        let time = |nanos: u64| match units.nanos {
+            Some(unit) => (nanos / unit).to_string(),
+            None => human_time(nanos),
+        };
         match self {
             Self::Nothing => None,
             Self::Text(text) => Some(text.clone()),
             Self::Number(number) => Some(number.to_string()),
-            Self::Bytes(bytes) => Some(match unit {
+            Self::Millis(millis) => Some(time(millis.saturating_mul(1_000_000))),
+            Self::Nanos(nanos) => Some(time(*nanos)),
+            Self::Bytes(bytes) => Some(match units.bytes {
                 Some(unit) => (bytes / unit).to_string(),
                 None => human_bytes(*bytes),
             }),
@@ -117,15 +137,28 @@ impl Cell {
     }
 }
 
+/// What sizes and times are shown in; what suits where the request says nothing.
+#[derive(Clone, Copy)]
+struct Units {
+    bytes: Option<u64>,
+    nanos: Option<u64>,
+}
+
 /// A table: as many cells in each row as there are columns.
 pub(super) struct Table {
     columns: &'static [Column],
+    detailed: bool,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
     pub(super) fn new(columns: &'static [Column]) -> Self {
-        Self { columns, rows: Vec::new() }
+        Self { columns, detailed: false, rows: Vec::new() }
+    }
+
+    /// Whether columns of details are shown.
+    pub(super) fn detailed(&mut self, detailed: bool) {
+        self.detailed = detailed;
     }
 
     /// Adds a row; what it lacks is empty.
@@ -142,14 +175,13 @@ impl Table {
         if params.bool("help", false)? {
             return Ok(Reply::text(self.help()));
         }
-        let unit = byte_unit(params)?;
-        check_time_unit(params)?;
+        let units = Units { bytes: byte_unit(params)?, nanos: time_unit(params)? };
         self.sort(params)?;
         let shown = self.choose(params.get("h"));
         let rows = self
             .rows
             .iter()
-            .map(|row| shown.iter().map(|(at, _)| row[*at].show(unit)).collect::<Vec<Option<String>>>());
+            .map(|row| shown.iter().map(|(at, _)| row[*at].show(units)).collect::<Vec<Option<String>>>());
         match params.get("format") {
             Some("json") => {
                 let objects = rows.map(|row| {
@@ -179,7 +211,10 @@ impl Table {
     {
         let all = self.columns.iter().enumerate();
         let Some(list) = wanted else {
-            return all.filter(|(_, column)| column.shown).map(|(at, column)| (at, column.name)).collect();
+            return all
+                .filter(|(_, column)| column.shown || (column.detail && self.detailed))
+                .map(|(at, column)| (at, column.name))
+                .collect();
         };
         let mut chosen: Vec<(usize, &'a str)> = Vec::new();
         for name in list.split(',').map(str::trim) {
@@ -287,12 +322,39 @@ fn byte_unit(params: &Params<'_>) -> Result<Option<u64>, EngineError> {
     }))
 }
 
-/// No table shows times, whatever their unit.
-fn check_time_unit(params: &Params<'_>) -> Result<(), EngineError> {
-    match params.get("time") {
-        None | Some("nanos" | "micros" | "ms" | "s" | "m" | "h" | "d") => Ok(()),
-        Some(other) => Err(EngineError::illegal_argument(format!("unknown value [{other}] for [time]"))),
+/// Nanoseconds of the unit that times are asked for in.
+fn time_unit(params: &Params<'_>) -> Result<Option<u64>, EngineError> {
+    Ok(Some(match params.get("time") {
+        None | Some("") => return Ok(None),
+        Some("nanos") => 1,
+        Some("micros") => 1_000,
+        Some("ms") => 1_000_000,
+        Some("s") => 1_000_000_000,
+        Some("m") => 60_000_000_000,
+        Some("h") => 3_600_000_000_000,
+        Some("d") => 86_400_000_000_000,
+        Some(other) => {
+            return Err(EngineError::illegal_argument(format!("unknown value [{other}] for [time]")));
+        }
+    }))
+}
+
+/// `1.2s`, as Elasticsearch writes times.
+fn human_time(nanos: u64) -> String {
+    if nanos == 0 {
+        return "0s".to_owned();
     }
+    let units: [(&str, u64); 7] = [
+        ("d", 86_400_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("m", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("micros", 1_000),
+        ("nanos", 1),
+    ];
+    let (unit, size) = units.into_iter().find(|(_, size)| nanos >= *size).unwrap_or(("nanos", 1));
+    tenths(nanos as f64 / size as f64, unit)
 }
 
 /// `6.6kb`, as Elasticsearch writes sizes.
@@ -354,6 +416,14 @@ mod tests {
         );
         assert_eq!(shown(&[("s", "x")]).unwrap_err(), "Unable to sort by unknown sort key `x`");
         assert!(shown(&[("bytes", "x")]).is_err() && shown(&[("format", "x")]).is_err());
+    }
+
+    #[test]
+    fn times_read_as_elasticsearch_writes_them() {
+        for (nanos, text) in [(0, "0s"), (999, "999nanos"), (1_250_000, "1.2ms"), (90_000_000_000, "1.5m")] {
+            assert_eq!(human_time(nanos), text);
+        }
+        assert_eq!(Cell::Millis(1500).show(Units { bytes: None, nanos: Some(1_000_000) }).unwrap(), "1500");
     }
 
     #[test]

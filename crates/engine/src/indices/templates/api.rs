@@ -92,7 +92,7 @@ fn check(set: &TemplateSet, name: &str, template: &IndexTemplate) -> Result<(), 
 /// What a template comes to, checked.
 fn compose(set: &TemplateSet, template: &IndexTemplate) -> Result<Body, EngineError> {
     let body = set.composed(template);
-    body.mapping()?.check_total_fields(body.settings.limits().total_fields)?;
+    body.mapping()?.check_limits(&body.settings.limits())?;
     Ok(body)
 }
 

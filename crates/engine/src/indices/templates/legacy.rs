@@ -26,7 +26,7 @@ pub(crate) fn put_template(
         members.entry("order").or_insert_with(|| order.into());
     }
     let template = Legacy::parse(name, &value)?;
-    template.body.mapping()?.check_total_fields(template.body.settings.limits().total_fields)?;
+    template.body.mapping()?.check_limits(&template.body.settings.limits())?;
     engine.indices.templates.change(|set| {
         if create && set.legacy.contains_key(name) {
             return Err(EngineError::illegal_argument(format!("index_template [{name}] already exists")));

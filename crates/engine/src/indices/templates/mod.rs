@@ -135,7 +135,7 @@ impl Indices {
         let name = date_math::resolve(provided_name)?;
         let body = self.templates.set().for_index(&name).overlaid(given);
         let mapping = body.mapping()?;
-        mapping.check_total_fields(body.settings.limits().total_fields)?;
+        mapping.check_limits(&body.settings.limits())?;
         let aliases: BTreeMap<String, AliasSpec> =
             body.aliases.into_iter().map(|(alias, spec)| (alias.replace("{index}", &name), spec)).collect();
         Ok(CreateIndex { provided_name: provided_name.to_owned(), settings: body.settings, mapping, aliases })

@@ -19,9 +19,6 @@ use super::uri::Presentation;
 use crate::Engine;
 use crate::error::EngineError;
 
-/// Most buckets of an answer (`search.max_buckets`).
-const MAX_BUCKETS: usize = 65_536;
-
 impl Aggregations {
     /// The queries of filters, whose texts are encoded with those of the search.
     pub fn queries_mut(&mut self) -> Vec<&mut Query> {
@@ -57,7 +54,7 @@ impl Aggregations {
         self.tree.iter().any(Aggregation::needs_scores) || self.hits.iter().any(|shown| shown.track_scores)
     }
 
-    /// Puts together what the indices contributed.
+    /// Puts together what the indices contributed, in at most as many buckets as `search.max_buckets` says.
     ///
     /// # Errors
     /// When the parts do not fit together, or there are too many buckets.
@@ -70,7 +67,8 @@ impl Aggregations {
         shown: Presentation,
         cancel: &Arc<AtomicBool>,
     ) -> Result<Map<String, Value>, EngineError> {
-        let options = ReduceOptions { typed_keys: shown.typed_keys, max_buckets: MAX_BUCKETS };
+        let options =
+            ReduceOptions { typed_keys: shown.typed_keys, max_buckets: engine.cluster.max_buckets() };
         let mut hits = hits::Hits::new(engine, targets, &self.hits, search, shown, cancel);
         reduce(&self.tree, collected, options, &mut hits)
             .map_err(|source| hits.error.take().unwrap_or_else(|| SearchError::Reduce { source }.into()))

@@ -22,6 +22,7 @@ use super::limits::{self, SearchLimits};
 use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
 use super::sort::plan::Position;
+use crate::indices::stats::Counters;
 
 /// An index that a search looks at, as of one moment.
 #[derive(Clone)]
@@ -34,6 +35,8 @@ pub struct Target {
     pub limits: SearchLimits,
     /// Fields for query strings that name none (`index.query.default_field`); empty for all.
     pub default_fields: Vec<String>,
+    /// What was done with the index.
+    pub counters: Arc<Counters>,
 }
 
 /// A hit before its document is read.
@@ -98,6 +101,7 @@ pub fn execute(
     cancel: &Arc<AtomicBool>,
 ) -> Result<Outcome, SearchError> {
     limits::check(targets, body)?;
+    let _running: Vec<_> = targets.iter().map(|target| target.counters.query.begin()).collect();
     let profile = body.profile.then(|| Box::new(Profile::new(targets.iter().map(|target| &*target.shard))));
     let partial = body.timeout.is_some();
     let failures = targets.iter().map(|_| None).collect();
@@ -113,6 +117,9 @@ pub fn execute(
     }
     let cancelled =
         |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
+    for (target, _) in targets.iter().zip(&run.failures).filter(|(_, failure)| failure.is_some()) {
+        target.counters.query_failure.fetch_add(1, Relaxed);
+    }
     let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();
     if partial && cancel.load(Relaxed) {
         // What was found so far is the answer.

@@ -6,11 +6,12 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value};
 
 use super::super::dense::{DenseVector, MAX_DIMS};
-use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT};
+use super::super::dynamic::{self, MatchType};
+use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT, MAPPER_PARSING};
 use super::super::location::Step;
-use super::super::types::{FieldType, NumberValue, TextOptions};
+use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
 use super::super::values::{self, java_string, token_name};
-use super::super::{LeafNode, LeafOptions, date, ip, join};
+use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
 use super::{Reader, Scope};
 
 /// Longest term Lucene takes, in bytes.
@@ -24,7 +25,46 @@ const DYNAMIC_IGNORE_ABOVE: u64 = 256;
 static DEFAULT_TEXT: LazyLock<Arc<TextOptions>> = LazyLock::new(Arc::default);
 
 impl Reader<'_> {
-    pub(super) fn dynamic_leaf(&self, value: &Value) -> LeafNode {
+    /// The field that a new name gets from its first value: from a template, or by the usual rules.
+    pub(super) fn dynamic_field(&self, name: &str, path: &str, value: &Value) -> Result<Node, DocumentError> {
+        let leaf = self.dynamic_leaf(value);
+        if self.mapping.dynamic_templates.is_empty() {
+            return Ok(Node::Leaf(leaf));
+        }
+        let kind = match &leaf.field_type {
+            FieldType::Boolean => MatchType::Boolean,
+            FieldType::Long => MatchType::Long,
+            FieldType::Float => MatchType::Double,
+            FieldType::Date { .. } => MatchType::Date,
+            _ => MatchType::String,
+        };
+        let format = leaf.params.get("format").and_then(Value::as_str);
+        let template = self.template(name, path, kind, format)?;
+        // A text that looks like a date may have a template for texts only.
+        Ok(template.unwrap_or(Node::Leaf(leaf)))
+    }
+
+    /// The field that a template gives to a new name.
+    pub(super) fn template(
+        &self,
+        name: &str,
+        path: &str,
+        kind: MatchType,
+        format: Option<&str>,
+    ) -> Result<Option<Node>, DocumentError> {
+        dynamic::templated(&self.mapping.dynamic_templates, name, path, kind, format).map_err(|error| {
+            self.fail(DocumentErrorKind::Failed { causes: vec![(MAPPER_PARSING, error.to_string())] })
+        })
+    }
+
+    /// The format that recognises a new date, as its mapping names it; `Some(None)` is the default one.
+    fn detect_date(&self, text: &str) -> Option<Option<&str>> {
+        let Some(formats) = &self.mapping.dynamic_dates else { return date::detect(text) };
+        let found = formats.iter().find(|(_, formats)| date::parse_date(formats, text, false).is_some());
+        found.map(|(name, _)| Some(name.as_str()))
+    }
+
+    fn dynamic_leaf(&self, value: &Value) -> LeafNode {
         let plain = |field_type| LeafNode {
             field_type,
             options: LeafOptions::default(),
@@ -45,7 +85,7 @@ impl Reader<'_> {
                 // Pure numbers are too often mistaken for years.
                 if !number
                     && self.mapping.date_detection
-                    && let Some(format) = date::detect(text)
+                    && let Some(format) = self.detect_date(text)
                 {
                     let name = format.unwrap_or(date::DEFAULT_FORMAT);
                     let mut leaf =
@@ -58,6 +98,7 @@ impl Reader<'_> {
                 let mut keyword = plain(FieldType::Keyword {
                     ignore_above: Some(DYNAMIC_IGNORE_ABOVE as usize),
                     normalizer: None,
+                    kind: KeywordKind::Keyword,
                 });
                 keyword.params.insert("ignore_above".to_owned(), DYNAMIC_IGNORE_ABOVE.into());
                 let mut leaf = plain(FieldType::Text { options: DEFAULT_TEXT.clone() });
@@ -147,6 +188,10 @@ impl Reader<'_> {
                     self.out.texts.push((path.to_owned(), text));
                 }
             }
+            FieldType::Keyword { kind: KeywordKind::Constant(constant), .. } => {
+                let Some(text) = text_of(value)? else { return Ok(()) };
+                return self.constant(leaf, path, constant.as_deref(), text);
+            }
             FieldType::Keyword { ignore_above, .. } => {
                 let Some(text) = text_of(value)? else { return Ok(()) };
                 if ignore_above.is_some_and(|limit| text.chars().count() > limit) || !leaf.options.indexed {
@@ -214,6 +259,42 @@ impl Reader<'_> {
                     self.seen(path);
                     self.out.numbers.push((path.to_owned(), number));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// A value of a field that has one value in all documents. The first one is it, if the mapping says none.
+    fn constant(
+        &mut self,
+        leaf: &LeafNode,
+        path: &str,
+        constant: Option<&str>,
+        text: String,
+    ) -> Result<(), Vec<Cause>> {
+        match constant {
+            // It is added to every document at the end.
+            Some(constant) if constant == text => {}
+            Some(constant) => {
+                return Err(vec![(
+                    ILLEGAL_ARGUMENT,
+                    format!(
+                        "[constant_keyword] field [{path}] only accepts values that are equal to the value defined in the \
+                         mappings [{constant}], but got [{text}]"
+                    ),
+                )]);
+            }
+            None => {
+                let mut known = leaf.clone();
+                known.field_type = FieldType::Keyword {
+                    ignore_above: None,
+                    normalizer: None,
+                    kind: KeywordKind::Constant(Some(text.as_str().into())),
+                };
+                known.params.insert("value".to_owned(), text.as_str().into());
+                self.added.insert(path.to_owned(), Node::Leaf(known));
+                self.seen(path);
+                self.out.keywords.push((path.to_owned(), text));
             }
         }
         Ok(())

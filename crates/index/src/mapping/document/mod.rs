@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
+use super::dynamic::MatchType;
 use super::error::{DocumentError, DocumentErrorKind};
 use super::location::Step;
 use super::types::{Dynamic, Limits, ParsedDocument};
@@ -40,6 +41,10 @@ pub(super) fn parse_document(
     };
     let scope = Scope { node: Some(&mapping.root), path: "", dynamic: mapping.dynamic(), depth: 1 };
     reader.object(&scope, map)?;
+    for (path, value) in &*mapping.constants {
+        reader.seen(path);
+        reader.out.keywords.push((path.clone(), value.to_string()));
+    }
     let Reader { mut out, added, .. } = reader;
     out.stored_source = stored_source(mapping, source);
     let wider = (!added.is_empty()).then(|| {
@@ -150,11 +155,7 @@ impl<'a> Reader<'a> {
         }
         let path = join(scope.path, first);
         let (node, dynamic, enabled) = match self.find(scope, first, &path) {
-            Found::Object(node) => (
-                node,
-                node.and_then(|node| node.dynamic).unwrap_or(scope.dynamic),
-                node.is_none_or(|node| node.enabled),
-            ),
+            Found::Object { node, dynamic, enabled } => (node, dynamic.unwrap_or(scope.dynamic), enabled),
             Found::Leaf(leaf) => {
                 return Err(self.illegal(format!(
                     "Could not dynamically add mapping for field [{}]. Existing mapping for [{path}] must be \
@@ -166,12 +167,15 @@ impl<'a> Reader<'a> {
             Found::Nothing => match scope.dynamic {
                 Dynamic::False => return Ok(()),
                 Dynamic::Strict => return Err(self.strict(scope, first)),
-                Dynamic::True => {
-                    if !self.add(&path, Node::Object(ObjectNode::default()))? {
-                        return Ok(());
+                Dynamic::True => match self.add_object(first, &path)? {
+                    Added::Ignored => return Ok(()),
+                    Added::Object(dynamic, enabled) => (None, dynamic.unwrap_or(scope.dynamic), enabled),
+                    // A template made it a field: the dots are in a name within its value.
+                    Added::Leaf(leaf) => {
+                        let inner = nested_value(rest, value);
+                        return self.leaf(&leaf, &path, &inner);
                     }
-                    (None, scope.dynamic, true)
-                }
+                },
             },
         };
         if !enabled {
@@ -192,7 +196,13 @@ impl<'a> Reader<'a> {
 
     fn find(&self, scope: &Scope<'_, 'a>, name: &str, path: &str) -> Found<'a> {
         match scope.node.and_then(|node| node.properties.get(name)) {
-            Some(Node::Object(object)) => return Found::Object(Some(object)),
+            Some(Node::Object(object)) => {
+                return Found::Object {
+                    node: Some(object),
+                    dynamic: object.dynamic,
+                    enabled: object.enabled,
+                };
+            }
             Some(Node::Leaf(leaf)) => {
                 // The dimensions of a vector may have become known in this document.
                 if let Some(Node::Leaf(added)) = self.added.get(path) {
@@ -203,7 +213,9 @@ impl<'a> Reader<'a> {
             None => {}
         }
         match self.added.get(path) {
-            Some(Node::Object(_)) => Found::Object(None),
+            Some(Node::Object(object)) => {
+                Found::Object { node: None, dynamic: object.dynamic, enabled: object.enabled }
+            }
             Some(Node::Leaf(leaf)) => Found::Leaf(Cow::Owned(leaf.clone())),
             None => Found::Nothing,
         }
@@ -219,12 +231,11 @@ impl<'a> Reader<'a> {
         }
         let path = join(scope.path, name);
         match self.find(scope, name, &path) {
-            Found::Object(node) => {
-                let enabled = node.is_none_or(|node| node.enabled);
+            Found::Object { node, dynamic, enabled } => {
                 if !enabled {
                     return Ok(());
                 }
-                let dynamic = node.and_then(|node| node.dynamic).unwrap_or(scope.dynamic);
+                let dynamic = dynamic.unwrap_or(scope.dynamic);
                 let inner = Inner { node, path, dynamic, depth: scope.depth + 1 };
                 inner.with(self, |reader, inner| reader.fill_object(inner, name, value))
             }
@@ -278,14 +289,17 @@ impl<'a> Reader<'a> {
         match value {
             Value::Null => Ok(()),
             Value::Object(map) => {
-                if !self.add(&path, Node::Object(ObjectNode::default()))? {
-                    return Ok(());
-                }
-                let inner = Inner { node: None, path, dynamic: scope.dynamic, depth: scope.depth + 1 };
+                let dynamic = match self.add_object(name, &path)? {
+                    Added::Ignored | Added::Object(_, false) => return Ok(()),
+                    Added::Object(dynamic, true) => dynamic.unwrap_or(scope.dynamic),
+                    Added::Leaf(leaf) => return self.leaf(&leaf, &path, value),
+                };
+                let inner = Inner { node: None, path, dynamic, depth: scope.depth + 1 };
                 inner.with(self, |reader, inner| reader.object(inner, map))
             }
             Value::Array(values) => {
-                if leaf::looks_dense(values) {
+                if leaf::looks_dense(values) && self.template(name, &path, MatchType::Double, None)?.is_none()
+                {
                     let leaf = leaf::dense_leaf(values.len());
                     return match self.add(&path, Node::Leaf(leaf.clone()))? {
                         true => self.leaf(&leaf, &path, value),
@@ -296,7 +310,12 @@ impl<'a> Reader<'a> {
                 self.each(values, |reader, value| reader.entry(scope, name, value))
             }
             scalar => {
-                let leaf = self.dynamic_leaf(scalar);
+                let Node::Leaf(leaf) = self.dynamic_field(name, &path, scalar)? else {
+                    return Err(self.fail(DocumentErrorKind::ConcreteForObject {
+                        path: path.clone(),
+                        name: name.to_owned(),
+                    }));
+                };
                 match self.add(&path, Node::Leaf(leaf.clone()))? {
                     true => self.leaf(&leaf, &path, scalar),
                     false => Ok(()),
@@ -305,8 +324,53 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Adds an object that the mapping does not know, as a template or the usual rules make it.
+    fn add_object(&mut self, name: &str, path: &str) -> Result<Added, DocumentError> {
+        let node = match self.mapping.dynamic_templates.is_empty() {
+            true => None,
+            false => self.template(name, path, MatchType::Object, None)?,
+        };
+        let object = match node {
+            None => ObjectNode::default(),
+            Some(Node::Object(object)) => object,
+            Some(Node::Leaf(leaf)) => {
+                return Ok(match self.add(path, Node::Leaf(leaf.clone()))? {
+                    true => Added::Leaf(Box::new(leaf)),
+                    false => Added::Ignored,
+                });
+            }
+        };
+        let (dynamic, enabled) = (object.dynamic, object.enabled);
+        match self.add_tree(path, object)? {
+            true => Ok(Added::Object(dynamic, enabled)),
+            false => Ok(Added::Ignored),
+        }
+    }
+
+    /// Adds an object, and what is in it one by one, so that it is found there.
+    fn add_tree(&mut self, path: &str, mut object: ObjectNode) -> Result<bool, DocumentError> {
+        let properties = std::mem::take(&mut object.properties);
+        if !self.add(path, Node::Object(object))? {
+            return Ok(false);
+        }
+        for (name, node) in properties {
+            let path = join(path, &name);
+            let added = match node {
+                Node::Object(object) => self.add_tree(&path, object)?,
+                leaf => self.add(&path, leaf)?,
+            };
+            if !added {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Adds a field or object; `false` if the limit is reached and such fields are to be ignored.
     fn add(&mut self, path: &str, node: Node) -> Result<bool, DocumentError> {
+        if let Some(problem) = self.limits.name_problem(path.rsplit('.').next().unwrap_or(path)) {
+            return Err(self.illegal(problem));
+        }
         let size = 1 + match &node {
             Node::Leaf(leaf) => leaf.fields.len(),
             Node::Object(_) => 0,
@@ -329,10 +393,30 @@ impl<'a> Reader<'a> {
 
 #[allow(clippy::large_enum_variant, reason = "lives on the stack while one field is read")]
 enum Found<'a> {
-    /// `None`: added by this document.
-    Object(Option<&'a ObjectNode>),
+    Object {
+        /// `None`: added by this document.
+        node: Option<&'a ObjectNode>,
+        dynamic: Option<Dynamic>,
+        enabled: bool,
+    },
     Leaf(Cow<'a, LeafNode>),
     Nothing,
+}
+
+/// What became of a new object.
+enum Added {
+    /// Its own `dynamic`, and whether it is read.
+    Object(Option<Dynamic>, bool),
+    /// A template made it a field.
+    Leaf(Box<LeafNode>),
+    /// There is no room for it.
+    Ignored,
+}
+
+/// `{"a": {"b": value}}` for `a.b`.
+fn nested_value(path: &str, value: &Value) -> Value {
+    path.rsplit('.')
+        .fold(value.clone(), |inner, name| Value::Object(Map::from_iter([(name.to_owned(), inner)])))
 }
 
 /// A scope that owns its path.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::error::MappingError;
 use super::super::sparse_options::SparseIndexOptions;
-use super::super::types::FieldType;
+use super::super::types::{FieldType, KeywordKind};
 use super::super::values::java_string;
 use super::super::{LeafNode, LeafOptions, date, ip};
 use super::super::{dense, semantic};
@@ -96,7 +96,25 @@ pub(super) fn leaf(
             *text = Arc::new(text::text(&mut params)?);
             options.indexed = params.flag("index", true)?;
         }
-        FieldType::Keyword { ignore_above, normalizer } => {
+        FieldType::Keyword { kind: KeywordKind::Constant(constant), .. } => {
+            if let Some(value) = params.take("value").cloned() {
+                let text = match &value {
+                    Value::Object(_) | Value::Array(_) => {
+                        return Err(MappingError::Malformed {
+                            reason: format!("Property [value] on field [{name}] must be a scalar"),
+                        });
+                    }
+                    scalar => java_string(scalar),
+                };
+                params.kept.insert("value".to_owned(), text.as_str().into());
+                *constant = Some(text.into());
+            }
+        }
+        FieldType::Keyword { ignore_above, kind: KeywordKind::Wildcard, .. } => {
+            *ignore_above = params.unsigned("ignore_above")?.map(|limit| limit as usize);
+            null_value(&mut params, &mut options);
+        }
+        FieldType::Keyword { ignore_above, normalizer, .. } => {
             *ignore_above = params.unsigned("ignore_above")?.map(|limit| limit as usize);
             searchable(&mut params, &mut options)?;
             null_value(&mut params, &mut options);
@@ -236,7 +254,9 @@ fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {
 fn plain_type(type_name: &str) -> Option<FieldType> {
     Some(match type_name {
         "text" => FieldType::Text { options: Arc::default() },
-        "keyword" => FieldType::Keyword { ignore_above: None, normalizer: None },
+        "keyword" => keyword(KeywordKind::Keyword),
+        "wildcard" => keyword(KeywordKind::Wildcard),
+        "constant_keyword" => keyword(KeywordKind::Constant(None)),
         "long" => FieldType::Long,
         "integer" => FieldType::Integer,
         "short" => FieldType::Short,
@@ -257,6 +277,10 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "semantic_text" => FieldType::SemanticText(Box::default()),
         _ => return None,
     })
+}
+
+fn keyword(kind: KeywordKind) -> FieldType {
+    FieldType::Keyword { ignore_above: None, normalizer: None, kind }
 }
 
 /// `index` and `doc_values`: a field is searchable with either, as in Elasticsearch.

@@ -4,13 +4,14 @@ pub(super) mod leaf;
 mod text;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::error::MappingError;
-use super::types::Dynamic;
+use super::types::{DateFormat, Dynamic};
 use super::values::java_string;
-use super::{Mapping, Node, ObjectNode, SourceConfig};
+use super::{Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
 
 pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
     let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
@@ -23,12 +24,23 @@ pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
             "properties" => {
                 mapping.root.properties = properties(value, "properties")?;
             }
-            "dynamic" => mapping.root.dynamic = Some(dynamic(value)?),
+            "dynamic" => mapping.root.dynamic = Some(dynamic_setting(value)?),
             "_source" => mapping.source = source_config(value)?,
             "_meta" if value.is_object() => mapping.meta = Some(value.clone()),
             "_meta" => {
                 let reason = format!("Expected an object for [_meta] but got [{}]", java_string(value));
                 return Err(MappingError::Malformed { reason });
+            }
+            "dynamic_templates" => mapping.dynamic_templates = dynamic::parse_templates(value)?,
+            "dynamic_date_formats" | "date_formats" => {
+                mapping.dynamic_dates = Some(date_formats(key, value)?)
+            }
+            "runtime" if value.as_object().is_some_and(Map::is_empty) => {}
+            "runtime" => {
+                return Err(MappingError::Malformed {
+                    reason: "[runtime] is not supported by this server: there are no runtime fields"
+                        .to_owned(),
+                });
             }
             "date_detection" => mapping.date_detection = boolean(key, value)?,
             "numeric_detection" => mapping.numeric_detection = boolean(key, value)?,
@@ -85,7 +97,7 @@ fn patterns(key: &str, value: &Value) -> Result<Vec<String>, MappingError> {
         .collect()
 }
 
-fn dynamic(value: &Value) -> Result<Dynamic, MappingError> {
+fn dynamic_setting(value: &Value) -> Result<Dynamic, MappingError> {
     match value {
         Value::Bool(true) => Ok(Dynamic::True),
         Value::Bool(false) => Ok(Dynamic::False),
@@ -93,10 +105,31 @@ fn dynamic(value: &Value) -> Result<Dynamic, MappingError> {
             "true" => Ok(Dynamic::True),
             "false" => Ok(Dynamic::False),
             "strict" => Ok(Dynamic::Strict),
+            "runtime" | "strict_allow_templates" => Err(bad(format!(
+                "[dynamic] value [{text}] is not supported by this server, use [true], [false] or [strict]"
+            ))),
             _ => Err(bad(format!("Could not convert [dynamic] to boolean or known value: [{text}]"))),
         },
         other => Err(bad(format!("Could not convert [dynamic] to boolean: [{}]", java_string(other)))),
     }
+}
+
+/// Formats of dates in new fields: one, or a list; each may hold alternatives.
+fn date_formats(key: &str, value: &Value) -> Result<Arc<[(String, Vec<DateFormat>)]>, MappingError> {
+    let names = match value {
+        Value::String(one) => vec![one.clone()],
+        list => patterns(key, list)?,
+    };
+    names
+        .into_iter()
+        .map(|name| match name.starts_with("epoch_") {
+            // As in Elasticsearch, numbers are no dates by themselves.
+            true => Err(MappingError::Malformed {
+                reason: format!("Epoch [{name}] is not supported as dynamic date format"),
+            }),
+            false => Ok((name.clone(), date::parse_formats(&name).map_err(bad)?)),
+        })
+        .collect()
 }
 
 fn bad(reason: String) -> MappingError {
@@ -172,7 +205,8 @@ fn insert(
     Ok(())
 }
 
-fn node(name: &str, definition: &Value) -> Result<Node, MappingError> {
+/// Reads the definition of one field.
+pub(super) fn node(name: &str, definition: &Value) -> Result<Node, MappingError> {
     let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
         reason: format!(
             "Expected map for property [fields] on field [{name}] but got a {}",
@@ -212,7 +246,7 @@ fn object(name: &str, map: &Map<String, Value>) -> Result<ObjectNode, MappingErr
         match key.as_str() {
             "type" => {}
             "properties" => node.properties = properties(value, name)?,
-            "dynamic" => node.dynamic = Some(dynamic(value)?),
+            "dynamic" => node.dynamic = Some(dynamic_setting(value)?),
             "enabled" => node.enabled = boolean(key, value)?,
             _ => {
                 remaining.insert(key.clone(), value.clone());

@@ -1,0 +1,8 @@
+//! The one node as a cluster: its health, its state, its settings.
+
+pub(crate) mod health;
+pub(crate) mod info;
+pub(crate) mod settings;
+pub(crate) mod state;
+
+pub(crate) use self::settings::ClusterSettings;

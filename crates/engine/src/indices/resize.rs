@@ -1,0 +1,252 @@
+//! `_clone`, `_shrink` and `_split`: a new index with the documents of another, as a copy of its files.
+//!
+//! An index is one piece, whatever number of shards it was given, so the three differ in which numbers they allow.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use sparrow_storage::durable;
+
+use super::aliases::AliasSpec;
+use super::metadata::Metadata;
+use super::registry::Names;
+use super::{
+    FIRST_FOLDER, IndexHandle, Indices, Settings, alias_changes, handle, names, new_uuid, now_millis,
+};
+use crate::Engine;
+use crate::body::parse_object;
+use crate::error::{EngineError, Exception};
+use crate::request::{CancelFlag, Reply, Request};
+
+/// How often a copy begins again when a merge took files away meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// What of a request goes over the source.
+#[derive(Default)]
+struct Given {
+    settings: Settings,
+    aliases: BTreeMap<String, AliasSpec>,
+}
+
+/// `PUT|POST /{index}/_clone/{target}`, `…/_shrink/{target}`, `…/_split/{target}`
+pub(crate) fn resize(
+    engine: &Engine,
+    request: &Request,
+    body: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let target = super::date_math::resolve(request.part("target"))?;
+    names::check(&target)?;
+    let mut given = Given::default();
+    for (key, value) in parse_object(body)? {
+        match key.as_str() {
+            "settings" => given.settings = Settings::parse(&value)?,
+            "aliases" => given.aliases = AliasSpec::parse_all(&value)?,
+            other => {
+                return Err(EngineError::parse(format!("[resize_request] unknown field [{other}]")));
+            }
+        }
+    }
+    let source = engine.indices.get(request.part("index"))?;
+    let shards = shards_after(&request.op, &source.settings(), &given.settings)?;
+    if !source.settings().is_blocked("write") && !source.settings().is_blocked("read_only") {
+        return Err(illegal_state(format!(
+            "index {} must be read-only to resize index. use \"index.blocks.write=true\"",
+            source.name
+        )));
+    }
+    let settings = source.settings().resized(&given.settings, shards)?;
+    engine.indices.copy(&source, &target, settings, given.aliases)?;
+    Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": target})))
+}
+
+/// The number of shards that the new index is shown with.
+fn shards_after(op: &str, source: &Settings, given: &Settings) -> Result<usize, EngineError> {
+    let before = source.shards();
+    let asked = given.asked_shards();
+    let illegal = |reason: String| Err(EngineError::illegal_argument(reason));
+    match (op, asked) {
+        ("clone_index", None) => Ok(before),
+        ("clone_index", Some(after)) if after != before => illegal(format!(
+            "the number of target shards [{after}] must be the same as the number of source shards [{before}]"
+        )),
+        ("shrink_index", None) => Ok(1),
+        ("shrink_index", Some(after)) if after > before => illegal(format!(
+            "the number of target shards [{after}] must be less that the number of source shards [{before}]"
+        )),
+        ("shrink_index", Some(after)) if !before.is_multiple_of(after) => {
+            illegal(format!("the number of source shards [{before}] must be a multiple of [{after}]"))
+        }
+        ("split_index", None) => {
+            Err(EngineError::invalid("index.number_of_shards is required for split operations"))
+        }
+        ("split_index", Some(after)) if after <= before => illegal(format!(
+            "the number of source shards [{before}] must be less that the number of target shards [{after}]"
+        )),
+        ("split_index", Some(after)) if !after.is_multiple_of(before) => Err(illegal_state(format!(
+            "the number of source shards [{before}] must be a factor of [{after}]"
+        ))),
+        (_, Some(after)) => Ok(after),
+        (_, None) => Ok(before),
+    }
+}
+
+fn illegal_state(reason: String) -> EngineError {
+    // Not a 500 as there: the caller can help it.
+    EngineError::api(400, Exception::new("illegal_state_exception", reason))
+}
+
+impl Indices {
+    /// Makes an index with the documents, mapping and models of `source`; durable when this returns.
+    fn copy(
+        &self,
+        source: &IndexHandle,
+        name: &str,
+        settings: Settings,
+        aliases: BTreeMap<String, AliasSpec>,
+    ) -> Result<Arc<IndexHandle>, EngineError> {
+        let _one = self.admin.lock();
+        let before = self.names();
+        before.check_free(name)?;
+        let uuid = new_uuid();
+        let mut after = Names::clone(&before);
+        for (alias, spec) in aliases {
+            after.aliases.entry(alias).or_default().insert(name.to_owned(), Arc::new(spec));
+        }
+        for alias in after.aliases_of(name).keys() {
+            alias_changes::check(&after, alias)?;
+        }
+        let root = self.data.index_dir(&uuid);
+        durable::create_dir_all(&root)?;
+        let copied = copy_segments(source, &root.join(FIRST_FOLDER));
+        if let Err(error) = copied {
+            handle::remove_folder(&root);
+            return Err(error);
+        }
+        let from = source.metadata.read().clone();
+        let metadata = Metadata {
+            name: name.to_owned(),
+            uuid: uuid.clone(),
+            creation_millis: now_millis(),
+            folder: FIRST_FOLDER.to_owned(),
+            closed: false,
+            provided_name: Some(name.to_owned()),
+            settings,
+            mapping: from.mapping.clone(),
+            field_models: from.field_models.clone(),
+        };
+        let opened = self.open_one(metadata.clone()).inspect_err(|_| handle::remove_folder(&root))?;
+        let own = after.aliases_of(name);
+        if !own.is_empty() {
+            // Aliases of an index that is not there count for nothing, so they can come first.
+            let mut stored = self.stored(&before);
+            stored.by_index.insert(uuid, own);
+            stored.save(&self.data)?;
+        }
+        // The index exists from here on; a crash before leaves a folder that the next start removes.
+        metadata.save(&self.data)?;
+        let opened = Arc::new(opened);
+        self.registry.change(|names| {
+            names.indices.insert(name.to_owned(), opened.clone());
+            names.aliases = after.aliases;
+        });
+        Ok(opened)
+    }
+}
+
+/// Copies the segments of an index that nobody writes to, with all that its log holds.
+fn copy_segments(source: &IndexHandle, target: &Path) -> Result<(), EngineError> {
+    let mut attempt = 1;
+    loop {
+        source.flush()?;
+        let folder = source.root().join(&source.metadata.read().folder.clone());
+        match copy_folder(&folder, target) {
+            Ok(()) => return Ok(durable::sync_dir(target)?),
+            // A merge that was under way replaced some: the next flush knows the ones that are there.
+            Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS => {
+                handle::remove_folder(target);
+                attempt += 1;
+            }
+            Err(error) => {
+                return Err(EngineError::internal(format!(
+                    "index [{}] cannot be copied: {error}",
+                    source.name
+                )));
+            }
+        }
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    // What the commit names is read before its files, so that each of them is in the copy or known to be missing.
+    let meta = fs::read(from.join("meta.json"))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let text = name.to_string_lossy();
+        if text == "meta.json" || text.ends_with(".lock") || !entry.file_type()?.is_file() {
+            continue;
+        }
+        let copy = to.join(&name);
+        match fs::copy(entry.path(), &copy) {
+            Ok(_) => fs::File::open(&copy)?.sync_all()?,
+            // It may be of no commit; opening the copy finds out.
+            Err(error)
+                if error.kind() == ErrorKind::NotFound
+                    && !String::from_utf8_lossy(&meta).contains(&stem(&text)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    fs::write(to.join("meta.json"), meta)?;
+    fs::File::open(to.join("meta.json"))?.sync_all()
+}
+
+/// The segment that a file is of: its name up to the dot.
+fn stem(name: &str) -> String {
+    name.split('.').next().unwrap_or(name).to_owned()
+}
+
+impl Names {
+    /// # Errors
+    /// When the name is that of an index or alias.
+    pub(super) fn check_free(&self, name: &str) -> Result<(), EngineError> {
+        if let Some(uuid) = self.uuid(name) {
+            return Err(EngineError::IndexAlreadyExists { name: name.to_owned(), uuid: uuid.to_owned() });
+        }
+        if self.aliases.contains_key(name) {
+            let problem = "already exists as alias".to_owned();
+            return Err(EngineError::InvalidIndexName { name: name.to_owned(), problem });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(shards: Option<usize>) -> Settings {
+        let value = shards.map_or_else(|| json!({}), |shards| json!({"number_of_shards": shards}));
+        Settings::parse(&value).unwrap()
+    }
+
+    #[test]
+    fn numbers_of_shards_divide_each_other() {
+        let after = |op: &str, before: usize, asked: Option<usize>| {
+            shards_after(op, &settings(Some(before)), &settings(asked)).ok()
+        };
+        assert_eq!(after("clone_index", 2, None), Some(2));
+        assert_eq!(after("clone_index", 2, Some(6)), None);
+        assert_eq!(after("shrink_index", 6, None), Some(1));
+        assert_eq!(after("shrink_index", 6, Some(3)), Some(3));
+        assert_eq!(after("shrink_index", 6, Some(4)), None);
+        assert_eq!(after("split_index", 2, Some(4)), Some(4));
+        assert_eq!(after("split_index", 2, Some(5)), None);
+        assert_eq!(after("split_index", 2, None), None);
+    }
+}

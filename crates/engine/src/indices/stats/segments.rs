@@ -1,0 +1,192 @@
+//! The segments of indices, and how each index came to be open.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::super::cat::HOST;
+use super::super::{ResolveOptions, now_millis};
+use crate::Engine;
+use crate::error::EngineError;
+use crate::jobs::NODE_NAME;
+use crate::request::{CancelFlag, Reply, Request};
+
+/// How an index was opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    /// Whether it was made then, and not read from the disk.
+    pub(crate) created: bool,
+    /// Milliseconds since the epoch.
+    pub(crate) millis: u64,
+    pub(crate) took: Duration,
+    /// Writes that were applied again from the log.
+    pub(crate) replayed: u64,
+    pub(crate) at: Instant,
+    /// Files that were there.
+    pub(crate) files: u64,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+}
+
+impl Opened {
+    /// An index that is made now.
+    pub(crate) fn created() -> Self {
+        Self {
+            created: true,
+            millis: now_millis(),
+            took: Duration::ZERO,
+            replayed: 0,
+            at: Instant::now(),
+            files: 0,
+            bytes: 0,
+        }
+    }
+
+    /// An index that was read from `folder`, which began at `began`.
+    pub(crate) fn existing(began: Instant, replayed: u64, folder: &std::path::Path) -> Self {
+        let took = began.elapsed();
+        let files: Vec<u64> = std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()))
+            .collect();
+        Self {
+            created: false,
+            millis: now_millis().saturating_sub(took.as_millis() as u64),
+            took,
+            replayed,
+            at: Instant::now(),
+            files: files.len() as u64,
+            bytes: files.iter().sum(),
+        }
+    }
+
+    /// Where it came from, in Elasticsearch's words.
+    pub(crate) fn source(&self) -> &'static str {
+        if self.created { "EMPTY_STORE" } else { "EXISTING_STORE" }
+    }
+}
+
+/// `GET [/{index}]/_segments`
+pub(crate) fn index_segments(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    params.bool("verbose", false)?;
+    let handles = engine.indices.resolve(request.part("index"), ResolveOptions::default().with(&params)?)?;
+    let mut indices = Map::new();
+    let mut total = 0;
+    for handle in &handles {
+        total += 1 + handle.settings().replicas();
+        let durable = handle.durable_segments.lock().clone();
+        let segments = handle.index().segment_stats()?;
+        let committed = segments.iter().filter(|one| durable.contains(&one.id)).count();
+        let shown: Map<String, Value> = segments
+            .iter()
+            .enumerate()
+            .map(|(generation, one)| {
+                let segment = json!({
+                    "generation": generation,
+                    "num_docs": one.docs,
+                    "deleted_docs": one.deleted,
+                    "size_in_bytes": one.bytes,
+                    "committed": durable.contains(&one.id),
+                    "search": true,
+                    "version": LUCENE,
+                    "compound": false,
+                    "attributes": {"sparrow_segment": one.id},
+                });
+                (format!("_{generation}"), segment)
+            })
+            .collect();
+        let shard = json!({
+            "routing": {"state": "STARTED", "primary": true, "node": engine.node_id()},
+            "num_committed_segments": committed,
+            "num_search_segments": segments.len(),
+            "segments": shown,
+        });
+        indices.insert(handle.name.clone(), json!({"shards": {"0": [shard]}}));
+    }
+    Ok(Reply::ok(&json!({
+        "_shards": {"total": total, "successful": handles.len(), "failed": 0},
+        "indices": indices,
+    })))
+}
+
+/// The version that segments are shown with: that of the Lucene whose behaviour they have.
+pub(crate) const LUCENE: &str = "9.12.2";
+
+/// A share of a whole in per cent, as `_recovery` writes it.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "100.0%".to_owned() } else { format!("{:.1}%", part as f64 * 100.0 / whole as f64) }
+}
+
+/// `GET [/{index}]/_recovery`
+pub(crate) fn recovery(
+    engine: &Engine,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let detailed = params.bool("detailed", false)?;
+    let active_only = params.bool("active_only", false)?;
+    let options = ResolveOptions::open_and_closed().with(&params)?;
+    let handles = engine.indices.resolve(request.part("index"), options)?;
+    let mut indices = Map::new();
+    for handle in &handles {
+        // An index that can be named is open, so its recovery is over.
+        if active_only {
+            continue;
+        }
+        let opened = &handle.opened;
+        let took = opened.took.as_millis() as u64;
+        let mut files = json!({
+            "total": opened.files, "reused": opened.files, "recovered": 0,
+            "percent": percent(opened.files, opened.files),
+        });
+        if detailed {
+            files["details"] = json!([]);
+        }
+        let shard = json!({
+            "id": 0,
+            "type": opened.source(),
+            "stage": "DONE",
+            "primary": true,
+            "start_time_in_millis": opened.millis,
+            "stop_time_in_millis": opened.millis + took,
+            "total_time_in_millis": took,
+            "source": {},
+            "target": {
+                "id": engine.node_id(), "host": HOST, "transport_address": format!("{HOST}:9300"), "ip": HOST,
+                "name": NODE_NAME,
+            },
+            "index": {
+                "size": {
+                    "total_in_bytes": opened.bytes,
+                    "reused_in_bytes": opened.bytes,
+                    "recovered_in_bytes": 0,
+                    "recovered_from_snapshot_in_bytes": 0,
+                    "percent": percent(opened.bytes, opened.bytes),
+                },
+                "files": files,
+                "total_time_in_millis": took,
+                "source_throttle_time_in_millis": 0,
+                "target_throttle_time_in_millis": 0,
+            },
+            "translog": {
+                "recovered": opened.replayed,
+                "total": opened.replayed,
+                "percent": "100.0%",
+                "total_on_start": opened.replayed,
+                "total_time_in_millis": took,
+            },
+            "verify_index": {"check_index_time_in_millis": 0, "total_time_in_millis": 0},
+        });
+        indices.insert(handle.name.clone(), json!({"shards": [shard]}));
+    }
+    Ok(Reply::ok(&indices.into()))
+}
