@@ -230,15 +230,10 @@ fn already_exists(id: &str) -> EngineError {
 
 /// Indices that have a `semantic_text` field which names an endpoint.
 fn indexes_using(engine: &Engine, id: &str) -> Vec<String> {
-    let mut names: Vec<String> = engine
-        .indices
-        .all()
-        .iter()
-        .filter(|handle| names_endpoint(&handle.mapping().to_json(), id))
-        .map(|handle| handle.name.clone())
-        .collect();
-    names.sort();
-    names
+    // The names are in order.
+    let names = engine.indices.names();
+    let using = names.indices.values().filter(|handle| names_endpoint(&handle.mapping().to_json(), id));
+    using.map(|handle| handle.name.clone()).collect()
 }
 
 /// Whether a field of a mapping, on whatever level, is a `semantic_text` that names an endpoint.
