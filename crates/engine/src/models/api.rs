@@ -82,7 +82,8 @@ pub(crate) fn get_trained_models(
     Ok(Reply::ok(&json!({"count": count, "trained_model_configs": configs})))
 }
 
-fn status(status: u16, reason: impl Into<String>) -> EngineError {
+/// An error with Elasticsearch's plain type.
+pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
     EngineError::api(status, Exception::new("status_exception", reason))
 }
 

@@ -246,10 +246,7 @@ fn tokenization(option: &str, value: &Value) -> Result<(), EngineError> {
             _ => Err(parser_error(format!("[bert_tokenization] failed to parse field [{option}]"))),
         },
         "max_sequence_length" => match value.as_u64() {
-            Some(length @ 3..=MOST_TOKENS) => {
-                let _ = length;
-                Ok(())
-            }
+            Some(3..=MOST_TOKENS) => Ok(()),
             Some(length) if length > MOST_TOKENS => {
                 refuse(format!("[max_sequence_length] must be at most [{MOST_TOKENS}] but was [{length}]"))
             }

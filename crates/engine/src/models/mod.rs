@@ -5,6 +5,7 @@
 //! needs it, as it is much larger and many installations never search by it.
 
 mod adaptive;
+mod aliases;
 mod api;
 mod config;
 mod deployments;
@@ -28,14 +29,13 @@ use sparrow_storage::DataDir;
 
 pub(crate) use self::adaptive::AdaptiveAllocations;
 pub use self::adaptive::AdaptiveTiming;
+pub(crate) use self::aliases::{delete_alias, put_alias};
 pub(crate) use self::api::{
     MOST_TEXTS, get_trained_models, infer_trained_model, stop_deployment, trained_model_stats,
 };
 use self::deployments::{DeploymentSettings, Deployments, Running};
 pub use self::error::ModelError;
-pub(crate) use self::manage::{
-    delete_alias, delete_trained_model, put_alias, put_definition_part, put_trained_model, put_vocabulary,
-};
+pub(crate) use self::manage::{delete_trained_model, put_definition_part, put_trained_model, put_vocabulary};
 use self::monitor::Monitor;
 use self::registry::Registry;
 pub(crate) use self::registry::{DENSE_MODEL, RegisteredModel, is_valid_id};
