@@ -24,7 +24,11 @@ const PATH: Readonly<Record<string, string>> = {
 export const BODIES: Readonly<Record<string, object | string>> = {
   create_api_key: { name: 'a-key', expiration: '1d', role_descriptors: {}, metadata: {} },
   invalidate_api_keys: { ids: ['nobody'] },
-  create_index: { settings: { number_of_replicas: 0 }, mappings: { properties: { a: { type: 'keyword' } } }, aliases: {} },
+  create_index: {
+    settings: { number_of_replicas: 0 },
+    mappings: { properties: { a: { type: 'keyword' } } },
+    aliases: {},
+  },
   put_mapping: { properties: { more: { type: 'keyword' } }, dynamic: 'true', _meta: {} },
   put_settings: { index: { refresh_interval: '1s' } },
   analyze: { text: 'some words', analyzer: 'standard' },
