@@ -224,9 +224,7 @@ describe('a force merge', () => {
 });
 
 describe('what is known and not there', () => {
-  it.each([
-    ['PUT', '/_data_stream/x', 'data streams'],
-  ])('%s %s is refused by name', async (method, path, name) => {
+  it.each([['PUT', '/_data_stream/x', 'data streams']])('%s %s is refused by name', async (method, path, name) => {
     const answer = await call(method, path);
     expect([answer.status, answer.body.error.reason]).toEqual([400, expect.stringContaining(name)]);
   });

@@ -89,7 +89,11 @@ describe('rollovers', () => {
       rolled_over: false,
       conditions: { '[max_docs: 1]': true },
     });
-    const body = { conditions, settings: { number_of_replicas: 0 }, mappings: { properties: { k: { type: 'keyword' } } } };
+    const body = {
+      conditions,
+      settings: { number_of_replicas: 0 },
+      mappings: { properties: { k: { type: 'keyword' } } },
+    };
     expect((await call('POST', '/logs/_rollover', body)).body).toMatchObject({ rolled_over: true, acknowledged: true });
     expect(Object.keys((await call('GET', '/_alias/logs')).body)).toEqual(['logs-000002']);
     expect(Object.keys((await call('GET', '/_alias/other')).body)).toEqual(['logs-1']);
