@@ -56,7 +56,7 @@ describe('cluster health', () => {
   });
 
   it.each([
-    ['wait_for_status=blue', 'unknown cluster health status [blue]'],
+    ['wait_for_status=blue', 'No enum constant org.elasticsearch.cluster.health.ClusterHealthStatus.BLUE'],
     ['wait_for_nodes=many', 'For input string: "many"'],
     ['wait_for_active_shards=few', 'cannot parse ActiveShardCount[few]'],
     ['level=planet', 'level parameter must be one of [cluster] or [indices] or [shards] but was [planet]'],

@@ -116,7 +116,7 @@ describe('a retriever', () => {
     const all = ids(await search({ retriever, size: 6 }));
     expect(ids(await search({ retriever, size: 2, from: 2 }))).toEqual(all.slice(2, 4));
     const { body } = await search({
-      retriever: { rrf: { retrievers: [{ standard: { query: { match: { text: '3' } } } }, standard('even')] } },
+      retriever: { rrf: { retrievers: [{ standard: { query: { match: { text: '1' } } } }, standard('even')] } },
       size: 1,
       aggs: { kinds: { terms: { field: 'kind' } } },
       highlight: { fields: { text: {} } },
@@ -127,7 +127,7 @@ describe('a retriever', () => {
       { key: 'odd', doc_count: 1 },
     ]);
     const [first] = body.hits.hits;
-    expect([first._id, first.highlight]).toEqual(['3', { text: ['number <em>3</em>'] }]);
+    expect([first._id, first.highlight]).toEqual(['1', { text: ['number <em>1</em>'] }]);
     expect(first._explanation.value).toBeCloseTo(first._score, 5);
   });
 

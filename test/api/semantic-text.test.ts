@@ -62,7 +62,7 @@ describe.each(MODELS)('a %s semantic_text field', (index, inferenceId) => {
   it('finds a long text by its last passage', async () => {
     const answer = await search(index, { query: semantic('largest whale in the sea') });
     expect(ids(answer)[0]).toBe('long');
-    expect(answer.hits.hits[0]._source).toEqual(EXAMPLES.long);
+    expect(answer.hits.hits[0]._source).toEqual(EXAMPLES['long']);
     const shown = await search(index, {
       query: semantic('largest whale in the sea'),
       highlight: { fields: { body: { number_of_fragments: 1, order: 'score' } } },
@@ -154,7 +154,7 @@ describe.each(MODELS)('a %s semantic_text field', (index, inferenceId) => {
     expect(ids(await search(copy, { query: semantic('cheese') }))[0]).toBe('volcano');
     expect(ids(await search(copy, { query: semantic('pasta') }))).not.toContain('cooking');
     expect((await call('GET', `/${copy}/_doc/long`)).body._source).toEqual({
-      ...(EXAMPLES.long as object),
+      ...(EXAMPLES['long'] as object),
       title: 'renamed',
     });
     await call('DELETE', `/${copy}`);

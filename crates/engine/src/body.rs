@@ -15,10 +15,10 @@ pub(crate) fn parse_json(body: &[u8]) -> Result<Value, EngineError> {
         return Err(EngineError::parse("request body is required"));
     }
     // serde_json is the fast way; its errors have other words, so a bad body is read a second time.
-    strict_json::from_slice(body).or_else(|error| match read(body) {
+    strict_json::from_slice(body).map_err(|error| match read(body) {
         // What only that reader takes has no place here either: a number out of all bounds, half of a character.
-        Ok(_) => Err(EngineError::parse(error.to_string())),
-        Err(error) => Err(EngineError::api(400, exception(&error))),
+        Ok(_) => EngineError::parse(error.to_string()),
+        Err(error) => EngineError::api(400, exception(&error)),
     })
 }
 

@@ -18,9 +18,7 @@ fn old(options: &mut EngineOptions) {
 
 fn line(number: u64) -> String {
     let tokens: Vec<String> = (0..8)
-        .map(|position| {
-            format!("\"t{}\":{}", (number * 7 + position * position) % 40, 0.1 + (number % 13) as f64)
-        })
+        .map(|position| format!("\"t{}\":{}", (number * 7 + position * 5) % 40, 0.1 + (number % 13) as f64))
         .collect();
     format!("{{\"index\":{{\"_id\":\"{number}\"}}}}\n{{\"n\":{number},\"v\":{{{}}}}}\n", tokens.join(","))
 }

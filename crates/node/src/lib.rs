@@ -4,6 +4,9 @@
 //! engine and returns at once; the engine answers from its own threads through one function of JavaScript's for all
 //! answers (see [`outbox`]), so the event loop never waits.
 
+// Where tests are compiled, napi makes nothing known to JavaScript, so nothing is used.
+#![cfg_attr(test, allow(dead_code))]
+
 mod log;
 mod outbox;
 mod zstd_codec;

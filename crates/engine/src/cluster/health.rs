@@ -128,11 +128,14 @@ impl Wait {
     fn parse(params: &Params<'_>) -> Result<Self, EngineError> {
         let colour = match params.get("wait_for_status").filter(|text| !text.is_empty()) {
             None => None,
-            Some(text) => {
-                Some(COLOURS.iter().position(|colour| colour.eq_ignore_ascii_case(text)).ok_or_else(
-                    || EngineError::illegal_argument(format!("unknown cluster health status [{text}]")),
-                )?)
-            }
+            Some(text) => Some(
+                COLOURS.iter().position(|colour| colour.eq_ignore_ascii_case(text)).ok_or_else(|| {
+                    EngineError::illegal_argument(format!(
+                        "No enum constant org.elasticsearch.cluster.health.ClusterHealthStatus.{}",
+                        text.to_uppercase()
+                    ))
+                })?,
+            ),
         };
         let active = match params.get("wait_for_active_shards") {
             None => None,

@@ -375,7 +375,8 @@ fn must_exist<'a>(wanted: &[&'a str]) -> BTreeSet<&'a str> {
         .iter()
         .enumerate()
         .filter(|(place, name)| {
-            !is_pattern(name) && !(*place > first && name.starts_with('-')) && !excluded(*place, name)
+            let excludes = *place > first && name.starts_with('-');
+            !(excludes || is_pattern(name) || excluded(*place, name))
         })
         .map(|(_, name)| *name)
         .collect()

@@ -128,8 +128,6 @@ pub(super) const CLOSED: &[&str] = &["query_string.lenient", "codec"];
 
 /// Settings of Elasticsearch that an answer would depend on and that this server does not have, by their beginnings.
 const ELSEWHERE: &[&str] = &[
-    "final_pipeline.",
-    "indexing.",
     "lifecycle.",
     "load_fixed_bitset_filters_eagerly",
     "mapper.",
@@ -140,13 +138,10 @@ const ELSEWHERE: &[&str] = &[
     "mode",
     "query.parse.allow_unmapped_fields",
     "routing_path",
-    "search.",
     "shard.check_on_startup",
-    "soft_deletes.",
     "sort.",
     "store.",
     "time_series.",
-    "translog.",
     "warmer.",
 ];
 

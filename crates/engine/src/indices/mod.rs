@@ -281,8 +281,15 @@ impl Indices {
         }
         // The index exists from here on; a crash before leaves a folder that the next start removes.
         metadata.save(&self.data)?;
-        let handle =
-            Arc::new(IndexHandle::new(self.data.clone(), self.engine.clone(), metadata, index, wal, 0, Opened::created()));
+        let handle = Arc::new(IndexHandle::new(
+            self.data.clone(),
+            self.engine.clone(),
+            metadata,
+            index,
+            wal,
+            0,
+            Opened::created(),
+        ));
         self.registry.change(|names| {
             names.indices.insert(name, handle.clone());
             names.aliases = after.aliases;

@@ -163,7 +163,8 @@ fn copy_segments(source: &IndexHandle, target: &Path) -> Result<(), EngineError>
     let mut attempt = 1;
     loop {
         source.flush()?;
-        let folder = source.root().join(&source.metadata.read().folder.clone());
+        let folder = source.metadata.read().folder.clone();
+        let folder = source.root().join(folder);
         match copy_folder(&folder, target) {
             Ok(()) => return Ok(durable::sync_dir(target)?),
             // A merge that was under way replaced some: the next flush knows the ones that are there.

@@ -74,27 +74,22 @@ pub fn bind(
                 }
                 _ => {}
             }
-            match kind {
-                QueryKind::Semantic(clause) => {
-                    if clause.k == 0 {
-                        clause.k = size.clamp(1, MAX_DOCS);
-                        clause.num_candidates =
-                            (clause.k + clause.k / 2).clamp(CANDIDATES, MAX_DOCS).max(clause.k);
-                    }
-                    let blank = clause.text.trim().is_empty();
-                    // A search may come here twice; what is encoded stays.
-                    for id in endpoints(&clause.field) {
-                        if clause.vectors.iter().any(|(known, _)| *known == id) {
-                            continue;
-                        }
-                        if blank {
-                            clause.vectors.push((id, PassageVector::Dense(Vec::new())));
-                        } else {
-                            texts.entry(id).or_default().insert(clause.text.clone());
-                        }
-                    }
+            let QueryKind::Semantic(clause) = kind else { return Ok(()) };
+            if clause.k == 0 {
+                clause.k = size.clamp(1, MAX_DOCS);
+                clause.num_candidates = (clause.k + clause.k / 2).clamp(CANDIDATES, MAX_DOCS).max(clause.k);
+            }
+            let blank = clause.text.trim().is_empty();
+            // A search may come here twice; what is encoded stays.
+            for id in endpoints(&clause.field) {
+                if clause.vectors.iter().any(|(known, _)| *known == id) {
+                    continue;
                 }
-                _ => {}
+                if blank {
+                    clause.vectors.push((id, PassageVector::Dense(Vec::new())));
+                } else {
+                    texts.entry(id).or_default().insert(clause.text.clone());
+                }
             }
             Ok(())
         })?;

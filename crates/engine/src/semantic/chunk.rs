@@ -235,8 +235,8 @@ mod tests {
     #[test]
     fn sentences_stay_whole_and_the_last_begins_the_next() {
         let sentence =
-            |n: usize| (0..8).map(|word| format!("w{n}x{word}")).collect::<Vec<_>>().join(" ") + ". ";
-        let text: String = ["A", "B", "C"].iter().zip(1..).map(|(_, n)| sentence(n)).collect();
+            |n: usize| (0..8).map(|word| format!("W{n}x{word}")).collect::<Vec<_>>().join(" ") + ". ";
+        let text: String = (1..=3).map(sentence).collect();
         let sizes =
             |overlap| cut(&text, Chunking::Sentence { max_chunk_size: 20, sentence_overlap: overlap });
         assert_eq!(sizes(0), [sentence(1) + &sentence(2), sentence(3)]);
@@ -248,10 +248,10 @@ mod tests {
 
     #[test]
     fn separators_come_before_sentences() {
-        let text = "# One\n\na b c d e f g h.\ni j k.\n\nl m n o p. q r s t u v w x y z.";
+        let text = "# One\n\na b c d e f g h.\ni j k.\n\nL m n o p. Q r s t u v w x y z.";
         let plain = vec!["(?<!\\n)\\n\\n(?!\\n)".to_owned(), "(?<!\\n)\\n(?!\\n)".to_owned()];
         let found = cut(text, Cut::Recursive { size: 12, separators: plain });
-        assert_eq!(found, ["# One\n\na b c d e f g h.\ni j k.", "\n\nl m n o p. ", "q r s t u v w x y z."]);
+        assert_eq!(found, ["# One\n\na b c d e f g h.\ni j k.", "\n\nL m n o p. ", "Q r s t u v w x y z."]);
         let bad = cut(text, Cut::Recursive { size: 100, separators: vec!["(".to_owned()] });
         assert_eq!(bad, [text]);
     }

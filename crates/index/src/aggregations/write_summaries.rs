@@ -89,7 +89,7 @@ pub fn tuple_key(
         let plain = |part: &Key| key_value(part, format.unwrap_or(&ValueFormat::Raw));
         let text = match part {
             Key::Long(whole) => format.and_then(|format| format.whole_text(*whole)),
-            Key::Text(text) => Some(format.unwrap_or(&&ValueFormat::Raw).keyword(text).into_owned()),
+            Key::Text(text) => Some(format.unwrap_or(&ValueFormat::Raw).keyword(text).into_owned()),
             other => format.and_then(|format| format.text(other.number())),
         };
         texts.push(match (&text, part) {

@@ -97,8 +97,17 @@ impl Default for ObjectNode {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node {
     Object(ObjectNode),
-    Leaf(LeafNode),
+    Leaf(Box<LeafNode>),
 }
+
+impl From<LeafNode> for Node {
+    fn from(leaf: LeafNode) -> Self {
+        Self::Leaf(Box::new(leaf))
+    }
+}
+
+/// Formats of dates, each with its name, which may stand for several.
+type DateFormats = Arc<[(String, Vec<DateFormat>)]>;
 
 /// The fields of an index. Cheap to clone apart from its tree.
 #[derive(Debug, Clone)]
@@ -109,7 +118,7 @@ pub struct Mapping {
     date_detection: bool,
     numeric_detection: bool,
     /// Formats that dates of new fields are recognised by, as the mapping names them; none: the usual ones.
-    dynamic_dates: Option<Arc<[(String, Vec<DateFormat>)]>>,
+    dynamic_dates: Option<DateFormats>,
     dynamic_templates: Arc<[DynamicTemplate]>,
     /// Fields that have the same value in every document, and that value.
     constants: Arc<[(String, Arc<str>)]>,
@@ -366,7 +375,7 @@ impl Mapping {
             match object.properties.get(part)? {
                 Node::Object(inner) => object = inner,
                 Node::Leaf(leaf) => {
-                    return parts.try_fold(leaf, |leaf, part| leaf.fields.get(part));
+                    return parts.try_fold(&**leaf, |leaf, part| leaf.fields.get(part));
                 }
             }
         }

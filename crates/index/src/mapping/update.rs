@@ -81,7 +81,7 @@ fn merge_properties(
                 old.insert(name, node);
             }
             (Some(Node::Object(existing)), Node::Object(node)) => merge_object(existing, node, &path)?,
-            (Some(Node::Leaf(existing)), Node::Leaf(node)) => merge_leaf(existing, node, &path)?,
+            (Some(Node::Leaf(existing)), Node::Leaf(node)) => merge_leaf(existing, *node, &path)?,
             (Some(Node::Leaf(_)), Node::Object(_)) => {
                 return Err(MappingError::ObjectOverLeaf { path });
             }

@@ -2,8 +2,8 @@
 
 mod container;
 mod gauge;
-mod passages;
 mod merges;
+mod passages;
 mod plugin;
 mod reader;
 mod term_ids;
@@ -11,9 +11,9 @@ mod vectors;
 
 pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
 pub(crate) use gauge::Gauge;
+pub use merges::MergeStats;
 pub use passages::PassageMap;
 pub(crate) use passages::encode_passages;
-pub use merges::MergeStats;
 pub(crate) use plugin::{SegmentParts, encode_tokens};
 pub use reader::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 pub use vectors::MIN_GRAPH_VECTORS;

@@ -303,7 +303,7 @@ impl Pass<'_> {
             {
                 matched += 1;
             }
-            if doc % CANCEL_INTERVAL == 0 && request.cancel.is_some_and(|flag| flag.load(Relaxed)) {
+            if doc.is_multiple_of(CANCEL_INTERVAL) && request.cancel.is_some_and(|flag| flag.load(Relaxed)) {
                 break;
             }
             doc = scorer.advance();

@@ -58,10 +58,17 @@ impl TermSource {
             // What was passed over while other clauses led.
             let from = self.next + if rest[0] < start { rest.partition_point(|doc| *doc < start) } else { 0 };
             let to = from + docs[from..].partition_point(|doc| *doc < end);
-            for (doc, frequency) in docs[from..to].iter().zip(&self.postings.freqs()[from..to]) {
-                let norm = self.norms[usize::from(self.lengths.fieldnorm_id(*doc))];
-                let frequency = *frequency as f32;
+            let mut score = |doc: DocId, frequency: u32| {
+                let norm = self.norms[usize::from(self.lengths.fieldnorm_id(doc))];
+                let frequency = frequency as f32;
                 sums[(doc - start) as usize] += self.weight * (frequency / (frequency + norm));
+            };
+            match self.postings.freqs() {
+                // Fields that are one term each count it once.
+                [] => docs[from..to].iter().for_each(|doc| score(*doc, 1)),
+                counts => {
+                    docs[from..to].iter().zip(&counts[from..to]).for_each(|(doc, count)| score(*doc, *count))
+                }
             }
             if to < docs.len() {
                 self.next = to;

@@ -6,13 +6,14 @@ import { describeOs, measure, osPrettyName, processStatus } from './machine.js';
 
 /** Body of `GET /_cluster/stats[/nodes/{node_id}]`. */
 export async function clusterStats(context: NodeContext, path: Readonly<Record<string, string>>): Promise<object> {
-  const [figures, { indices: of, node }, machine, prettyName, { threads }] = await Promise.all([
+  const [figures, { indices, node }, machine, prettyName, { threads }] = await Promise.all([
     context.ask('cluster_figures', {}, {}),
     context.ask('node_indices', {}, {}),
     measure(context.data, undefined),
     osPrettyName(),
     processStatus(),
   ]);
+  const of = indices as Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>;
   const here = isHere(path['node_id'], String(node)) ? 1 : 0;
   const count = Number(figures['indices']);
   const active = Number(figures['active']);
@@ -62,10 +63,10 @@ export async function clusterStats(context: NodeContext, path: Readonly<Record<s
           version: INTERFACE_VERSION,
           index_count: count,
           primary_shard_count: active,
-          total_primary_bytes: of['store']?.size_in_bytes ?? 0,
+          total_primary_bytes: of['store']?.['size_in_bytes'] ?? 0,
         },
       ],
-      search: { total: of['search']?.query_total ?? 0, queries: {}, rescorers: {}, sections: {}, retrievers: {} },
+      search: { total: of['search']?.['query_total'] ?? 0, queries: {}, rescorers: {}, sections: {}, retrievers: {} },
       dense_vector: of['dense_vector'] ?? { value_count: 0 },
       sparse_vector: of['sparse_vector'] ?? { value_count: 0 },
     },

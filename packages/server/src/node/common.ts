@@ -14,7 +14,7 @@ export interface NodeContext {
     op: 'node_indices' | 'cluster_figures',
     path: Readonly<Record<string, string>>,
     query: Readonly<Record<string, string>>,
-  ) => Promise<Readonly<Record<string, any>>>;
+  ) => Promise<Readonly<Record<string, unknown>>>;
 }
 
 export const ROLES = ['data', 'ingest', 'master', 'ml', 'remote_cluster_client'];

@@ -31,7 +31,7 @@ const STATS = [
 export async function nodesInfo(context: NodeContext, path: Readonly<Record<string, string>>): Promise<object> {
   // One part of the path may be either, as in Elasticsearch.
   const second = path['node_or_metric'];
-  const isMetric = second !== undefined && second.split(',').every((name) => name === '_all' || INFO.includes(name));
+  const isMetric = second?.split(',').every((name) => name === '_all' || INFO.includes(name)) === true;
   const metric = path['metric'] ?? (isMetric ? second : '');
   const chosen = metrics(metric, INFO, `/_nodes${path['node_id'] === undefined ? '' : `/${path['node_id']}`}`);
   const { node } = await context.ask('node_indices', { metric: 'docs' }, {});

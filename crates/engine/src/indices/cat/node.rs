@@ -42,7 +42,7 @@ impl Machine {
 }
 
 fn percent(part: u64, whole: u64) -> Cell {
-    if whole == 0 { Cell::Nothing } else { (part * 100 / whole).into() }
+    (part * 100).checked_div(whole).map_or(Cell::Nothing, Cell::from)
 }
 
 fn bytes(size: Option<u64>) -> Cell {

@@ -3,12 +3,12 @@
 use serde_json::Value;
 use sparrow_vectors::{Element, Similarity};
 
+use super::super::LeafNode;
 use super::super::dense::{DenseVector, MAX_DIMS, element_name, similarity_name};
 use super::super::error::{DocumentError, DocumentErrorKind};
 use super::super::location::Step;
 use super::super::types::FieldType;
 use super::super::values::{self, java_float, token_name};
-use super::super::{LeafNode, Node};
 use super::Reader;
 
 impl Reader<'_> {
@@ -122,7 +122,7 @@ impl Reader<'_> {
                 if let FieldType::DenseVector(field) = &mut known.field_type {
                     field.dims = Some(found);
                 }
-                self.added.insert(path.to_owned(), Node::Leaf(known));
+                self.added.insert(path.to_owned(), known.into());
                 Ok(())
             }
         }

@@ -29,7 +29,7 @@ impl Reader<'_> {
     pub(super) fn dynamic_field(&self, name: &str, path: &str, value: &Value) -> Result<Node, DocumentError> {
         let leaf = self.dynamic_leaf(value);
         if self.mapping.dynamic_templates.is_empty() {
-            return Ok(Node::Leaf(leaf));
+            return Ok(leaf.into());
         }
         let kind = match &leaf.field_type {
             FieldType::Boolean => MatchType::Boolean,
@@ -41,7 +41,7 @@ impl Reader<'_> {
         let format = leaf.params.get("format").and_then(Value::as_str);
         let template = self.template(name, path, kind, format)?;
         // A text that looks like a date may have a template for texts only.
-        Ok(template.unwrap_or(Node::Leaf(leaf)))
+        Ok(template.unwrap_or(leaf.into()))
     }
 
     /// The field that a template gives to a new name.
@@ -292,7 +292,7 @@ impl Reader<'_> {
                     kind: KeywordKind::Constant(Some(text.as_str().into())),
                 };
                 known.params.insert("value".to_owned(), text.as_str().into());
-                self.added.insert(path.to_owned(), Node::Leaf(known));
+                self.added.insert(path.to_owned(), known.into());
                 self.seen(path);
                 self.out.keywords.push((path.to_owned(), text));
             }

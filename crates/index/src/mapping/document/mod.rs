@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
             Some(Node::Leaf(leaf)) => {
                 // The dimensions of a vector may have become known in this document.
                 if let Some(Node::Leaf(added)) = self.added.get(path) {
-                    return Found::Leaf(Cow::Owned(added.clone()));
+                    return Found::Leaf(Cow::Owned(LeafNode::clone(added)));
                 }
                 return Found::Leaf(Cow::Borrowed(leaf));
             }
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
             Some(Node::Object(object)) => {
                 Found::Object { node: None, dynamic: object.dynamic, enabled: object.enabled }
             }
-            Some(Node::Leaf(leaf)) => Found::Leaf(Cow::Owned(leaf.clone())),
+            Some(Node::Leaf(leaf)) => Found::Leaf(Cow::Owned(LeafNode::clone(leaf))),
             None => Found::Nothing,
         }
     }
@@ -301,7 +301,7 @@ impl<'a> Reader<'a> {
                 if leaf::looks_dense(values) && self.template(name, &path, MatchType::Double, None)?.is_none()
                 {
                     let leaf = leaf::dense_leaf(values.len());
-                    return match self.add(&path, Node::Leaf(leaf.clone()))? {
+                    return match self.add(&path, leaf.clone().into())? {
                         true => self.leaf(&leaf, &path, value),
                         false => Ok(()),
                     };
@@ -335,7 +335,7 @@ impl<'a> Reader<'a> {
             Some(Node::Object(object)) => object,
             Some(Node::Leaf(leaf)) => {
                 return Ok(match self.add(path, Node::Leaf(leaf.clone()))? {
-                    true => Added::Leaf(Box::new(leaf)),
+                    true => Added::Leaf(leaf),
                     false => Added::Ignored,
                 });
             }

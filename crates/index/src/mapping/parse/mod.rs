@@ -4,14 +4,13 @@ pub(super) mod leaf;
 mod text;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::error::MappingError;
-use super::types::{DateFormat, Dynamic};
+use super::types::Dynamic;
 use super::values::java_string;
-use super::{Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
+use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
 
 pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
     let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
@@ -115,7 +114,7 @@ fn dynamic_setting(value: &Value) -> Result<Dynamic, MappingError> {
 }
 
 /// Formats of dates in new fields: one, or a list; each may hold alternatives.
-fn date_formats(key: &str, value: &Value) -> Result<Arc<[(String, Vec<DateFormat>)]>, MappingError> {
+fn date_formats(key: &str, value: &Value) -> Result<DateFormats, MappingError> {
     let names = match value {
         Value::String(one) => vec![one.clone()],
         list => patterns(key, list)?,
@@ -225,7 +224,7 @@ pub(super) fn node(name: &str, definition: &Value) -> Result<Node, MappingError>
     if type_name == "object" {
         return object(name, map).map(Node::Object);
     }
-    leaf::leaf(name, type_name, map, true).map(Node::Leaf)
+    leaf::leaf(name, type_name, map, true).map(Node::from)
 }
 
 fn java_class(value: &Value) -> &'static str {

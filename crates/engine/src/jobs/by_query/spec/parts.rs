@@ -80,18 +80,22 @@ pub(super) fn slices(request: &Request) -> Result<Slices, EngineError> {
 /// # Errors
 /// Illegal argument for an unknown value.
 pub(super) fn conflicts(given: Option<Value>, request: &Request) -> Result<bool, EngineError> {
-    let text = match given {
-        None | Some(Value::Null) => request.params().get("conflicts").map(str::to_owned),
-        Some(Value::String(text)) => Some(text),
+    let of_body = match &given {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.clone()),
         Some(other) => Some(other.to_string()),
     };
-    match text.as_deref() {
-        None | Some("abort") => Ok(false),
-        Some("proceed") => Ok(true),
-        Some(other) => Err(EngineError::illegal_argument(format!(
+    let proceed = |text: &str| match text {
+        "abort" => Ok(false),
+        "proceed" => Ok(true),
+        other => Err(EngineError::illegal_argument(format!(
             "conflicts may only be \"proceed\" or \"abort\" but was [{other}]"
         ))),
-    }
+    };
+    let of_body = of_body.as_deref().map(proceed).transpose()?;
+    // What the address says counts more.
+    let of_address = request.params().get("conflicts").map(proceed).transpose()?;
+    Ok(of_address.or(of_body).unwrap_or(false))
 }
 
 /// `max_docs`, wherever it stands and under whichever of its names.
