@@ -40,10 +40,11 @@ async function run(page: string): Promise<any[]> {
     .replaceAll('data/owner.key', join(server.data, 'owner.key'));
   const { stdout, stderr } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script]);
   expect(stderr).toBe('');
+  // Each answer begins a line; a document that was sent in several is shown in several.
   return stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as any);
+    .trim()
+    .split(/\n(?=\{)/)
+    .map((answer) => JSON.parse(answer) as any);
 }
 
 describe('the commands of', () => {
