@@ -2,8 +2,8 @@
 const $ = (id) => document.getElementById(id);
 const LONG_TEXT = 600;
 const SHOWN_TOKENS = 14;
-/** The marks of the console's searches, and those that a request of one's own gets. */
-const [OPENING, CLOSING] = [/\ue000|<em>/, /\ue001|<\/em>/];
+/** The marks of passages. They become elements of ours: nothing of a document is ever taken for HTML. */
+const [OPENING, CLOSING] = ['<em>', '</em>'];
 const STORED_KEY = 'sparrow-key';
 
 /** What was found out about the indices that the key may see: name → fields. */
@@ -26,7 +26,8 @@ async function call(method, path, body) {
   const headers = { Authorization: `ApiKey ${key}`, ...(body ? { 'Content-Type': bodyType(path) } : {}) };
   let response;
   try {
-    response = await fetch(path, { method, headers, body: body || undefined });
+    // Without credentials, a 401 is an answer; with them the browser would ask for a user and a password.
+    response = await fetch(path, { method, headers, body: body || undefined, credentials: 'omit' });
   } catch (error) {
     throw new Refused(`The server cannot be reached (${error.message}).`);
   }
@@ -252,12 +253,12 @@ function details(title, ...children) {
   return element('details', { className: 'why', open: true }, element('summary', {}, title), ...children);
 }
 
-/** Lucene's tree of values; its deeper half is folded. */
+/** Lucene's tree of values; what lies deeper is folded. */
 function explanation({ value, description, details: parts = [] }, depth = 0) {
   const line = [element('b', {}, Number(value.toFixed(4))), description];
   if (parts.length === 0) return element('li', {}, ...line);
   const list = element('ul', {}, ...parts.map((part) => explanation(part, depth + 1)));
-  return element('li', {}, element('details', { open: depth < 2 }, element('summary', {}, ...line), list));
+  return element('li', {}, element('details', { open: depth < 1 }, element('summary', {}, ...line), list));
 }
 
 /** A text whose marks become elements. */
@@ -270,7 +271,7 @@ function marked(text) {
 }
 
 function unmarked(text) {
-  return text.split(OPENING).join('').split(CLOSING).join('');
+  return text.replaceAll(OPENING, '').replaceAll(CLOSING, '');
 }
 
 /** A value of a document: tokens by weight, vectors by their length, long texts folded. */

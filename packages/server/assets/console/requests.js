@@ -3,8 +3,6 @@
 // send every body to a real server.
 
 const HITS = 10;
-/** Marks of private use, which texts do not hold; the page makes elements of them, never HTML. */
-const MARKS = { pre: '\ue000', post: '\ue001' };
 /** Field types that are searched by meaning, the best first, and the kind of model each needs the searcher to name. */
 const BY_MEANING = {
   semantic_text: null,
@@ -81,7 +79,7 @@ function searchBody(way, text, { model, marked = [], from = 0, explain = false, 
     ...what,
     size: HITS,
     ...(from > 0 ? { from } : {}),
-    ...(marked.length > 0 ? { highlight: { pre_tags: [MARKS.pre], post_tags: [MARKS.post], fields } } : {}),
+    ...(marked.length > 0 ? { highlight: { fields } } : {}),
     ...(explain ? { explain } : {}),
     ...(profile ? { profile } : {}),
   };
