@@ -7,6 +7,7 @@ mod ast;
 mod ast_pipeline;
 mod bind;
 mod collect;
+mod composite;
 mod error;
 mod format;
 mod groups;
