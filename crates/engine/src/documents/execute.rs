@@ -139,6 +139,7 @@ impl<'e> Execution<'e> {
                 sequence.push(at, stage, pending[at].id.clone(), &actions[at]);
             }
             sequence.send();
+            self.truncated_texts += sequence.truncated;
             if !self.touched.iter().any(|known| Arc::ptr_eq(known, &handle)) {
                 self.touched.push(handle);
             }
@@ -218,12 +219,22 @@ struct Sequence<'s> {
     sent: Vec<(usize, Option<Attempt>)>,
     /// Ids in the batch: an update has to see their writes.
     ids: FxHashSet<String>,
+    /// Texts of which models have read only the first tokens.
+    truncated: u64,
 }
 
 impl<'s> Sequence<'s> {
     fn new(handle: &'s IndexHandle, results: &'s mut Vec<Option<Result<Success, EngineError>>>) -> Self {
         let copies = 1 + handle.settings().replicas();
-        Self { handle, copies, results, ops: Vec::new(), sent: Vec::new(), ids: FxHashSet::default() }
+        Self {
+            handle,
+            copies,
+            results,
+            ops: Vec::new(),
+            sent: Vec::new(),
+            ids: FxHashSet::default(),
+            truncated: 0,
+        }
     }
 
     fn push(&mut self, at: usize, stage: Stage<'_>, id: Option<String>, action: &Action<'_>) {
@@ -285,13 +296,11 @@ impl<'s> Sequence<'s> {
     }
 
     fn finish(
-        &self,
+        &mut self,
         attempt: Option<Attempt>,
         mut outcome: Result<WriteOutcome, EngineError>,
     ) -> Result<Success, EngineError> {
-        let Some(mut attempt) = attempt else {
-            return outcome.map(|outcome| Success::written(self.copies, outcome));
-        };
+        let Some(mut attempt) = attempt else { return self.written(outcome) };
         while let Err(EngineError::VersionConflict { id, .. }) = &outcome {
             if attempt.retries == 0 {
                 break;
@@ -308,9 +317,15 @@ impl<'s> Sequence<'s> {
                 }
             }
         }
-        let mut success = Success::written(self.copies, outcome?);
+        let mut success = self.written(outcome)?;
         success.source = attempt.returned;
         Ok(success)
+    }
+
+    fn written(&mut self, outcome: Result<WriteOutcome, EngineError>) -> Result<Success, EngineError> {
+        let outcome = outcome?;
+        self.truncated += outcome.truncated;
+        Ok(Success::written(self.copies, outcome))
     }
 }
 
