@@ -26,7 +26,7 @@ pub(crate) fn bulk(
     };
     let refresh = params.refresh()?;
     let actions = ndjson::parse(body, &defaults)?;
-    let mut execution = Execution::new(engine, cancel);
+    let mut execution = Execution::new(engine, request, cancel);
     let results = execution.run(&actions)?;
     let forced = execution.refresh(refresh)?;
 

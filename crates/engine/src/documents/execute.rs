@@ -15,7 +15,8 @@ use crate::Engine;
 use crate::error::{EngineError, Exception};
 use crate::indices::{IndexHandle, Source, WriteKind, WriteOp, WriteOutcome, generate_id};
 use crate::params::RefreshPolicy;
-use crate::request::CancelFlag;
+use crate::request::{CancelFlag, Request};
+use crate::search::Caller;
 
 /// Actions and bytes that are parsed, run through pipelines and written together. A parsed document takes
 /// about ten times its bytes, so this bounds the memory of a bulk request whatever its size; each window costs
@@ -47,6 +48,8 @@ pub(super) enum Stage<'a> {
 pub(super) struct Execution<'e> {
     engine: &'e Engine,
     cancel: &'e CancelFlag,
+    /// Where pipelines may send documents to.
+    caller: Caller<'e>,
     touched: Vec<Arc<IndexHandle>>,
     /// Time that pipelines took, if any ran.
     pub(super) ingest_millis: Option<u64>,
@@ -55,8 +58,9 @@ pub(super) struct Execution<'e> {
 }
 
 impl<'e> Execution<'e> {
-    pub(super) fn new(engine: &'e Engine, cancel: &'e CancelFlag) -> Self {
-        Self { engine, cancel, touched: Vec::new(), ingest_millis: None, truncated_texts: 0 }
+    pub(super) fn new(engine: &'e Engine, request: &'e Request, cancel: &'e CancelFlag) -> Self {
+        let caller = Caller::of(request);
+        Self { engine, cancel, caller, touched: Vec::new(), ingest_millis: None, truncated_texts: 0 }
     }
 
     /// Carries out actions in order; an action that fails does not keep the others from being carried out.
@@ -102,7 +106,7 @@ impl<'e> Execution<'e> {
         let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
         let mut filled = Vec::new();
         let start = Instant::now();
-        if let Some(done) = ingest::run(self.engine, &mut pending, self.cancel) {
+        if let Some(done) = ingest::run(self.engine, &mut pending, self.caller, self.cancel) {
             filled = done.filled;
             self.truncated_texts += done.truncated;
             *self.ingest_millis.get_or_insert(0) += start.elapsed().as_millis() as u64;
@@ -135,8 +139,9 @@ impl<'e> Execution<'e> {
         for (handle, members) in groups {
             let mut sequence = Sequence::new(&handle, &mut results);
             for at in members {
-                let stage = std::mem::replace(&mut pending[at].stage, Stage::Delete);
-                sequence.push(at, stage, pending[at].id.clone(), &actions[at]);
+                let document = &mut pending[at];
+                let stage = std::mem::replace(&mut document.stage, Stage::Delete);
+                sequence.push(at, stage, document.id.clone(), &document.conditions, &actions[at]);
             }
             sequence.send();
             self.truncated_texts += sequence.truncated;
@@ -159,7 +164,13 @@ fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
             Err(error) => Stage::Failed(error),
         },
     };
-    Pending { index: action.index.clone(), id: action.id.clone(), pipeline: action.pipeline.clone(), stage }
+    Pending {
+        index: action.index.clone(),
+        id: action.id.clone(),
+        pipeline: action.pipeline.clone(),
+        conditions: action.conditions.clone(),
+        stage,
+    }
 }
 
 /// The index to write to.
@@ -237,15 +248,22 @@ impl<'s> Sequence<'s> {
         }
     }
 
-    fn push(&mut self, at: usize, stage: Stage<'_>, id: Option<String>, action: &Action<'_>) {
+    fn push(
+        &mut self,
+        at: usize,
+        stage: Stage<'_>,
+        id: Option<String>,
+        conditions: &Conditions,
+        action: &Action<'_>,
+    ) {
         let (op, attempt) = match stage {
             Stage::Raw(kind, raw) => {
                 let source = Source { raw: raw.to_vec(), value: None };
-                (write_op(kind, id, source, &action.conditions), None)
+                (write_op(kind, id, source, conditions), None)
             }
-            Stage::Ready(kind, source) => (write_op(kind, id, source, &action.conditions), None),
+            Stage::Ready(kind, source) => (write_op(kind, id, source, conditions), None),
             Stage::Delete => {
-                let op = write_op(WriteKind::Delete, id, Source::default(), &action.conditions);
+                let op = write_op(WriteKind::Delete, id, Source::default(), conditions);
                 (op, None)
             }
             Stage::Update(body) => {

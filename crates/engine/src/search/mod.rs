@@ -60,7 +60,7 @@ use sparrow_index::Snapshot;
 use sparrow_index::query::{Query, QueryError, QueryKind, TotalHits};
 
 use self::body::SearchBody;
-use self::caller::Caller;
+pub(crate) use self::caller::Caller;
 pub(crate) use self::contexts::Contexts;
 use self::contexts::{Content, Scroll};
 use self::deadline::Deadline;
