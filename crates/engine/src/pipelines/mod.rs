@@ -43,12 +43,14 @@ pub struct IngestDoc {
     pub source: Value,
     /// What became of it.
     pub outcome: IngestOutcome,
+    /// Ids of the pipelines that ran on it, in order, if somebody wants to know.
+    pub executed: Option<Vec<String>>,
 }
 
 impl IngestDoc {
     /// A document before its first pipeline.
     pub fn new(index: impl Into<String>, id: Option<String>, source: Value) -> Self {
-        Self { index: index.into(), id, source, outcome: IngestOutcome::Ok }
+        Self { index: index.into(), id, source, outcome: IngestOutcome::Ok, executed: None }
     }
 }
 
@@ -142,7 +144,9 @@ impl Pipelines {
             }
             let Value::Object(source) = document.source.take() else { continue };
             positions.push(at);
-            items.push(Item::new(prepare(source, &document.index, document.id.as_deref(), &now), false));
+            let mut item = Item::new(prepare(source, &document.index, document.id.as_deref(), &now), false);
+            item.executed = document.executed.take();
+            items.push(item);
         }
         let who: Vec<usize> = (0..items.len()).collect();
         let mut summary = IngestSummary::default();
@@ -268,6 +272,7 @@ fn prepare(source: Map<String, Value>, index: &str, id: Option<&str>, now: &str)
 
 fn finish(document: &mut IngestDoc, item: Item) {
     document.source = Value::Object(item.document.source);
+    document.executed = item.executed;
     match item.state {
         State::Live => {
             if let Some(Value::String(index)) = item.document.metadata.get("_index") {
