@@ -65,7 +65,10 @@ export default defineConfig(
     files: ['packages/server/assets/console/page.js'],
     languageOptions: {
       globals: Object.fromEntries(
-        ['HITS', 'leaves', 'waysToSearch', 'modelKind', 'modelsByKind', 'searchBody'].map((name) => [name, 'readonly']),
+        ['HITS', 'leaves', 'waysToSearch', 'withPassages', 'modelKind', 'modelsByKind', 'searchBody'].map((name) => [
+          name,
+          'readonly',
+        ]),
       ),
     },
   },

@@ -16,6 +16,7 @@ type Field = readonly [name: string, type: string];
 interface Requests {
   leaves(properties: unknown): Field[];
   waysToSearch(fields: Field[]): Way[];
+  withPassages(fields: Field[]): string[];
   modelKind(way: Way): string | null;
   searchBody(way: Way, text: string, options?: object): object;
   modelsByKind(configs: unknown[]): Record<string, string[]>;
@@ -23,7 +24,7 @@ interface Requests {
 
 const SCRIPT = readFileSync(new URL('../../packages/server/assets/console/requests.js', import.meta.url), 'utf8');
 const requests = runInNewContext(
-  `${SCRIPT}; ({ leaves, waysToSearch, modelKind, searchBody, modelsByKind })`,
+  `${SCRIPT}; ({ leaves, waysToSearch, withPassages, modelKind, searchBody, modelsByKind })`,
 ) as Requests;
 
 const SPARSE = '.sparse_encoder_model_2';
@@ -77,7 +78,8 @@ describe('the console', () => {
       'words:about.title',
     ]);
     expect(requests.waysToSearch([['n', 'long']])).toEqual([]);
-    expect(requests.waysToSearch([['t', 'text']]).map(({ id }) => id)).toEqual(['words:t']);
+    expect(requests.withPassages(requests.leaves(PROPERTIES))).toEqual(['gloss', 'about.title', 'body']);
+    expect(requests.waysToSearch([['t', 'match_only_text']]).map(({ id }) => id)).toEqual(['words:t']);
   });
 
   it('knows the models of each kind', async () => {

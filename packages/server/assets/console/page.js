@@ -149,7 +149,7 @@ async function search(from = 0) {
   const index = $('index').value;
   const way = ways().find(({ id }) => id === $('way').value);
   if (!way) throw new Refused('Choose an index with a field of text or vectors.');
-  const marked = indices[index].filter(([, type]) => type === 'text' || type === 'semantic_text').map(([name]) => name);
+  const marked = withPassages(indices[index]);
   const [explain, profile] = [$('explain').checked, $('profile').checked];
   const body = searchBody(way, $('question').value, { model: $('model').value, marked, from, explain, profile });
   $('line').value = `POST /${encodeURIComponent(index)}/_search`;

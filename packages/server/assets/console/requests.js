@@ -10,6 +10,8 @@ const BY_MEANING = {
   rank_features: 'text_expansion',
   dense_vector: 'text_embedding',
 };
+/** Field types that are searched by words. */
+const BY_WORDS = ['text', 'match_only_text'];
 const DEFAULT_MODELS = { text_expansion: '.sparse_encoder_model_2', text_embedding: '.all-minilm-l6-v2' };
 /** Most fields whose passages are shown. */
 const HIGHLIGHTED = 8;
@@ -24,7 +26,7 @@ function leaves(properties, prefix = '') {
 
 /** The ways to search an index with these fields, the best first: `{id, label, type, field?, fields?}`. */
 function waysToSearch(fields) {
-  const texts = fields.filter(([, type]) => type === 'text').map(([name]) => name);
+  const texts = fields.filter(([, type]) => BY_WORDS.includes(type)).map(([name]) => name);
   const meanings = Object.keys(BY_MEANING).flatMap((wanted) =>
     fields
       .filter(([, type]) => type === wanted)
@@ -43,6 +45,11 @@ function waysToSearch(fields) {
       ? [{ id: 'fused', label: 'words and meaning, fused', type: best.type, meaning: best, words: words[0] }]
       : [];
   return [...meanings, ...fused, ...words];
+}
+
+/** The fields whose passages can be shown. */
+function withPassages(fields) {
+  return fields.filter(([, type]) => BY_WORDS.includes(type) || type === 'semantic_text').map(([name]) => name);
 }
 
 /** The kind of model that a way needs to be told, or null. */
