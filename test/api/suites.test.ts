@@ -22,7 +22,8 @@ describe('nearest neighbours', () => {
   beforeAll(async () => {
     const properties = { v: { type: 'dense_vector', dims: 2, similarity: 'l2_norm' }, tag: { type: 'keyword' } };
     await call('PUT', '/points', { mappings: { properties } });
-    for (let n = 1; n <= 20; n += 1) await call('PUT', `/points/_doc/${String(n)}`, { v: [1, n], tag: `t${String(n % 2)}` });
+    for (let n = 1; n <= 20; n += 1)
+      await call('PUT', `/points/_doc/${String(n)}`, { v: [1, n], tag: `t${String(n % 2)}` });
     await call('POST', '/points/_refresh');
   });
 
@@ -94,7 +95,10 @@ describe('index.highlight.max_analyzed_offset', () => {
     await call('PUT', '/long', { settings, mappings: { properties } });
     await call('PUT', '/long/_doc/1?refresh=true', { text: 'a text that is longer than ten letters' });
     const search = (type: string): Promise<Answer> =>
-      call('POST', '/long/_search', { query: { match: { text: 'letters' } }, highlight: { type, fields: { text: {} } } });
+      call('POST', '/long/_search', {
+        query: { match: { text: 'letters' } },
+        highlight: { type, fields: { text: {} } },
+      });
     expect((await search('unified')).body.hits.hits[0].highlight.text).toHaveLength(1);
     expect((await search('plain')).status).toBe(400);
   });
@@ -109,7 +113,8 @@ describe('a match_only_text field', () => {
   });
 
   it('is searched by words, phrases and their beginnings', async () => {
-    const found = async (query: object): Promise<string[]> => ids(await call('POST', '/lines/_search', { query })).sort();
+    const found = async (query: object): Promise<string[]> =>
+      ids(await call('POST', '/lines/_search', { query })).sort();
     expect(await found({ match: { body: 'peer' } })).toEqual(['1', '2']);
     expect(await found({ match_phrase: { body: 'connection refused' } })).toEqual(['1']);
     expect(await found({ match_phrase_prefix: { body: 'peer ref' } })).toEqual(['2']);
@@ -153,7 +158,8 @@ describe('values that are left out of the index', () => {
   it('are named by the hits, and searched by their fields', async () => {
     const { hits } = (await call('POST', '/sloppy/_search', { sort: ['_doc'], _source: false })).body.hits;
     expect(hits.map((hit: { _ignored?: string[] }) => hit._ignored)).toEqual([undefined, ['day', 'tag'], ['day', 'n']]);
-    const found = async (query: object): Promise<string[]> => ids(await call('POST', '/sloppy/_search', { query })).sort();
+    const found = async (query: object): Promise<string[]> =>
+      ids(await call('POST', '/sloppy/_search', { query })).sort();
     expect(await found({ exists: { field: '_ignored' } })).toEqual(['2', '3']);
     expect(await found({ term: { _ignored: 'tag' } })).toEqual(['2']);
     expect(await found({ terms: { _ignored: ['tag', 'n'] } })).toEqual(['2', '3']);
@@ -169,7 +175,12 @@ describe('aggregations', () => {
   beforeAll(async () => {
     const properties = { k: { type: 'keyword' }, v: { type: 'integer' }, ip: { type: 'ip' } };
     await call('PUT', '/sums', { mappings: { properties } });
-    for (const [k, v] of [['a', 1], ['a', 2], ['b', 6]] as const) await call('POST', '/sums/_doc', { k, v, ip: '127.0.0.1' });
+    for (const [k, v] of [
+      ['a', 1],
+      ['a', 2],
+      ['b', 6],
+    ] as const)
+      await call('POST', '/sums/_doc', { k, v, ip: '127.0.0.1' });
     await call('POST', '/sums/_refresh');
   });
 
@@ -243,7 +254,12 @@ describe('a bulk that lists the pipelines that ran', () => {
       (await call('POST', `/_bulk${query}`, body)).body.items.map(
         (item: Record<string, { executed_pipelines?: string[] }>) => Object.values(item)[0]?.executed_pipelines,
       );
-    expect(await items('?list_executed_pipelines=true')).toEqual([['outer', 'inner', 'last'], [], undefined, ['inner']]);
+    expect(await items('?list_executed_pipelines=true')).toEqual([
+      ['outer', 'inner', 'last'],
+      [],
+      undefined,
+      ['inner'],
+    ]);
     expect(await items('')).toEqual([undefined, undefined, undefined, undefined]);
     expect((await call('POST', '/_bulk?list_executed_pipelines=perhaps', body)).status).toBe(400);
   });
@@ -251,7 +267,8 @@ describe('a bulk that lists the pipelines that ran', () => {
 
 describe('keys', () => {
   it('of some indices find nothing like the documents of others', async () => {
-    for (const index of ['open', 'secret']) await call('PUT', `/${index}/_doc/1?refresh=true`, { body: 'a hidden word' });
+    for (const index of ['open', 'secret'])
+      await call('PUT', `/${index}/_doc/1?refresh=true`, { body: 'a hidden word' });
     const read = { cluster: [], indices: [{ names: ['open'], privileges: ['read'] }] };
     const { encoded } = (await call('POST', '/_security/api_key', { name: 'k', role_descriptors: { read } })).body;
     const like = async (example: object, key: string): Promise<number> => {
