@@ -45,6 +45,7 @@ fn words_get_the_terms_near_them() {
         [
             (&json!("the"), &json!(0), &json!(3)),
             (&json!("amsterdma"), &json!(4), &json!(9)),
+            // As the standard tokenizer has it since version 8.
             (&json!("🚲"), &json!(14), &json!(2)),
             (&json!("meetpu"), &json!(17), &json!(6)),
         ]
@@ -143,8 +144,8 @@ fn malformed_suggesters_are_named() {
             "suggester [completion] of [s] is not supported by this server",
         ),
         (
-            json!({"s": {"text": "a", "ter": {"field": "body"}}}),
-            "unknown suggester [ter] did you mean [term]?",
+            json!({"s": {"text": "a", "terms": {"field": "body"}}}),
+            "unknown suggester [terms] did you mean [term]?",
         ),
         (json!({"s": {"text": "a"}}), "missing suggestion object of [s]"),
         (json!({"s": {"text": []}}), "suggestion [s] does not support [text]"),
