@@ -88,6 +88,22 @@ describe('matched fields of the unified highlighter', () => {
   });
 });
 
+describe('index.highlight.max_analyzed_offset', () => {
+  it('is no bound of the unified highlighter where offsets are kept, and one of the plain one', async () => {
+    const properties = { text: { type: 'text', index_options: 'offsets' } };
+    const settings = { 'index.highlight.max_analyzed_offset': 10 };
+    await call('PUT', '/long', { settings, mappings: { properties } });
+    await call('PUT', '/long/_doc/1?refresh=true', { text: 'a text that is longer than ten letters' });
+    const search = (type: string): Promise<Answer> =>
+      call('POST', '/long/_search', {
+        query: { match: { text: 'letters' } },
+        highlight: { type, fields: { text: {} } },
+      });
+    expect((await search('unified')).body.hits.hits[0].highlight.text).toHaveLength(1);
+    expect((await search('plain')).status).toBe(400);
+  });
+});
+
 describe('a match_only_text field', () => {
   beforeAll(async () => {
     const body = { type: 'match_only_text', fields: { raw: { type: 'keyword' } } };
@@ -123,6 +139,71 @@ describe('a match_only_text field', () => {
     ]);
     const sorted = await call('POST', '/lines/_search', { sort: ['body'] });
     expect(sorted.status).toBe(400);
+  });
+});
+
+describe('values that are left out of the index', () => {
+  beforeAll(async () => {
+    const properties = {
+      day: { type: 'date', ignore_malformed: true },
+      n: { type: 'integer', ignore_malformed: true },
+      tag: { type: 'keyword', ignore_above: 3 },
+    };
+    await call('PUT', '/sloppy', { mappings: { properties } });
+    await call('PUT', '/sloppy/_doc/1', { day: '2018-05-11', n: 1, tag: 'abc' });
+    await call('PUT', '/sloppy/_doc/2', { day: 'soon', n: 2, tag: ['abc', 'abcd'] });
+    await call('PUT', '/sloppy/_doc/3?refresh=true', { day: ['soon', 'later'], n: 'many', tag: 'a' });
+  });
+
+  it('are named by the hits, and searched by their fields', async () => {
+    const { hits } = (await call('POST', '/sloppy/_search', { sort: ['_doc'], _source: false })).body.hits;
+    expect(hits.map((hit: { _ignored?: string[] }) => hit._ignored)).toEqual([undefined, ['day', 'tag'], ['day', 'n']]);
+    const found = async (query: object): Promise<string[]> =>
+      ids(await call('POST', '/sloppy/_search', { query })).sort();
+    expect(await found({ exists: { field: '_ignored' } })).toEqual(['2', '3']);
+    expect(await found({ term: { _ignored: 'tag' } })).toEqual(['2']);
+    expect(await found({ terms: { _ignored: ['tag', 'n'] } })).toEqual(['2', '3']);
+    expect(await found({ bool: { must_not: { exists: { field: '_ignored' } } } })).toEqual(['1']);
+    const fields = await call('POST', '/sloppy/_search', { query: { ids: { values: ['3'] } }, fields: ['_ignored'] });
+    expect(fields.body.hits.hits[0].fields._ignored).toEqual(['day', 'n']);
+    const none = await call('POST', '/sloppy/_search', { stored_fields: '_none_' });
+    expect(none.body.hits.hits[1]).not.toHaveProperty('_ignored');
+  });
+});
+
+describe('aggregations', () => {
+  beforeAll(async () => {
+    const properties = { k: { type: 'keyword' }, v: { type: 'integer' }, ip: { type: 'ip' } };
+    await call('PUT', '/sums', { mappings: { properties } });
+    for (const [k, v] of [
+      ['a', 1],
+      ['a', 2],
+      ['b', 6],
+    ] as const)
+      await call('POST', '/sums/_doc', { k, v, ip: '127.0.0.1' });
+    await call('POST', '/sums/_refresh');
+  });
+
+  it('are read by a path with a dot as by one with an arrow', async () => {
+    const aggs = {
+      ks: { terms: { field: 'k' }, aggs: { sum: { sum: { field: 'v' } } } },
+      dot: { avg_bucket: { buckets_path: 'ks.sum' } },
+      arrow: { avg_bucket: { buckets_path: 'ks>sum' } },
+      count: { avg_bucket: { buckets_path: 'ks._count' } },
+    };
+    const { aggregations } = (await call('POST', '/sums/_search', { size: 0, aggs })).body;
+    const value = (name: string): number => aggregations[name].value;
+    expect([value('dot'), value('arrow'), value('count')]).toEqual([4.5, 4.5, 1.5]);
+    const wrong = { ...aggs, dot: { avg_bucket: { buckets_path: 'ks.nothing' } } };
+    expect((await call('POST', '/sums/_search', { aggs: wrong })).status).toBe(400);
+  });
+
+  it.each(['terms', 'rare_terms'])('%s takes no patterns of addresses', async (kind) => {
+    const answer = await call('POST', '/sums/_search', { aggs: { a: { [kind]: { field: 'ip', exclude: '127.*' } } } });
+    expect([answer.status, answer.text]).toEqual([
+      400,
+      expect.stringContaining('Aggregation [a] cannot support regular expression style include/exclude settings'),
+    ]);
   });
 });
 

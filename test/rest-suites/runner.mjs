@@ -14,6 +14,7 @@ export async function runTest(test, tools) {
   const stash = new Stash();
   let result = { state: 'passed' };
   let at = '';
+  let changed = false;
   try {
     for (const [section, steps] of [
       ['setup', test.setup],
@@ -22,12 +23,13 @@ export async function runTest(test, tools) {
       for (const [place, step] of steps.entries()) {
         at = `${section} ${place + 1}`;
         await runStep(step, { ...tools, stash });
+        changed = true;
       }
     }
   } catch (error) {
     result = { state: error instanceof Skipped ? 'skipped' : 'failed', why: explain(at, error) };
   }
-  if (result.state === 'skipped') return result;
+  if (result.state === 'skipped' && !changed) return result;
   try {
     for (const step of test.teardown) await runStep(step, { ...tools, stash });
   } catch (error) {

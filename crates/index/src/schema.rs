@@ -27,6 +27,8 @@ pub const VERSION: &str = "_version";
 pub const SOURCE: &str = "_source";
 /// Reserved field: paths of the mapped leaves a document has.
 pub const FIELD_NAMES: &str = "_field_names";
+/// Reserved path among the keywords: fields of a document with values that `ignore_malformed` or `ignore_above` leave out.
+pub const IGNORED: &str = "_ignored";
 /// Reserved field: keywords by path.
 pub const KEYWORDS: &str = "_kw";
 /// Reserved field: numbers, booleans and dates by path.

@@ -165,6 +165,12 @@ impl FieldSource<'_> {
         for request in fields {
             match &*request.pattern {
                 "_id" => insert(&mut out, "_id", vec![self.id.into()]),
+                "_ignored" => {
+                    let ignored = self.snapshot.ignored_fields(self.addr).map_err(|source| {
+                        SearchError::Query { shard: Box::new(self.shard.clone()), source }
+                    })?;
+                    insert(&mut out, "_ignored", ignored.into_iter().map(Value::from).collect());
+                }
                 "_index" => insert(&mut out, "_index", vec![self.shard.index.as_str().into()]),
                 _ => {}
             }

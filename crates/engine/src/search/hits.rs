@@ -44,6 +44,8 @@ pub fn read<'a>(
         let target = &targets[hit.target];
         let clock = profile.as_deref_mut().map(|profile| profile.fetched(hit.target));
         let stored = profile::timed(clock, || target.snapshot.fetch(hit.addr))?;
+        let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
+        let ignored = target.snapshot.ignored_fields(hit.addr).map_err(failed)?;
         let mut fields = serde_json::Map::new();
         if wants_fields {
             let source = FieldSource {
@@ -72,6 +74,7 @@ pub fn read<'a>(
             hit: *hit,
             index: &target.shard.index,
             stored,
+            ignored,
             matched: Vec::new(),
             highlight,
             explained: None,

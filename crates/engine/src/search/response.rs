@@ -23,6 +23,8 @@ pub struct ShownHit<'a> {
     pub index: &'a str,
     /// Its document.
     pub stored: StoredDoc,
+    /// Fields with values that are left out of the index.
+    pub ignored: Vec<String>,
     /// Names of the clauses that match it, with their scores.
     pub matched: Vec<(String, f32)>,
     /// The `fields` member, as JSON.
@@ -162,7 +164,7 @@ fn write_shards(out: &mut Vec<u8>, targets: usize, failures: &[SearchError]) {
 }
 
 fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: Option<&str>) {
-    let ShownHit { hit, index, stored, matched, fields, highlight, inner_hits, explained } = shown;
+    let ShownHit { hit, index, stored, ignored, matched, fields, highlight, inner_hits, explained } = shown;
     let bare = body.stored_fields == Some(StoredFields::Nothing);
     out.push(b'{');
     if let Some((shard, _)) = explained {
@@ -185,6 +187,11 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: O
     write_f32(out, hit.score);
     if let Some(rank) = hit.rank {
         push(out, format_args!(",\"_rank\":{rank}"));
+    }
+    if !ignored.is_empty() && !bare {
+        out.extend_from_slice(b",\"_ignored\":");
+        // Texts always serialise, and a vector takes all bytes.
+        let _ = serde_json::to_writer(&mut *out, ignored);
     }
     if shows_source(body) {
         let mark = out.len();
@@ -289,6 +296,7 @@ mod tests {
                 source: b"{\"n\": 1.50,  \"t\":\"x\"}".to_vec(),
                 passages: None,
             },
+            ignored: Vec::new(),
             matched: Vec::new(),
             highlight: Vec::new(),
             explained: None,

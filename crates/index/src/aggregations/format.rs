@@ -42,6 +42,11 @@ impl ValueFormat {
         }
     }
 
+    /// Whether the values are addresses.
+    pub fn is_address(&self) -> bool {
+        matches!(self, ValueFormat::Ip)
+    }
+
     /// The text of a keyword.
     pub fn keyword<'t>(&self, keyword: &'t str) -> Cow<'t, str> {
         match self {

@@ -32,11 +32,15 @@ pub fn siblings(
                 pipeline.path.text
             )));
         };
-        let below = MetricPath {
+        let mut below = MetricPath {
             text: pipeline.path.text.clone(),
             names: rest.to_vec(),
             property: pipeline.path.property.clone(),
         };
+        // `buckets.metric` is another way to write `buckets>metric`.
+        if below.names.is_empty() {
+            below.names.extend(below.property.take());
+        }
         check_path(&aggregations[read], &below, is_text)?;
         gather(&aggregations[read], &mut results[read], &below, pipeline, &mut found)?;
         if let Some(slot) = results.get_mut(place) {

@@ -39,6 +39,14 @@ impl Allowed {
         if resolved.kind.is_numeric() {
             return Numbers::new(name, terms, resolved, now).map(|numbers| Some(Allowed::Numbers(numbers)));
         }
+        let patterns = [&terms.include, &terms.exclude].into_iter().flatten();
+        if resolved.format.is_address() && patterns.into_iter().any(|one| matches!(one, Selection::Regexp(_)))
+        {
+            return Err(AggregationError::IllegalArgument(format!(
+                "Aggregation [{name}] cannot support regular expression style include/exclude settings as they can \
+                 only be applied to string fields. Use an array of values for include/exclude clauses"
+            )));
+        }
         let include = terms.include.as_ref().map(TextTest::new).transpose()?;
         let exclude = terms.exclude.as_ref().map(TextTest::new).transpose()?;
         let accepts = |keyword: &str| {

@@ -1,5 +1,7 @@
 //! What queries work out about a snapshot once and need again.
 
+use std::sync::OnceLock;
+
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tantivy::schema::Field;
@@ -12,6 +14,7 @@ use super::fields::FieldStatistics;
 pub(crate) struct SnapshotCache {
     statistics: Mutex<FxHashMap<String, FieldStatistics>>,
     distinct_tokens: Mutex<FxHashMap<Field, usize>>,
+    ignores: OnceLock<bool>,
 }
 
 impl SnapshotCache {
@@ -28,6 +31,18 @@ impl SnapshotCache {
         let statistics = read()?;
         self.statistics.lock().insert(path.to_owned(), statistics);
         Ok(statistics)
+    }
+
+    /// Whether a value of any document is left out.
+    pub(super) fn ignores(
+        &self,
+        read: impl FnOnce() -> Result<bool, QueryError>,
+    ) -> Result<bool, QueryError> {
+        if let Some(known) = self.ignores.get() {
+            return Ok(*known);
+        }
+        let ignores = read()?;
+        Ok(*self.ignores.get_or_init(|| ignores))
     }
 
     /// Distinct tokens of a sparse field.

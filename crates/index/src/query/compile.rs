@@ -22,7 +22,7 @@ use super::score_error::ScoreErrors;
 use super::simple_query_string;
 use super::weights;
 use crate::mapping::FieldType;
-use crate::schema::ID;
+use crate::schema::{ID, IGNORED};
 use crate::snapshot::Snapshot;
 
 /// Most clauses of one query; each term of a text counts.
@@ -362,6 +362,7 @@ impl<'a> Compiler<'a> {
             .mapping()
             .leaf_fields()
             .map(|(path, _)| path)
+            .chain((pattern == IGNORED).then_some(IGNORED))
             .filter(|path| match &wildcard {
                 Some(wildcard) => wildcard.matches(path, false),
                 None => *path == pattern || path.starts_with(&object),

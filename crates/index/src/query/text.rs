@@ -198,6 +198,9 @@ impl Compiler<'_> {
         if path == crate::schema::ID {
             return Some(StringTerms::text(schema.id, path));
         }
+        if path == crate::schema::IGNORED {
+            return Some(StringTerms::keyword(schema, path));
+        }
         match self.snapshot.mapping().field(path)? {
             FieldType::Text { .. } => Some(StringTerms::text(schema.text(path)?, path)),
             FieldType::Keyword { .. } => Some(StringTerms::keyword(schema, path)),

@@ -119,9 +119,9 @@ impl Asked {
                 ("payloads", _) => {
                     flag()?;
                 }
-                ("term_statistics" | "termStatistics", _) => self.term_statistics = flag()?,
-                ("field_statistics" | "fieldStatistics", _) => self.field_statistics = flag()?,
-                ("per_field_analyzer" | "perFieldAnalyzer", Value::Object(analyzers)) => {
+                ("term_statistics", _) => self.term_statistics = flag()?,
+                ("field_statistics", _) => self.field_statistics = flag()?,
+                ("per_field_analyzer", Value::Object(analyzers)) => {
                     for (field, analyzer) in analyzers {
                         let name = analyzer.as_str().ok_or_else(|| {
                             EngineError::parse(format!(
@@ -136,11 +136,11 @@ impl Asked {
                 ("_index", Value::String(index)) => self.index = Some(index.clone()),
                 ("_id", Value::String(_) | Value::Number(_)) => self.id = Some(scalar(value)),
                 // An index has one shard here: every document is where any routing would put it.
-                ("routing" | "_routing", Value::String(_) | Value::Number(_)) => {}
-                ("version" | "_version", Value::Number(number)) if number.is_i64() => {
+                ("routing", Value::String(_) | Value::Number(_)) => {}
+                ("version", Value::Number(number)) if number.is_i64() => {
                     self.version = number.as_i64();
                 }
-                ("version_type" | "_version_type", Value::String(kind))
+                ("version_type", Value::String(kind))
                     if matches!(kind.as_str(), "internal" | "external" | "external_gte") => {}
                 (key, _) => {
                     return Err(EngineError::parse(format!(

@@ -206,7 +206,7 @@ impl<'a> Highlighter<'a> {
                     sparse,
                     limit: match handle.as_ref() {
                         // Where offsets are kept the limit is not for.
-                        _ if keeps_offsets(mapping, path) => usize::MAX,
+                        _ if options.kind != Kind::Plain && keeps_offsets(mapping, path) => usize::MAX,
                         Some(handle) => handle.settings().max_analyzed_offset(),
                         None => DEFAULT_LIMIT,
                     },

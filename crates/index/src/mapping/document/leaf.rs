@@ -13,6 +13,7 @@ use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
 use super::super::values::{self, java_string, token_name};
 use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
 use super::{Reader, Scope};
+use crate::schema::IGNORED;
 
 /// Longest term Lucene takes, in bytes.
 pub(super) const MAX_TERM: usize = 32_766;
@@ -126,6 +127,7 @@ impl Reader<'_> {
         };
         if let Err(causes) = self.scalar(leaf, path, value) {
             if leaf.options.ignore_malformed {
+                self.ignored(path);
                 return Ok(());
             }
             if shown.is_object() {
@@ -194,7 +196,11 @@ impl Reader<'_> {
             }
             FieldType::Keyword { ignore_above, .. } => {
                 let Some(text) = text_of(value)? else { return Ok(()) };
-                if ignore_above.is_some_and(|limit| text.chars().count() > limit) || !leaf.options.indexed {
+                if ignore_above.is_some_and(|limit| text.chars().count() > limit) {
+                    self.ignored(path);
+                    return Ok(());
+                }
+                if !leaf.options.indexed {
                     return Ok(());
                 }
                 if text.len() > MAX_TERM {
@@ -298,6 +304,15 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Notes that a value of a field is left out.
+    fn ignored(&mut self, path: &str) {
+        let entry = (IGNORED.to_owned(), path.to_owned());
+        if self.keywords_seen.insert(entry.clone()) {
+            self.seen(IGNORED);
+            self.out.keywords.push(entry);
+        }
     }
 
     pub(super) fn seen(&mut self, path: &str) {

@@ -1,14 +1,15 @@
 //! What single documents are worth to a query, and their values in columns: for hits that were found
 //! already.
 
-use tantivy::{DocAddress, TERMINATED};
+use tantivy::{DocAddress, TERMINATED, Term};
 
 use super::columns::NumberReader;
-use super::{ColumnKey, ColumnKind, SortValue};
+use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use crate::query::ast::Query;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::fields::keyword_column;
+use crate::schema::IGNORED;
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
@@ -45,6 +46,28 @@ impl Snapshot {
             }
         }
         Ok(scores)
+    }
+
+    /// Fields of a document with values that are left out (`_ignored`), by name.
+    ///
+    /// # Errors
+    /// When a column cannot be read.
+    pub fn ignored_fields(&self, addr: DocAddress) -> Result<Vec<String>, QueryError> {
+        // Most indices have no such document, and look up nothing.
+        let any = || {
+            let term = Term::from_field_text(self.schema().field_names, IGNORED);
+            Ok(self.searcher().doc_freq(&term)? > 0)
+        };
+        if !self.cache().ignores(any)? {
+            return Ok(Vec::new());
+        }
+        let (path, kind) = (IGNORED.to_owned(), ColumnKind::Keyword);
+        let key = ColumnKey { path, kind, mode: SortMode::Min, missing: Missing::Last };
+        let texts = self.column_values(addr, &key)?.into_iter().filter_map(|value| match value {
+            SortValue::Text(text) => Some(text.to_string()),
+            _ => None,
+        });
+        Ok(texts.collect())
     }
 
     /// The values of a document in a column: keywords in order without repeats, numbers in order.
