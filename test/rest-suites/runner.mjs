@@ -14,6 +14,7 @@ export async function runTest(test, tools) {
   const stash = new Stash();
   let result = { state: 'passed' };
   let at = '';
+  const first = test.setup.length > 0 ? 'setup 1' : 'step 1';
   try {
     for (const [section, steps] of [
       ['setup', test.setup],
@@ -25,9 +26,10 @@ export async function runTest(test, tools) {
       }
     }
   } catch (error) {
+    // What is skipped at once has left nothing behind.
+    if (error instanceof Skipped && at === first) return { state: 'skipped', why: error.message };
     result = { state: error instanceof Skipped ? 'skipped' : 'failed', why: explain(at, error) };
   }
-  if (result.state === 'skipped') return result;
   try {
     for (const step of test.teardown) await runStep(step, { ...tools, stash });
   } catch (error) {
