@@ -29,6 +29,8 @@ pub(super) struct ItemResult {
     pub(super) index: String,
     pub(super) id: Option<String>,
     pub(super) result: Result<Success, EngineError>,
+    /// Pipelines that ran on the document, if the request asks for them.
+    pub(super) executed: Option<Vec<String>>,
 }
 
 /// How far a write has come on its way.
@@ -55,12 +57,21 @@ pub(super) struct Execution<'e> {
     pub(super) ingest_millis: Option<u64>,
     /// Texts of which models have read only the first tokens.
     pub(super) truncated_texts: u64,
+    /// Results name the pipelines that ran.
+    pub(super) list_executed: bool,
 }
 
 impl<'e> Execution<'e> {
     pub(super) fn new(engine: &'e Engine, request: &'e Request, cancel: &'e CancelFlag) -> Self {
-        let caller = Caller::of(request);
-        Self { engine, cancel, caller, touched: Vec::new(), ingest_millis: None, truncated_texts: 0 }
+        Self {
+            engine,
+            cancel,
+            caller: Caller::of(request),
+            touched: Vec::new(),
+            ingest_millis: None,
+            truncated_texts: 0,
+            list_executed: false,
+        }
     }
 
     /// Carries out actions in order; an action that fails does not keep the others from being carried out.
@@ -104,6 +115,9 @@ impl<'e> Execution<'e> {
 
     fn run_window(&mut self, actions: &[Action<'_>]) -> Vec<ItemResult> {
         let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
+        if self.list_executed {
+            pending.iter_mut().for_each(|document| document.executed = Some(Vec::new()));
+        }
         let mut filled = Vec::new();
         let start = Instant::now();
         if let Some(done) = ingest::run(self.engine, &mut pending, self.caller, self.cancel) {
@@ -144,6 +158,7 @@ impl<'e> Execution<'e> {
                 sequence.push(at, stage, document.id.clone(), &document.conditions, &actions[at]);
             }
             sequence.send();
+            self.truncated_texts += sequence.truncated;
             if !self.touched.iter().any(|known| Arc::ptr_eq(known, &handle)) {
                 self.touched.push(handle);
             }
@@ -168,6 +183,7 @@ fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
         id: action.id.clone(),
         pipeline: action.pipeline.clone(),
         conditions: action.conditions.clone(),
+        executed: None,
         stage,
     }
 }
@@ -195,7 +211,7 @@ fn item(
     result: Option<Result<Success, EngineError>>,
     action: &Action<'_>,
 ) -> ItemResult {
-    let Pending { index, mut id, stage, .. } = document;
+    let Pending { index, mut id, stage, executed, .. } = document;
     let result = match (stage, result) {
         (_, Some(result)) => result,
         (Stage::Failed(error), None) => Err(error),
@@ -210,7 +226,7 @@ fn item(
         }
         Err(_) => {}
     }
-    ItemResult { index, id, result }
+    ItemResult { index, id, result, executed }
 }
 
 /// An update that was sent, to be tried again if someone else was faster.
@@ -229,12 +245,22 @@ struct Sequence<'s> {
     sent: Vec<(usize, Option<Attempt>)>,
     /// Ids in the batch: an update has to see their writes.
     ids: FxHashSet<String>,
+    /// Texts of which models have read only the first tokens.
+    truncated: u64,
 }
 
 impl<'s> Sequence<'s> {
     fn new(handle: &'s IndexHandle, results: &'s mut Vec<Option<Result<Success, EngineError>>>) -> Self {
         let copies = 1 + handle.settings().replicas();
-        Self { handle, copies, results, ops: Vec::new(), sent: Vec::new(), ids: FxHashSet::default() }
+        Self {
+            handle,
+            copies,
+            results,
+            ops: Vec::new(),
+            sent: Vec::new(),
+            ids: FxHashSet::default(),
+            truncated: 0,
+        }
     }
 
     fn push(
@@ -303,13 +329,11 @@ impl<'s> Sequence<'s> {
     }
 
     fn finish(
-        &self,
+        &mut self,
         attempt: Option<Attempt>,
         mut outcome: Result<WriteOutcome, EngineError>,
     ) -> Result<Success, EngineError> {
-        let Some(mut attempt) = attempt else {
-            return outcome.map(|outcome| Success::written(self.copies, outcome));
-        };
+        let Some(mut attempt) = attempt else { return self.written(outcome) };
         while let Err(EngineError::VersionConflict { id, .. }) = &outcome {
             if attempt.retries == 0 {
                 break;
@@ -326,9 +350,15 @@ impl<'s> Sequence<'s> {
                 }
             }
         }
-        let mut success = Success::written(self.copies, outcome?);
+        let mut success = self.written(outcome)?;
         success.source = attempt.returned;
         Ok(success)
+    }
+
+    fn written(&mut self, outcome: Result<WriteOutcome, EngineError>) -> Result<Success, EngineError> {
+        let outcome = outcome?;
+        self.truncated += outcome.truncated;
+        Ok(Success::written(self.copies, outcome))
     }
 }
 

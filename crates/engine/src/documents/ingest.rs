@@ -27,6 +27,8 @@ pub(super) struct Pending<'a> {
     pub(super) pipeline: Option<String>,
     /// What has to hold for the write; a pipeline may change it.
     pub(super) conditions: Conditions,
+    /// Pipelines that ran on it, if the request asks for them.
+    pub(super) executed: Option<Vec<String>>,
     pub(super) stage: Stage<'a>,
 }
 
@@ -142,7 +144,9 @@ fn run_batch(
         match document.stage.take_document() {
             Ok(Some(source)) => {
                 members.push(*at);
-                documents.push(IngestDoc::new(document.index.clone(), document.id.clone(), source));
+                let mut taken = IngestDoc::new(document.index.clone(), document.id.clone(), source);
+                taken.executed = document.executed.take();
+                documents.push(taken);
             }
             Ok(None) => {}
             Err(error) => document.stage = Stage::Failed(error),
@@ -152,6 +156,7 @@ fn run_batch(
     let summary = engine.pipelines.run(&engine.models, pipeline, &mut documents, mode);
     for (at, document) in members.into_iter().zip(documents) {
         let slot = &mut pending[at];
+        slot.executed = document.executed;
         if summary.is_err() {
             let reason = format!("pipeline with id [{pipeline}] does not exist");
             slot.stage = Stage::Failed(EngineError::illegal_argument(reason));

@@ -106,6 +106,8 @@ pub(crate) struct Item {
     pub state: State,
     /// Results of each processor, if they are asked for.
     pub trace: Option<Vec<Value>>,
+    /// Ids of the pipelines that ran, if they are asked for.
+    pub executed: Option<Vec<String>>,
     /// Pipelines that are running on the document, outermost first.
     stack: Vec<String>,
 }
@@ -113,7 +115,7 @@ pub(crate) struct Item {
 impl Item {
     /// A document before its first processor.
     pub fn new(document: Document, traced: bool) -> Self {
-        Self { document, state: State::Live, trace: traced.then(Vec::new), stack: Vec::new() }
+        Self { document, state: State::Live, trace: traced.then(Vec::new), executed: None, stack: Vec::new() }
     }
 
     fn is_live(&self) -> bool {
@@ -133,6 +135,9 @@ pub(crate) fn run_pipeline(
     let running = pipeline.counters.enter(who.len());
     for &at in who {
         items[at].stack.push(pipeline.id.clone());
+        if let Some(executed) = &mut items[at].executed {
+            executed.push(pipeline.id.clone());
+        }
         items[at].document.ingest.insert("pipeline".into(), Value::String(pipeline.id.clone()));
     }
     run_nodes(runtime, &pipeline.processors, items, who, summary);

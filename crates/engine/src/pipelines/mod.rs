@@ -47,12 +47,21 @@ pub struct IngestDoc {
     pub metadata: Map<String, Value>,
     /// What became of it.
     pub outcome: IngestOutcome,
+    /// Ids of the pipelines that ran on it, in order, if somebody wants to know.
+    pub executed: Option<Vec<String>>,
 }
 
 impl IngestDoc {
     /// A document before its first pipeline.
     pub fn new(index: impl Into<String>, id: Option<String>, source: Value) -> Self {
-        Self { index: index.into(), id, source, metadata: Map::new(), outcome: IngestOutcome::Ok }
+        Self {
+            index: index.into(),
+            id,
+            source,
+            metadata: Map::new(),
+            outcome: IngestOutcome::Ok,
+            executed: None,
+        }
     }
 }
 
@@ -153,7 +162,9 @@ impl Pipelines {
             }
             let Value::Object(source) = document.source.take() else { continue };
             positions.push(at);
-            items.push(Item::new(prepare(source, document, &now), false));
+            let mut item = Item::new(prepare(source, document, &now), false);
+            item.executed = document.executed.take();
+            items.push(item);
         }
         let who: Vec<usize> = (0..items.len()).collect();
         let mut summary = IngestSummary::default();
@@ -301,6 +312,7 @@ fn prepare(source: Map<String, Value>, given: &mut IngestDoc, now: &str) -> Docu
 
 fn finish(document: &mut IngestDoc, item: Item) {
     document.source = Value::Object(item.document.source);
+    document.executed = item.executed;
     match item.state {
         State::Live | State::Terminated => {
             let mut metadata = item.document.metadata;

@@ -37,7 +37,7 @@ impl TextEncoder for Words {
             return Err(ModelError::Inference { reason: "no".into() });
         }
         if texts.contains(&"full") {
-            return Err(ModelError::QueueFull);
+            return Err(ModelError::QueueFull { capacity: 100, requested: 1 });
         }
         Ok(texts
             .iter()
