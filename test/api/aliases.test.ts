@@ -86,7 +86,31 @@ describe('definitions', () => {
   });
 });
 
+describe('names of aliases', () => {
+  it('may be date math, with a date of their own', async () => {
+    const index = '<dated_{2022-12-31||/d{yyyy-MM-dd}}>';
+    const alias = '<alias_{2022-12-31||/M{yyyy-MM}}>';
+    const made = await call('PUT', `/${encodeURIComponent(index)}`, { aliases: { [alias]: {} } });
+    expect([made.status, made.body.index]).toEqual([200, 'dated_2022-12-31']);
+    expect(Object.keys((await call('GET', '/_alias/alias_2022-12')).body)).toEqual(['dated_2022-12-31']);
+    expect((await act({ remove: { index, alias } })).body).toEqual(DONE);
+    await call('PUT', `/dated_2022-12-31/_alias/${encodeURIComponent(alias)}`);
+    expect((await call('HEAD', '/_alias/alias_2022-12')).status).toBe(200);
+    expect((await call('DELETE', `/dated_2022-12-31/_alias/${encodeURIComponent(alias)}`)).status).toBe(200);
+    expect((await act({ add: { index, alias: '<x_{never}>' } })).body.error.type).toBe('parse_exception');
+    await call('DELETE', '/dated_2022-12-31');
+  });
+});
+
 describe('a request with several actions', () => {
+  it.each(['add', 'remove_index'])('has must_exist for what it removes only, not for %s', async (kind) => {
+    await call('PUT', '/kept');
+    const action = { index: 'kept', must_exist: true, ...(kind === 'add' ? { alias: 'z' } : {}) };
+    const refused = await act({ [kind]: action });
+    expect([refused.status, refused.body.error.reason]).toEqual([400, `[must_exist] is unsupported for [${kind}]`]);
+    expect((await call('DELETE', '/kept')).status).toBe(200);
+  });
+
   it('carries out all or none', async () => {
     expect((await act({ add: { indices: ['a1', 'a2'], aliases: ['s', 't'] } })).body).toEqual(DONE);
     const half = await act({ remove: { index: 'a1', alias: 's' } }, { add: { index: 'a1', alias: 'b1' } });

@@ -200,6 +200,25 @@ describe('a simulation', () => {
 });
 
 describe('a node', () => {
+  it('has the same sections of figures without an index as with one', async () => {
+    const shape = (value: unknown): unknown =>
+      typeof value === 'object' && value !== null
+        ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shape(inner)]))
+        : typeof value;
+    const figures = async (from: RunningServer): Promise<unknown> => {
+      const [node] = Object.values<any>((await from.request('GET', '/_nodes/stats/indices')).body.nodes);
+      return shape(node.indices);
+    };
+    const bare = await startServer({ args: ['--deploy-at-start', 'false'] });
+    try {
+      const before = await figures(bare);
+      await bare.request('PUT', '/i');
+      expect(await figures(bare)).toEqual(before);
+    } finally {
+      await bare.stop();
+    }
+  });
+
   it('names the processors that it has, and no other', async () => {
     const { nodes } = (await call('GET', '/_nodes/ingest')).body;
     const [node] = Object.values<any>(nodes);

@@ -403,6 +403,7 @@ describe('connections', () => {
       400,
       'bad_request_exception',
     ],
+    ['GET / HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n', 417, 'illegal_argument_exception'],
   ])('end with an answer to what is not HTTP: %.40s', async (text, status, type) => {
     const said = await talk(text);
     expect(said).toMatch(new RegExp(`^HTTP/1\\.1 ${String(status)} `));

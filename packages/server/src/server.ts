@@ -6,7 +6,7 @@ import { NativeSearchEngine, type SearchEngine } from '@sparrow-search/engine';
 import { type AppOptions, Application, type Services } from './application.js';
 import { type Config, withoutSecrets } from './config.js';
 import { direct } from './http/direct.js';
-import { malformedRequests } from './http/malformed.js';
+import { malformedRequests, refuseExpectation } from './http/malformed.js';
 import { readIdentity } from './identity.js';
 import type { Logger } from './log.js';
 import { embeddedModels, modelDirectories } from './models.js';
@@ -61,6 +61,7 @@ export async function startServer(
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
   server.requestTimeout = REQUEST_MS;
   server.on('clientError', malformedRequests(MAX_HEADER_BYTES));
+  server.on('checkExpectation', refuseExpectation);
   const url = await listen(server, config);
   log.info('listening', { url, config: withoutSecrets(config) });
 

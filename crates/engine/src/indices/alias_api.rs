@@ -8,7 +8,7 @@ use super::alias_changes::AliasChange;
 use super::aliases::AliasSpec;
 use super::blocks::Access;
 use super::registry::Names;
-use super::{ResolveOptions, names};
+use super::{ResolveOptions, concrete_name, names};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::{EngineError, Exception};
@@ -81,7 +81,7 @@ impl Action {
                 "alias" | "aliases" if kind == Kind::RemoveIndex => return unsupported(),
                 "alias" => action.aliases = vec![one(key, value)?],
                 "aliases" => action.aliases = many(key, value)?,
-                "must_exist" if kind == Kind::Add => return unsupported(),
+                "must_exist" if kind != Kind::Remove => return unsupported(),
                 "must_exist" => {
                     action.must_exist = Some(value.as_bool().ok_or_else(|| {
                         EngineError::illegal_argument(format!(
@@ -107,8 +107,16 @@ impl Action {
         if action.aliases.is_empty() && kind != Kind::RemoveIndex {
             return Err(EngineError::illegal_argument("One of [alias] or [aliases] is required"));
         }
-        action.check()?;
+        action.resolve()?;
         Ok(action)
+    }
+
+    /// Names of aliases may be date math; then checks them.
+    fn resolve(&mut self) -> Result<(), EngineError> {
+        for alias in &mut self.aliases {
+            *alias = concrete_name(alias)?;
+        }
+        self.check()
     }
 
     fn check(&self) -> Result<(), EngineError> {
@@ -122,18 +130,13 @@ impl Action {
         Ok(())
     }
 
-    /// The changes that the action comes to, and the indices and aliases it names.
+    /// The changes that the action comes to, and the indices it names.
     fn plan(
         &self,
         names: &Names,
         visible: &ResolveOptions,
     ) -> Result<(Vec<AliasChange>, Vec<String>), EngineError> {
-        let options = ResolveOptions {
-            allow_no_indices: false,
-            forbid_aliases: true,
-            ignore_unavailable: self.kind == Kind::RemoveIndex && self.must_exist == Some(false),
-            ..visible.clone()
-        };
+        let options = ResolveOptions { allow_no_indices: false, forbid_aliases: true, ..visible.clone() };
         let indices = names.index_names(&self.indices.join(","), &options)?;
         let mut changes = Vec::new();
         for index in &indices {
@@ -299,7 +302,7 @@ pub(crate) fn put_alias(
     let mut action =
         Action::new(Kind::Add, vec![index], alias.split(',').map(|name| name.trim().to_owned()).collect());
     action.spec = spec;
-    action.check()?;
+    action.resolve()?;
     change(engine, request, &[action])
 }
 
@@ -311,7 +314,9 @@ pub(crate) fn delete_alias(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let aliases = request.part("name").split(',').map(|name| name.trim().to_owned()).collect();
-    change(engine, request, &[Action::new(Kind::Remove, vec![request.part("index").to_owned()], aliases)])
+    let mut action = Action::new(Kind::Remove, vec![request.part("index").to_owned()], aliases);
+    action.resolve()?;
+    change(engine, request, &[action])
 }
 
 /// `GET|HEAD [/{index}]/_alias[/{name}]`

@@ -80,7 +80,8 @@ impl AliasSpec {
             return Err(EngineError::parse("[aliases] must be an object"));
         };
         let parse = |(name, value): (&String, &Value)| {
-            super::names::check_alias(name)?;
+            // Date math is checked now, and resolved when an index gets the alias.
+            super::names::check_alias(&super::concrete_name(name)?)?;
             Ok((name.clone(), Self::parse(name, value)?))
         };
         members.iter().map(parse).collect()

@@ -120,6 +120,11 @@ impl IndexHandle {
         self.metadata.read().closed
     }
 
+    /// How its shard came to be, in Elasticsearch's words: closing an index opens its shard anew.
+    pub(crate) fn source_of_recovery(&self) -> &'static str {
+        if self.is_closed() { "EXISTING_STORE" } else { self.opened.source() }
+    }
+
     /// The mapping in force.
     pub(crate) fn mapping(&self) -> Arc<Mapping> {
         self.index().mapping()

@@ -258,7 +258,7 @@ impl Indices {
         };
         let mut aliases = before.aliases.clone();
         for (alias, spec) in wanted.aliases {
-            aliases.entry(alias).or_default().insert(name.clone(), Arc::new(spec));
+            aliases.entry(date_math::resolve(&alias)?).or_default().insert(name.clone(), Arc::new(spec));
         }
         let after = Names { aliases, ..Names::clone(&before) };
         for alias in after.aliases_of(&name).keys() {

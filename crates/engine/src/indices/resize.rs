@@ -115,7 +115,11 @@ impl Indices {
         let uuid = new_uuid();
         let mut after = Names::clone(&before);
         for (alias, spec) in aliases {
-            after.aliases.entry(alias).or_default().insert(name.to_owned(), Arc::new(spec));
+            after
+                .aliases
+                .entry(super::concrete_name(&alias)?)
+                .or_default()
+                .insert(name.to_owned(), Arc::new(spec));
         }
         for alias in after.aliases_of(name).keys() {
             alias_changes::check(&after, alias)?;

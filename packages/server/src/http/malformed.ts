@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 /**
@@ -24,6 +25,19 @@ export function malformedRequests(maxHeaderBytes: number): (error: Error, socket
         `Connection: close\r\n\r\n${body}`,
     );
   };
+}
+
+/** Answers an `Expect` header that asks for anything but `100-continue`. The body that may follow is not read. */
+export function refuseExpectation({ headers }: IncomingMessage, outgoing: ServerResponse): void {
+  const { expect = '' } = headers;
+  const cause = { type: 'illegal_argument_exception', reason: `Expect header [${expect}] is not supported` };
+  const body = JSON.stringify({ error: { root_cause: [cause], ...cause }, status: 417 });
+  outgoing.writeHead(417, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  });
+  outgoing.end(body);
 }
 
 function headerSentence(maxHeaderBytes: number): string {

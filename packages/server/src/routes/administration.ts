@@ -35,7 +35,7 @@ export const ADMINISTRATION_ENDPOINTS: readonly Endpoint[] = [
     ['GET /_stats', 'GET /_stats/{metric}', 'GET /{index}/_stats', 'GET /{index}/_stats/{metric}'],
     {
       params: [
-        ...['completion_fields', 'expand_wildcards', 'fielddata_fields', 'fields', 'forbid_closed_indices', 'groups'],
+        ...[...WHICH, 'completion_fields', 'fielddata_fields', 'fields', 'forbid_closed_indices', 'groups'],
         ...['include_segment_file_sizes', 'include_unloaded_segments', 'level'],
       ],
     },

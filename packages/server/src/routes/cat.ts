@@ -1,5 +1,7 @@
 import { type Endpoint, engine } from './types.js';
 
+const WHICH = ['expand_wildcards', 'allow_no_indices', 'ignore_unavailable'];
+
 /** What every table takes. */
 export const CAT = ['format', 'h', 'help', 'v', 's', 'bytes', 'time', 'local', 'master_timeout'];
 
@@ -12,15 +14,15 @@ export const CAT_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('cat_count', 'indices:data/read/search', ['GET /_cat/count', 'GET /_cat/count/{index}'], {
     reply: 'text',
-    params: [...CAT, 'expand_wildcards'],
+    params: [...CAT, ...WHICH],
   }),
   ...engine('cat_shards', 'indices:monitor/stats', ['GET /_cat/shards', 'GET /_cat/shards/{index}'], {
     reply: 'text',
-    params: [...CAT, 'expand_wildcards'],
+    params: [...CAT, ...WHICH],
   }),
   ...engine('cat_segments', 'indices:monitor/stats', ['GET /_cat/segments', 'GET /_cat/segments/{index}'], {
     reply: 'text',
-    params: [...CAT, 'expand_wildcards'],
+    params: [...CAT, ...WHICH],
   }),
   ...engine('cat_master', 'cluster:monitor/main', ['GET /_cat/master'], {
     reply: 'text',

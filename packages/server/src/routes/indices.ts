@@ -57,7 +57,7 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('cat_indices', 'indices:monitor/stats', ['GET /_cat/indices', 'GET /_cat/indices/{index}'], {
     reply: 'text',
-    params: [...CAT, 'health', 'pri', 'expand_wildcards', 'include_unloaded_segments'],
+    params: [...CAT, ...WHICH, 'health', 'pri', 'include_unloaded_segments'],
   }),
   ...engine('update_aliases', 'indices:admin/aliases', ['POST /_aliases'], {
     body: true,
@@ -78,11 +78,11 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   ...engine('cat_aliases', 'indices:admin/aliases/get', ['GET /_cat/aliases', 'GET /_cat/aliases/{name}'], {
     indices: 'alias',
     reply: 'text',
-    params: [...CAT, 'expand_wildcards'],
+    params: [...CAT, ...WHICH],
   }),
   ...engine('cluster_health', 'cluster:monitor/health', ['GET /_cluster/health', 'GET /_cluster/health/{index}'], {
     params: [
-      ...[...TIMEOUTS, 'expand_wildcards', 'level', 'local', 'wait_for_status', 'wait_for_nodes', 'wait_for_events'],
+      ...[...TIMEOUTS, ...WHICH, 'level', 'local', 'wait_for_status', 'wait_for_nodes', 'wait_for_events'],
       ...['wait_for_active_shards', 'wait_for_no_relocating_shards', 'wait_for_no_initializing_shards'],
       'return_200_for_cluster_health_timeout',
     ],

@@ -309,7 +309,7 @@ pub(crate) fn cat_recovery(
             date(stop).into(),
             stop.to_string().into(),
             Cell::Millis(opened.took.as_millis() as u64),
-            opened.source().to_ascii_lowercase().into(),
+            handle.source_of_recovery().to_ascii_lowercase().into(),
             "done".into(),
             "n/a".into(),
             "n/a".into(),

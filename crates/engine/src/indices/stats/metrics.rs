@@ -32,6 +32,67 @@ pub(super) const METRICS: &[(&str, &[&str])] = &[
     ("sparse_vector", &["sparse_vector"]),
 ];
 
+/// The sections and figures of [`sections`], for a node without an index that could be asked.
+pub(super) const NO_FIGURES: &[(&str, &str)] = &[
+    ("docs", "count deleted total_size_in_bytes"),
+    ("shard_stats", "total_count"),
+    ("store", "size_in_bytes total_data_set_size_in_bytes reserved_in_bytes"),
+    (
+        "indexing",
+        "index_total index_time_in_millis index_current index_failed \
+         index_failed_due_to_version_conflict delete_total delete_time_in_millis delete_current \
+         noop_update_total is_throttled throttle_time_in_millis write_load",
+    ),
+    (
+        "get",
+        "total time_in_millis exists_total exists_time_in_millis missing_total missing_time_in_millis \
+         current",
+    ),
+    (
+        "search",
+        "open_contexts query_total query_time_in_millis query_current query_failure fetch_total \
+         fetch_time_in_millis fetch_current fetch_failure scroll_total scroll_time_in_millis \
+         scroll_current suggest_total suggest_time_in_millis suggest_current",
+    ),
+    (
+        "merges",
+        "current current_docs current_size_in_bytes total total_time_in_millis total_docs \
+         total_size_in_bytes total_stopped_time_in_millis total_throttled_time_in_millis \
+         total_auto_throttle_in_bytes",
+    ),
+    ("refresh", "total total_time_in_millis external_total external_total_time_in_millis listeners"),
+    ("flush", "total periodic total_time_in_millis total_time_excluding_waiting_on_lock_in_millis"),
+    ("warmer", "current total total_time_in_millis"),
+    ("query_cache", "memory_size_in_bytes total_count hit_count miss_count cache_size cache_count evictions"),
+    ("fielddata", "memory_size_in_bytes evictions global_ordinals"),
+    ("completion", "size_in_bytes"),
+    (
+        "segments",
+        "count memory_in_bytes terms_memory_in_bytes stored_fields_memory_in_bytes \
+         term_vectors_memory_in_bytes norms_memory_in_bytes points_memory_in_bytes \
+         doc_values_memory_in_bytes index_writer_memory_in_bytes version_map_memory_in_bytes \
+         fixed_bit_set_memory_in_bytes max_unsafe_auto_id_timestamp file_sizes",
+    ),
+    (
+        "translog",
+        "operations size_in_bytes uncommitted_operations uncommitted_size_in_bytes \
+         earliest_last_modified_age",
+    ),
+    ("request_cache", "memory_size_in_bytes evictions hit_count miss_count"),
+    ("recovery", "current_as_source current_as_target throttle_time_in_millis"),
+    (
+        "bulk",
+        "total_operations total_time_in_millis total_size_in_bytes avg_time_in_millis avg_size_in_bytes",
+    ),
+    (
+        "mappings",
+        "total_count total_estimated_overhead_in_bytes total_segments total_segment_fields \
+         average_fields_per_segment",
+    ),
+    ("dense_vector", "value_count"),
+    ("sparse_vector", "value_count"),
+];
+
 /// The sections of an index. What does not exist here (field data, warmers, completions, a cache of requests) is zero.
 ///
 /// # Errors

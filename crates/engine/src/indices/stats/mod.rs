@@ -234,15 +234,16 @@ pub(crate) fn open_indices(engine: &Engine) -> Vec<Arc<IndexHandle>> {
     engine.indices.names().indices.values().filter(|handle| !handle.is_closed()).cloned().collect()
 }
 
-/// The sections of a node without indices: their keys with zeros would need an index to ask, so they are empty.
+/// The sections of a node without indices: those of [`sections`], with zeros.
 fn empty(wanted: &Wanted) -> Map<String, Value> {
-    wanted.of(Map::from_iter([
-        ("docs".to_owned(), json!({"count": 0, "deleted": 0, "total_size_in_bytes": 0})),
-        (
-            "store".to_owned(),
-            json!({"size_in_bytes": 0, "total_data_set_size_in_bytes": 0, "reserved_in_bytes": 0}),
-        ),
-        ("segments".to_owned(), json!({"count": 0})),
-        ("shard_stats".to_owned(), json!({"total_count": 0})),
-    ]))
+    let zeros = |names: &str| -> Value {
+        names.split(' ').map(|name| (name.to_owned(), Value::from(0))).collect::<Map<_, _>>().into()
+    };
+    let mut all: Map<String, Value> =
+        metrics::NO_FIGURES.iter().map(|(section, names)| ((*section).to_owned(), zeros(names))).collect();
+    all["indexing"]["is_throttled"] = false.into();
+    all["fielddata"]["global_ordinals"] = json!({"build_time_in_millis": 0});
+    all["segments"]["max_unsafe_auto_id_timestamp"] = (-1).into();
+    all["segments"]["file_sizes"] = json!({});
+    wanted.of(all)
 }

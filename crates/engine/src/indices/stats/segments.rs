@@ -153,7 +153,7 @@ pub(crate) fn recovery(
         }
         let shard = json!({
             "id": 0,
-            "type": opened.source(),
+            "type": handle.source_of_recovery(),
             "stage": "DONE",
             "primary": true,
             "start_time_in_millis": opened.millis,
