@@ -166,6 +166,11 @@ impl FieldSource<'_> {
             match &*request.pattern {
                 "_id" => insert(&mut out, "_id", vec![self.id.into()]),
                 "_index" => insert(&mut out, "_index", vec![self.shard.index.as_str().into()]),
+                name @ ("_seq_no" | "_primary_term" | "_source" | "_field_names") => {
+                    return Err(self.refused(format!(
+                        "error fetching [{name}]: Cannot fetch values for internal field [{name}]."
+                    )));
+                }
                 _ => {}
             }
             for (path, field_type) in matching(mapping, &request.pattern) {

@@ -476,7 +476,8 @@ impl Writer<'_> {
             Computed::Derivative(value, normalized) => {
                 single(Some(value).filter(|value| value.is_finite()), &format, out);
                 if let Some(normalized) = normalized {
-                    out.insert("normalized_value".to_owned(), number(normalized));
+                    let shown = if normalized.is_finite() { number(normalized) } else { Value::Null };
+                    out.insert("normalized_value".to_owned(), shown);
                 }
             }
             Computed::Extreme(value, keys) => {
