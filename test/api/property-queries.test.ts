@@ -8,9 +8,9 @@ import { KINDS, prunes, query } from '../support/oracle/queries.js';
 import { Random } from '../support/oracle/random.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
-/** Other ones with another number, to look for more: `SPARROW_SEED=7 npx vitest run …`. */
-const SEED = Number(process.env['SPARROW_SEED'] ?? 1);
-const ROUNDS = Number(process.env['SPARROW_ROUNDS'] ?? 40);
+/** Other ones with another number, to look for more: `PROPERTY_SEED=7 npx vitest run …`. */
+const SEED = Number(process.env['PROPERTY_SEED'] ?? 1);
+const ROUNDS = Number(process.env['PROPERTY_ROUNDS'] ?? 40);
 const DOCS = 70;
 
 let server: RunningServer;

@@ -18,9 +18,9 @@ import {
 } from '../support/oracle/ranking.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
-/** Other ones with another number, to look for more: `SPARROW_SEED=7 npx vitest run …`. */
-const SEED = Number(process.env['SPARROW_SEED'] ?? 1);
-const ROUNDS = Number(process.env['SPARROW_ROUNDS'] ?? 40);
+/** Other ones with another number, to look for more: `PROPERTY_SEED=7 npx vitest run …`. */
+const SEED = Number(process.env['PROPERTY_SEED'] ?? 1);
+const ROUNDS = Number(process.env['PROPERTY_ROUNDS'] ?? 40);
 
 let server: RunningServer;
 let places: Layout[];

@@ -36,7 +36,7 @@ export function aggregateAll(list: Record<string, Aggregation>, docs: readonly F
   }
   for (const [name, aggregation] of Object.entries(list)) {
     const kind = kindOf(aggregation);
-    if (SIBLINGS.test(kind)) results[name] = siblingPipeline(kind, aggregation[kind], results);
+    if (SIBLINGS.test(kind)) results[name] = siblingPipeline(kind, aggregation[kind], list, results);
   }
   return results;
 }
@@ -79,7 +79,7 @@ function ordered(buckets: Bucket[], order: unknown): Bucket[] {
     by === '_count' ? one.doc_count : by === '_key' ? one['key'] : by.split('.').reduce<any>((at, n) => at[n], one);
   const single = (one: Bucket, by: string): unknown => {
     const found: any = value(one, by);
-    return by !== '_count' && by !== '_key' && typeof found === 'object' ? found.value : found;
+    return by !== '_count' && by !== '_key' && found !== null && typeof found === 'object' ? found.value : found;
   };
   const keys = (a: Bucket, b: Bucket): number => {
     const [left, right] = [a['key'], b['key']];
@@ -88,7 +88,13 @@ function ordered(buckets: Bucket[], order: unknown): Bucket[] {
   };
   return [...buckets].sort((a, b) => {
     for (const [by, direction] of steps) {
-      const found = by === '_key' ? keys(a, b) : compare(single(a, by), single(b, by));
+      const [left, right] = [single(a, by), single(b, by)];
+      // What has no number is last, whatever the direction.
+      if (left === null || right === null) {
+        if (left !== right) return left === null ? 1 : -1;
+        continue;
+      }
+      const found = by === '_key' ? keys(a, b) : compare(left, right);
       if (found !== 0) return direction === 'asc' ? found : -found;
     }
     return keys(a, b);
@@ -186,7 +192,8 @@ const matches = (query: Query, { doc, corpus }: Found): boolean => evaluate(quer
 function filters(aggregation: Aggregation, docs: readonly Found[], all: readonly Found[]): Result {
   const body = aggregation['filters'];
   const named = !Array.isArray(body.filters);
-  const list: [string, Query][] = Object.entries(body.filters as Record<string, Query>);
+  const given: [string, Query][] = Object.entries(body.filters as Record<string, Query>);
+  const list = named ? given.sort(([a], [b]) => compare(a, b)) : given;
   const made = list.map(([name, query]): [string, Bucket] => [
     name,
     bucket(

@@ -35,7 +35,7 @@ function dates(random: Random): object {
     : { fixed_interval: random.pick(['36h', '7d', '30d']) };
   return {
     ...interval,
-    ...random.maybe(0.5, () => ({ time_zone: random.pick(['+02:00', '-05:30', 'America/New_York', 'UTC']) })),
+    ...random.maybe(0.5, () => ({ time_zone: random.pick(['+02:00', '-05:30', 'America/Phoenix', 'UTC']) })),
     ...random.maybe(0.3, () => ({ offset: random.pick(['+6h', '-2h', '+1d']) })),
   };
 }
@@ -163,7 +163,7 @@ const METRICS: Readonly<Record<string, Make>> = {
   boxplot: (random) => ({ field: numeric(random) }),
   string_stats: (random) => ({ field: 'kw', ...random.maybe(0.4, () => ({ show_distribution: true })) }),
   top_metrics: (random) => ({
-    metrics: { field: random.pick(['d', 'least', 'kw']) },
+    metrics: { field: random.pick(['d', 'least', 'pop']) },
     sort: { u: 'desc' },
     ...random.maybe(0.5, () => ({ size: random.int(1, 5) })),
   }),

@@ -171,13 +171,15 @@ function bool(body: Query, doc: Doc, corpus: Corpus): Score {
 export function kept(tokens: Readonly<Record<string, number>>, field: 'sv', config: Query, corpus: Corpus): string[] {
   const docs = corpus.docs.map(({ source }) => Object.keys(source[field] ?? {})).filter((own) => own.length > 0);
   const postings = docs.reduce((all, own) => all + own.length, 0);
-  const average = postings / docs.length / new Set(docs.flat()).size;
+  // In single precision, as Elasticsearch computes it: what is pruned may hang on the last bit.
+  const { fround } = Math;
+  const average = fround(fround(postings / docs.length) / new Set(docs.flat()).size);
   const heaviest = Math.max(...Object.values(tokens));
   return Object.entries(tokens)
     .filter(([token, weight]) => {
-      const share = docs.filter((own) => own.includes(token)).length / docs.length;
-      const frequent = share >= (config['tokens_freq_ratio_threshold'] ?? 5) * average;
-      const light = weight <= (config['tokens_weight_threshold'] ?? 0.4) * heaviest;
+      const share = fround(docs.filter((own) => own.includes(token)).length / docs.length);
+      const frequent = share >= fround((config['tokens_freq_ratio_threshold'] ?? 5) * average);
+      const light = weight <= fround(fround(config['tokens_weight_threshold'] ?? 0.4) * heaviest);
       return (frequent && light) === (config['only_score_pruned_tokens'] ?? false);
     })
     .map(([token]) => token);

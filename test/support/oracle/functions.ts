@@ -76,16 +76,18 @@ export function functionScore(body: Query, doc: Doc, corpus: Corpus, evaluate: E
   combined = Math.min(combined, body['max_boost'] ?? Infinity);
   const boostMode = String(body['boost_mode'] ?? 'multiply');
   const score =
-    boostMode === 'multiply'
-      ? own * combined
-      : boostMode === 'replace'
-        ? combined
-        : boostMode === 'sum'
-          ? own + combined
-          : boostMode === 'avg'
-            ? (own + combined) / 2
-            : boostMode === 'max'
-              ? Math.max(own, combined)
-              : Math.min(own, combined);
+    entries.length === 0
+      ? own
+      : boostMode === 'multiply'
+        ? own * combined
+        : boostMode === 'replace'
+          ? combined
+          : boostMode === 'sum'
+            ? own + combined
+            : boostMode === 'avg'
+              ? (own + combined) / 2
+              : boostMode === 'max'
+                ? Math.max(own, combined)
+                : Math.min(own, combined);
   return 'min_score' in body && score < body['min_score'] ? undefined : score;
 }

@@ -4,12 +4,12 @@ import { DAY } from './corpus.js';
 import { valuesOf } from './evaluate.js';
 
 const HOUR = 3_600_000;
-/** Offsets of the zones in the days of the documents, when no clock is changed. */
+/** Offsets of zones whose clocks are not changed. */
 const ZONES: Readonly<Record<string, number>> = {
   UTC: 0,
   '+02:00': 2 * HOUR,
   '-05:30': -5.5 * HOUR,
-  'America/New_York': -5 * HOUR,
+  'America/Phoenix': -7 * HOUR,
 };
 
 /** Puts buckets in order, without those that hold too few documents. */
@@ -28,14 +28,16 @@ function filled(
   found: readonly number[],
   body: Aggregation,
   next: (key: number) => number,
-  bounds: number[],
+  { min, max }: { min?: number | undefined; max?: number | undefined },
 ): number[] {
   const keys = [...found].sort((a, b) => a - b);
   if ((body['min_doc_count'] ?? 0) > 0) return keys;
-  const ends = [...keys, ...bounds];
-  if (ends.length === 0) return [];
+  // Without any document two bounds are needed, with some each makes the histogram longer at its end.
+  const [first = min, last = max] = [keys[0], keys.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const [from, to] = [Math.min(first, min ?? first), Math.max(last, max ?? last)];
   const all: number[] = [];
-  for (let key = Math.min(...ends); key <= Math.max(...ends); key = next(key)) all.push(key);
+  for (let key = from; key <= to; key = next(key)) all.push(key);
   return all;
 }
 
@@ -53,7 +55,8 @@ export function histogram(aggregation: Aggregation, docs: readonly Found[], all:
     const values = own.length === 0 && 'missing' in body ? [Number(body.missing)] : own;
     return values.filter(inside).map(key);
   });
-  const bounds = [extended.min, extended.max].filter((end) => end !== undefined).map(key);
+  const bound = (end: number | undefined): number | undefined => (end === undefined ? undefined : key(end));
+  const bounds = { min: bound(extended.min), max: bound(extended.max) };
   const keys = filled([...groups.keys()], body, (at) => at + interval, bounds);
   const buckets = keys.map((at) => bucket({ key: at }, aggregation, groups.get(at) ?? [], all));
   return finish(buckets, body);
@@ -118,7 +121,8 @@ export function dateHistogram(aggregation: Aggregation, docs: readonly Found[], 
     const values = own.length === 0 && 'missing' in body ? [date(body.missing)] : own;
     return values.filter(inside).map(down);
   });
-  const bounds = [extended.min, extended.max].filter((end) => end !== undefined).map((end) => down(date(end)));
+  const bound = (end: string | undefined): number | undefined => (end === undefined ? undefined : down(date(end)));
+  const bounds = { min: bound(extended.min), max: bound(extended.max) };
   const keys = filled([...groups.keys()], body, next, bounds);
   const buckets = keys.map((at) =>
     bucket({ key: at, key_as_string: shown(at, body) }, aggregation, groups.get(at) ?? [], all),

@@ -94,7 +94,7 @@ function stringStats(docs: readonly Doc[], body: Aggregation): Result {
     min_length: none ? null : Math.min(...lengths),
     max_length: none ? null : Math.max(...lengths),
     avg_length: none ? null : total(lengths) / texts.length,
-    entropy: none ? null : -total(shares.map(([, share]) => share * Math.log2(share))),
+    entropy: none ? 0 : -total(shares.map(([, share]) => share * Math.log2(share))),
     ...(body['show_distribution'] === true ? { distribution: none ? ANY : Object.fromEntries(shares) } : {}),
   };
 }

@@ -12,14 +12,23 @@ function at(bucket: Result, path: string): number | null {
 }
 
 const decimal = (value: number): string => (Number.isInteger(value) ? `${String(value)}.0` : String(value));
-const keyText = (bucket: Result): string =>
-  bucket['key_as_string'] ?? (typeof bucket['key'] === 'number' ? decimal(bucket['key']) : String(bucket['key']));
+/** A key as text: those of a histogram are numbers with a fraction. */
+function keyText(bucket: Result, aggregation: Aggregation): string {
+  const { key } = bucket;
+  const fraction = typeof key === 'number' && ('histogram' in aggregation || aggregation['terms']?.field === 'd');
+  return bucket['key_as_string'] ?? (fraction ? decimal(key) : String(key));
+}
 
-export function siblingPipeline(kind: string, body: Aggregation, results: Result): Result {
+export function siblingPipeline(
+  kind: string,
+  body: Aggregation,
+  list: Record<string, Aggregation>,
+  results: Result,
+): Result {
   const [name = '', path = ''] = String(body['buckets_path']).split('>');
   const buckets = results[name].buckets as Result[];
   const found = buckets
-    .map((one) => ({ key: keyText(one), value: at(one, path) }))
+    .map((one) => ({ key: keyText(one, list[name] ?? {}), value: at(one, path) }))
     .filter((one): one is { key: string; value: number } => one.value !== null);
   const values = found.map(({ value }) => value);
   const sum = values.reduce((all, value) => all + value, 0);
@@ -100,7 +109,7 @@ export function parentPipeline(aggregation: Aggregation, made: Result[], byKey: 
     }
   }
   if (!byKey) return { buckets };
-  const named = buckets.map((one) => ({ name: keyText(one), one }));
+  const named = buckets.map((one) => ({ name: keyText(one, aggregation), one }));
   return { buckets: Object.fromEntries(named.map(({ name, one }) => [name, one])) };
 }
 

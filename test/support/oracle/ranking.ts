@@ -153,5 +153,5 @@ export function retrieved(retriever: Query, layout: Layout, window: number, filt
   const fused = [...scores.values()].sort((a, b) => order.indexOf(a.doc.id) - order.indexOf(b.doc.id));
   return byScore(fused)
     .filter(({ score }) => score >= least)
-    .slice(0, length);
+    .slice(0, Math.min(length, window));
 }

@@ -26,6 +26,7 @@ mod strings;
 mod tests;
 mod values;
 mod write;
+mod write_keys;
 mod write_summaries;
 
 pub use ast::*;

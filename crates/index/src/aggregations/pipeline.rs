@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::ast::{
-    Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline, PipelineKind,
-    StatsKind,
+    Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline,
+    PipelineKind, StatsKind,
 };
 use super::error::AggregationError;
 use super::key::Key;
@@ -209,8 +209,7 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
                 let mut last: Option<(f64, f64)> = None;
                 for (key, bucket) in list.iter_mut() {
                     // From a gap and to it there is no change, which is shown as such.
-                    let value =
-                        value_of(aggregation, bucket, &pipeline.path, pipeline).unwrap_or(f64::NAN);
+                    let value = value_of(aggregation, bucket, &pipeline.path, pipeline).unwrap_or(f64::NAN);
                     let at = key.number();
                     if let (Some((before, from)), Some(slot)) = (last, bucket.subs.get_mut(place)) {
                         let change = value - before;

@@ -5,8 +5,10 @@ use serde_json::Value;
 
 use super::ast::{Selection, Terms};
 use super::error::AggregationError;
+use super::format::ValueFormat;
 use super::key::Key;
 use super::values::{Resolved, Values};
+use crate::query::{Automaton, RegexpQuery};
 
 /// Which codes of a segment have a bucket.
 pub enum Allowed {
@@ -37,6 +39,15 @@ impl Allowed {
         }
         if resolved.kind.is_numeric() {
             return Numbers::new(name, terms, resolved, now).map(|numbers| Some(Allowed::Numbers(numbers)));
+        }
+        let by_pattern = [&terms.include, &terms.exclude].into_iter().flatten();
+        if matches!(resolved.format, ValueFormat::Ip)
+            && by_pattern.into_iter().any(|selection| matches!(selection, Selection::Regexp(_)))
+        {
+            return Err(AggregationError::IllegalArgument(format!(
+                "Aggregation [{name}] cannot support regular expression style include/exclude settings as they can \
+                 only be applied to string fields. Use an array of values for include/exclude clauses"
+            )));
         }
         let include = terms.include.as_ref().map(TextTest::new).transpose()?;
         let exclude = terms.exclude.as_ref().map(TextTest::new).transpose()?;
@@ -116,7 +127,7 @@ impl Numbers {
 }
 
 enum TextTest<'a> {
-    Regexp(regex::Regex),
+    Regexp(Box<Automaton>),
     Values(FxHashSet<&'a str>),
     Partition(u64, u64),
 }
@@ -124,17 +135,11 @@ enum TextTest<'a> {
 impl<'a> TextTest<'a> {
     fn new(selection: &'a Selection) -> Result<Self, AggregationError> {
         Ok(match selection {
-            Selection::Regexp(pattern) => TextTest::Regexp(
-                regex::RegexBuilder::new(&format!("^(?:{pattern})$"))
-                    .size_limit(1 << 20)
-                    .dot_matches_new_line(true)
-                    .build()
-                    .map_err(|error| {
-                        AggregationError::IllegalArgument(format!(
-                            "invalid regular expression [{pattern}]: {error}"
-                        ))
-                    })?,
-            ),
+            Selection::Regexp(pattern) => {
+                let automaton = Automaton::new(&RegexpQuery::new("", pattern.as_str()))
+                    .map_err(|error| AggregationError::IllegalArgument(error.reason()))?;
+                TextTest::Regexp(Box::new(automaton))
+            }
             Selection::Values(values) => TextTest::Values(values.iter().map(String::as_str).collect()),
             Selection::Partition { partition, partitions } => TextTest::Partition(*partition, *partitions),
         })
@@ -142,7 +147,7 @@ impl<'a> TextTest<'a> {
 
     fn matches(&self, text: &str) -> bool {
         match self {
-            TextTest::Regexp(regex) => regex.is_match(text),
+            TextTest::Regexp(automaton) => automaton.matches(text),
             TextTest::Values(values) => values.contains(text),
             TextTest::Partition(wanted, of) => {
                 i64::from(murmur3(text.as_bytes(), 31) as i32).rem_euclid(*of as i64) == *wanted as i64

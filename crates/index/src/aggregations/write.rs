@@ -28,8 +28,8 @@ pub fn write_all(
     Ok(members)
 }
 
-struct Writer<'a> {
-    fields: &'a FxHashMap<usize, &'a Resolved>,
+pub(super) struct Writer<'a> {
+    pub(super) fields: &'a FxHashMap<usize, &'a Resolved>,
     typed_keys: bool,
     hits: &'a mut dyn HitWriter,
 }
@@ -37,6 +37,11 @@ struct Writer<'a> {
 /// A number; what JSON cannot hold is null.
 pub fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// A number as Elasticsearch writes those that may be none at all.
+fn any_number(value: f64) -> Value {
+    if value.is_nan() { "NaN".into() } else { number(value) }
 }
 
 /// A number, or null.
@@ -56,7 +61,15 @@ impl Writer<'_> {
                 true => format!("{}#{}", self.type_of(aggregation, &result), aggregation.name),
                 false => aggregation.name.clone(),
             };
-            let Some(mut value) = self.value(aggregation, result)? else { continue };
+            let value = match (&aggregation.kind, result) {
+                (AggregationKind::Pipeline(pipeline), Partial::Computed(Computed::Extreme(value, keys))) => {
+                    let read =
+                        aggregations.iter().find(|other| Some(&other.name) == pipeline.path.names.first());
+                    Some(self.extreme(pipeline, read, value, &keys)?)
+                }
+                (_, result) => self.value(aggregation, result)?,
+            };
+            let Some(mut value) = value else { continue };
             if let Some(meta) = &aggregation.meta {
                 let mut with_meta = Map::new();
                 with_meta.insert("meta".to_owned(), Value::Object(meta.clone()));
@@ -68,7 +81,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn format(&self, id: usize) -> &ValueFormat {
+    pub(super) fn format(&self, id: usize) -> &ValueFormat {
         self.fields.get(&id).map_or(&ValueFormat::Raw, |field| &field.format)
     }
 
@@ -381,26 +394,12 @@ impl Writer<'_> {
         out: &mut Map<String, Value>,
     ) -> Result<(), AggregationError> {
         let format = self.format(aggregation.id).clone();
-        let field = self.fields.get(&aggregation.id).copied();
         let mut named = Map::new();
         let mut buckets = Vec::with_capacity(list.len());
         for (key, bucket) in list {
             let Key::Slot(slot) = key else { continue };
             let Some(asked) = range.ranges.get(slot) else { continue };
-            let end = |value: &Option<Value>| -> Result<Option<f64>, AggregationError> {
-                let Some(value) = value else { return Ok(None) };
-                match field {
-                    Some(field) if field.kind == Kind::Date => {
-                        // `now` is the same for both ends and all buckets only to the millisecond.
-                        let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
-                        Ok(Some(field.date(value, now as i64, false)? as f64))
-                    }
-                    _ => Ok(crate::mapping::java_string(value).trim().parse().ok()),
-                }
-            };
-            let (from, to) = (end(&asked.from)?, end(&asked.to)?);
-            let shown = |end: Option<f64>| end.map_or_else(|| "*".to_owned(), |end| format.key(end));
-            let name = asked.key.clone().unwrap_or_else(|| format!("{}-{}", shown(from), shown(to)));
+            let (name, from, to) = self.range_name(aggregation.id, asked)?;
             let mut head = Map::new();
             if !range.keyed {
                 head.insert("key".to_owned(), name.as_str().into());
@@ -480,11 +479,8 @@ impl Writer<'_> {
                     out.insert("normalized_value".to_owned(), shown);
                 }
             }
-            Computed::Extreme(value, keys) => {
-                single(Some(value).filter(|value| value.is_finite()), &format, out);
-                let keys: Vec<Value> = keys.iter().map(|key| self.key_text(pipeline, key)).collect();
-                out.insert("keys".to_owned(), keys.into());
-            }
+            // Written where the aggregation that it reads is known.
+            Computed::Extreme(..) => {}
             Computed::Stats(stats) => {
                 let kind = match &pipeline.kind {
                     PipelineKind::ExtendedStats(sigma) => StatsKind::Extended(*sigma),
@@ -497,17 +493,6 @@ impl Writer<'_> {
                 let values = write_summaries::percentiles(percents, &values, *keyed, &format);
                 out.insert("values".to_owned(), values);
             }
-        }
-    }
-
-    /// The key of a bucket as text.
-    fn key_text(&self, pipeline: &super::ast::Pipeline, key: &Key) -> Value {
-        let _ = pipeline;
-        match key {
-            Key::Text(text) => Value::from(&**text),
-            Key::Long(value) => value.to_string().into(),
-            Key::Unsigned(value) => value.to_string().into(),
-            key => java_double(key.number()).into(),
         }
     }
 }
@@ -525,7 +510,7 @@ pub fn key_value(key: &Key, format: &ValueFormat) -> Value {
     }
 }
 
-fn single(value: Option<f64>, format: &ValueFormat, out: &mut Map<String, Value>) {
+pub(super) fn single(value: Option<f64>, format: &ValueFormat, out: &mut Map<String, Value>) {
     out.insert("value".to_owned(), optional(value));
     if let Some(text) = value.and_then(|value| format.text(value)) {
         out.insert("value_as_string".to_owned(), text.into());
@@ -562,7 +547,7 @@ fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &mut M
     ];
     let mut texts: Vec<(String, String)> = Vec::new();
     let mut put = |out: &mut Map<String, Value>, name: &str, value: Option<f64>| {
-        out.insert(name.to_owned(), optional(value));
+        out.insert(name.to_owned(), value.map_or(Value::Null, any_number));
         if let (true, Some(text)) = (some, value.and_then(|value| format.text(value))) {
             texts.push((format!("{name}_as_string"), text));
         }
@@ -592,8 +577,10 @@ fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &mut M
             ("upper_sampling", bound(sampling.sqrt(), 1.0)),
             ("lower_sampling", bound(sampling.sqrt(), -1.0)),
         ];
-        let object: Map<String, Value> =
-            bounds.iter().map(|(name, value)| ((*name).to_owned(), optional(*value))).collect();
+        let object: Map<String, Value> = bounds
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.map_or(Value::Null, any_number)))
+            .collect();
         out.insert("std_deviation_bounds".to_owned(), Value::Object(object));
         let shown: Map<String, Value> = bounds
             .iter()

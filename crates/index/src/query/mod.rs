@@ -65,3 +65,4 @@ pub use error::QueryError;
 pub use explain::Explanation;
 pub(crate) use fields::{keyword_column, number_column};
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
+pub(crate) use regexp::Automaton;

@@ -37,8 +37,8 @@ pub fn boolean(body: &Node, context: Context) -> Result<Query, SearchError> {
                 continue;
             }
             "adjust_pure_negative" => {
-                adjust_pure_negative = value::boolean(&member.value)
-                    .map_err(|error| error.within(CLAUSE, &member.name, at))?;
+                adjust_pure_negative =
+                    value::boolean(&member.value).map_err(|error| error.within(CLAUSE, &member.name, at))?;
                 continue;
             }
             _ if common.take(CLAUSE, member).map_err(|error| error.within(CLAUSE, &member.name, at))? => {

@@ -151,7 +151,8 @@ struct Ends {
 
 impl Ends {
     fn range(self, words: IntervalsWords) -> Result<IntervalsSource, SearchError> {
-        let one = |included: Option<String>, excluded: Option<String>, names: &str| match (included, excluded) {
+        let one = |included: Option<String>, excluded: Option<String>, names: &str| match (included, excluded)
+        {
             (Some(end), None) => Ok(Bound::Included(end)),
             (None, Some(end)) => Ok(Bound::Excluded(end)),
             _ => Err(SearchError::illegal(format!("Either {names}, one of them must be provided"))),

@@ -280,7 +280,10 @@ impl BoundRule {
                     }
                     bound.push(part);
                 }
-                (BoundRule::All { parts: bound, order: *order }, docs.unwrap_or_else(|| DocBits::empty(max_doc)))
+                (
+                    BoundRule::All { parts: bound, order: *order },
+                    docs.unwrap_or_else(|| DocBits::empty(max_doc)),
+                )
             }
             Node::Any(parts) => {
                 let mut docs = DocBits::empty(max_doc);
@@ -295,7 +298,11 @@ impl BoundRule {
                 let (inner, docs) = BoundRule::new(inner, reader)?;
                 let (other, _) = BoundRule::new(other, reader)?;
                 (
-                    BoundRule::Filtered { inner: Box::new(inner), relation: *relation, other: Box::new(other) },
+                    BoundRule::Filtered {
+                        inner: Box::new(inner),
+                        relation: *relation,
+                        other: Box::new(other),
+                    },
                     docs,
                 )
             }
@@ -326,7 +333,9 @@ impl BoundRule {
                 let lists: Vec<_> = parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect();
                 all_of(&lists, *order)
             }
-            BoundRule::Any(parts) => any_of(parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect()),
+            BoundRule::Any(parts) => {
+                any_of(parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect())
+            }
             BoundRule::Filtered { inner, relation, other } => {
                 let list = inner.intervals(doc, scratch);
                 match list.is_empty() {

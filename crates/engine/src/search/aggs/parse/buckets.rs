@@ -67,8 +67,14 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
             "include" => terms.include = Some(selection(&options, member, true)?),
             "exclude" => terms.exclude = Some(selection(&options, member, false)?),
             "show_term_doc_count_error" => terms.show_error = options.boolean(member)?,
+            // There is one way to count here, but a hint that is none is a mistake.
             "execution_hint" => {
-                options.text(member)?;
+                let hint = options.text(member)?;
+                if !matches!(hint.as_str(), "map" | "global_ordinals") {
+                    return Err(SearchError::illegal(format!(
+                        "Unknown `execution_hint`: [{hint}], expected any of [map, global_ordinals]"
+                    )));
+                }
             }
             "collect_mode" => match options.text(member)?.as_str() {
                 "depth_first" | "breadth_first" => {}
@@ -313,8 +319,6 @@ pub fn histogram(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     if !histogram.offset.is_finite() {
         return Err(SearchError::illegal("[offset] must be a finite number"));
     }
-    // What is an offset by whole intervals is none.
-    histogram.offset = histogram.offset.rem_euclid(histogram.interval);
     check_bounds(histogram.extended_bounds, histogram.hard_bounds)?;
     Ok(AggregationKind::Histogram(histogram))
 }

@@ -1,7 +1,8 @@
 //! Aggregations of results.
 
 use sparrow_index::aggregations::{
-    Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline, PipelineKind,
+    Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline,
+    PipelineKind,
 };
 
 use super::metric_path;
