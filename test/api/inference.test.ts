@@ -80,6 +80,80 @@ describe('_inference', () => {
     );
   });
 
+  it('stands on a deployment that others manage, and guards its own', async () => {
+    const start = '/_ml/trained_models/.all-minilm-l6-v2/deployment/_start?deployment_id=shared&number_of_allocations=2';
+    expect((await call('POST', start)).status).toBe(200);
+    const on = (settings: object) => ({ service: 'elasticsearch', service_settings: settings });
+    expect(await reason('PUT', '/_inference/text_embedding/on-it', on({ deployment_id: 'gone' }))).toBe(
+      '404 resource_not_found_exception: deployment with id [gone] not found',
+    );
+    expect(
+      await reason('PUT', '/_inference/on-it', on({ deployment_id: 'shared', model_id: '.elser_model_2' })),
+    ).toContain('400 status_exception: Deployment [shared] uses model [.all-minilm-l6-v2] which does not match the model');
+    const made = await call('PUT', '/_inference/text_embedding/on-it', on({ deployment_id: 'shared' }));
+    expect(made.body.service_settings).toMatchObject({
+      deployment_id: 'shared',
+      model_id: '.all-minilm-l6-v2',
+      num_allocations: 2,
+      num_threads: 1,
+      dimensions: 384,
+    });
+    expect((await call('POST', '/_inference/on-it', { input: 'a' })).body.text_embedding[0].embedding).toHaveLength(384);
+    await call('PUT', '/_inference/own', on({ num_allocations: 1, num_threads: 1, model_id: '.elser_model_2' }));
+    await call('PUT', '/_ingest/pipeline/by-name', {
+      processors: [{ inference: { model_id: 'third', input_output: { input_field: 'a', output_field: 'b' } } }],
+    });
+    await call('POST', '/_ml/trained_models/.elser_model_2/deployment/_start?deployment_id=third');
+    for (const [id, wanted] of [
+      ['shared', 'Cannot stop deployment [shared] as it is used by inference endpoint [on-it]'],
+      ['own', 'Cannot stop deployment [own] as it was created by inference endpoint [own]'],
+      // There are other deployments of the model, but the pipeline names this one.
+      ['third', 'Cannot stop deployment [third] as it is referenced by ingest processors; use force to stop the deployment'],
+    ]) {
+      expect(await reason('POST', `/_ml/trained_models/${id!}/deployment/_stop`)).toBe(`409 status_exception: ${wanted!}`);
+    }
+    expect(
+      await reason('POST', '/_ml/trained_models/own/deployment/_update', { number_of_allocations: 2 }),
+    ).toBe(
+      '409 status_exception: Cannot update deployment [own] as it was created by inference endpoint [own]. This model ' +
+        'deployment must be updated through the inference API.',
+    );
+    expect((await call('DELETE', '/_ingest/pipeline/by-name')).status).toBe(200);
+    expect((await call('DELETE', '/_inference/on-it')).status).toBe(200);
+    expect((await call('DELETE', '/_inference/own')).status).toBe(200);
+    for (const id of ['shared', 'third']) {
+      expect((await call('POST', `/_ml/trained_models/${id}/deployment/_stop`)).body).toEqual({ stopped: true });
+    }
+  });
+
+  it('says how its vectors are compared, and is not replaced by one that fits no index', async () => {
+    const endpoint = (similarity: string) => ({
+      service: 'elasticsearch',
+      service_settings: { num_allocations: 1, num_threads: 1, model_id: '.all-minilm-l6-v2', similarity },
+    });
+    expect((await call('PUT', '/_inference/text_embedding/dots', endpoint('dot_product'))).status).toBe(200);
+    await call('PUT', '/dotted', { mappings: { properties: { s: { type: 'semantic_text', inference_id: 'dots' } } } });
+    expect((await call('PUT', '/dotted/_doc/1?refresh=true', { s: 'blue whales' })).status).toBe(201);
+    const { body } = await call('GET', '/dotted/_mapping');
+    expect(body.dotted.mappings.properties.s.model_settings).toMatchObject({ similarity: 'dot_product', dimensions: 384 });
+    const found = await call('POST', '/dotted/_search', { query: { semantic: { field: 's', query: 'blue whales' } } });
+    expect(found.body.hits.hits[0]._score).toBeCloseTo(1, 3);
+    expect((await call('DELETE', '/_inference/dots?force=true')).status).toBe(200);
+    const before = await state();
+    const elser = { service: 'elasticsearch', service_settings: ELSER };
+    for (const other of [endpoint('cosine'), elser]) {
+      expect(await reason('PUT', '/_inference/dots', other)).toBe(
+        '400 status_exception: Inference endpoint [dots] could not be created because the inference_id is being used in ' +
+          'mappings with incompatible settings for indices: [dotted]. Please either use a different inference_id or update ' +
+          'the index mappings to refer to a different inference_id.',
+      );
+    }
+    expect(await state()).toBe(before);
+    expect((await call('PUT', '/_inference/dots', endpoint('dot_product'))).status).toBe(200);
+    await call('DELETE', '/dotted');
+    expect((await call('DELETE', '/_inference/dots')).status).toBe(200);
+  });
+
   it.each([
     ['PUT', '/x', undefined, '400 parse_exception: request body is required'],
     ['PUT', '/x', {}, 'Inference endpoint configuration is missing the [service] setting'],
@@ -118,7 +192,17 @@ describe('_inference', () => {
       'PUT',
       '/x',
       { service: 'elser', service_settings: ELSER, chunking_settings: { strategy: 'word', max_chunk_size: 3 } },
-      '[max_chunk_size] must be greater than or equal to [10.0]',
+      '[max_chunk_size] must be a greater than or equal to [10.0]',
+    ],
+    [
+      'PUT',
+      '/x',
+      {
+        service: 'elser',
+        service_settings: ELSER,
+        chunking_settings: { strategy: 'recursive', max_chunk_size: 30, separators: ['('] },
+      },
+      '[chunking_settings] Invalid value [(] of [separators]',
     ],
     [
       'PUT',

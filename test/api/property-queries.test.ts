@@ -76,6 +76,7 @@ describe('a query against a naive evaluator', () => {
     'match_phrase',
     'match_phrase_prefix',
     'match_bool_prefix',
+    'more_like_this',
     'multi_match',
     'combined_fields',
     'query_string',

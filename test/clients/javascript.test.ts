@@ -44,6 +44,41 @@ afterAll(async () => {
 });
 
 describe('helpers', () => {
+  it('bulk sends again what a full queue refused, and drops what cannot be written', async () => {
+    const narrow = 'js-narrow';
+    await client.ml.startTrainedModelDeployment({
+      model_id: '.elser_model_2',
+      deployment_id: narrow,
+      queue_capacity: 1,
+      wait_for: 'started',
+    });
+    await client.ingest.putPipeline({
+      id: narrow,
+      processors: [{ inference: { model_id: narrow, input_output: { input_field: 'text', output_field: 'v' } } }],
+    });
+    await client.indices.create({
+      index: narrow,
+      mappings: { properties: { n: { type: 'integer' }, v: { type: 'sparse_vector' } } },
+    });
+    const datasource = Array.from({ length: 12 }, (_, n) => ({ n: n === 7 ? 'seven' : n, text: `text ${String(n)}` }));
+    const dropped: unknown[] = [];
+    const result = await client.helpers.bulk({
+      datasource,
+      pipeline: narrow,
+      retries: 60,
+      wait: 1,
+      refreshOnCompletion: narrow,
+      onDocument: (document) => ({ index: { _index: narrow, _id: String(document.n) } }),
+      onDrop: ({ document, status }) => dropped.push([document.n, status]),
+    });
+    expect(result).toMatchObject({ total: 12, successful: 11, failed: 1 });
+    expect(result.retry).toBeGreaterThan(0);
+    expect(dropped).toEqual([['seven', 400]]);
+    expect((await client.count({ index: narrow, query: { exists: { field: 'v' } } })).count).toBe(11);
+    await client.ingest.deletePipeline({ id: narrow });
+    await client.ml.stopTrainedModelDeployment({ model_id: narrow });
+  });
+
   it('scrollDocuments gives each document once', async () => {
     const seen = new Set<number>();
     for await (const book of client.helpers.scrollDocuments<Book>({

@@ -279,6 +279,32 @@ fn slices_are_tasks_with_a_parent_which_can_be_paced_and_cancelled() {
 }
 
 #[test]
+fn tasks_that_take_longer_than_one_waits_are_no_failed_request() {
+    let node = Node::start();
+    load(&node, "a", 20);
+    let body = json!({"source": {"index": "a", "size": 5}, "dest": {"index": "b"}}).to_string();
+    let task = node.ok("reindex", "", "wait_for_completion=false&requests_per_second=1", &body);
+    let task = task["task"].as_str().unwrap().to_owned();
+    for (group, rest) in [("nodes", ("nodes", json!({}))), ("none", ("tasks", json!([])))] {
+        let query = format!("actions=*reindex&wait_for_completion=true&timeout=20ms&group_by={group}");
+        let answer = node.ok("list_tasks", "", &query, "");
+        assert_eq!(answer[rest.0], rest.1);
+        assert_eq!(answer["node_failures"][0]["type"], "failed_node_exception");
+        assert_eq!(
+            answer["node_failures"][0]["caused_by"],
+            json!({"type": "timeout_exception", "reason": "Timed out waiting for completion of tasks"})
+        );
+    }
+    let (_, kind, reason) =
+        node.error("get_task", &format!("task={task}"), "wait_for_completion=true&timeout=20ms", "");
+    assert_eq!(
+        (kind, reason),
+        ("timeout_exception".into(), format!("Timed out waiting for completion of [{task}]"))
+    );
+    node.ok("cancel_tasks", &format!("task={task}"), "wait_for_completion=true", "");
+}
+
+#[test]
 fn tasks_that_cannot_do_what_is_asked_say_so() {
     let node = Node::start();
     load(&node, "a", 20);

@@ -65,6 +65,80 @@ class OfficialClient(unittest.TestCase):
         self.client.indices.refresh(index="py-copy")
         self.assertEqual(done, self.client.count(index="py-copy")["count"])
 
+    def test_bulk_tells_what_failed(self):
+        actions = [{"_index": "py-strict", "_id": str(n), "n": n if n % 2 else "no number"} for n in range(6)]
+        self.client.indices.create(index="py-strict", mappings={"properties": {"n": {"type": "integer"}}})
+        with self.assertRaises(helpers.BulkIndexError) as caught:
+            helpers.bulk(self.client, actions)
+        self.assertEqual([error["index"]["_id"] for error in caught.exception.errors], ["0", "2", "4"])
+        self.assertEqual(helpers.bulk(self.client, actions, stats_only=True, raise_on_error=False, refresh=True), (3, 3))
+        updates = [{"_op_type": "update", "_index": "py-strict", "_id": "1", "doc": {"n": 5}, "doc_as_upsert": True}]
+        self.assertEqual(helpers.bulk(self.client, updates), (1, []))
+
+    def test_bulk_sends_again_what_a_full_queue_refused(self):
+        self.client.ml.start_trained_model_deployment(
+            model_id=".elser_model_2", deployment_id="py-narrow", queue_capacity=1, wait_for="started"
+        )
+        pairs = [{"input_field": "text", "output_field": "v"}]
+        self.client.ingest.put_pipeline(
+            id="py-narrow", processors=[{"inference": {"model_id": "py-narrow", "input_output": pairs}}]
+        )
+        self.client.indices.create(
+            index="py-narrow",
+            mappings={
+                "properties": {
+                    "v": {"type": "sparse_vector"},
+                    "s": {
+                        "type": "semantic_text",
+                        "inference_id": "py-narrow",
+                        "chunking_settings": {"strategy": "word", "max_chunk_size": 10, "overlap": 1},
+                    },
+                }
+            },
+        )
+        # More passages than the queue has places, and more documents than are encoded at once.
+        actions = [
+            {"_index": "py-narrow", "_id": str(n), "text": f"text {n}", "s": f"passage {n} " * 15} for n in range(12)
+        ]
+        done, errors = helpers.bulk(
+            self.client, actions, pipeline="py-narrow", max_retries=60, initial_backoff=0.001, max_backoff=0.01, refresh=True
+        )
+        self.assertEqual((done, errors), (12, []))
+        for field in ("v", "s"):
+            found = self.client.count(index="py-narrow", query={"exists": {"field": field}})
+            self.assertEqual(found["count"], 12, field)
+        stats = self.client.ml.get_trained_models_stats(model_id=".elser_model_2")["trained_model_stats"]
+        narrow = [of["deployment_stats"] for of in stats if of["deployment_stats"]["deployment_id"] == "py-narrow"][0]
+        self.assertGreater(narrow["rejected_execution_count"], 0)
+        self.client.ingest.delete_pipeline(id="py-narrow")
+        self.client.ml.stop_trained_model_deployment(model_id="py-narrow")
+
+    def test_inference_endpoints(self):
+        settings = {"num_allocations": 1, "num_threads": 1, "model_id": ".elser_model_2"}
+        self.client.inference.put(
+            task_type="sparse_embedding",
+            inference_id="py-elser",
+            inference_config={"service": "elasticsearch", "service_settings": settings},
+        )
+        made = self.client.inference.inference(inference_id="py-elser", input=["a blanket"])
+        self.assertGreater(len(made["sparse_embedding"][0]["embedding"]), 0)
+        self.assertEqual(self.client.inference.get(inference_id="py-elser")["endpoints"][0]["service"], "elasticsearch")
+        self.assertTrue(self.client.inference.delete(inference_id="py-elser")["acknowledged"])
+
+    def test_tasks_of_a_reindex(self):
+        task = self.client.reindex(
+            source={"index": "py-books", "size": 50},
+            dest={"index": "py-paced"},
+            slices=2,
+            requests_per_second=20,
+            wait_for_completion=False,
+        )["task"]
+        children = self.client.tasks.list(parent_task_id=task, detailed=True, group_by="none")["tasks"]
+        self.assertLessEqual(len(children), 2)
+        self.client.reindex_rethrottle(task_id=task, requests_per_second=-1)
+        done = self.client.tasks.get(task_id=task, wait_for_completion=True, timeout="30s")
+        self.assertEqual((done["completed"], done["response"]["created"]), (True, 250))
+
     def test_search_with_everything(self):
         answer = self.client.search(
             index="py-books",
@@ -135,7 +209,12 @@ class AsyncHelpers(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await helpers.async_bulk(client, actions(), refresh=True))[0], 70)
             seen = [hit["_id"] async for hit in helpers.async_scan(client, index="py-async", size=20)]
             self.assertEqual(len(set(seen)), 70)
-            await client.indices.delete(index="py-async")
+            streamed = [ok async for ok, _ in helpers.async_streaming_bulk(client, actions(), chunk_size=20)]
+            self.assertEqual(streamed, [True] * 70)
+            query = {"query": {"range": {"n": {"lt": 30}}}}
+            done, failed = await helpers.async_reindex(client, "py-async", "py-async-copy", query=query, chunk_size=10)
+            self.assertEqual((done, failed), (30, []))
+            await client.indices.delete(index="py-async,py-async-copy")
 
 
 if __name__ == "__main__":

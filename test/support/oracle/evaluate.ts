@@ -304,6 +304,12 @@ const EVALUATORS: Readonly<Record<string, Evaluator>> = {
     const [field, options] = single(body, 'query');
     return boolPrefixIn(field, options['query'], options, doc, corpus);
   },
+  more_like_this: (body, doc, corpus) => {
+    const field = String((body['fields'] as string[])[0]);
+    const found = [...new Set(words(body['like']))].filter((word) => docFreq(corpus, field, word) > 0);
+    const scores = found.map((word) => termScore(doc, corpus, field, word));
+    return sum(scores, minimum(found.length, body['minimum_should_match']));
+  },
   multi_match: multiMatch,
   combined_fields: combined,
   query_string: (body, doc, corpus) => evaluate(MEANINGS.get(body) ?? {}, doc, corpus),
@@ -359,5 +365,3 @@ const SINGLE: Readonly<Record<string, true>> = Object.fromEntries(
     'wildcard',
   ].map((name) => [name, true]),
 );
-
-export { docFreq };

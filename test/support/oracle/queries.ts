@@ -383,6 +383,14 @@ const MAKERS: Readonly<Record<string, Make>> = {
     const query = [...words, start(random).toLowerCase()].join(' ');
     return { [random.pick(TEXTS)]: { query, ...operator, ...boost(random) } };
   },
+  more_like_this: (random) => ({
+    fields: [random.pick(TEXTS)],
+    like: random.several(1, 5, () => random.pick(WORDS)).join(' '),
+    min_term_freq: 1,
+    min_doc_freq: 1,
+    minimum_should_match: random.pick([1, 2, '50%', '100%']),
+    ...boost(random),
+  }),
   multi_match: (random) => {
     const type = random.pick(['best_fields', 'most_fields', 'cross_fields', 'phrase', 'phrase_prefix', 'bool_prefix']);
     const operator = type.startsWith('phrase')

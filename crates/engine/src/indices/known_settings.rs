@@ -49,6 +49,8 @@ const KNOWN: &[Known] = &[
     known("mapping.depth.limit", Kind::Integer { min: 1 }, true, "20"),
     known("mapping.field_name_length.limit", Kind::Integer { min: 1 }, true, "9223372036854775807"),
     known("mapping.dimension_fields.limit", Kind::Integer { min: 0 }, true, "32768"),
+    // What 8.18 and later hold documents in; the earlier format is not there.
+    known("mapping.semantic_text.use_legacy_format", Kind::Choice(&["false"]), false, "false"),
     known("query.default_field", Kind::Text, true, "*"),
     known("max_inner_result_window", Kind::Integer { min: 0 }, true, "100"),
     known("max_rescore_window", Kind::Integer { min: 1 }, true, "10000"),

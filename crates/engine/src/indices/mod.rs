@@ -15,6 +15,7 @@ pub(crate) mod lifecycle;
 mod maintenance;
 mod metadata;
 pub(crate) mod names;
+mod op;
 mod record;
 mod recovery;
 mod registry;
@@ -38,17 +39,17 @@ use sparrow_index::{IndexOptions, SparrowIndex};
 use sparrow_storage::{DataDir, Wal, durable};
 
 use self::aliases::{AliasSpec, Stored};
+pub(crate) use self::date_math::resolve as concrete_name;
 pub(crate) use self::handle::{Found, IndexHandle};
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::Metadata;
+pub(crate) use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
 use self::registry::{Broken, Names, Registry};
 pub(crate) use self::resolve::{ResolveOptions, Resolved};
 pub(crate) use self::settings::{Settings, insert_nested};
 use self::stats::Opened;
 use self::templates::{Body, Templates};
-pub(crate) use self::write::{
-    ExternalVersion, PRIMARY_TERM, Source, WriteKind, WriteOp, WriteOutcome, WriteResult, generate_id,
-};
+pub(crate) use self::write::{PRIMARY_TERM, generate_id};
 use crate::cluster::ClusterSettings;
 use crate::error::EngineError;
 use crate::options::EngineOptions;

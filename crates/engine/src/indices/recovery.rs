@@ -51,7 +51,7 @@ pub(crate) fn apply(
             .map_err(|error| EngineError::internal(format!("a logged document is not JSON: {error}")))?;
         // The mapping was made wide enough, durably, before the document was logged.
         let (mut parsed, _) = mapping.parse_document(record.id, &value, &limits)?;
-        write::attach(mapping, &mut parsed, payload)?;
+        write::attach(mapping, &mut parsed, payload, &|_| None)?;
         index.add(WriteDocument {
             id: record.id.to_owned(),
             seq_no: record.seq_no,

@@ -8,10 +8,12 @@ use sparrow_index::mapping::{Mapping, ParsedDocument};
 use sparrow_index::{IndexError, WriteDocument, passages};
 
 use super::handle::IndexHandle;
+use super::op::{Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
 use super::record::Record;
 use super::versions::LiveVersion;
 use crate::error::EngineError;
 use crate::models::Purpose;
+use crate::semantic::Embedded;
 
 /// Longest `_id`, in bytes.
 const MAX_ID_BYTES: usize = 512;
@@ -19,127 +21,6 @@ const MAX_ID_BYTES: usize = 512;
 /// Bytes of unrefreshed sources above which a batch ends with a refresh, so that memory stays bounded without
 /// a refresh interval.
 const MAX_LIVE_SOURCE_BYTES: usize = 64 << 20;
-
-/// What to do with a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WriteKind {
-    /// Write it, whatever was there.
-    Index,
-    /// Write it if there is none.
-    Create,
-    Delete,
-}
-
-/// A document's JSON.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Source {
-    /// The bytes that are stored.
-    pub(crate) raw: Vec<u8>,
-    /// The same, parsed; parsed here when absent.
-    pub(crate) value: Option<Value>,
-}
-
-impl Source {
-    /// A document that exists as a value only.
-    pub(crate) fn from_value(value: Value) -> Self {
-        let mut raw = Vec::with_capacity(1024);
-        // A value always serialises, and a vector takes all bytes. (Printing it would go through text formatting.)
-        let _ = serde_json::to_writer(&mut raw, &value);
-        Self { raw, value: Some(value) }
-    }
-}
-
-/// One write.
-#[derive(Debug, Clone)]
-pub(crate) struct WriteOp {
-    pub(crate) kind: WriteKind,
-    /// Generated when absent.
-    pub(crate) id: Option<String>,
-    /// Empty for a deletion.
-    pub(crate) source: Source,
-    /// Only when the document's last write had this number.
-    pub(crate) if_seq_no: Option<u64>,
-    pub(crate) if_primary_term: Option<u64>,
-    /// A version that the caller counts itself; `external_gte` allows an equal one.
-    pub(crate) external_version: Option<ExternalVersion>,
-    /// The payload of the document's passages (empty for none), once its texts are encoded.
-    pub(crate) passages: Option<Vec<u8>>,
-    /// An earlier form of the document, JSON and payload, whose passages may stay.
-    pub(crate) previous: Option<(Vec<u8>, Vec<u8>)>,
-}
-
-/// A version from outside.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ExternalVersion {
-    pub(crate) version: u64,
-    pub(crate) or_equal: bool,
-}
-
-impl WriteOp {
-    pub(crate) fn index(id: Option<String>, source: Source) -> Self {
-        Self::new(WriteKind::Index, id, source)
-    }
-
-    pub(crate) fn create(id: Option<String>, source: Source) -> Self {
-        Self::new(WriteKind::Create, id, source)
-    }
-
-    pub(crate) fn delete(id: String) -> Self {
-        Self::new(WriteKind::Delete, Some(id), Source::default())
-    }
-
-    fn new(kind: WriteKind, id: Option<String>, source: Source) -> Self {
-        Self {
-            kind,
-            id,
-            source,
-            if_seq_no: None,
-            if_primary_term: None,
-            external_version: None,
-            passages: None,
-            previous: None,
-        }
-    }
-}
-
-/// What a write did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WriteResult {
-    Created,
-    Updated,
-    Deleted,
-    NotFound,
-}
-
-impl WriteResult {
-    /// As bodies say it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Deleted => "deleted",
-            Self::NotFound => "not_found",
-        }
-    }
-
-    /// HTTP status.
-    pub(crate) fn status(self) -> u16 {
-        match self {
-            Self::Created => 201,
-            Self::Updated | Self::Deleted => 200,
-            Self::NotFound => 404,
-        }
-    }
-}
-
-/// A write that was acknowledged.
-#[derive(Debug, Clone)]
-pub(crate) struct WriteOutcome {
-    pub(crate) id: String,
-    pub(crate) seq_no: u64,
-    pub(crate) version: u64,
-    pub(crate) result: WriteResult,
-}
 
 /// The one primary term that a single node ever has.
 pub(crate) const PRIMARY_TERM: u64 = 1;
@@ -153,8 +34,40 @@ struct Prepared {
     parsed: ParsedDocument,
     widened: Option<Mapping>,
     conditions: WriteOp,
+    /// What its texts were encoded for, see [`Mapping::semantic_key`].
+    semantic_key: u64,
+    truncated: u64,
     /// A generated id is new by construction: nothing to look up.
     id_is_new: bool,
+}
+
+impl Prepared {
+    /// The write as it came; its passages are those of an earlier form now.
+    fn into_op(self) -> WriteOp {
+        let Self { id, mut raw, value, conditions: mut op, .. } = self;
+        op.id = Some(id);
+        if op.kind != WriteKind::Delete {
+            let (json, payload) = passages::split(&raw);
+            let length = json.len();
+            op.previous = payload.map(|payload| (json.to_vec(), payload.to_vec()));
+            raw.truncate(length);
+            op.source = Source { raw, value: Some(value) };
+        }
+        op
+    }
+}
+
+/// Why a document was not written.
+enum Unwritten {
+    Refused(EngineError),
+    /// The mapping asks for other passages than it did when its texts were encoded.
+    Stale(Box<Prepared>),
+}
+
+impl<E: Into<EngineError>> From<E> for Unwritten {
+    fn from(error: E) -> Self {
+        Self::Refused(error.into())
+    }
 }
 
 impl IndexHandle {
@@ -166,34 +79,24 @@ impl IndexHandle {
         let began = Instant::now();
         let kinds: Vec<WriteKind> = ops.iter().map(|op| op.kind).collect();
         let bytes = ops.iter().map(|op| op.source.raw.len()).sum();
-        let refused = self.embed(&mut ops, Purpose::Ingest, None);
-        let mapping = self.mapping();
-        let prepared: Vec<Result<Prepared, EngineError>> = ops
-            .into_iter()
-            .zip(refused)
-            .map(|(op, refused)| refused.map_or_else(|| self.prepare(op, &mapping), Err))
-            .collect();
-
         let mut last = None;
-        let mut results = Vec::with_capacity(prepared.len());
-        {
-            let mut state = self.write.lock();
-            for document in prepared {
-                if state.closed {
-                    results.push(Err(EngineError::IndexNotFound { name: self.name.clone() }));
-                    continue;
-                }
-                if let Err(error) = self.check_write() {
-                    results.push(Err(error));
-                    continue;
-                }
-                results.push(document.and_then(|document| {
-                    let (outcome, lsn) = self.apply(document, &mut state.next_seq_no)?;
-                    last = Some(lsn);
-                    Ok(outcome)
-                }));
-            }
+        let mut results = Vec::new();
+        results.resize_with(ops.len(), || None);
+        let mut places: Vec<usize> = (0..ops.len()).collect();
+        // Once, unless the mapping changes while texts are encoded.
+        while !ops.is_empty() {
+            let mapping = self.mapping();
+            let refused = self.embed(&mapping, &mut ops, Purpose::Ingest, None);
+            let prepared = ops
+                .into_iter()
+                .zip(refused)
+                .map(|(op, refused)| refused.map_or_else(|| self.prepare(op, &mapping), Err));
+            let prepared: Vec<_> = places.into_iter().zip(prepared).collect();
+            (places, ops) = self.apply_all(prepared, &mut results, &mut last);
         }
+        let lost = || Err(EngineError::internal("a write had no result"));
+        let mut results: Vec<Result<WriteOutcome, EngineError>> =
+            results.into_iter().map(|result| result.unwrap_or_else(lost)).collect();
         if let Some(lsn) = last {
             self.mark_dirty();
             if !self.settings().is_async()
@@ -217,6 +120,47 @@ impl IndexHandle {
         results
     }
 
+    /// Writes documents in order. Gives back those, with their places, from the first one on whose texts have to be
+    /// encoded again.
+    fn apply_all(
+        &self,
+        prepared: Vec<(usize, Result<Prepared, EngineError>)>,
+        results: &mut [Option<Result<WriteOutcome, EngineError>>],
+        last: &mut Option<sparrow_storage::Lsn>,
+    ) -> (Vec<usize>, Vec<WriteOp>) {
+        let mut again = (Vec::new(), Vec::new());
+        let mut state = self.write.lock();
+        let mut key = self.mapping().semantic_key();
+        for (place, document) in prepared {
+            let result = match document {
+                Err(error) => Err(error),
+                Ok(_) if state.closed => Err(EngineError::IndexNotFound { name: self.name.clone() }),
+                Ok(document) if !again.1.is_empty() => {
+                    again.0.push(place);
+                    again.1.push(document.into_op());
+                    continue;
+                }
+                Ok(document) => match self.check_write() {
+                    Err(error) => Err(error),
+                    Ok(()) => match self.apply(document, &mut state.next_seq_no, &mut key) {
+                        Ok((outcome, lsn)) => {
+                            *last = Some(lsn);
+                            Ok(outcome)
+                        }
+                        Err(Unwritten::Refused(error)) => Err(error),
+                        Err(Unwritten::Stale(document)) => {
+                            again.0.push(place);
+                            again.1.push(document.into_op());
+                            continue;
+                        }
+                    },
+                },
+            };
+            results[place] = Some(result);
+        }
+        again
+    }
+
     /// Writes one document.
     pub(crate) fn write_one(&self, op: WriteOp) -> Result<WriteOutcome, EngineError> {
         self.write(vec![op]).pop().unwrap_or_else(|| Err(EngineError::internal("a write had no result")))
@@ -226,7 +170,6 @@ impl IndexHandle {
         let id_is_new = op.id.is_none();
         let id = op.id.take().unwrap_or_else(generate_id);
         check_id(&id)?;
-        let source = std::mem::take(&mut op.source);
         if op.kind == WriteKind::Delete {
             return Ok(Prepared {
                 kind: op.kind,
@@ -236,19 +179,55 @@ impl IndexHandle {
                 parsed: ParsedDocument::default(),
                 widened: None,
                 conditions: op,
+                semantic_key: 0,
+                truncated: 0,
                 id_is_new,
             });
         }
-        let value = match source.value {
-            Some(value) => value,
-            None => crate::body::parse_source(&source.raw)?,
-        };
-        let mut raw = source.raw;
-        if let Some(payload) = op.passages.take().filter(|payload| !payload.is_empty()) {
+        if op.source.value.is_none() {
+            op.source.value = Some(crate::body::parse_source(&op.source.raw)?);
+        }
+        let mut document = self.prepare_document(op, id, mapping)?;
+        if let Some(widened) = document.widened.take_if(|wide| wide.semantic_key() != document.semantic_key) {
+            // A template made a field of this kind of something that the document brings.
+            let id = document.id.clone();
+            let mut op = document.into_op();
+            if let Some(Some(refused)) =
+                self.embed(&widened, std::slice::from_mut(&mut op), Purpose::Ingest, None).pop()
+            {
+                return Err(refused);
+            }
+            document = self.prepare_document(op, id, mapping)?;
+        }
+        document.id_is_new = id_is_new;
+        Ok(document)
+    }
+
+    fn prepare_document(
+        &self,
+        mut op: WriteOp,
+        id: String,
+        mapping: &Mapping,
+    ) -> Result<Prepared, EngineError> {
+        let Source { mut raw, value } = std::mem::take(&mut op.source);
+        let value = value.unwrap_or_default();
+        let Embedded { payload, truncated, key } = op.passages.take().unwrap_or_default();
+        if !payload.is_empty() {
             passages::append(&mut raw, &payload);
         }
         let (parsed, widened) = self.parse(mapping, &id, &value, &raw)?;
-        Ok(Prepared { kind: op.kind, id, raw, value, parsed, widened, conditions: op, id_is_new })
+        Ok(Prepared {
+            kind: op.kind,
+            id,
+            raw,
+            value,
+            parsed,
+            widened,
+            conditions: op,
+            semantic_key: key,
+            truncated,
+            id_is_new: false,
+        })
     }
 
     fn parse(
@@ -267,7 +246,9 @@ impl IndexHandle {
             if let Some(stored) = parsed.stored_source.as_mut().filter(|stored| !stored.is_empty()) {
                 passages::append(stored, payload);
             }
-            let wider = attach(widened.as_ref().unwrap_or(mapping), &mut parsed, Some(payload))?;
+            let wider = attach(widened.as_ref().unwrap_or(mapping), &mut parsed, Some(payload), &|id| {
+                self.similarity_of(id)
+            })?;
             widened = wider.or(widened);
         }
         if let Some(widened) = &widened {
@@ -277,32 +258,44 @@ impl IndexHandle {
         Ok((parsed, widened))
     }
 
-    /// Checks, logs and indexes one document. The caller holds the write lock.
+    /// What compares the vectors of an endpoint best, if it is known.
+    fn similarity_of(&self, inference_id: &str) -> Option<String> {
+        let engine = self.engine.get()?.upgrade()?;
+        engine.models.inference_target(inference_id)?.similarity
+    }
+
+    /// Checks, logs and indexes one document. The caller holds the write lock; `key` is that of the mapping in force.
     fn apply(
         &self,
         mut document: Prepared,
         next_seq_no: &mut u64,
-    ) -> Result<(WriteOutcome, sparrow_storage::Lsn), EngineError> {
+        key: &mut u64,
+    ) -> Result<(WriteOutcome, sparrow_storage::Lsn), Unwritten> {
         let current = if document.id_is_new { None } else { self.current_version(&document.id)? };
         let version = self.check_conditions(&document, current.as_ref())?;
+        let deleted = document.kind == WriteKind::Delete;
+        let mut widened = None;
         if document.widened.is_some() {
             // Another document of the batch, or another writer, may have widened the mapping since.
-            let (parsed, widened) =
+            (document.parsed, widened) =
                 self.parse(&self.mapping(), &document.id, &document.value, &document.raw)?;
-            document.parsed = parsed;
-            if let Some(widened) = widened {
-                self.widen_mapping(&widened)?;
-            }
+        }
+        let needed = widened.as_ref().map_or(*key, Mapping::semantic_key);
+        if !deleted && needed != document.semantic_key {
+            return Err(Unwritten::Stale(Box::new(document)));
+        }
+        if let Some(widened) = widened {
+            self.widen_mapping(&widened)?;
+            *key = needed;
         }
         let existed = current.as_ref().is_some_and(|current| current.source.is_some());
         let seq_no = *next_seq_no;
-        let deleted = document.kind == WriteKind::Delete;
         let lsn = self.wal.append(
             &Record { seq_no, version, id: &document.id, source: (!deleted).then_some(&document.raw) }
                 .encode(),
         )?;
         *next_seq_no += 1;
-        let Prepared { id, raw, parsed, .. } = document;
+        let Prepared { id, raw, parsed, truncated, .. } = document;
         let stored: Option<Arc<[u8]>> =
             (!deleted).then(|| Arc::from(parsed.stored_source.as_deref().unwrap_or(&raw)));
         let index = self.index();
@@ -333,7 +326,7 @@ impl IndexHandle {
             (false, true) => WriteResult::Updated,
             (false, false) => WriteResult::Created,
         };
-        Ok((WriteOutcome { id, seq_no, version, result }, lsn))
+        Ok((WriteOutcome { id, seq_no, version, result, truncated }, lsn))
     }
 
     /// The version that the write will have.
@@ -400,11 +393,12 @@ pub(super) fn attach(
     mapping: &Mapping,
     parsed: &mut ParsedDocument,
     payload: Option<&[u8]>,
+    similarity: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<Mapping>, EngineError> {
     let Some(payload) = payload else { return Ok(None) };
     let fields = passages::decode(payload)
         .ok_or_else(|| EngineError::internal("the passages of a document cannot be read"))?;
-    mapping.attach_passages(parsed, fields).map_err(EngineError::illegal_argument)
+    mapping.attach_passages(parsed, fields, similarity).map_err(EngineError::illegal_argument)
 }
 
 fn check_id(id: &str) -> Result<(), EngineError> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sparrow_index::mapping::SemanticModel;
 
 use super::settings::{self, status};
 use super::{Endpoint, TaskType};
@@ -51,6 +52,18 @@ pub(crate) fn put_endpoint(
             format!(
                 "Inference endpoint IDs must be unique. Requested inference endpoint ID [{id}] matches existing \
                  trained model ID(s) but must not."
+            ),
+        ));
+    }
+    let incompatible = incompatible_indices(engine, &endpoint);
+    if !incompatible.is_empty() {
+        return Err(status(
+            400,
+            format!(
+                "Inference endpoint [{id}] could not be created because the inference_id is being used in mappings with \
+                 incompatible settings for indices: [{}]. Please either use a different inference_id or update the index \
+                 mappings to refer to a different inference_id.",
+                incompatible.join(", ")
             ),
         ));
     }
@@ -238,6 +251,27 @@ fn indexes_using(engine: &Engine, id: &str) -> Vec<String> {
     };
     let names = engine.indices.names();
     names.indices.values().filter(|handle| uses(handle)).map(|handle| handle.name.clone()).collect()
+}
+
+/// Indices whose fields hold vectors that an endpoint of this name made, and which this one cannot make.
+fn incompatible_indices(engine: &Engine, endpoint: &Endpoint) -> Vec<String> {
+    let differs = |handle: &IndexHandle| {
+        let mapping = handle.mapping();
+        let mut fields = mapping.semantic_fields().iter().filter_map(|path| mapping.semantic_field(path));
+        fields.any(|field| {
+            field.inference_id == endpoint.inference_id
+                && match field.model {
+                    None => false,
+                    Some(SemanticModel::Sparse) => endpoint.task_type != TaskType::SparseEmbedding,
+                    Some(SemanticModel::Dense { dims }) => {
+                        endpoint.dimensions != Some(dims)
+                            || endpoint.similarity.as_deref() != field.similarity()
+                    }
+                }
+        })
+    };
+    let names = engine.indices.names();
+    names.indices.values().filter(|handle| differs(handle)).map(|handle| handle.name.clone()).collect()
 }
 
 fn used_sentence(id: &str, pipelines: &[String], indexes: &[String]) -> String {

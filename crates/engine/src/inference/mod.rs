@@ -5,7 +5,6 @@
 //! model is taken, that of an endpoint is too.
 
 mod api;
-pub(crate) mod chunking;
 mod infer;
 mod problems;
 mod settings;
@@ -17,10 +16,10 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::{ModelInfo, ModelKind};
+use sparrow_index::mapping::Chunking;
 use sparrow_storage::{DataDir, StorageError};
 
 pub(crate) use self::api::{delete_endpoint, get_endpoint, put_endpoint, update_endpoint};
-pub(crate) use self::chunking::ChunkingSettings;
 pub(crate) use self::infer::{infer, infer_stream, token};
 use crate::models::{AdaptiveAllocations, DENSE_MODEL, Models};
 
@@ -91,9 +90,8 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// How long texts are cut.
-    #[allow(dead_code, reason = "fields that are filled by meaning read it")]
-    pub fn chunking(&self) -> ChunkingSettings {
-        ChunkingSettings::parse(&self.chunking_settings).unwrap_or_default()
+    pub fn chunking(&self) -> Chunking {
+        Chunking::parse(&self.chunking_settings).ok().flatten().unwrap_or_default()
     }
 
     /// Id of the deployment that answers.
@@ -137,26 +135,18 @@ impl Endpoint {
 
 /// What an id stands for wherever texts are encoded: an endpoint, a deployment or a model.
 #[derive(Debug, Clone)]
-#[allow(dead_code, reason = "fields that are filled by meaning read it")]
 pub(crate) struct InferenceTarget {
-    /// The id of the endpoint, or that of the model or deployment where there is no endpoint.
-    pub inference_id: String,
     /// The model behind it.
     pub model_id: String,
-    /// What it makes of a text.
-    pub task_type: TaskType,
-    /// Length of its vectors, of a dense model.
-    pub dimensions: Option<usize>,
-    /// What compares its vectors best, of a dense model: `cosine`, `dot_product` or `l2_norm`.
+    /// What compares its vectors, if an endpoint of a dense model says it: `cosine`, `dot_product` or `l2_norm`.
     pub similarity: Option<String>,
     /// How long texts are cut before they are encoded.
-    pub chunking: ChunkingSettings,
+    pub chunking: Chunking,
 }
 
 impl Models {
     /// What an inference id stands for; the id can be given to [`crate::models::TextEncoder::encode`] as it is. Nothing
     /// is started.
-    #[allow(dead_code, reason = "fields that are filled by meaning read it")]
     pub(crate) fn inference_target(&self, id: &str) -> Option<InferenceTarget> {
         let endpoint = self.endpoints.get(id);
         let model = match &endpoint {
@@ -165,18 +155,10 @@ impl Models {
             }
             None => self.resolve(id),
         }?;
-        let info = model.info().ok()?;
-        let task_type = TaskType::of(info);
-        let similarity = match task_type {
-            TaskType::SparseEmbedding => None,
-            TaskType::TextEmbedding => Some("cosine".to_owned()),
-        };
+        model.info().ok()?;
         Some(InferenceTarget {
-            inference_id: id.to_owned(),
             model_id: model.id.clone(),
-            task_type,
-            dimensions: info.dims,
-            similarity: endpoint.as_ref().and_then(|endpoint| endpoint.similarity.clone()).or(similarity),
+            similarity: endpoint.as_ref().and_then(|endpoint| endpoint.similarity.clone()),
             chunking: endpoint.map(|endpoint| endpoint.chunking()).unwrap_or_default(),
         })
     }
@@ -267,11 +249,16 @@ impl Endpoints {
     }
 }
 
-fn preconfigured(id: &str, task_type: TaskType, model_id: &str) -> Endpoint {
-    let chunking_settings = match ChunkingSettings::default().to_json() {
+/// Settings as an endpoint keeps and shows them.
+fn shown(chunking: &Chunking) -> Map<String, Value> {
+    match chunking.to_json() {
         Value::Object(settings) => settings,
         _ => Map::new(),
-    };
+    }
+}
+
+fn preconfigured(id: &str, task_type: TaskType, model_id: &str) -> Endpoint {
+    let chunking_settings = shown(&Chunking::default());
     let dense = task_type == TaskType::TextEmbedding;
     Endpoint {
         inference_id: id.to_owned(),

@@ -1,9 +1,10 @@
 //! The body of `PUT _inference`: which service, with which settings.
 
 use serde_json::{Map, Value};
+use sparrow_index::mapping::{Chunking, ChunkingError};
 
 use super::problems::{Problems, java_map};
-use super::{ChunkingSettings, Endpoint, TaskType};
+use super::{Endpoint, TaskType, shown};
 use crate::error::{EngineError, Exception};
 use crate::models::{AdaptiveAllocations, ModelError, Models};
 
@@ -117,15 +118,19 @@ pub(super) fn endpoint(
         Some(other) => return Err(not_an_object(SCOPE, &other)),
     };
     let task_settings = optional_object(&mut body, "task_settings")?;
-    let chunking = ChunkingSettings::parse(&optional_object(&mut body, "chunking_settings")?)?;
+    let chunking = chunking(&optional_object(&mut body, "chunking_settings")?)?;
     refuse_rest(&body, &service)?;
 
     let mut problems = Problems::default();
-    let num_allocations = problems.positive(&settings, "num_allocations", SCOPE);
-    let num_threads = problems.required_positive(&settings, "num_threads", SCOPE);
-    let adaptive = adaptive(&settings, &mut problems);
-    let model_id = problems.text(&settings, "model_id", SCOPE);
     let deployment_id = problems.text(&settings, "deployment_id", SCOPE);
+    let mut num_allocations = problems.positive(&settings, "num_allocations", SCOPE);
+    let mut num_threads = match &deployment_id {
+        // Its deployment has its size, whatever the request says.
+        Some(_) => problems.positive(&settings, "num_threads", SCOPE),
+        None => problems.required_positive(&settings, "num_threads", SCOPE),
+    };
+    let mut adaptive = adaptive(&settings, &mut problems);
+    let model_id = problems.text(&settings, "model_id", SCOPE);
     let similarity = problems.text(&settings, "similarity", SCOPE);
     if let Some(similarity) =
         similarity.as_ref().filter(|name| !["cosine", "dot_product", "l2_norm"].contains(&name.as_str()))
@@ -141,7 +146,7 @@ pub(super) fn endpoint(
         ));
     }
     let given = |name: &str| settings.get(name).is_some_and(|value| !value.is_null());
-    if !given("num_allocations") && !given("adaptive_allocations") {
+    if deployment_id.is_none() && !given("num_allocations") && !given("adaptive_allocations") {
         problems.add(format!(
             "[{SCOPE}] does not contain one of the required settings [num_allocations, adaptive_allocations]"
         ));
@@ -155,6 +160,12 @@ pub(super) fn endpoint(
         problems.add("[number_of_allocations] cannot be set if adaptive allocations is enabled".into());
     }
     problems.done()?;
+    if let Some(deployment) = &deployment_id {
+        let size = models.deployment_size(deployment).ok_or_else(|| no_deployment(deployment))?;
+        num_allocations = Some(size.allocations);
+        num_threads = Some(size.threads);
+        adaptive = size.adaptive;
+    }
     let Some(num_threads) = num_threads else {
         return Err(EngineError::internal("a required setting is missing"));
     };
@@ -189,9 +200,13 @@ pub(super) fn endpoint(
     if let Some(deployment) = &deployment_id {
         let deployed = deployment_model(models, deployment)?;
         if deployed != model.id {
-            return Err(EngineError::illegal_argument(format!(
-                "Deployment [{deployment}] uses model [{deployed}] which does not match the model [{model_id}] in the request."
-            )));
+            return Err(status(
+                400,
+                format!(
+                    "Deployment [{deployment}] uses model [{deployed}] which does not match the model [{model_id}] in the \
+                     request."
+                ),
+            ));
         }
     }
     let info = model.info()?;
@@ -222,10 +237,6 @@ pub(super) fn endpoint(
             ),
         ));
     }
-    let chunking_settings = match chunking.to_json() {
-        Value::Object(settings) => settings,
-        _ => Map::new(),
-    };
     Ok(Endpoint {
         inference_id: inference_id.to_owned(),
         task_type: task_of_model,
@@ -237,7 +248,7 @@ pub(super) fn endpoint(
         adaptive_allocations: adaptive,
         similarity: is_dense.then(|| similarity.unwrap_or_else(|| "cosine".into())),
         dimensions: info.dims,
-        chunking_settings,
+        chunking_settings: shown(&chunking),
         preconfigured: false,
     })
 }
@@ -317,10 +328,22 @@ fn adaptive(settings: &Map<String, Value>, problems: &mut Problems) -> Option<Ad
     }
 }
 
+fn chunking(given: &Map<String, Value>) -> Result<Chunking, EngineError> {
+    match Chunking::parse(given) {
+        Ok(read) => Ok(read.unwrap_or_default()),
+        Err(ChunkingError::Strategy(reason)) => Err(EngineError::illegal_argument(reason)),
+        Err(ChunkingError::Invalid(reason)) => {
+            Err(EngineError::api(400, Exception::new("validation_exception", reason)))
+        }
+    }
+}
+
 fn deployment_model(models: &Models, deployment: &str) -> Result<String, EngineError> {
-    models.deployed_model(deployment).ok_or_else(|| {
-        EngineError::resource_not_found(format!("deployment with id [{deployment}] not found"))
-    })
+    models.deployed_model(deployment).ok_or_else(|| no_deployment(deployment))
+}
+
+fn no_deployment(id: &str) -> EngineError {
+    EngineError::resource_not_found(format!("deployment with id [{id}] not found"))
 }
 
 fn optional_object(body: &mut Map<String, Value>, name: &str) -> Result<Map<String, Value>, EngineError> {

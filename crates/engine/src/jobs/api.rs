@@ -72,10 +72,14 @@ pub(crate) fn list_tasks(
         let deadline = Instant::now() + timeout;
         for task in tasks.iter().filter(|task| task.number != own.number()) {
             if task.wait(Some(deadline.saturating_duration_since(Instant::now()))).is_none() {
-                return Err(EngineError::api(
-                    429,
-                    Exception::new("timeout_exception", "Timed out waiting for completion of tasks"),
-                ));
+                // A failure of the node that was asked, not of the request.
+                let cause = json!({
+                    "type": "timeout_exception",
+                    "reason": "Timed out waiting for completion of tasks",
+                });
+                let mut shown = group.show(engine, &[], detailed);
+                shown["node_failures"] = node_failures(engine.tasks.node(), &cause);
+                return Ok(Reply::ok(&shown));
             }
         }
         tasks = filter.select(engine);
@@ -185,15 +189,16 @@ fn find(engine: &Engine, id: &TaskId, missing: &str) -> Result<Arc<Task>, Value>
 
 /// The body that says why a task cannot do what was asked of it.
 fn failed(id: &TaskId, cause: &Value) -> Value {
-    json!({
-        "node_failures": [{
-            "type": "failed_node_exception",
-            "reason": format!("Failed node [{}]", id.node),
-            "node_id": id.node,
-            "caused_by": cause,
-        }],
-        "nodes": {},
-    })
+    json!({"node_failures": node_failures(id.node, cause), "nodes": {}})
+}
+
+fn node_failures(node: &str, cause: &Value) -> Value {
+    json!([{
+        "type": "failed_node_exception",
+        "reason": format!("Failed node [{node}]"),
+        "node_id": node,
+        "caused_by": cause,
+    }])
 }
 
 fn illegal(reason: String) -> Value {

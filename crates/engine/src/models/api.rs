@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::deployments::Running;
 use super::error::ModelError;
 use super::registry::RegisteredModel;
 use super::{Purpose, view};
@@ -146,18 +147,42 @@ pub(crate) fn stop_deployment(
     if running.is_empty() && !allow_no_match {
         return Err(ModelError::NotFound { id: expression.to_owned() }.into());
     }
-    for running in &running {
-        let id = running.settings().deployment_id;
-        let pipelines = pipelines_of(engine, &running.model);
-        // Another deployment of the model goes on serving its pipelines.
-        if !force && !pipelines.is_empty() && deployments.of_model(&running.model.id).len() == 1 {
-            return Err(ModelError::InUse { id, pipelines }.into());
+    if !force {
+        for one in &running {
+            check_unused(engine, one, &running)?;
         }
     }
     for running in &running {
         deployments.stop(&running.settings().deployment_id);
     }
     Ok(Reply::ok(&json!({"stopped": true})))
+}
+
+/// Refuses to stop a deployment that something relies on: a pipeline, or an inference endpoint.
+fn check_unused(engine: &Engine, one: &Running, stopping: &[Arc<Running>]) -> Result<(), ModelError> {
+    let (id, model) = (one.settings().deployment_id, &one.model);
+    let deployments = engine.models.deployments.of_model(&model.id);
+    // Who names the model is served by any other deployment of it that goes on.
+    let is_last = deployments.iter().all(|other| stopping.iter().any(|stopped| Arc::ptr_eq(stopped, other)));
+    let of_model = |name: &str| is_last && (name == model.id || model.aliases.contains(&name));
+    let pipelines = engine.pipelines.using_model(&|name| name == id || of_model(name));
+    if !pipelines.is_empty() {
+        return Err(ModelError::InUse { id, pipelines });
+    }
+    let mut aliases = engine.models.registry.given_aliases(&model.id).into_iter();
+    let used = |alias: &String| is_last && !engine.pipelines.using_model(&|name| name == alias).is_empty();
+    if let Some(alias) = aliases.find(used) {
+        return Err(ModelError::AliasInUse { id, alias });
+    }
+    let endpoints = engine.models.endpoints.all();
+    match endpoints.iter().find(|endpoint| endpoint.deployment() == id) {
+        Some(endpoint) => Err(ModelError::OfEndpoint {
+            id,
+            endpoint: endpoint.inference_id.clone(),
+            how: if endpoint.deployment_id.is_none() { "was created" } else { "is used" },
+        }),
+        None => Ok(()),
+    }
 }
 
 /// `POST /_ml/trained_models/{model}/_infer`

@@ -49,6 +49,27 @@ pub enum ModelError {
         /// The pipelines.
         pipelines: Vec<String>,
     },
+    /// A pipeline uses an alias of the model whose deployment was to be stopped.
+    #[error(
+        "Cannot stop deployment [{id}] as it has a model_alias [{alias}] that is still referenced by ingest processors; \
+         use force to stop the deployment"
+    )]
+    AliasInUse {
+        /// Id of the deployment.
+        id: String,
+        /// The alias.
+        alias: String,
+    },
+    /// An inference endpoint relies on the deployment that was to be stopped.
+    #[error("Cannot stop deployment [{id}] as it {how} by inference endpoint [{endpoint}]")]
+    OfEndpoint {
+        /// Id of the deployment.
+        id: String,
+        /// Id of the endpoint.
+        endpoint: String,
+        /// `was created` or `is used`.
+        how: &'static str,
+    },
     /// An option of a deployment that cannot be.
     #[error("Validation Failed: 1: {problem};")]
     InvalidOption {
@@ -67,7 +88,12 @@ pub enum ModelError {
     },
     /// The queue has no room.
     #[error("inference process queue is full. Unable to execute command")]
-    QueueFull,
+    QueueFull {
+        /// Places of the queue.
+        capacity: usize,
+        /// Texts that wanted one.
+        requested: usize,
+    },
     /// The time allowed is over.
     #[error("timeout [{timeout}] waiting for inference result")]
     Timeout {
@@ -97,7 +123,7 @@ impl ModelError {
     /// The error that a client reads for an error of the encoder.
     pub(crate) fn from_encoder(id: &str, error: EncoderError) -> Self {
         match error {
-            EncoderError::QueueFull { .. } => Self::QueueFull,
+            EncoderError::QueueFull { capacity, requested } => Self::QueueFull { capacity, requested },
             EncoderError::Timeout { timeout_ms } => Self::Timeout {
                 timeout: if timeout_ms % 1000 == 0 {
                     format!("{}s", timeout_ms / 1000)
@@ -126,12 +152,14 @@ impl ModelError {
             Self::NotDeployed { .. }
             | Self::AlreadyStarted { .. }
             | Self::InUse { .. }
+            | Self::AliasInUse { .. }
+            | Self::OfEndpoint { .. }
             | Self::Timeout { .. }
             | Self::Inference { .. }
             | Self::Unusable { .. } => "status_exception",
             Self::InvalidOption { .. } => "action_request_validation_exception",
             Self::WrongKind { .. } => "illegal_argument_exception",
-            Self::QueueFull => "es_rejected_execution_exception",
+            Self::QueueFull { .. } => "es_rejected_execution_exception",
             Self::Cancelled => "task_cancelled_exception",
         }
     }
@@ -140,9 +168,13 @@ impl ModelError {
     pub fn status(&self) -> u16 {
         match self {
             Self::NotFound { .. } | Self::NotFoundForInference { .. } | Self::Undefined { .. } => 404,
-            Self::NotDeployed { .. } | Self::AlreadyStarted { .. } | Self::InUse { .. } => 409,
+            Self::NotDeployed { .. }
+            | Self::AlreadyStarted { .. }
+            | Self::InUse { .. }
+            | Self::AliasInUse { .. }
+            | Self::OfEndpoint { .. } => 409,
             Self::InvalidOption { .. } | Self::WrongKind { .. } | Self::Cancelled => 400,
-            Self::QueueFull => 429,
+            Self::QueueFull { .. } => 429,
             Self::Timeout { .. } => 408,
             Self::Inference { .. } | Self::Unusable { .. } => 500,
         }

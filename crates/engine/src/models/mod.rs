@@ -9,6 +9,7 @@ mod aliases;
 mod api;
 mod config;
 mod deployments;
+mod documents;
 mod error;
 mod manage;
 mod monitor;
@@ -34,6 +35,7 @@ pub(crate) use self::api::{
     MOST_TEXTS, get_trained_models, infer_trained_model, stop_deployment, trained_model_stats,
 };
 use self::deployments::{DeploymentSettings, Deployments, Running};
+pub(crate) use self::documents::encode_documents;
 pub use self::error::ModelError;
 pub(crate) use self::manage::{delete_trained_model, put_definition_part, put_trained_model, put_vocabulary};
 use self::monitor::Monitor;
@@ -103,6 +105,14 @@ pub trait TextEncoder: Sync {
 
     /// Hex digest that tells models with different vectors apart.
     fn fingerprint(&self, model_id: &str) -> Option<String>;
+}
+
+/// How large a deployment is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DeploymentSize {
+    pub allocations: usize,
+    pub threads: usize,
+    pub adaptive: Option<AdaptiveAllocations>,
 }
 
 /// All models of the server.
@@ -232,6 +242,16 @@ impl Models {
     /// The model of a deployment that runs.
     pub(crate) fn deployed_model(&self, deployment_id: &str) -> Option<String> {
         self.deployments.get(deployment_id).map(|running| running.model.id.clone())
+    }
+
+    /// The size of a deployment that runs.
+    pub(crate) fn deployment_size(&self, deployment_id: &str) -> Option<DeploymentSize> {
+        let settings = self.deployments.get(deployment_id)?.settings();
+        Some(DeploymentSize {
+            allocations: settings.number_of_allocations.max(1),
+            threads: settings.threads_per_allocation,
+            adaptive: settings.adaptive_allocations,
+        })
     }
 
     /// Refuses what the machine cannot run: four threads for each core leave room for trying things out.

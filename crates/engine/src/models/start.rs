@@ -219,6 +219,17 @@ pub(crate) fn update_deployment(
         return Err(missing());
     };
     let settings = running.settings();
+    let owner = models.endpoints.get(&settings.deployment_id);
+    if let Some(endpoint) = owner.filter(|endpoint| endpoint.deployment_id.is_none()) {
+        return Err(super::api::status(
+            409,
+            format!(
+                "Cannot update deployment [{}] as it was created by inference endpoint [{}]. This model deployment must \
+                 be updated through the inference API.",
+                settings.deployment_id, endpoint.inference_id
+            ),
+        ));
+    }
     let next = adaptive.or(settings.adaptive_allocations);
     let enabled = next.filter(|adaptive| adaptive.enabled);
     if given.is_some() && enabled.is_some() {

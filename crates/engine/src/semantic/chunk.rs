@@ -2,98 +2,28 @@
 
 use std::ops::Range;
 
-use regex::Regex;
-use sparrow_index::mapping::Chunking;
+use sparrow_index::mapping::{Chunking, Separator};
 use unicode_segmentation::UnicodeSegmentation;
-
-use crate::inference::chunking::ChunkingSettings;
-
-/// How texts are cut: by what a field says, or its endpoint. Sizes are in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Cut {
-    Word {
-        size: usize,
-        overlap: usize,
-    },
-    Sentence {
-        size: usize,
-        overlap: bool,
-    },
-    /// At the first of these that gives parts of up to `size` words, then at the next; what is still longer by
-    /// sentences.
-    Recursive {
-        size: usize,
-        separators: Vec<String>,
-    },
-    None,
-}
-
-impl Cut {
-    /// A text that is equal for equal ways.
-    pub(super) fn key(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
-impl From<Chunking> for Cut {
-    fn from(chunking: Chunking) -> Self {
-        match chunking {
-            Chunking::Word { max_chunk_size, overlap } => Self::Word { size: max_chunk_size, overlap },
-            Chunking::Sentence { max_chunk_size, sentence_overlap } => {
-                Self::Sentence { size: max_chunk_size, overlap: sentence_overlap > 0 }
-            }
-            Chunking::None => Self::None,
-        }
-    }
-}
-
-impl From<ChunkingSettings> for Cut {
-    fn from(settings: ChunkingSettings) -> Self {
-        match settings {
-            ChunkingSettings::Word { max_chunk_size, overlap } => {
-                Self::Word { size: max_chunk_size, overlap }
-            }
-            ChunkingSettings::Sentence { max_chunk_size, sentence_overlap } => {
-                Self::Sentence { size: max_chunk_size, overlap: sentence_overlap > 0 }
-            }
-            ChunkingSettings::Recursive { max_chunk_size, separators } => {
-                Self::Recursive { size: max_chunk_size, separators }
-            }
-            ChunkingSettings::None => Self::None,
-        }
-    }
-}
 
 /// The passages of a text as byte ranges, in order; together they cover all of its words. None for a text without any
 /// character but white space.
-pub(super) fn chunks(text: &str, cut: &Cut) -> Vec<Range<usize>> {
+pub(super) fn chunks(text: &str, chunking: &Chunking) -> Vec<Range<usize>> {
     if text.trim().is_empty() {
         return Vec::new();
     }
-    match cut {
-        Cut::None => std::iter::once(0..text.len()).collect(),
-        Cut::Word { size, overlap } => by_words(text, *size, *overlap),
-        Cut::Sentence { size, overlap } => by_sentences(text, *size, *overlap),
-        Cut::Recursive { size, separators } => {
-            let separators: Vec<Regex> =
-                separators.iter().filter_map(|separator| compiled(separator)).collect();
+    match chunking {
+        Chunking::None => std::iter::once(0..text.len()).collect(),
+        Chunking::Word { max_chunk_size, overlap } => by_words(text, *max_chunk_size, *overlap),
+        Chunking::Sentence { max_chunk_size, sentence_overlap } => {
+            by_sentences(text, *max_chunk_size, *sentence_overlap > 0)
+        }
+        Chunking::Recursive { max_chunk_size, separators } => {
             let mut out = Vec::new();
-            by_separators(text, 0..text.len(), *size, &separators, &mut out);
+            by_separators(text, 0..text.len(), *max_chunk_size, separators, &mut out);
             out.retain(|range| !text[range.clone()].trim().is_empty());
             out
         }
     }
-}
-
-/// A separator as this server's regular expressions have it: they look neither ahead nor behind, which those of the
-/// group `plaintext` do; a run of line ends then separates like a single one. `None` for one that they cannot say.
-fn compiled(separator: &str) -> Option<Regex> {
-    let separator = match separator {
-        "(?<!\\n)\\n\\n(?!\\n)" => "\\n\\n",
-        "(?<!\\n)\\n(?!\\n)" => "\\n",
-        other => other,
-    };
-    regex::RegexBuilder::new(separator).multi_line(true).size_limit(1 << 20).build().ok()
 }
 
 /// Parts between separators, neighbours joined as long as they fit; a separator begins the part behind it.
@@ -101,7 +31,7 @@ fn by_separators(
     text: &str,
     range: Range<usize>,
     size: usize,
-    separators: &[Regex],
+    separators: &[Separator],
     out: &mut Vec<Range<usize>>,
 ) {
     let part = &text[range.clone()];
@@ -114,7 +44,7 @@ fn by_separators(
         out.extend(pieces.into_iter().map(|piece| range.start + piece.start..range.start + piece.end));
         return;
     };
-    let cuts = separator.find_iter(part).map(|found| range.start + found.start());
+    let cuts = separator.starts(part).map(|at| range.start + at);
     let cuts: Vec<usize> = cuts.filter(|at| *at > range.start).chain([range.end]).collect();
     let (mut open, mut held) = (range.start..range.start, 0);
     for end in cuts {
@@ -206,14 +136,15 @@ fn by_sentences(text: &str, size: usize, overlap: bool) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
     const TEXT: &str = "Elasticsearch is an open source, distributed, RESTful, search engine which is built on top of \
                         Lucene internally and enjoys all the features it provides.";
 
-    fn cut(text: &str, chunking: impl Into<Cut>) -> Vec<&str> {
-        chunks(text, &chunking.into()).into_iter().map(|range| &text[range]).collect()
+    fn cut(text: &str, chunking: Chunking) -> Vec<&str> {
+        chunks(text, &chunking).into_iter().map(|range| &text[range]).collect()
     }
 
     #[test]
@@ -249,11 +180,21 @@ mod tests {
     #[test]
     fn separators_come_before_sentences() {
         let text = "# One\n\na b c d e f g h.\ni j k.\n\nL m n o p. Q r s t u v w x y z.";
-        let plain = vec!["(?<!\\n)\\n\\n(?!\\n)".to_owned(), "(?<!\\n)\\n(?!\\n)".to_owned()];
-        let found = cut(text, Cut::Recursive { size: 12, separators: plain });
-        assert_eq!(found, ["# One\n\na b c d e f g h.\ni j k.", "\n\nL m n o p. ", "Q r s t u v w x y z."]);
-        let bad = cut(text, Cut::Recursive { size: 100, separators: vec!["(".to_owned()] });
-        assert_eq!(bad, [text]);
+        let recursive = |size: usize, separators: serde_json::Value| {
+            let mut settings = json!({"strategy": "recursive", "max_chunk_size": size});
+            settings["separators"] = separators;
+            cut(text, Chunking::parse(settings.as_object().unwrap()).unwrap().unwrap())
+        };
+        assert_eq!(
+            recursive(12, json!(null)),
+            ["# One\n\na b c d e f g h.\ni j k.", "\n\nL m n o p. ", "Q r s t u v w x y z."]
+        );
+        // What looks around is seen: one line end only.
+        assert_eq!(
+            recursive(12, json!(["(?<!\\n)\\n(?!\\n)", "Q"])),
+            ["# One\n\na b c d e f g h.", "\ni j k.\n\nL m n o p. ", "Q r s t u v w x y z."]
+        );
+        assert_eq!(recursive(100, json!(["x"])), [text]);
     }
 
     proptest! {
@@ -266,7 +207,7 @@ mod tests {
                 true => Chunking::Word { max_chunk_size: size, overlap },
                 false => Chunking::Sentence { max_chunk_size: size, sentence_overlap: overlap % 2 },
             };
-            let ranges = chunks(&text, &chunking.into());
+            let ranges = chunks(&text, &chunking);
             for range in &ranges {
                 prop_assert!(words(&text[range.clone()]) <= size);
             }

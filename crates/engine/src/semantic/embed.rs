@@ -5,16 +5,15 @@ use std::sync::atomic::AtomicBool;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use sparrow_encoder::Output;
+use sparrow_encoder::{Encoded, Output};
 use sparrow_index::mapping::{Chunking, Mapping, SemanticText};
 use sparrow_index::passages::{self, FieldPassages, MAX_PASSAGES, Passage, PassageVector};
 
-use super::chunk::{self, Cut};
-use crate::Engine;
+use super::{Embedded, chunk};
 use crate::body::parse_source;
 use crate::error::EngineError;
 use crate::indices::{WriteKind, WriteOp};
-use crate::models::{ModelError, Purpose, TextEncoder};
+use crate::models::{ModelError, Models, Purpose, TextEncoder, encode_documents};
 use crate::search::texts::values_at;
 
 /// Most texts of one call to the encoder when it is not paced, as for the inference processor.
@@ -37,24 +36,56 @@ struct Job {
 struct Draft {
     fields: Vec<FieldPassages>,
     waiting: usize,
+    truncated: u64,
 }
 
-pub(super) fn embed(
-    engine: &Engine,
+/// What became of the texts of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Embedding {
+    /// For each write why it has to be refused, if it has to.
+    pub refused: Vec<Option<EngineError>>,
+    /// Passages that were encoded, and their tokens.
+    pub texts: u64,
+    pub tokens: u64,
+    /// Passages of which only the first tokens were read, and the tokens that were not.
+    pub truncated: u64,
+    pub truncated_tokens: u64,
+}
+
+impl Embedding {
+    fn count(&mut self, encoded: &Encoded) {
+        self.texts += 1;
+        self.tokens += u64::from(encoded.token_count);
+        self.truncated += u64::from(encoded.truncated_tokens > 0);
+        self.truncated_tokens += u64::from(encoded.truncated_tokens);
+    }
+}
+
+/// Gives the writes that have none yet the passages that `mapping` asks for. `models` says what its endpoints are,
+/// `encoder` encodes.
+pub(crate) fn embed(
+    models: &Models,
+    encoder: &dyn TextEncoder,
     mapping: &Mapping,
     ops: &mut [WriteOp],
     purpose: Purpose,
     cancel: Option<&AtomicBool>,
-) -> Vec<Option<EngineError>> {
-    let mut refused: Vec<Option<EngineError>> = ops.iter().map(|_| None).collect();
+) -> Embedding {
+    let mut out = Embedding { refused: ops.iter().map(|_| None).collect(), ..Embedding::default() };
     let fields: Vec<Field<'_>> =
-        mapping.semantic_fields().iter().filter_map(|path| Field::of(engine, mapping, path)).collect();
+        mapping.semantic_fields().iter().filter_map(|path| Field::of(models, mapping, path)).collect();
+    let key = mapping.semantic_key();
     let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(ops.len());
     let mut jobs: Vec<(usize, Job)> = Vec::new();
     for (at, op) in ops.iter_mut().enumerate() {
+        let known = op.passages.take_if(|known| known.key != key);
         if op.kind == WriteKind::Delete || op.passages.is_some() {
             drafts.push(None);
             continue;
+        }
+        if let Some(known) = known.filter(|known| !known.payload.is_empty()) {
+            // The mapping has changed since: what is still right stays.
+            op.previous = Some((op.source.raw.clone(), known.payload));
         }
         if op.source.value.is_none() {
             // Writing reads it as well, and says what is wrong with it.
@@ -67,7 +98,7 @@ pub(super) fn embed(
         let previous = op.previous.as_ref().and_then(|(source, payload)| {
             Some((serde_json::from_slice::<Value>(source).ok()?, passages::decode(payload)?))
         });
-        let mut draft = Draft { fields: Vec::new(), waiting: 0 };
+        let mut draft = Draft { fields: Vec::new(), waiting: 0, truncated: 0 };
         for (number, field) in fields.iter().enumerate() {
             let place = draft.fields.len();
             if let Some(known) = previous.as_ref().and_then(|(old, known)| field.carried(value, old, known)) {
@@ -77,7 +108,7 @@ pub(super) fn embed(
             let texts = field.texts(value);
             let made = jobs.len();
             for (source, range, text) in texts {
-                let may_split = field.cut != Cut::None;
+                let may_split = field.chunking != Chunking::None;
                 jobs.push((number, Job { op: at, field: place, source, range, may_split, text }));
             }
             draft.waiting += jobs.len() - made;
@@ -87,7 +118,7 @@ pub(super) fn embed(
         }
         let count = draft.waiting + draft.fields.iter().map(|field| field.chunks.len()).sum::<usize>();
         if count > MAX_PASSAGES {
-            refused[at] = Some(EngineError::illegal_argument(format!(
+            out.refused[at] = Some(EngineError::illegal_argument(format!(
                 "the [semantic_text] fields of the document have {count} passages, more than the limit of {MAX_PASSAGES}"
             )));
             jobs.retain(|(_, job)| job.op != at);
@@ -105,23 +136,24 @@ pub(super) fn embed(
         while rest.peek().is_some() {
             let mut call: Vec<(usize, Job)> = rest.by_ref().take(step.max(1)).collect();
             // A document that is refused already needs no vectors.
-            call.retain(|(_, job)| refused[job.op].is_none());
-            let encoder = Call { engine, model_id, purpose, cancel, fields: &fields };
-            encoder.run(call, &mut drafts, &mut refused);
+            call.retain(|(_, job)| out.refused[job.op].is_none());
+            let encoder = Call { encoder, model_id, purpose, cancel, fields: &fields };
+            encoder.run(call, &mut drafts, &mut out);
         }
     }
-    for ((op, draft), refused) in ops.iter_mut().zip(drafts).zip(&refused) {
+    for ((op, draft), refused) in ops.iter_mut().zip(drafts).zip(&out.refused) {
         let Some(mut draft) = draft.filter(|_| refused.is_none()) else { continue };
         for field in &mut draft.fields {
             field.chunks.sort_by_key(|chunk| (chunk.source, chunk.start, chunk.end));
         }
         draft.fields.retain(|field| !field.chunks.is_empty());
-        op.passages = Some(match draft.fields.is_empty() {
+        let payload = match draft.fields.is_empty() {
             true => Vec::new(),
             false => passages::encode(&draft.fields),
-        });
+        };
+        op.passages = Some(Embedded { payload, truncated: draft.truncated, key });
     }
-    refused
+    out
 }
 
 /// One `semantic_text` field of the index.
@@ -131,31 +163,38 @@ struct Field<'m> {
     model_id: &'m str,
     /// `None` when the model is not there.
     fingerprint: Option<String>,
-    cut: Cut,
+    chunking: Chunking,
+    /// Whether that was said; otherwise an endpoint is missing that may have said something else.
+    is_known: bool,
     sources: Vec<String>,
 }
 
 impl<'m> Field<'m> {
-    fn of(engine: &Engine, mapping: &'m Mapping, path: &'m str) -> Option<Self> {
+    fn of(models: &Models, mapping: &'m Mapping, path: &'m str) -> Option<Self> {
         let settings = mapping.semantic_field(path)?;
-        let target = engine.models.inference_target(&settings.inference_id);
+        let target = models.inference_target(&settings.inference_id);
         let fingerprint = match &target {
-            Some(target) => engine.models.fingerprint(&target.model_id),
+            Some(target) => models.fingerprint(&target.model_id),
             None => None,
         };
         // What the field says comes before what its endpoint says.
-        let cut = match settings.chunking {
-            Some(chunking) => chunking.into(),
-            None => target.map_or_else(|| Chunking::default().into(), |target| target.chunking.into()),
-        };
+        let said = settings.chunking.clone().or(target.map(|target| target.chunking));
+        let is_known = said.is_some();
+        let chunking = said.unwrap_or_default();
         Some(Self {
             path,
             settings,
             model_id: &settings.inference_id,
             fingerprint,
-            cut,
+            chunking,
+            is_known,
             sources: mapping.semantic_sources(path),
         })
+    }
+
+    /// A text that is equal for equal ways of cutting.
+    fn key(&self) -> String {
+        self.chunking.to_json().to_string()
     }
 
     fn empty(&self) -> FieldPassages {
@@ -163,7 +202,7 @@ impl<'m> Field<'m> {
             path: self.path.to_owned(),
             inference_id: self.settings.inference_id.clone(),
             fingerprint: self.fingerprint.clone().unwrap_or_default(),
-            chunking: self.cut.key(),
+            chunking: self.key(),
             sources: self.sources.clone(),
             chunks: Vec::new(),
         }
@@ -174,7 +213,7 @@ impl<'m> Field<'m> {
         let known = known.iter().find(|known| known.path == self.path)?;
         let same = known.inference_id == self.settings.inference_id
             && self.fingerprint.as_ref().is_none_or(|fingerprint| *fingerprint == known.fingerprint)
-            && known.chunking == self.cut.key()
+            && (!self.is_known || known.chunking == self.key())
             && known.sources == self.sources
             && self.sources.iter().all(|source| values_at(new, source) == values_at(old, source));
         same.then(|| known.clone())
@@ -186,7 +225,7 @@ impl<'m> Field<'m> {
         for (source, path) in (0u16..).zip(&self.sources) {
             let mut offset = 0;
             for text in values_at(document, path) {
-                for range in chunk::chunks(&text, &self.cut) {
+                for range in chunk::chunks(&text, &self.chunking) {
                     let piece = text[range.clone()].to_owned();
                     out.push((source, offset + range.start..offset + range.end, piece));
                 }
@@ -199,7 +238,7 @@ impl<'m> Field<'m> {
 
 /// One call to the encoder, and those that follow from it.
 struct Call<'c> {
-    engine: &'c Engine,
+    encoder: &'c dyn TextEncoder,
     model_id: &'c str,
     purpose: Purpose,
     cancel: Option<&'c AtomicBool>,
@@ -207,30 +246,26 @@ struct Call<'c> {
 }
 
 impl Call<'_> {
-    fn run(
-        &self,
-        mut jobs: Vec<(usize, Job)>,
-        drafts: &mut [Option<Draft>],
-        refused: &mut [Option<EngineError>],
-    ) {
+    fn run(&self, mut jobs: Vec<(usize, Job)>, drafts: &mut [Option<Draft>], out: &mut Embedding) {
         while !jobs.is_empty() {
-            let texts: Vec<&str> = jobs.iter().map(|(_, job)| job.text.as_str()).collect();
-            let encoded = match self.engine.models.encode(self.model_id, &texts, self.purpose, self.cancel) {
-                Ok(encoded) => encoded,
+            let texts: Vec<(usize, &str)> = jobs.iter().map(|(_, job)| (job.op, job.text.as_str())).collect();
+            let (encoded, error) =
+                encode_documents(self.encoder, self.model_id, &texts, self.purpose, self.cancel);
+            let left = jobs.split_off(encoded.len());
+            match error {
+                None => {}
                 // One text that the tokenizer or the runtime cannot handle fails the whole call: find it.
-                Err(ModelError::Inference { .. }) if jobs.len() > 1 => {
-                    for job in jobs {
-                        self.run(vec![job], drafts, refused);
+                Some(ModelError::Inference { .. }) if left.len() > 1 => {
+                    for job in left {
+                        self.run(vec![job], drafts, out);
                     }
-                    return;
                 }
-                Err(error) => {
-                    for (number, job) in &jobs {
-                        refused[job.op].get_or_insert_with(|| self.error(&error, &self.fields[*number]));
+                Some(error) => {
+                    for (number, job) in &left {
+                        out.refused[job.op].get_or_insert_with(|| self.error(&error, &self.fields[*number]));
                     }
-                    return;
                 }
-            };
+            }
             let mut again = Vec::new();
             for ((number, job), encoded) in jobs.into_iter().zip(encoded) {
                 // What the model would not see becomes a passage of its own.
@@ -245,12 +280,12 @@ impl Call<'_> {
                     }
                     continue;
                 }
-                let Some(field) = drafts[job.op].as_mut().and_then(|draft| draft.fields.get_mut(job.field))
-                else {
-                    continue;
-                };
+                out.count(&encoded);
+                let Some(draft) = drafts[job.op].as_mut() else { continue };
+                draft.truncated += u64::from(encoded.truncated_tokens > 0);
+                let Some(field) = draft.fields.get_mut(job.field) else { continue };
                 if field.chunks.len() >= MAX_PASSAGES {
-                    refused[job.op].get_or_insert_with(|| {
+                    out.refused[job.op].get_or_insert_with(|| {
                         EngineError::illegal_argument(format!(
                             "field [{}] has more passages than the limit of {MAX_PASSAGES}",
                             field.path
@@ -265,6 +300,8 @@ impl Call<'_> {
                     vector: vector(&encoded.output),
                 });
             }
+            // A document that is refused meanwhile needs no more vectors.
+            again.retain(|(_, job): &(usize, Job)| out.refused[job.op].is_none());
             jobs = again;
         }
     }

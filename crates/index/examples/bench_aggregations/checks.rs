@@ -44,7 +44,9 @@ pub fn check(case: &str, answer: &Value, rows: &[&Row]) -> Result<(), String> {
         "date_histogram > terms > avg" => {
             let days = group(rows, |row| row.at.div_euclid(DAY));
             counts(answer, days.iter().map(|(day, rows)| ((day * DAY).into(), rows.len())))?;
-            for (bucket, rows) in buckets(answer)?.iter().zip(days.values()) {
+            // Days without documents have buckets too.
+            let filled = buckets(answer)?.iter().filter(|bucket| bucket["doc_count"] != 0);
+            for (bucket, rows) in filled.zip(days.values()) {
                 let groups = top(group(rows, tag));
                 let counted = groups.iter().map(|(key, rows)| (Value::from(key.clone()), rows.len()));
                 counts(&bucket["a1"], counted)?;

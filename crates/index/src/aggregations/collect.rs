@@ -235,21 +235,28 @@ impl BucketNode<'_> {
         let buckets = self.counts.len();
         let mut subs = Vec::with_capacity(self.children.len());
         for child in self.children {
-            subs.push(child.finish(buckets, context)?.into_iter());
+            subs.push(child.finish(buckets, context)?);
+        }
+        let mut bucket = |place: usize| Bucket {
+            docs: self.counts[place],
+            subs: subs.iter_mut().map(|list| std::mem::replace(&mut list[place], Partial::Nothing)).collect(),
+        };
+        let mut codes: Vec<u64> = self.slots.owners.iter().map(|(_, code)| *code).collect();
+        if parents == 1 {
+            let places = self.groups.places(&codes);
+            let wanted: Vec<u64> = places.iter().map(|&place| codes[place as usize]).collect();
+            let keys = self.groups.keys(&wanted)?;
+            let list = keys.into_iter().zip(places).map(|(key, place)| (key, bucket(place as usize)));
+            return Ok(vec![Partial::Buckets(list.collect())]);
         }
         // Many buckets may share a code, below several parents.
-        let mut codes: Vec<u64> = self.slots.owners.iter().map(|(_, code)| *code).collect();
-        let shared = parents > 1;
-        if shared {
-            codes.sort_unstable();
-            codes.dedup();
-        }
+        codes.sort_unstable();
+        codes.dedup();
         let keys = self.groups.keys(&codes)?;
         let mut lists: Vec<Vec<(Key, Bucket)>> = vec![Vec::new(); parents];
-        for (place, (&docs, &(parent, code))) in self.counts.iter().zip(&self.slots.owners).enumerate() {
-            let place = if shared { codes.binary_search(&code).unwrap_or(0) } else { place };
-            let bucket = Bucket { docs, subs: subs.iter_mut().filter_map(Iterator::next).collect() };
-            lists[parent as usize].push((keys[place].clone(), bucket));
+        for (place, &(parent, code)) in self.slots.owners.iter().enumerate() {
+            let key = keys[codes.binary_search(&code).unwrap_or(0)].clone();
+            lists[parent as usize].push((key, bucket(place)));
         }
         Ok(lists.into_iter().map(Partial::Buckets).collect())
     }

@@ -1,15 +1,17 @@
 //! Which buckets the documents of a segment fall into, as codes of 64 bits.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
-use super::ast::{Adjacency, Aggregation, AggregationKind, Composite, Group};
+use super::ast::{Adjacency, Aggregation, AggregationKind};
 use super::bind::Bound;
 use super::collect::SegmentContext;
+use super::composite::CompositeGroups;
 use super::error::AggregationError;
+use super::fields::Resolved;
 use super::key::Key;
-use super::rounding::Rounding;
+use super::rounding::Rounder;
 use super::select::Allowed;
-use super::values::{Resolved, Scratch, Values};
+use super::values::{Scratch, Values};
 
 /// The buckets of one aggregation in one segment.
 pub struct Groups<'a> {
@@ -78,12 +80,12 @@ impl<'a> Groups<'a> {
                 GroupKind::Adjacency { sets: sets_of(bound, id, context.ord), asked, found: Vec::new() }
             }
             AggregationKind::MultiTerms(multi) => {
-                GroupKind::Composite(CompositeGroups::new(&multi.key, context)?)
+                GroupKind::Composite(CompositeGroups::new(&multi.key, false, context)?)
             }
             AggregationKind::Missing(_) => GroupKind::Missing(open()?),
             AggregationKind::Global => GroupKind::All,
             AggregationKind::Composite(composite) => {
-                GroupKind::Composite(CompositeGroups::new(composite, context)?)
+                GroupKind::Composite(CompositeGroups::new(composite, true, context)?)
             }
             _ => return Ok(None),
         };
@@ -209,6 +211,20 @@ impl<'a> Groups<'a> {
         Ok(Some(codes.into_iter().collect()))
     }
 
+    /// Places of the codes whose buckets may be in the answer, in the order of their keys where that is cheap to know.
+    pub fn places(&self, codes: &[u64]) -> Vec<u32> {
+        let mut places: Vec<u32> = (0..codes.len() as u32).collect();
+        match &self.kind {
+            // A dictionary is sorted.
+            GroupKind::Terms { values, .. } if values.texts().is_some() => {
+                places.sort_unstable_by_key(|&place| codes[place as usize]);
+            }
+            GroupKind::Composite(composite) => composite.page(codes, &mut places),
+            _ => {}
+        }
+        places
+    }
+
     /// The keys that codes stand for.
     pub fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
         match &self.kind {
@@ -229,7 +245,7 @@ fn sets_of(bound: &Bound, id: usize, ord: u32) -> Vec<&[u64]> {
     sets.map(|set| set.get(ord as usize).map_or(&[] as &[u64], Vec::as_slice)).collect()
 }
 
-fn lookup(bound: &Bound, id: usize) -> Result<&Resolved, AggregationError> {
+pub fn lookup(bound: &Bound, id: usize) -> Result<&Resolved, AggregationError> {
     bound
         .fields
         .get(&id)
@@ -243,183 +259,10 @@ pub fn interval_of(value: f64, interval: f64, offset: f64) -> f64 {
 }
 
 /// Keeps each code of a document once. More codes than documents: some have several.
-fn once(codes: &mut Vec<(u32, u64)>, docs: usize) {
+pub fn once(codes: &mut Vec<(u32, u64)>, docs: usize) {
     let single = codes.len() <= docs && codes.windows(2).all(|pair| pair[0].0 != pair[1].0);
     if !single {
         codes.sort_unstable();
         codes.dedup();
-    }
-}
-
-/// Whether every document has exactly one code.
-fn has_one_each(codes: &[(u32, u64)], docs: usize) -> bool {
-    codes.len() == docs && (0_u32..).zip(codes).all(|(place, (of, _))| place == *of)
-}
-
-/// Rounds dates; the last interval is kept, as dates that are near each other come one after another.
-struct Rounder {
-    rounding: Rounding,
-    from: i64,
-    to: i64,
-}
-
-impl Rounder {
-    fn new(rounding: Rounding) -> Self {
-        Self { rounding, from: 0, to: 0 }
-    }
-
-    fn round(&mut self, at: i64) -> i64 {
-        if at < self.from || at >= self.to {
-            self.from = self.rounding.round(at);
-            self.to = self.rounding.next(self.from);
-        }
-        self.from
-    }
-}
-
-/// Most buckets of a composite aggregation that one document is in.
-const MOST_TUPLES: usize = 100_000;
-
-struct CompositeGroups<'a> {
-    sources: Vec<CompositeGroup>,
-    composite: &'a Composite,
-    /// Tuples by code.
-    tuples: Vec<Box<[Option<u64>]>>,
-    codes: FxHashMap<Box<[Option<u64>]>, u64>,
-}
-
-struct CompositeGroup {
-    values: Values,
-    group: GroupOf,
-    found: Vec<(u32, u64)>,
-}
-
-enum GroupOf {
-    Value,
-    Interval(f64),
-    Date(Rounder),
-}
-
-impl<'a> CompositeGroups<'a> {
-    fn new(composite: &'a Composite, context: &SegmentContext<'_>) -> Result<Self, AggregationError> {
-        let mut sources = Vec::with_capacity(composite.sources.len());
-        for source in &composite.sources {
-            let group = match &source.group {
-                Group::Value => GroupOf::Value,
-                Group::Interval(interval) => GroupOf::Interval(*interval),
-                Group::Date(rounding) => GroupOf::Date(Rounder::new(rounding.clone())),
-            };
-            let values = lookup(context.bound, source.id)?.open(context.reader)?;
-            sources.push(CompositeGroup { values, group, found: Vec::new() });
-        }
-        Ok(Self { sources, composite, tuples: Vec::new(), codes: FxHashMap::default() })
-    }
-
-    fn codes(
-        &mut self,
-        docs: &[u32],
-        scratch: &mut Scratch,
-        out: &mut Vec<(u32, u64)>,
-    ) -> Result<(), AggregationError> {
-        for source in &mut self.sources {
-            let CompositeGroup { values, group, found } = source;
-            values.codes(docs, scratch, found);
-            match group {
-                GroupOf::Value => {}
-                GroupOf::Interval(interval) => {
-                    for (_, code) in found.iter_mut() {
-                        *code = interval_of(values.number(*code), *interval, 0.0).to_bits();
-                    }
-                }
-                GroupOf::Date(rounder) => {
-                    for (_, code) in found.iter_mut() {
-                        *code = rounder.round(*code as i64) as u64;
-                    }
-                }
-            }
-            once(found, docs.len());
-        }
-        if self.sources.iter().all(|source| has_one_each(&source.found, docs.len())) {
-            let mut tuple = vec![None; self.sources.len()];
-            for place in 0..docs.len() {
-                for (value, source) in tuple.iter_mut().zip(&self.sources) {
-                    *value = Some(source.found[place].1);
-                }
-                out.push((place as u32, self.code_of(&tuple)));
-            }
-            return Ok(());
-        }
-        let mut starts = vec![0; self.sources.len()];
-        let mut tuples: Vec<Vec<Option<u64>>> = Vec::new();
-        for place in 0..docs.len() as u32 {
-            tuples.clear();
-            tuples.push(Vec::with_capacity(self.sources.len()));
-            for ((source, start), asked) in self.sources.iter().zip(&mut starts).zip(&self.composite.sources)
-            {
-                let rest = &source.found[*start..];
-                let count = rest.iter().take_while(|(of, _)| *of == place).count();
-                *start += count;
-                match (count, asked.missing_bucket) {
-                    (0, false) => tuples.clear(),
-                    (0, true) => tuples.iter_mut().for_each(|tuple| tuple.push(None)),
-                    _ if tuples.len().saturating_mul(count) > MOST_TUPLES => {
-                        return Err(AggregationError::Execution(format!(
-                            "a document has more than [{MOST_TUPLES}] combinations of values of [composite] sources"
-                        )));
-                    }
-                    _ => {
-                        let values = &rest[..count];
-                        tuples = tuples
-                            .iter()
-                            .flat_map(|tuple| {
-                                values.iter().map(|(_, code)| {
-                                    let mut tuple = tuple.clone();
-                                    tuple.push(Some(*code));
-                                    tuple
-                                })
-                            })
-                            .collect();
-                    }
-                }
-            }
-            for tuple in tuples.drain(..) {
-                let code = self.code_of(&tuple);
-                out.push((place, code));
-            }
-        }
-        Ok(())
-    }
-
-    /// The code of a tuple, a new one if it has none yet.
-    fn code_of(&mut self, tuple: &[Option<u64>]) -> u64 {
-        if let Some(&code) = self.codes.get(tuple) {
-            return code;
-        }
-        let code = self.tuples.len() as u64;
-        self.tuples.push(tuple.into());
-        self.codes.insert(tuple.into(), code);
-        code
-    }
-
-    fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
-        let mut keys: Vec<Vec<Key>> = vec![Vec::with_capacity(self.sources.len()); codes.len()];
-        for (place, source) in self.sources.iter().enumerate() {
-            let of_source: Vec<Option<u64>> =
-                codes.iter().map(|&code| self.tuples[code as usize][place]).collect();
-            let known: Vec<u64> = of_source.iter().flatten().copied().collect();
-            let mut decoded = match source.group {
-                GroupOf::Value => source.values.keys(&known)?,
-                GroupOf::Interval(_) => known.iter().map(|&code| Key::double(f64::from_bits(code))).collect(),
-                GroupOf::Date(_) => known.iter().map(|&code| Key::Long(code as i64)).collect(),
-            }
-            .into_iter();
-            for (key, code) in keys.iter_mut().zip(&of_source) {
-                key.push(match code {
-                    Some(_) => decoded.next().unwrap_or(Key::Missing),
-                    None => Key::Missing,
-                });
-            }
-        }
-        Ok(keys.into_iter().map(|key| Key::Tuple(key.into_boxed_slice())).collect())
     }
 }

@@ -271,27 +271,87 @@ pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) 
             if parts.peek().is_none() && widened.is_empty() {
                 return Partial::Buckets(first);
             }
-            let mut list: Vec<(Key, Vec<Bucket>)> = Vec::with_capacity(first.len());
-            let mut places: FxHashMap<Key, usize> = FxHashMap::default();
-            let all = first.into_iter().chain(parts.flat_map(|part| match part {
-                Partial::Buckets(buckets) => buckets,
-                _ => Vec::new(),
+            let lists = std::iter::once(first).chain(parts.filter_map(|part| match part {
+                Partial::Buckets(buckets) => Some(buckets),
+                _ => None,
             }));
-            for (key, bucket) in all {
-                let key = if widened.is_empty() { key } else { widen(aggregation, key, widened) };
-                match places.get(&key) {
-                    Some(&place) => list[place].1.push(bucket),
-                    None => {
-                        places.insert(key.clone(), list.len());
-                        list.push((key, vec![bucket]));
-                    }
-                }
-            }
-            let merged =
-                list.into_iter().map(|(key, buckets)| (key, merge_buckets(aggregation, buckets, widened)));
-            Partial::Buckets(merged.collect())
+            let lists: Vec<Vec<(Key, Bucket)>> = lists.collect();
+            let in_order = |list: &Vec<(Key, Bucket)>| list.windows(2).all(|pair| pair[0].0 < pair[1].0);
+            Partial::Buckets(match widened.is_empty() && lists.iter().all(in_order) {
+                true => merge_sorted(aggregation, lists, widened),
+                false => merge_mixed(aggregation, lists, widened),
+            })
         }
     }
+}
+
+/// Buckets of lists in any order.
+fn merge_mixed(
+    aggregation: &Aggregation,
+    lists: Vec<Vec<(Key, Bucket)>>,
+    widened: &Widened,
+) -> Vec<(Key, Bucket)> {
+    let mut list: Vec<(Key, Vec<Bucket>)> = Vec::with_capacity(lists.first().map_or(0, Vec::len));
+    let mut places: FxHashMap<Key, usize> = FxHashMap::default();
+    for (key, bucket) in lists.into_iter().flatten() {
+        let key = if widened.is_empty() { key } else { widen(aggregation, key, widened) };
+        match places.get(&key) {
+            Some(&place) => list[place].1.push(bucket),
+            None => {
+                places.insert(key.clone(), list.len());
+                list.push((key, vec![bucket]));
+            }
+        }
+    }
+    list.into_iter().map(|(key, buckets)| (key, merge_buckets(aggregation, buckets, widened))).collect()
+}
+
+/// Buckets of lists that are in the order of their keys: neighbours are merged until one list is left.
+fn merge_sorted(
+    aggregation: &Aggregation,
+    mut lists: Vec<Vec<(Key, Bucket)>>,
+    widened: &Widened,
+) -> Vec<(Key, Bucket)> {
+    while lists.len() > 1 {
+        let mut pairs = lists.into_iter();
+        let mut merged = Vec::with_capacity(pairs.len().div_ceil(2));
+        while let Some(first) = pairs.next() {
+            merged.push(match pairs.next() {
+                Some(second) => merge_two(aggregation, first, second, widened),
+                None => first,
+            });
+        }
+        lists = merged;
+    }
+    lists.pop().unwrap_or_default()
+}
+
+fn merge_two(
+    aggregation: &Aggregation,
+    first: Vec<(Key, Bucket)>,
+    second: Vec<(Key, Bucket)>,
+    widened: &Widened,
+) -> Vec<(Key, Bucket)> {
+    let mut merged = Vec::with_capacity(first.len().max(second.len()));
+    let (mut first, mut second) = (first.into_iter().peekable(), second.into_iter().peekable());
+    while let (Some((a, _)), Some((b, _))) = (first.peek(), second.peek()) {
+        match a.cmp(b) {
+            Ordering::Less => merged.extend(first.next()),
+            Ordering::Greater => merged.extend(second.next()),
+            Ordering::Equal => {
+                if let (Some((key, a)), Some((_, b))) = (first.next(), second.next()) {
+                    let bucket = match aggregation.subs.is_empty() {
+                        true => Bucket { docs: a.docs + b.docs, subs: Vec::new() },
+                        false => merge_buckets(aggregation, vec![a, b], widened),
+                    };
+                    merged.push((key, bucket));
+                }
+            }
+        }
+    }
+    merged.extend(first);
+    merged.extend(second);
+    merged
 }
 
 fn widen(aggregation: &Aggregation, key: Key, widened: &Widened) -> Key {

@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 
 use super::Collected;
 use super::ast::{
-    Aggregation, AggregationKind, Composite, CompositeSource, DateHistogram, Group, Histogram, HitOrderBy,
-    MultiTerms, Range,
+    Aggregation, AggregationKind, Composite, DateHistogram, Histogram, HitOrderBy, MultiTerms, Range,
 };
+use super::composite::{after_key, compare_tuples};
 use super::error::AggregationError;
+use super::fields::{Kind, Place, Resolved};
 use super::groups::interval_of;
 use super::key::Key;
 use super::order::{check_order, sort_buckets};
 use super::partial::{Bucket, Partial, TopHit, TopList, Widened, merge};
 use super::pipeline;
-use super::values::{Kind, Place, Resolved};
 use super::write::write_all;
 use crate::aggregations::ast::TopHits;
 
@@ -300,7 +300,7 @@ impl Reducer<'_> {
         if let Some(after) = &composite.after {
             let mut keys = Vec::with_capacity(after.len());
             for (source, value) in composite.sources.iter().zip(after) {
-                keys.push(self.after_key(source, value)?);
+                keys.push(after_key(self.fields.get(&source.id).copied(), source, value)?);
             }
             list.retain(|(key, _)| match key {
                 Key::Tuple(key) => compare_tuples(&composite.sources, key, &keys) == Ordering::Greater,
@@ -326,11 +326,12 @@ impl Reducer<'_> {
     fn check_after_key(&self, composite: &Composite, last: &[Key]) -> Result<(), AggregationError> {
         for (source, key) in composite.sources.iter().zip(last) {
             let (Some(format), Key::Long(value)) = (&source.source.format, key) else { continue };
-            let Some(field) = self.fields.get(&source.id).filter(|field| field.kind == Kind::Date) else {
+            let Some(field) = self.fields.get(&source.id).copied().filter(|field| field.kind == Kind::Date)
+            else {
                 continue;
             };
             let text = field.format.whole_text(*value).unwrap_or_default();
-            match self.after_key(source, &Value::from(text.as_str())) {
+            match after_key(Some(field), source, &Value::from(text.as_str())) {
                 Ok(parsed) if parsed == *key => {}
                 _ => {
                     return Err(AggregationError::IllegalArgument(format!(
@@ -342,62 +343,6 @@ impl Reducer<'_> {
         }
         Ok(())
     }
-
-    fn after_key(&self, source: &CompositeSource, value: &Value) -> Result<Key, AggregationError> {
-        if value.is_null() {
-            return match source.missing_bucket {
-                true => Ok(Key::Missing),
-                false => Err(AggregationError::IllegalArgument(format!(
-                    "Invalid value for [after.{}], null values are only allowed if [missing_bucket] is true",
-                    source.name
-                ))),
-            };
-        }
-        let invalid = |error: AggregationError| match error {
-            AggregationError::NumberFormat(text) => AggregationError::IllegalArgument(format!(
-                "Invalid value for [after.{}], expected a number, got [{text}]",
-                source.name
-            )),
-            other => other,
-        };
-        let Some(field) = self.fields.get(&source.id) else { return Ok(Key::Missing) };
-        let now = 0;
-        match source.group {
-            Group::Interval(_) => {
-                let text = crate::mapping::java_string(value);
-                let number =
-                    text.parse().map_err(|_| invalid(AggregationError::NumberFormat(text.clone())))?;
-                Ok(Key::double(number))
-            }
-            Group::Value | Group::Date(_) => {
-                // Milliseconds are what a page ends with where no format is asked for.
-                if let (Kind::Date, Some(millis), None) = (field.kind, value.as_i64(), &source.source.format)
-                {
-                    return Ok(Key::Long(millis));
-                }
-                field.key(value, now, false).map_err(invalid)
-            }
-        }
-    }
-}
-
-fn compare_tuples(sources: &[CompositeSource], a: &[Key], b: &[Key]) -> Ordering {
-    for ((a, b), source) in a.iter().zip(b).zip(sources) {
-        let first = source.missing_first.unwrap_or(source.ascending);
-        let found = match (a, b) {
-            (Key::Missing, Key::Missing) => Ordering::Equal,
-            (Key::Missing, _) if first => Ordering::Less,
-            (Key::Missing, _) => Ordering::Greater,
-            (_, Key::Missing) if first => Ordering::Greater,
-            (_, Key::Missing) => Ordering::Less,
-            (a, b) if source.ascending => a.cmp(b),
-            (a, b) => b.cmp(a),
-        };
-        if found != Ordering::Equal {
-            return found;
-        }
-    }
-    Ordering::Equal
 }
 
 fn empty(aggregation: &Aggregation) -> Bucket {

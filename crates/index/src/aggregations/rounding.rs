@@ -183,6 +183,29 @@ fn of_month(local: i64, first: impl Fn(u8) -> u8) -> i64 {
     start().unwrap_or(local)
 }
 
+/// Rounds dates; the last interval is kept, as dates that are near each other come one after another.
+pub struct Rounder {
+    rounding: Rounding,
+    from: i64,
+    to: i64,
+}
+
+impl Rounder {
+    /// One of its own for each segment.
+    pub fn new(rounding: Rounding) -> Self {
+        Self { rounding, from: 0, to: 0 }
+    }
+
+    /// Start of the interval that a time is in.
+    pub fn round(&mut self, at: i64) -> i64 {
+        if at < self.from || at >= self.to {
+            self.from = self.rounding.round(at);
+            self.to = self.rounding.next(self.from);
+        }
+        self.from
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

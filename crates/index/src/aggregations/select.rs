@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use super::ast::{Selection, Terms};
 use super::error::AggregationError;
+use super::fields::Resolved;
 use super::format::ValueFormat;
 use super::key::Key;
-use super::values::{Resolved, Values};
+use super::values::Values;
 use crate::query::{Automaton, RegexpQuery};
 
 /// Which codes of a segment have a bucket.
@@ -40,9 +41,9 @@ impl Allowed {
         if resolved.kind.is_numeric() {
             return Numbers::new(name, terms, resolved, now).map(|numbers| Some(Allowed::Numbers(numbers)));
         }
-        let by_pattern = [&terms.include, &terms.exclude].into_iter().flatten();
+        let mut by_pattern = [&terms.include, &terms.exclude].into_iter().flatten();
         if matches!(resolved.format, ValueFormat::Ip)
-            && by_pattern.into_iter().any(|selection| matches!(selection, Selection::Regexp(_)))
+            && by_pattern.any(|selection| matches!(selection, Selection::Regexp(_)))
         {
             return Err(AggregationError::IllegalArgument(format!(
                 "Aggregation [{name}] cannot support regular expression style include/exclude settings as they can \

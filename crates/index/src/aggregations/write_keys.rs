@@ -4,37 +4,36 @@ use serde_json::{Map, Value};
 
 use super::ast::{Aggregation, AggregationKind, Pipeline, RangeBucket};
 use super::error::AggregationError;
+use super::fields::{Kind, Resolved};
 use super::format::{Decimal, ValueFormat};
 use super::key::Key;
-use super::values::Kind;
-use super::write::{Writer, single};
+use super::write::Writer;
+use super::write_summaries::single;
+
+/// The name of a range, and its ends.
+pub(super) fn range_name(
+    field: Option<&Resolved>,
+    format: &ValueFormat,
+    asked: &RangeBucket,
+) -> Result<(String, Option<f64>, Option<f64>), AggregationError> {
+    let end = |value: &Option<Value>| -> Result<Option<f64>, AggregationError> {
+        let Some(value) = value else { return Ok(None) };
+        match field {
+            Some(field) if field.kind == Kind::Date => {
+                // `now` is the same for both ends and all buckets only to the millisecond.
+                let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
+                Ok(Some(field.date(value, now as i64, false)? as f64))
+            }
+            _ => Ok(crate::mapping::java_string(value).trim().parse().ok()),
+        }
+    };
+    let (from, to) = (end(&asked.from)?, end(&asked.to)?);
+    let shown = |end: Option<f64>| end.map_or_else(|| "*".to_owned(), |end| format.key(end));
+    let name = asked.key.clone().unwrap_or_else(|| format!("{}-{}", shown(from), shown(to)));
+    Ok((name, from, to))
+}
 
 impl Writer<'_> {
-    /// The name of a range, and its ends.
-    pub(super) fn range_name(
-        &self,
-        id: usize,
-        asked: &RangeBucket,
-    ) -> Result<(String, Option<f64>, Option<f64>), AggregationError> {
-        let field = self.fields.get(&id).copied();
-        let end = |value: &Option<Value>| -> Result<Option<f64>, AggregationError> {
-            let Some(value) = value else { return Ok(None) };
-            match field {
-                Some(field) if field.kind == Kind::Date => {
-                    // `now` is the same for both ends and all buckets only to the millisecond.
-                    let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
-                    Ok(Some(field.date(value, now as i64, false)? as f64))
-                }
-                _ => Ok(crate::mapping::java_string(value).trim().parse().ok()),
-            }
-        };
-        let (from, to) = (end(&asked.from)?, end(&asked.to)?);
-        let format = self.format(id);
-        let shown = |end: Option<f64>| end.map_or_else(|| "*".to_owned(), |end| format.key(end));
-        let name = asked.key.clone().unwrap_or_else(|| format!("{}-{}", shown(from), shown(to)));
-        Ok((name, from, to))
-    }
-
     /// The result of `min_bucket` and `max_bucket` over the buckets of `read`.
     pub(super) fn extreme(
         &self,
@@ -59,7 +58,7 @@ impl Writer<'_> {
         let format = read.map_or(&raw, |read| self.format(read.id));
         Ok(match (read.map(|read| (&read.kind, read.id)), key) {
             (Some((AggregationKind::Range(range), id)), Key::Slot(slot)) => match range.ranges.get(*slot) {
-                Some(asked) => self.range_name(id, asked)?.0,
+                Some(asked) => range_name(self.fields.get(&id).copied(), format, asked)?.0,
                 None => slot.to_string(),
             },
             (Some((AggregationKind::Filters(filters), _)), Key::Slot(slot)) => {

@@ -26,6 +26,7 @@ use tantivy::tokenizer::{TextAnalyzer, TokenizerManager};
 
 pub use chain::{Analyzer, Detail, POSITION_INCREMENT_GAP, Step};
 pub use error::AnalysisError;
+pub(crate) use pattern::JavaPattern;
 pub use registry::{Analysis, AnalysisLimits, CustomAnalyzer};
 pub use token::{Token, Tokens};
 

@@ -47,6 +47,25 @@ pub(super) fn compile(pattern: &str, flags: &str) -> Result<Regex, AnalysisError
     )
 }
 
+/// A pattern for those who cut texts.
+#[derive(Debug, Clone)]
+pub(crate) struct JavaPattern(Regex);
+
+impl JavaPattern {
+    /// Reads a pattern in which `^` and `$` are the ends of lines.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn multi_line(pattern: &str) -> Result<Self, String> {
+        compile(pattern, "MULTILINE").map(Self).map_err(|error| error.reason)
+    }
+
+    /// Bytes at which it is found in a text, ascending. One that needs too many steps is found no more.
+    pub fn starts<'t>(&'t self, text: &'t str) -> impl Iterator<Item = usize> + 't {
+        self.0.find_iter(text).map_while(Result::ok).map(|found| found.start())
+    }
+}
+
 /// Java's classes are ASCII unless told otherwise, and some have other names.
 fn from_java(pattern: &str, unicode_classes: bool) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);

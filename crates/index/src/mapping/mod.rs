@@ -1,5 +1,6 @@
 //! Mappings: what fields an index has, and how a JSON document becomes values of them.
 
+mod chunking;
 pub mod date;
 mod dense;
 mod document;
@@ -27,12 +28,13 @@ use serde_json::{Map, Value};
 use self::dynamic::DynamicTemplate;
 use crate::analysis::Analysis;
 
+pub use chunking::{Chunking, ChunkingError, Separator};
 pub use dense::{DenseVector, VectorOptions};
 pub use document::dense::hex;
 pub(crate) use document::dense::{component_problem, magnitude_problem, preview};
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
-pub use semantic::{Chunking, DEFAULT_INFERENCE_ID, SemanticModel, SemanticText};
-pub use source::SourceFilter;
+pub use semantic::{DEFAULT_INFERENCE_ID, SemanticModel, SemanticText};
+pub use source::{SourceFilter, values_at};
 pub use sparse_options::SparseIndexOptions;
 pub use types::{
     DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, KeywordKind, Limits, NumberValue, ParsedDocument,
@@ -126,6 +128,8 @@ pub struct Mapping {
     by_path: Arc<FxHashMap<String, FieldType>>,
     /// Paths of the `semantic_text` fields, sorted: writes ask for them.
     semantic: Arc<[String]>,
+    /// See [`Mapping::semantic_key`].
+    semantic_key: u64,
 }
 
 impl PartialEq for Mapping {
@@ -160,6 +164,7 @@ impl Mapping {
             constants: Arc::default(),
             by_path: Arc::default(),
             semantic: Arc::default(),
+            semantic_key: 0,
         }
     }
 
@@ -365,6 +370,7 @@ impl Mapping {
             })
             .collect();
         self.by_path = Arc::new(by_path);
+        self.semantic_key = self.hash_semantic();
         self
     }
 

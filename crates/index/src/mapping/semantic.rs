@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::dense::{self, DenseVector};
+use super::chunking::Chunking;
+use super::dense::{self, DenseVector, similarity_name};
+use super::document::dense::magnitude_problem;
 use super::error::MappingError;
 use super::parse::leaf::Params;
 use super::sparse_options::SparseIndexOptions;
@@ -42,6 +44,11 @@ impl Default for SemanticText {
 }
 
 impl SemanticText {
+    /// What compares its dense vectors, as requests write it; `None` unless it has such.
+    pub fn similarity(&self) -> Option<&'static str> {
+        self.dense.as_ref().map(|dense| similarity_name(dense.similarity))
+    }
+
     /// The endpoint that encodes queries.
     pub fn search_id(&self) -> &str {
         self.search_inference_id.as_deref().unwrap_or(&self.inference_id)
@@ -67,148 +74,15 @@ impl SemanticModel {
     }
 
     /// As mappings show it.
-    fn to_json(self) -> Value {
+    fn to_json(self, similarity: Option<String>) -> Value {
         match self {
             Self::Sparse => json!({"service": "elasticsearch", "task_type": "sparse_embedding"}),
             Self::Dense { dims } => json!({
                 "service": "elasticsearch", "task_type": "text_embedding", "dimensions": dims,
-                "similarity": "cosine", "element_type": "float"
+                "similarity": similarity.as_deref().unwrap_or("cosine"), "element_type": "float"
             }),
         }
     }
-}
-
-/// `chunking_settings`: how a text is cut. Sizes are in words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chunking {
-    /// So many words, the last `overlap` of which begin the next passage as well.
-    Word { max_chunk_size: usize, overlap: usize },
-    /// Whole sentences of together at most so many words; the last one begins the next passage as well if
-    /// `sentence_overlap` is 1.
-    Sentence { max_chunk_size: usize, sentence_overlap: usize },
-    /// Each value is a passage.
-    None,
-}
-
-impl Default for Chunking {
-    fn default() -> Self {
-        Self::Sentence { max_chunk_size: 250, sentence_overlap: 1 }
-    }
-}
-
-impl Chunking {
-    /// Reads the settings; `None` for empty ones.
-    ///
-    /// # Errors
-    /// Everything that is wrong with them, in Elasticsearch's words.
-    pub fn parse(value: &Value) -> Result<Option<Self>, MappingError> {
-        let map = match value {
-            Value::Null => return Ok(None),
-            Value::Object(map) if map.is_empty() => return Ok(None),
-            Value::Object(map) => map,
-            other => {
-                return Err(bad(format!("[chunking_settings] must be a map, got [{}]", java_string(other))));
-            }
-        };
-        let strategy = match map.get("strategy") {
-            None => return Err(invalid(&["Settings must contain field [strategy]".to_owned()])),
-            Some(strategy) => java_string(strategy),
-        };
-        let mut problems = Vec::new();
-        let (label, keys): (&str, &[&str]) = match strategy.to_ascii_lowercase().as_str() {
-            "word" => ("Word based chunking settings", &["strategy", "max_chunk_size", "overlap"]),
-            "sentence" => {
-                ("Sentence based chunking settings", &["strategy", "max_chunk_size", "sentence_overlap"])
-            }
-            "none" => ("When chunking is disabled (none), settings", &["strategy"]),
-            "recursive" => {
-                return Err(bad(
-                    "chunking strategy [recursive] is not supported, use [sentence], [word] or [none]"
-                        .to_owned(),
-                ));
-            }
-            _ => return Err(bad(format!("Invalid chunkingStrategy {strategy}"))),
-        };
-        let unknown: Vec<&str> = map.keys().map(String::as_str).filter(|key| !keys.contains(key)).collect();
-        if !unknown.is_empty() {
-            problems.push(format!("{label} can not have the following settings: [{}]", unknown.join(", ")));
-        }
-        let chunking = match label.as_bytes()[0] {
-            b'S' => {
-                let size = number(map, "max_chunk_size", 20, usize::MAX, &mut problems);
-                let overlap = match map.get("sentence_overlap") {
-                    None | Some(Value::Null) => 1,
-                    Some(value) => match value.as_u64() {
-                        Some(overlap @ (0 | 1)) => overlap as usize,
-                        _ => {
-                            problems.push(format!(
-                                "[chunking_settings] Invalid value [{}]. [sentence_overlap] must be either 0 or 1",
-                                java_string(value)
-                            ));
-                            0
-                        }
-                    },
-                };
-                Self::Sentence { max_chunk_size: size.unwrap_or(20), sentence_overlap: overlap }
-            }
-            b'W' if label.starts_with("Word") => {
-                let size = number(map, "max_chunk_size", 10, usize::MAX, &mut problems);
-                let overlap =
-                    size.and_then(|size| number(map, "overlap", 0, size / 2, &mut problems)).unwrap_or(0);
-                Self::Word { max_chunk_size: size.unwrap_or(10), overlap }
-            }
-            _ => Self::None,
-        };
-        if problems.is_empty() { Ok(Some(chunking)) } else { Err(invalid(&problems)) }
-    }
-
-    /// As mappings show it.
-    pub fn to_json(self) -> Value {
-        match self {
-            Self::Word { max_chunk_size, overlap } => {
-                json!({"strategy": "word", "max_chunk_size": max_chunk_size, "overlap": overlap})
-            }
-            Self::Sentence { max_chunk_size, sentence_overlap } => {
-                json!({"strategy": "sentence", "max_chunk_size": max_chunk_size, "sentence_overlap": sentence_overlap})
-            }
-            Self::None => json!({"strategy": "none"}),
-        }
-    }
-}
-
-/// A required whole number.
-fn number(
-    map: &Map<String, Value>,
-    name: &str,
-    least: usize,
-    most: usize,
-    problems: &mut Vec<String>,
-) -> Option<usize> {
-    let Some(value) = map.get(name).filter(|value| !value.is_null()) else {
-        problems.push(format!("[chunking_settings] does not contain the required setting [{name}]"));
-        return None;
-    };
-    let shown = java_string(value);
-    let Some(number) = value.as_i64().filter(|number| i32::try_from(*number).is_ok()) else {
-        problems.push(format!(
-            "field [{name}] is not of the expected type. The value [{shown}] cannot be converted to a [Integer]"
-        ));
-        return None;
-    };
-    let problem = match usize::try_from(number) {
-        Ok(number) if (least..=most).contains(&number) => return Some(number),
-        Ok(number) if number > most => format!("[{name}] must be a less than or equal to [{most}.0]"),
-        _ if number <= 0 && least > 0 => format!("[{name}] must be a positive integer"),
-        _ => format!("[{name}] must be a greater than or equal to [{least}.0]"),
-    };
-    problems.push(format!("[chunking_settings] Invalid value [{shown}]. {problem}"));
-    None
-}
-
-fn invalid(problems: &[String]) -> MappingError {
-    let listed: String =
-        problems.iter().enumerate().map(|(at, problem)| format!("{}: {problem};", at + 1)).collect();
-    MappingError::Nested { causes: vec![("validation_exception", format!("Validation Failed: {listed}"))] }
 }
 
 fn bad(reason: String) -> MappingError {
@@ -243,8 +117,14 @@ pub(super) fn parse(params: &mut Params<'_>) -> Result<SemanticText, MappingErro
     params.kept.insert("inference_id".to_owned(), field.inference_id.clone().into());
     field.search_inference_id = id(params, "search_inference_id")?;
     if let Some(value) = params.take("chunking_settings").cloned() {
-        field.chunking = Chunking::parse(&value)?;
-        if let Some(chunking) = field.chunking {
+        field.chunking = match &value {
+            Value::Null => None,
+            Value::Object(given) => Chunking::parse(given)?,
+            other => {
+                return Err(bad(format!("[chunking_settings] must be a map, got [{}]", java_string(other))));
+            }
+        };
+        if let Some(chunking) = &field.chunking {
             params.kept.insert("chunking_settings".to_owned(), chunking.to_json());
         }
     }
@@ -403,6 +283,27 @@ impl Mapping {
         &self.semantic
     }
 
+    /// Differs between mappings whose documents need other passages: a field more or less, another model, other texts,
+    /// cut otherwise. 0 without any field.
+    pub fn semantic_key(&self) -> u64 {
+        self.semantic_key
+    }
+
+    pub(super) fn hash_semantic(&self) -> u64 {
+        use std::hash::{Hash, Hasher};
+        if self.semantic.is_empty() {
+            return 0;
+        }
+        let mut hasher = rustc_hash::FxHasher::default();
+        for path in self.semantic.iter() {
+            let Some(field) = self.semantic_field(path) else { continue };
+            let chunking = field.chunking.as_ref().map(|chunking| chunking.to_json().to_string());
+            (path, &field.inference_id, chunking, self.semantic_sources(path)).hash(&mut hasher);
+        }
+        // 0 is taken.
+        hasher.finish().max(1)
+    }
+
     /// The `semantic_text` field at `path`.
     pub fn semantic_field(&self, path: &str) -> Option<&SemanticText> {
         match self.field(path)? {
@@ -421,14 +322,15 @@ impl Mapping {
     }
 
     /// Gives a document its passages. Returns the wider mapping to put in force before it is written, if these are
-    /// the first vectors of a field.
+    /// the first vectors of a field: `similarity` says then what compares the vectors of an endpoint.
     ///
     /// # Errors
-    /// A sentence about vectors that are of another kind than the field's.
+    /// A sentence about vectors that are of another kind than the field's, or that its similarity cannot compare.
     pub fn attach_passages(
         &self,
         parsed: &mut ParsedDocument,
         fields: Vec<FieldPassages>,
+        similarity: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Option<Mapping>, String> {
         let mut wider: Option<Mapping> = None;
         for field in fields {
@@ -447,10 +349,23 @@ impl Mapping {
             if known.model.is_none() {
                 let mapping = wider.get_or_insert_with(|| self.clone());
                 if let Some(leaf) = leaf_mut(&mut mapping.root, &field.path) {
-                    leaf.params.insert("model_settings".to_owned(), made.to_json());
+                    let model = made.to_json(similarity(&known.inference_id));
+                    leaf.params.insert("model_settings".to_owned(), model);
                     if let FieldType::SemanticText(settings) = &mut leaf.field_type {
                         settings.model = Some(made);
                         finish(settings, &field.path, &leaf.params).map_err(|error| error.to_string())?;
+                    }
+                }
+            }
+            let settings = wider.as_ref().unwrap_or(self).leaf(&field.path).map(|leaf| &leaf.field_type);
+            if let Some(FieldType::SemanticText(settings)) = settings
+                && let Some(dense) = &settings.dense
+            {
+                for chunk in &field.chunks {
+                    if let PassageVector::Dense(vector) = &chunk.vector
+                        && let Some(problem) = magnitude_problem(dense, vector)
+                    {
+                        return Err(problem);
                     }
                 }
             }
@@ -491,6 +406,10 @@ mod tests {
             .map_err(|error| error.reason())
     }
 
+    fn none(_: &str) -> Option<String> {
+        None
+    }
+
     fn passages(vector: PassageVector) -> Vec<FieldPassages> {
         vec![FieldPassages {
             path: "o.s".into(),
@@ -509,7 +428,8 @@ mod tests {
             DEFAULT_INFERENCE_ID
         );
         let mut parsed = ParsedDocument::default();
-        let wider = plain.attach_passages(&mut parsed, passages(PassageVector::Dense(vec![1.0; 3]))).unwrap();
+        let wider =
+            plain.attach_passages(&mut parsed, passages(PassageVector::Dense(vec![1.0; 3])), &none).unwrap();
         let wider = wider.expect("wider");
         assert_eq!((&parsed.field_names[0][..], parsed.passages.len()), ("o.s", 1));
         let shown = &wider.to_json()["properties"]["o"]["properties"]["s"]["model_settings"];
@@ -519,10 +439,12 @@ mod tests {
         assert_eq!(Mapping::parse(&wider.to_json()).unwrap(), wider);
         let mut parsed = ParsedDocument::default();
         assert_eq!(
-            wider.attach_passages(&mut parsed, passages(PassageVector::Dense(vec![0.5; 3]))),
+            wider.attach_passages(&mut parsed, passages(PassageVector::Dense(vec![0.5; 3])), &none),
             Ok(None)
         );
-        assert!(wider.attach_passages(&mut parsed, passages(PassageVector::Sparse(Vec::new()))).is_err());
+        assert!(
+            wider.attach_passages(&mut parsed, passages(PassageVector::Sparse(Vec::new())), &none).is_err()
+        );
         // An update that says nothing of it leaves it; another endpoint is refused then and not before.
         let update = json!({"properties": {"o.s": {"type": "semantic_text"}}});
         assert_eq!(wider.merge_update(&update).unwrap(), wider);
@@ -535,6 +457,44 @@ mod tests {
                 .contains("Cannot update parameter [inference_id]")
         );
         assert_eq!(plain.merge_update(&update).unwrap().semantic_field("o.s").unwrap().inference_id, "other");
+    }
+
+    #[test]
+    fn what_passages_depend_on_shows_in_the_key() {
+        let plain = mapping(json!({"type": "semantic_text"})).unwrap();
+        let key = |update: Value| plain.merge_update(&json!({"properties": update})).unwrap().semantic_key();
+        let same = plain.semantic_key();
+        assert_ne!(same, 0);
+        assert_eq!(mapping(json!({"type": "text"})).unwrap().semantic_key(), 0);
+        assert_eq!(key(json!({"t": {"type": "text"}})), same);
+        assert_eq!(key(json!({"o.s": {"type": "semantic_text", "search_inference_id": "x"}})), same);
+        for changed in [
+            json!({"t": {"type": "text", "copy_to": "o.s"}}),
+            json!({"s": {"type": "semantic_text"}}),
+            json!({"o.s": {"type": "semantic_text", "inference_id": "x"}}),
+            json!({"o.s": {"type": "semantic_text", "chunking_settings": {"strategy": "none"}}}),
+        ] {
+            assert_ne!(key(changed.clone()), same, "{changed}");
+        }
+        // What the first document fixes changes nothing for the next.
+        let mut parsed = ParsedDocument::default();
+        let wider =
+            plain.attach_passages(&mut parsed, passages(PassageVector::Dense(vec![1.0])), &none).unwrap();
+        assert_eq!(wider.unwrap().semantic_key(), same);
+    }
+
+    #[test]
+    fn vectors_are_compared_as_their_endpoint_says() {
+        let plain = mapping(json!({"type": "semantic_text", "inference_id": "unit"})).unwrap();
+        let dot = |id: &str| (id == "unit").then(|| "dot_product".to_owned());
+        let mut parsed = ParsedDocument::default();
+        let mut attach = |vector: Vec<f32>| {
+            plain.attach_passages(&mut parsed, passages(PassageVector::Dense(vector)), &dot)
+        };
+        let wider = attach(vec![0.6, 0.8]).unwrap().unwrap();
+        assert_eq!(wider.semantic_field("o.s").unwrap().similarity(), Some("dot_product"));
+        assert_eq!(Mapping::parse(&wider.to_json()).unwrap(), wider);
+        assert!(attach(vec![1.0, 1.0]).unwrap_err().contains("can only be used with unit-length vectors"));
     }
 
     #[test]
@@ -564,18 +524,7 @@ mod tests {
                 json!({"chunking_settings": {"strategy": "word"}}),
                 "[chunking_settings] does not contain the required setting [max_chunk_size]",
             ),
-            (
-                json!({"chunking_settings": {"strategy": "word", "max_chunk_size": 10, "overlap": 6}}),
-                "Invalid value [6]. [overlap] must be a less than or equal to [5.0]",
-            ),
-            (
-                json!({"chunking_settings": {"strategy": "sentence", "max_chunk_size": 19}}),
-                "Invalid value [19]. [max_chunk_size] must be a greater than or equal to [20.0]",
-            ),
-            (
-                json!({"chunking_settings": {"strategy": "none", "extra": 1}}),
-                "can not have the following settings: [extra]",
-            ),
+            (json!({"chunking_settings": 3}), "[chunking_settings] must be a map, got [3]"),
         ] {
             let mut whole = json!({"type": "semantic_text"});
             whole.as_object_mut().unwrap().extend(field.as_object().unwrap().clone());

@@ -43,7 +43,7 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
     indices: 'docs',
     params: [...SOURCE, 'realtime', 'refresh', 'routing', 'preference', 'stored_fields'],
   }),
-  ...engine('term_vectors', 'indices:data/read/tv', ['GET|POST /{index}/_termvectors/{id}'], {
+  ...engine('term_vectors', 'indices:data/read/tv', ['GET|POST /{index}/_termvectors/{id}', 'GET|POST /{index}/_termvectors'], {
     body: true,
     params: VECTORS,
   }),

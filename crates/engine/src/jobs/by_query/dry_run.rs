@@ -11,19 +11,21 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use sparrow_encoder::Encoded;
 use sparrow_index::mapping::{Limits, Mapping, ParsedDocument};
+use sparrow_index::passages::{self, PassageVector};
 
 use super::plan::{Position, Source};
+use super::prepare::{NO_PIPELINE, parse_stored};
 use super::run;
-use super::slice::NO_PIPELINE;
 use super::spec::{Destination, Spec};
 use super::tally::time_in_words;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::cat::human_bytes;
-use crate::indices::templates;
+use crate::indices::{self, WriteOp, templates};
 use crate::models::{ModelError, Models, Purpose, TextEncoder};
 use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
 use crate::request::{CancelFlag, Reply};
+use crate::semantic::embed::embed;
 
 /// Most documents of the sample.
 const SAMPLE: usize = 256;
@@ -98,6 +100,20 @@ impl Target {
         let limits = settings.limits();
         Ok(Self { name, mapping, limits, pipelines })
     }
+
+    /// Reads a document as it would be read when it is written.
+    fn read(&self, op: &WriteOp) -> Result<ParsedDocument, EngineError> {
+        let (id, value) = (op.id.as_deref().unwrap_or_default(), op.source.value.as_ref());
+        let read = self.mapping.parse_document(id, value.unwrap_or(&Value::Null), &self.limits);
+        let (mut parsed, _) = read.map_err(|error| error.locate(&op.source.raw))?;
+        let payload = op.passages.as_ref().map(|passages| passages.payload.as_slice());
+        if let Some(fields) = payload.and_then(passages::decode) {
+            self.mapping
+                .attach_passages(&mut parsed, fields, &|_| None)
+                .map_err(EngineError::illegal_argument)?;
+        }
+        Ok(parsed)
+    }
 }
 
 /// Figures of the documents that were tried.
@@ -116,6 +132,8 @@ struct Sample {
     sparse_tokens: u64,
     dense_numbers: u64,
     dense_vectors: u64,
+    /// Bytes of the passages that are stored behind the documents.
+    passage_bytes: u64,
 }
 
 impl Sample {
@@ -130,6 +148,7 @@ impl Sample {
     ) -> Result<(), EngineError> {
         let began = Instant::now();
         let mut documents = Vec::with_capacity(positions.len());
+        let mut earlier = Vec::with_capacity(positions.len());
         let mut selected = Vec::new();
         for (source, _, addr) in positions {
             let Source { handle, snapshot } = &sources[*source as usize];
@@ -137,7 +156,8 @@ impl Sample {
             self.bytes_before += stored.source.len() as u64;
             selected.clear();
             destination.selection.write(&stored.source, &mut selected);
-            let value = super::slice::parse_stored(&selected, handle, &stored.id)?;
+            let value = parse_stored(&selected, handle, &stored.id)?;
+            earlier.push(stored.passages.map(|passages| (stored.source, passages)));
             documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value));
         }
         let meter = Meter { models: &engine.models, counted: Mutex::default() };
@@ -146,22 +166,23 @@ impl Sample {
             engine.pipelines.run(&meter, pipeline, &mut documents, mode)?;
         }
         self.encoding.add(&meter.counted.into_inner());
-        for document in documents {
+        let mut writes = Vec::with_capacity(documents.len());
+        for (document, previous) in documents.into_iter().zip(earlier) {
             self.documents += 1;
             match document.outcome {
                 IngestOutcome::Dropped => self.dropped += 1,
                 IngestOutcome::Failed(error) => self.fail(target, document.id, &error),
                 IngestOutcome::Ok => {
-                    let id = document.id.unwrap_or_default();
-                    match target.mapping.parse_document(&id, &document.source, &target.limits) {
-                        Ok((parsed, _)) => self.measure(&document.source, &parsed),
-                        Err(error) => {
-                            let text = document.source.to_string();
-                            let error = EngineError::from(error.locate(text.as_bytes()));
-                            self.fail(target, Some(id), &error);
-                        }
-                    }
+                    let mut op = WriteOp::index(document.id, indices::Source::from_value(document.source));
+                    op.previous = previous;
+                    writes.push(op);
                 }
+            }
+        }
+        for (op, refused) in self.embed(engine, target, writes, cancel) {
+            match refused.map_or_else(|| target.read(&op), Err) {
+                Ok(parsed) => self.measure(&op, &parsed),
+                Err(error) => self.fail(target, op.id, &error),
             }
         }
         self.took += began.elapsed();
@@ -177,12 +198,53 @@ impl Sample {
         }
     }
 
-    fn measure(&mut self, source: &Value, parsed: &ParsedDocument) {
-        let stored = parsed.stored_source.as_ref().map_or_else(|| source.to_string().len(), Vec::len);
+    /// Encodes the texts of `semantic_text` fields; gives each write with the reason why it would be refused, if so.
+    fn embed(
+        &mut self,
+        engine: &Engine,
+        target: &Target,
+        mut writes: Vec<WriteOp>,
+        cancel: &CancelFlag,
+    ) -> Vec<(WriteOp, Option<EngineError>)> {
+        if target.mapping.semantic_fields().is_empty() {
+            return writes.into_iter().map(|op| (op, None)).collect();
+        }
+        let meter = Meter { models: &engine.models, counted: Mutex::default() };
+        let made = embed(
+            &engine.models,
+            &meter,
+            &target.mapping,
+            &mut writes,
+            Purpose::PacedIngest,
+            Some(cancel.flag().as_ref()),
+        );
+        // A passage that is too long was tried, and then cut: that took time, and is no text more.
+        self.encoding.add(&Encoding {
+            texts: made.texts,
+            truncated: made.truncated,
+            tokens: made.tokens,
+            truncated_tokens: made.truncated_tokens,
+            ..meter.counted.into_inner()
+        });
+        writes.into_iter().zip(made.refused).collect()
+    }
+
+    fn measure(&mut self, op: &WriteOp, parsed: &ParsedDocument) {
+        let stored = parsed.stored_source.as_ref().map_or(op.source.raw.len(), Vec::len);
         self.bytes_after += stored as u64;
+        self.passage_bytes += op.passages.as_ref().map_or(0, |passages| passages.payload.len() as u64);
         self.sparse_tokens += parsed.sparse.iter().map(|(_, tokens)| tokens.len() as u64).sum::<u64>();
         self.dense_vectors += parsed.dense.len() as u64;
         self.dense_numbers += parsed.dense.iter().map(|(_, vector)| vector.len() as u64).sum::<u64>();
+        for passage in parsed.passages.iter().flat_map(|(_, passages)| passages) {
+            match &passage.vector {
+                PassageVector::Sparse(tokens) => self.sparse_tokens += tokens.len() as u64,
+                PassageVector::Dense(vector) => {
+                    self.dense_vectors += 1;
+                    self.dense_numbers += vector.len() as u64;
+                }
+            }
+        }
     }
 
     fn shown(&self, spec: &Spec, sources: &[Source], total: usize, began: Instant) -> Value {
@@ -197,6 +259,7 @@ impl Sample {
         let disk = self.bytes_after as f64 * per_byte
             + self.sparse_tokens as f64 * BYTES_PER_TOKEN
             + self.dense_numbers as f64 * 4.0
+            + self.passage_bytes as f64
             + self.dense_vectors as f64 * BYTES_PER_VECTOR;
         let disk = (disk * scale).round() as u64;
         let failed = all(self.failed);
@@ -249,7 +312,7 @@ impl Sample {
 
     /// The time of the sample if no vector had been remembered from before: texts of a whole index are new ones.
     fn millis_uncached(&self) -> f64 {
-        let Encoding { texts, remembered, busy, worker_millis, .. } = self.encoding;
+        let Encoding { encoded: texts, remembered, busy, worker_millis, .. } = self.encoding;
         let took = self.took.as_secs_f64() * 1000.0;
         let encoding = busy.as_secs_f64() * 1000.0;
         let new = texts.saturating_sub(remembered);
@@ -283,7 +346,9 @@ struct Encoding {
     truncated: u64,
     tokens: u64,
     truncated_tokens: u64,
-    /// Texts whose vectors were remembered from before.
+    /// Texts that the models were given, also those that were cut and given again in parts.
+    encoded: u64,
+    /// Those whose vectors were remembered from before.
     remembered: u64,
     busy: Duration,
     /// Mean time of a text in the whole deployment, from all that it did.
@@ -296,6 +361,7 @@ impl Encoding {
         self.truncated += other.truncated;
         self.tokens += other.tokens;
         self.truncated_tokens += other.truncated_tokens;
+        self.encoded += other.encoded;
         self.remembered += other.remembered;
         self.busy += other.busy;
         self.worker_millis = self.worker_millis.max(other.worker_millis);
@@ -327,6 +393,7 @@ impl TextEncoder for Meter<'_> {
             truncated: truncated as u64,
             tokens: encoded.iter().map(|one| u64::from(one.token_count)).sum(),
             truncated_tokens: encoded.iter().map(|one| u64::from(one.truncated_tokens)).sum(),
+            encoded: encoded.len() as u64,
             // Others may use the model at the same time.
             remembered: figures.cache_hit_count.saturating_sub(before).min(encoded.len() as u64),
             busy,

@@ -8,6 +8,7 @@
 
 mod dry_run;
 mod plan;
+mod prepare;
 mod run;
 mod slice;
 mod spec;

@@ -5,24 +5,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::plan::{self, Chunk, Position, Source};
-use super::spec::{Destination, Operation, Spec, VersionType};
+use super::prepare::{Action, Prepared};
+use super::spec::{Operation, Spec};
 use super::tally::Tally;
 use crate::Engine;
 use crate::error::EngineError;
-use crate::indices::{self, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp, WriteOutcome, WriteResult};
+use crate::indices::{IndexHandle, WriteOp, WriteOutcome, WriteResult};
 use crate::jobs::task::TaskContext;
-use crate::models::Purpose;
-use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
 
 /// Chunks that are read and encoded while an earlier one is written. Two keep a machine of a few cores busy; more
 /// would only hold more documents in memory.
 const AHEAD: usize = 3;
-
-/// The name that keeps the pipeline of an index from running.
-pub(super) const NO_PIPELINE: &str = "_none";
 
 /// Which slices may work: as many at once as there are cores, since each holds a chunk of documents in memory. A slice
 /// that sleeps to keep its pace needs no turn.
@@ -70,26 +66,6 @@ pub(super) struct Slice<'a> {
     pub turns: Option<&'a Turns>,
     /// Sets down how far the whole job is.
     pub checkpoint: &'a (dyn Fn() -> Result<(), EngineError> + Sync),
-}
-
-/// A document that was read and went through its pipelines.
-struct Prepared {
-    id: Option<String>,
-    index: String,
-    action: Action,
-}
-
-enum Action {
-    Write(Box<WriteOp>),
-    /// A pipeline dropped it.
-    Nothing,
-    Fail(EngineError),
-}
-
-/// Documents that were read, and of how many texts only the first tokens were.
-struct Batch {
-    documents: Vec<Prepared>,
-    truncated: u64,
 }
 
 impl Slice<'_> {
@@ -216,161 +192,6 @@ impl Slice<'_> {
         })
     }
 
-    /// Reads documents and sends them through their pipelines; runs on a thread of its own.
-    fn prepare(&self, positions: &[Position]) -> Result<Batch, EngineError> {
-        let mut batch = match &self.spec.operation {
-            Operation::Delete => return self.prepare_deletions(positions),
-            Operation::Update { pipeline } => self.prepare_updates(positions, pipeline.as_deref())?,
-            Operation::Copy(destination) => self.prepare_copies(positions, destination)?,
-        };
-        self.embed(&mut batch);
-        Ok(batch)
-    }
-
-    /// Encodes the texts of `semantic_text` fields here, and not while the log of a target waits.
-    fn embed(&self, batch: &mut Batch) {
-        for target in self.targets.iter().filter(|target| !target.mapping().semantic_fields().is_empty()) {
-            let mut places = Vec::new();
-            let mut ops = Vec::new();
-            for (place, document) in batch.documents.iter_mut().enumerate() {
-                if document.index != target.name {
-                    continue;
-                }
-                match std::mem::replace(&mut document.action, Action::Nothing) {
-                    Action::Write(op) => {
-                        places.push(place);
-                        ops.push(*op);
-                    }
-                    other => document.action = other,
-                }
-            }
-            let cancel = self.context.cancel_flag();
-            let refused = target.embed(&mut ops, Purpose::PacedIngest, Some(cancel.as_ref()));
-            for ((place, op), refused) in places.into_iter().zip(ops).zip(refused) {
-                batch.documents[place].action =
-                    refused.map_or_else(|| Action::Write(Box::new(op)), Action::Fail);
-            }
-        }
-    }
-
-    fn prepare_deletions(&self, positions: &[Position]) -> Result<Batch, EngineError> {
-        let mut documents = Vec::with_capacity(positions.len());
-        for (source, seq_no, addr) in positions {
-            let Source { handle, snapshot } = &self.sources[*source as usize];
-            let id = snapshot.fetch(*addr)?.id;
-            let mut op = WriteOp::delete(id.clone());
-            op.if_seq_no = Some(*seq_no);
-            op.if_primary_term = Some(PRIMARY_TERM);
-            documents.push(Prepared {
-                id: Some(id),
-                index: handle.name.clone(),
-                action: Action::Write(Box::new(op)),
-            });
-        }
-        Ok(Batch { documents, truncated: 0 })
-    }
-
-    fn prepare_copies(&self, positions: &[Position], to: &Destination) -> Result<Batch, EngineError> {
-        let Some(target) = self.targets.first() else {
-            return Err(EngineError::internal("a copy has no destination"));
-        };
-        let mut documents = Vec::with_capacity(positions.len());
-        let mut versions = Vec::with_capacity(positions.len());
-        let mut selected = Vec::new();
-        for (source, _, addr) in positions {
-            let Source { handle, snapshot } = &self.sources[*source as usize];
-            let stored = snapshot.fetch(*addr)?;
-            selected.clear();
-            to.selection.write(&stored.source, &mut selected);
-            let value = parse_stored(&selected, handle, &stored.id)?;
-            versions.push((stored.version, stored.passages.map(|passages| (stored.source, passages))));
-            documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value));
-        }
-        let truncated = match self.ingest(target, to.pipeline.as_deref(), &mut documents)? {
-            Ok(truncated) => truncated,
-            Err(error) => return Ok(all_failed(documents, &error)),
-        };
-        let operation = |id: Option<String>, source: Value, version: u64| {
-            let source = indices::Source::from_value(source);
-            let mut op = if to.create { WriteOp::create(id, source) } else { WriteOp::index(id, source) };
-            op.external_version = match to.version_type {
-                VersionType::Internal => None,
-                VersionType::External => Some(ExternalVersion { version, or_equal: false }),
-                VersionType::ExternalOrEqual => Some(ExternalVersion { version, or_equal: true }),
-            };
-            op
-        };
-        let documents = documents
-            .into_iter()
-            .zip(versions)
-            .map(|(document, (version, previous))| {
-                prepared(document, |id, source| {
-                    let mut op = operation(id, source, version);
-                    op.previous = previous;
-                    op
-                })
-            })
-            .collect();
-        Ok(Batch { documents, truncated })
-    }
-
-    fn prepare_updates(&self, positions: &[Position], pipeline: Option<&str>) -> Result<Batch, EngineError> {
-        let mut batch = Batch { documents: Vec::with_capacity(positions.len()), truncated: 0 };
-        for group in positions.chunk_by(|one, other| one.0 == other.0) {
-            let Source { handle, snapshot } = &self.sources[group[0].0 as usize];
-            let mut documents = Vec::with_capacity(group.len());
-            let mut earlier = Vec::with_capacity(group.len());
-            for (_, _, addr) in group {
-                let stored = snapshot.fetch(*addr)?;
-                let value = parse_stored(&stored.source, handle, &stored.id)?;
-                earlier.push(stored.passages.map(|passages| (stored.source, passages)));
-                documents.push(IngestDoc::new(handle.name.clone(), Some(stored.id), value));
-            }
-            match self.ingest(handle, pipeline, &mut documents)? {
-                Ok(truncated) => batch.truncated += truncated,
-                Err(error) => {
-                    batch.documents.extend(all_failed(documents, &error).documents);
-                    continue;
-                }
-            }
-            let read = documents.into_iter().zip(earlier).zip(group);
-            batch.documents.extend(read.map(|((document, previous), (_, seq_no, _))| {
-                prepared(document, |id, source| {
-                    let mut op = WriteOp::index(id, indices::Source::from_value(source));
-                    op.previous = previous;
-                    op.if_seq_no = Some(*seq_no);
-                    op.if_primary_term = Some(PRIMARY_TERM);
-                    op
-                })
-            }));
-        }
-        Ok(batch)
-    }
-
-    /// Sends documents through the pipeline that was asked for, or that of the index, and the final one; gives the number
-    /// of texts that were cut, or why a pipeline cannot run at all.
-    fn ingest(
-        &self,
-        target: &IndexHandle,
-        pipeline: Option<&str>,
-        documents: &mut [IngestDoc],
-    ) -> Result<Result<u64, EngineError>, EngineError> {
-        let settings = target.settings();
-        let first = pipeline.or_else(|| settings.default_pipeline()).filter(|name| *name != NO_PIPELINE);
-        let mode = IngestMode { paced: true, cancel: Some(self.context.cancel_flag().as_ref()) };
-        let mut truncated = 0;
-        for pipeline in first.into_iter().chain(settings.final_pipeline()) {
-            match self.engine.pipelines.run(&self.engine.models, pipeline, documents, mode) {
-                Ok(summary) => {
-                    target.note_models(&summary.filled)?;
-                    truncated += summary.truncated;
-                }
-                Err(error) => return Ok(Err(error)),
-            }
-        }
-        Ok(Ok(truncated))
-    }
-
     /// Writes a chunk and counts.
     fn write(&self, documents: Vec<Prepared>, floor: Option<u64>) -> Result<(), EngineError> {
         let done = self.tally.progressed();
@@ -408,10 +229,13 @@ impl Slice<'_> {
             };
             for (id, result) in ids.into_iter().zip(results) {
                 match result {
-                    Ok(WriteOutcome { result, .. }) => self.tally.update(|tally| match result {
-                        WriteResult::Created => tally.created += 1,
-                        WriteResult::Deleted | WriteResult::NotFound => tally.deleted += 1,
-                        WriteResult::Updated => tally.updated += 1,
+                    Ok(WriteOutcome { result, truncated, .. }) => self.tally.update(|tally| {
+                        tally.truncated_texts += truncated;
+                        match result {
+                            WriteResult::Created => tally.created += 1,
+                            WriteResult::Deleted | WriteResult::NotFound => tally.deleted += 1,
+                            WriteResult::Updated => tally.updated += 1,
+                        }
                     }),
                     Err(error) => self.failed(&index, id.as_deref(), &error),
                 }
@@ -483,33 +307,4 @@ impl Slice<'_> {
         }
         (self.checkpoint)()
     }
-}
-
-/// A stored document, read.
-///
-/// # Errors
-/// Illegal argument if its index keeps no sources.
-pub(super) fn parse_stored(source: &[u8], handle: &IndexHandle, id: &str) -> Result<Value, EngineError> {
-    serde_json::from_slice(source)
-        .map_err(|_| EngineError::illegal_argument(format!("[{}][{id}] didn't store _source", handle.name)))
-}
-
-/// What became of a document in its pipelines.
-fn prepared(document: IngestDoc, operation: impl FnOnce(Option<String>, Value) -> WriteOp) -> Prepared {
-    let action = match document.outcome {
-        IngestOutcome::Ok => Action::Write(Box::new(operation(document.id.clone(), document.source))),
-        IngestOutcome::Dropped => Action::Nothing,
-        IngestOutcome::Failed(error) => Action::Fail(error),
-    };
-    Prepared { id: document.id, index: document.index, action }
-}
-
-fn all_failed(documents: Vec<IngestDoc>, error: &EngineError) -> Batch {
-    let reason = error.reason();
-    let failed = documents.into_iter().map(|document| Prepared {
-        id: document.id,
-        index: document.index,
-        action: Action::Fail(EngineError::illegal_argument(reason.clone())),
-    });
-    Batch { documents: failed.collect(), truncated: 0 }
 }

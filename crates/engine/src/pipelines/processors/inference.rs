@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use sparrow_encoder::{Encoded, Output};
 
-use crate::models::{ModelError, Purpose, weight_to_json};
+use crate::models::{ModelError, Purpose, encode_documents, weight_to_json};
 use crate::pipelines::IngestSummary;
 use crate::pipelines::chain::Runtime;
 use crate::pipelines::config::Config;
@@ -135,19 +135,21 @@ impl Inference {
         let mut failures: Vec<Option<ProcessorError>> = documents.iter().map(|_| None).collect();
         let jobs = self.collect(documents, &mut failures);
         for chunk in chunks(&jobs, runtime.purpose) {
-            let texts: Vec<&str> = chunk.iter().map(|job| job.text.as_str()).collect();
-            match runtime.encoder.encode(&self.model_id, &texts, runtime.purpose, runtime.cancel) {
-                Ok(encoded) => {
-                    summary.truncated +=
-                        encoded.iter().filter(|encoded| encoded.truncated_tokens > 0).count() as u64;
-                    for (job, encoded) in chunk.iter().zip(encoded) {
-                        let written = self.write(documents[job.document].1, job.pair, &encoded);
-                        keep_first(&mut failures[job.document], written);
-                    }
-                }
+            let texts: Vec<(usize, &str)> =
+                chunk.iter().map(|job| (job.document, job.text.as_str())).collect();
+            let (encoded, error) =
+                encode_documents(runtime.encoder, &self.model_id, &texts, runtime.purpose, runtime.cancel);
+            let (done, left) = chunk.split_at(encoded.len());
+            summary.truncated += encoded.iter().filter(|encoded| encoded.truncated_tokens > 0).count() as u64;
+            for (job, encoded) in done.iter().zip(encoded) {
+                let written = self.write(documents[job.document].1, job.pair, &encoded);
+                keep_first(&mut failures[job.document], written);
+            }
+            match error {
+                None => {}
                 // One text that the tokenizer or the runtime cannot handle fails the whole call: find it.
-                Err(ModelError::Inference { .. }) if chunk.len() > 1 => {
-                    for job in chunk {
+                Some(ModelError::Inference { .. }) if left.len() > 1 => {
+                    for job in left {
                         let written = runtime
                             .encoder
                             .encode(&self.model_id, &[&job.text], runtime.purpose, runtime.cancel)
@@ -162,8 +164,8 @@ impl Inference {
                         keep_first(&mut failures[job.document], written);
                     }
                 }
-                Err(error) => {
-                    for job in chunk {
+                Some(error) => {
+                    for job in left {
                         keep_first(&mut failures[job.document], Err(ProcessorError::from(&error)));
                     }
                 }

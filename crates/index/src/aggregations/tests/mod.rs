@@ -303,6 +303,8 @@ fn everything() -> Vec<Aggregation> {
         aggregation("dates", dates, vec![stats("s", "f")]),
         aggregation("page", composite(None), vec![stats("s", "f")]),
         aggregation("next", composite(Some(vec![json!("t2"), json!(-3), Value::Null])), Vec::new()),
+        // A text that no document has.
+        aggregation("between", composite(Some(vec![json!("t15"), json!(0), json!(false)])), Vec::new()),
         aggregation("filter", AggregationKind::Filter(positive()), vec![stats("s", "f")]),
         aggregation("filters", AggregationKind::Filters(filters), vec![stats("s", "f")]),
         aggregation("missing", AggregationKind::Missing(field("f")), vec![stats("s", "n")]),

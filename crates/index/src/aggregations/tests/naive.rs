@@ -186,13 +186,15 @@ fn composite(found: &Map<String, Value>, docs: &[&Doc]) -> Result<(), TestCaseEr
         .map(|(key, docs)| json!({"key": json_of(key), "doc_count": docs.len(), "s": stats(docs, &fraction)}))
         .collect();
     prop_assert_eq!(found["page"]["buckets"].as_array(), Some(&first));
-    let after: Tuple = (std::cmp::Reverse(Some("t2".to_owned())), -3, None);
-    let next: Vec<Value> = tuples
-        .iter()
-        .filter(|(key, _)| **key > after)
-        .take(4)
-        .map(|(key, docs)| json!({"key": json_of(key), "doc_count": docs.len()}))
-        .collect();
-    prop_assert_eq!(found["next"]["buckets"].as_array(), Some(&next));
+    let after = |tag: &str, n, flag| (std::cmp::Reverse(Some(tag.to_owned())), n, flag);
+    for (name, after) in [("next", after("t2", -3, None)), ("between", after("t15", 0, Some(false)))] {
+        let next: Vec<Value> = tuples
+            .iter()
+            .filter(|(key, _)| **key > after)
+            .take(4)
+            .map(|(key, docs)| json!({"key": json_of(key), "doc_count": docs.len()}))
+            .collect();
+        prop_assert_eq!(found[name]["buckets"].as_array(), Some(&next));
+    }
     Ok(())
 }

@@ -87,7 +87,7 @@ fn build(steps: &[Step], dense: bool) -> Built {
                     .map(|passage| Passage { source: 0, start: 0, end: 0, vector: vector(passage) })
                     .collect();
                 let field = FieldPassages { path: "s".into(), chunks, ..FieldPassages::default() };
-                if let Some(wider) = mapping.attach_passages(&mut parsed, vec![field]).unwrap() {
+                if let Some(wider) = mapping.attach_passages(&mut parsed, vec![field], &|_| None).unwrap() {
                     index.update_mapping(&wider).unwrap();
                 }
                 let source = source.to_string().into_bytes();

@@ -1,0 +1,306 @@
+//! What callers and workers of a deployment share, and what each side does with it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use sparrow_types::TokenWeights;
+
+use super::{Encoded, Output, Priority};
+use crate::cache::{Cache, Encoding, Key, Vector};
+use crate::error::EncoderError;
+use crate::forward::Forward;
+use crate::model::Model;
+use crate::queue::{BatchContext, BatchLimits, Call, Item, Queue};
+use crate::stats::Recorder;
+use crate::timings::Timings;
+
+/// Most tokens of a batch, padding included. With the embedded sparse model and 18 tokens a text, 256, 512, 1,024 and 2,048
+/// gave 1,629, 1,684, 1,684 and 1,656 texts per CPU-second (`examples/throughput.rs`); the smallest halves the time that a
+/// search waits for the batch that runs when it comes.
+const BATCH_TOKENS: usize = 256;
+/// Searches are few and wait for nothing else: they may fill a larger batch.
+const SEARCH_BATCH_TOKENS: usize = 1024;
+/// Texts that are tokenized before they are queued: the workers start while the rest is tokenized.
+const TOKENIZE_CHUNK: usize = 32;
+/// How often a cancel flag is looked at.
+const POLL: Duration = Duration::from_millis(10);
+/// A wait without cancel flag and timeout; it only bounds the damage of a lost wake-up.
+const LONG: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub model: Arc<Model>,
+    pub queue: Queue,
+    pub cache: Mutex<Cache>,
+    pub recorder: Recorder,
+    /// What callers encode with who stand in for a worker.
+    pub spare: Mutex<Vec<Forward>>,
+}
+
+/// How a call wants its texts treated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wishes<'a> {
+    pub priority: Priority,
+    pub paced: bool,
+    pub cancel: Option<&'a AtomicBool>,
+    pub timeout: Option<Duration>,
+    pub timed: bool,
+}
+
+impl Shared {
+    /// The caller's side: cache, places, tokens, then waiting.
+    pub fn run(&self, texts: &[&str], wishes: Wishes<'_>) -> Result<(Vec<Encoding>, Timings), EncoderError> {
+        // A timeout beyond the reach of the clock is none.
+        let deadline =
+            wishes.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
+        let keys = self.keys(texts);
+        let known = self.look_up(texts.len(), &keys);
+        let missing: Vec<usize> = (0..texts.len()).filter(|slot| known[*slot].is_none()).collect();
+        let call = Call::new(known, wishes.timed);
+        let timings = || match call.clock() {
+            None => Timings::default(),
+            Some(clock) => clock.lock().timings(texts.len(), texts.len() - missing.len()),
+        };
+        if let ([text], [_], Priority::Search) = (texts, &missing[..], wishes.priority) {
+            check(&call, wishes.cancel, deadline)?;
+            if self.run_here(text, &call, &keys)? {
+                return wait(&call, wishes.cancel, deadline).map(|encodings| (encodings, timings()));
+            }
+        }
+        let outcome = self
+            .submit(texts, &keys, &missing, &call, wishes, deadline)
+            .and_then(|()| wait(&call, wishes.cancel, deadline));
+        if outcome.is_err() {
+            self.queue.withdraw(&call);
+        }
+        outcome.map(|encodings| (encodings, timings()))
+    }
+
+    fn keys(&self, texts: &[&str]) -> Option<Vec<Key>> {
+        // Not one statement: the lock must not be held while texts are hashed.
+        let enabled = self.cache.lock().enabled();
+        let fingerprint = &self.model.info().fingerprint;
+        enabled.then(|| texts.iter().map(|text| Key::new(fingerprint, text)).collect())
+    }
+
+    fn look_up(&self, texts: usize, keys: &Option<Vec<Key>>) -> Vec<Option<Encoding>> {
+        let Some(keys) = keys else { return vec![None; texts] };
+        let mut cache = self.cache.lock();
+        let known: Vec<_> = keys.iter().map(|key| cache.get(key)).collect();
+        drop(cache);
+        let hits = known.iter().flatten().count();
+        if hits > 0 {
+            self.recorder.hits(hits as u64);
+        }
+        known
+    }
+
+    /// Tokenizes and queues, a chunk at a time.
+    fn submit(
+        &self,
+        texts: &[&str],
+        keys: &Option<Vec<Key>>,
+        missing: &[usize],
+        call: &Arc<Call>,
+        wishes: Wishes<'_>,
+        deadline: Option<(Instant, Duration)>,
+    ) -> Result<(), EncoderError> {
+        let mut places = if wishes.paced { None } else { Some(self.queue.reserve(missing.len())?) };
+        let chunk = if wishes.paced { self.queue.paced_chunk() } else { TOKENIZE_CHUNK };
+        for slots in missing.chunks(chunk) {
+            check(call, wishes.cancel, deadline)?;
+            while wishes.paced && places.is_none() {
+                places = self.queue.reserve_paced(slots.len(), POLL)?;
+                check(call, wishes.cancel, deadline)?;
+            }
+            let items = slots
+                .iter()
+                .map(|&slot| self.item(texts[slot], slot, keys, call))
+                .collect::<Result<Vec<_>, _>>()
+                .inspect_err(|_| self.recorder.failed(slots.len() as u64))?;
+            if let Some(clock) = call.clock() {
+                clock.lock().queued();
+            }
+            if let Some(places) = &mut places {
+                places.push(items, wishes.priority)?;
+            }
+            places = places.filter(|_| !wishes.paced);
+        }
+        Ok(())
+    }
+
+    fn item(
+        &self,
+        text: &str,
+        slot: usize,
+        keys: &Option<Vec<Key>>,
+        call: &Arc<Call>,
+    ) -> Result<Item, EncoderError> {
+        let started = call.clock().map(|_| Instant::now());
+        let tokens = self.model.tokenizer.encode(text)?;
+        if let (Some(clock), Some(started)) = (call.clock(), started) {
+            clock.lock().tokenized(started.elapsed());
+        }
+        let key = keys.as_ref().map(|keys| keys[slot]);
+        Ok(Item { call: Arc::clone(call), slot, ids: tokens.ids, truncated: tokens.truncated, key })
+    }
+
+    /// The worker's side: batches until there is no more to do.
+    pub fn work(&self, worker: usize, mut forward: Forward) {
+        while let Some(mut batch) = self.queue.take(worker, |context| self.limits(context)) {
+            batch.retain(|item| !item.call.is_abandoned());
+            if !batch.is_empty() {
+                self.run_batch(&mut forward, batch);
+            }
+            self.queue.done();
+        }
+    }
+
+    /// Encodes a lone search text on this thread, if a worker is idle and the model needs no session of its own for that.
+    fn run_here(&self, text: &str, call: &Arc<Call>, keys: &Option<Vec<Key>>) -> Result<bool, EncoderError> {
+        if !self.model.is_native() {
+            return Ok(false);
+        }
+        let Some(_place) = self.queue.stand_in()? else { return Ok(false) };
+        let item = self.item(text, 0, keys, call).inspect_err(|_| self.recorder.failed(1))?;
+        let spare = self.spare.lock().pop();
+        let mut forward = match spare {
+            Some(forward) => forward,
+            None => Forward::new(&self.model, 1)?,
+        };
+        self.run_batch(&mut forward, vec![item]);
+        self.spare.lock().push(forward);
+        Ok(true)
+    }
+
+    fn limits(&self, context: &BatchContext) -> BatchLimits {
+        // Logits in memory are 120 kB a token.
+        let tokens = match context.priority {
+            Priority::Search if !self.model.materialises_logits() => SEARCH_BATCH_TOKENS,
+            Priority::Search | Priority::Ingest => BATCH_TOKENS,
+        };
+        BatchLimits { tokens, workers: context.workers }
+    }
+
+    fn run_batch(&self, forward: &mut Forward, batch: Vec<Item>) {
+        let started = Instant::now();
+        let ids: Vec<&[u32]> = batch.iter().map(|item| item.ids.as_slice()).collect();
+        match guarded(forward, &ids) {
+            Ok(vectors) => self.deliver(&batch, vectors, started, started.elapsed()),
+            // One bad text must not fail the others.
+            Err(_) if batch.len() > 1 => {
+                batch.into_iter().for_each(|item| self.run_batch(forward, vec![item]))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a text could not be encoded");
+                self.recorder.failed(batch.len() as u64);
+                batch.into_iter().for_each(|item| item.call.fail(error.clone()));
+            }
+        }
+    }
+
+    fn deliver(&self, batch: &[Item], vectors: Vec<Vector>, started: Instant, busy: Duration) {
+        let tokens = batch.iter().map(|item| item.ids.len() as u64).sum();
+        let cut = batch
+            .iter()
+            .filter(|item| item.truncated > 0)
+            .fold((0, 0), |(texts, tokens), item| (texts + 1, tokens + u64::from(item.truncated)));
+        // Counted before the callers wake up, so that they find their texts in the figures.
+        self.recorder.answered(batch.len() as u64, busy, tokens, cut);
+        let encodings: Vec<Encoding> = batch
+            .iter()
+            .zip(vectors)
+            .map(|(item, vector)| Encoding {
+                vector,
+                token_count: item.ids.len() as u32,
+                truncated: item.truncated,
+            })
+            .collect();
+        if batch.iter().any(|item| item.key.is_some()) {
+            let mut cache = self.cache.lock();
+            for (item, encoding) in batch.iter().zip(&encodings) {
+                if let Some(key) = item.key {
+                    cache.insert(key, encoding.clone());
+                }
+            }
+        }
+        for (item, encoding) in batch.iter().zip(encodings) {
+            if let Some(clock) = item.call.clock() {
+                clock.lock().batch(started, busy);
+            }
+            item.call.complete(item.slot, encoding);
+        }
+    }
+
+    /// A query's own tokens with their weights from the model's table.
+    pub fn weigh_tokens(&self, text: &str, weights: &[f32]) -> Result<Encoded, EncoderError> {
+        let started = Instant::now();
+        let tokens = self.model.tokenizer.encode(text)?;
+        let pairs =
+            self.model.tokenizer.content(&tokens).iter().filter_map(|&id| {
+                Some((self.model.vocabulary.token(id)?.into(), *weights.get(id as usize)?))
+            });
+        let output = Output::Sparse(Arc::new(TokenWeights::from_pairs(pairs.collect())));
+        let cut = (u64::from(tokens.truncated > 0), u64::from(tokens.truncated));
+        self.recorder.answered(1, started.elapsed(), tokens.ids.len() as u64, cut);
+        Ok(Encoded { output, token_count: tokens.ids.len() as u32, truncated_tokens: tokens.truncated })
+    }
+
+    pub fn readable(&self, encoding: Encoding) -> Encoded {
+        let output = match encoding.vector {
+            Vector::Dense(vector) => Output::Dense(vector),
+            Vector::Sparse(pairs) => Output::Sparse(Arc::new(self.model.vocabulary.readable(&pairs))),
+        };
+        Encoded { output, token_count: encoding.token_count, truncated_tokens: encoding.truncated }
+    }
+}
+
+/// Why a call should not go on, if it should not.
+fn check(
+    call: &Call,
+    cancel: Option<&AtomicBool>,
+    deadline: Option<(Instant, Duration)>,
+) -> Result<(), EncoderError> {
+    if cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        return Err(EncoderError::Cancelled);
+    }
+    if let Some((end, timeout)) = deadline
+        && Instant::now() >= end
+    {
+        return Err(EncoderError::Timeout {
+            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+    // An earlier chunk failed: its error is the call's.
+    match call.error() {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+fn wait(
+    call: &Call,
+    cancel: Option<&AtomicBool>,
+    deadline: Option<(Instant, Duration)>,
+) -> Result<Vec<Encoding>, EncoderError> {
+    loop {
+        let mut patience = if cancel.is_some() { POLL } else { LONG };
+        if let Some((end, _)) = deadline {
+            patience = patience.min(end.saturating_duration_since(Instant::now()));
+        }
+        if let Some(outcome) = call.wait(patience) {
+            return outcome;
+        }
+        check(call, cancel, deadline)?;
+    }
+}
+
+/// A panic of one batch is an error of its texts, not the end of the worker.
+fn guarded(forward: &mut Forward, ids: &[&[u32]]) -> Result<Vec<Vector>, EncoderError> {
+    catch_unwind(AssertUnwindSafe(|| forward.run(ids))).unwrap_or_else(|_| {
+        Err(EncoderError::Runtime { phase: "infer", reason: "the worker panicked".into() })
+    })
+}

@@ -1,0 +1,146 @@
+//! Tests of the queue.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::{BatchLimits, Call, Item, Queue, WINDOW, take_batch};
+use crate::deployment::Priority;
+use crate::error::EncoderError;
+
+fn item(length: usize) -> Item {
+    Item { call: Call::new(vec![None], false), slot: 0, ids: vec![1; length], truncated: 0, key: None }
+}
+
+fn limits(tokens: usize) -> BatchLimits {
+    BatchLimits { tokens, workers: 1 }
+}
+
+fn take(queue: &Queue) -> Vec<usize> {
+    let batch = queue.take(0, |_| limits(1000)).unwrap();
+    queue.done();
+    batch.iter().map(|item| item.ids.len()).collect()
+}
+
+proptest! {
+    /// Every batch has the oldest text and fits the budget, nothing is lost, and the rest keeps its order.
+    #[test]
+    fn batches_drain_the_queue(lengths in prop::collection::vec(1usize..512, 1..400), budget in 1usize..3000, workers in 1usize..5) {
+        let mut queue: VecDeque<Item> = lengths.iter().enumerate().map(|(at, length)| Item { slot: at, ..item(*length) }).collect();
+        let mut seen = Vec::new();
+        while let Some(oldest) = queue.front().map(|item| item.slot) {
+            let batch = take_batch(&mut queue, BatchLimits { tokens: budget, workers });
+            prop_assert!(batch.iter().any(|item| item.slot == oldest));
+            let longest = batch.iter().map(|item| item.ids.len()).max().unwrap();
+            prop_assert!(batch.len() == 1 || longest * batch.len() <= budget);
+            prop_assert!(queue.iter().is_sorted_by_key(|item| item.slot));
+            seen.extend(batch.iter().map(|item| item.slot));
+        }
+        seen.sort_unstable();
+        prop_assert_eq!(seen, (0..lengths.len()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn batches_join_similar_lengths() {
+    let mut queue: VecDeque<Item> = [20, 500, 21, 19, 480, 20].into_iter().map(item).collect();
+    let batch = take_batch(&mut queue, limits(1000));
+    assert_eq!(batch.iter().map(|item| item.ids.len()).collect::<Vec<_>>(), [20, 21, 19, 20]);
+    assert_eq!(take_batch(&mut queue, limits(1000)).len(), 2);
+}
+
+#[test]
+fn work_is_shared_between_workers() {
+    let mut queue: VecDeque<Item> = (0..40).map(|_| item(20)).collect();
+    assert_eq!(take_batch(&mut queue, BatchLimits { tokens: 4000, workers: 2 }).len(), 20);
+    let mut large: VecDeque<Item> = (0..2 * WINDOW).map(|_| item(20)).collect();
+    assert!(take_batch(&mut large, limits(1_000_000)).len() == WINDOW);
+}
+
+#[test]
+fn searches_go_first() {
+    let queue = Queue::new(10, 1);
+    let mut places = queue.reserve(3).unwrap();
+    places.push(vec![item(3), item(3)], Priority::Ingest).unwrap();
+    places.push(vec![item(4)], Priority::Search).unwrap();
+    assert_eq!(take(&queue), [4]);
+    assert_eq!(take(&queue), [3, 3]);
+}
+
+#[test]
+fn a_full_queue_takes_nothing() {
+    let queue = Queue::new(3, 1);
+    let mut places = queue.reserve(2).unwrap();
+    assert!(matches!(queue.reserve(2), Err(EncoderError::QueueFull { capacity: 3, requested: 2 })));
+    drop(queue.reserve(1).unwrap());
+    places.push(vec![item(1), item(1)], Priority::Ingest).unwrap();
+    drop(places);
+    assert_eq!(queue.pending(), 2);
+    assert!(queue.reserve(2).is_err());
+    take(&queue);
+    assert!(queue.reserve(3).is_ok());
+    assert_eq!(queue.pending(), 0);
+}
+
+#[test]
+fn paced_work_leaves_room_and_waits() {
+    let queue = Queue::new(8, 1);
+    let soon = Duration::from_millis(1);
+    let paced = queue.reserve_paced(4, soon).unwrap();
+    assert!(paced.is_some());
+    assert!(queue.reserve_paced(1, soon).unwrap().is_none());
+    assert!(queue.reserve(4).is_ok());
+    drop(paced);
+    assert!(queue.reserve_paced(1, soon).unwrap().is_some());
+    let narrow = Queue::new(1, 1);
+    assert!(narrow.reserve_paced(narrow.paced_chunk(), soon).unwrap().is_some());
+}
+
+#[test]
+fn withdrawn_calls_take_their_work_with_them() {
+    let queue = Queue::new(8, 1);
+    let mut places = queue.reserve(3).unwrap();
+    let (gone, stays) = (item(5), item(6));
+    let call = gone.call.clone();
+    places.push(vec![gone, stays], Priority::Ingest).unwrap();
+    assert_eq!(queue.withdraw(&call), 1);
+    assert!(call.is_abandoned());
+    assert_eq!(take(&queue), [6]);
+}
+
+#[test]
+fn stopping_fails_what_waits_and_sends_workers_away() {
+    let queue = Queue::new(8, 1);
+    let mut places = queue.reserve(2).unwrap();
+    let waiting = item(5);
+    let call = waiting.call.clone();
+    places.push(vec![waiting], Priority::Search).unwrap();
+    queue.stop();
+    assert!(matches!(places.push(vec![item(1)], Priority::Search), Err(EncoderError::Stopped)));
+    assert!(matches!(call.wait(Duration::ZERO), Some(Err(EncoderError::Stopped))));
+    assert!(queue.take(0, |_| limits(10)).is_none());
+    assert!(matches!(queue.reserve(1), Err(EncoderError::Stopped)));
+}
+
+#[test]
+fn a_caller_stands_in_for_an_idle_worker_only() {
+    let queue = Queue::new(8, 1);
+    let place = queue.stand_in().unwrap();
+    assert!(place.is_some());
+    assert!(queue.stand_in().unwrap().is_none(), "there is one worker");
+    drop(place);
+    queue.reserve(1).unwrap().push(vec![item(3)], Priority::Ingest).unwrap();
+    assert!(queue.stand_in().unwrap().is_none(), "others came first");
+    assert_eq!(take(&queue), [3]);
+    assert!(queue.stand_in().unwrap().is_some());
+    queue.stop();
+    assert!(matches!(queue.stand_in(), Err(EncoderError::Stopped)));
+}
+
+#[test]
+fn surplus_workers_leave() {
+    let queue = Queue::new(8, 2);
+    queue.set_workers(1);
+    assert!(queue.take(1, |_| limits(10)).is_none());
+}

@@ -1,0 +1,352 @@
+//! Buckets of several values at once, and the pages that they are read in.
+
+use std::cmp::Ordering;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+use tantivy::columnar::TermOrdHit;
+
+use super::ast::{Composite, CompositeSource, Group};
+use super::collect::SegmentContext;
+use super::error::AggregationError;
+use super::fields::{Kind, Resolved};
+use super::groups::{interval_of, lookup, once};
+use super::key::Key;
+use super::rounding::Rounder;
+use super::values::{Scratch, Values};
+
+/// Most buckets of a composite aggregation that one document is in.
+const MOST_TUPLES: usize = 100_000;
+
+/// The buckets of a composite aggregation, or of a key of several terms, in one segment.
+pub struct CompositeGroups<'a> {
+    sources: Vec<CompositeGroup>,
+    composite: &'a Composite,
+    /// Tuples by code.
+    tuples: Vec<Box<[Option<u64>]>>,
+    codes: FxHashMap<Box<[Option<u64>]>, u64>,
+    /// What only a page of the buckets is read from.
+    page: Option<Page>,
+}
+
+/// Where a page begins, in keys that stand for those of the segment: of texts the place in the dictionary.
+struct Page {
+    after: Option<Vec<Key>>,
+}
+
+/// Whole numbers up to this one are told apart as doubles, which is what they become beside doubles of another index.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+
+struct CompositeGroup {
+    values: Values,
+    group: GroupOf,
+    kind: Kind,
+    found: Vec<(u32, u64)>,
+}
+
+enum GroupOf {
+    Value,
+    Interval(f64),
+    Date(Rounder),
+}
+
+impl<'a> CompositeGroups<'a> {
+    /// `paged`: the answer has the first buckets in the order of their keys.
+    ///
+    /// # Errors
+    /// When a column cannot be read.
+    pub fn new(
+        composite: &'a Composite,
+        paged: bool,
+        context: &SegmentContext<'_>,
+    ) -> Result<Self, AggregationError> {
+        let mut fields = Vec::with_capacity(composite.sources.len());
+        let mut sources = Vec::with_capacity(composite.sources.len());
+        for source in &composite.sources {
+            let group = match &source.group {
+                Group::Value => GroupOf::Value,
+                Group::Interval(interval) => GroupOf::Interval(*interval),
+                Group::Date(rounding) => GroupOf::Date(Rounder::new(rounding.clone())),
+            };
+            let field = lookup(context.bound, source.id)?;
+            let values = field.open(context.reader)?;
+            sources.push(CompositeGroup { values, group, kind: field.kind, found: Vec::new() });
+            fields.push(field);
+        }
+        let page = match paged {
+            true => Page::new(composite, &sources, &fields)?,
+            false => None,
+        };
+        Ok(Self { sources, composite, tuples: Vec::new(), codes: FxHashMap::default(), page })
+    }
+
+    /// Codes of the buckets of documents, as [`super::groups::Groups::codes`] gives them.
+    pub fn codes(
+        &mut self,
+        docs: &[u32],
+        scratch: &mut Scratch,
+        out: &mut Vec<(u32, u64)>,
+    ) -> Result<(), AggregationError> {
+        for source in &mut self.sources {
+            let CompositeGroup { values, group, found, .. } = source;
+            values.codes(docs, scratch, found);
+            match group {
+                GroupOf::Value => {}
+                GroupOf::Interval(interval) => {
+                    for (_, code) in found.iter_mut() {
+                        *code = interval_of(values.number(*code), *interval, 0.0).to_bits();
+                    }
+                }
+                GroupOf::Date(rounder) => {
+                    for (_, code) in found.iter_mut() {
+                        *code = rounder.round(*code as i64) as u64;
+                    }
+                }
+            }
+            once(found, docs.len());
+        }
+        if self.sources.iter().all(|source| has_one_each(&source.found, docs.len())) {
+            let mut tuple = vec![None; self.sources.len()];
+            for place in 0..docs.len() {
+                for (value, source) in tuple.iter_mut().zip(&self.sources) {
+                    *value = Some(source.found[place].1);
+                }
+                out.push((place as u32, self.code_of(&tuple)));
+            }
+            return Ok(());
+        }
+        let mut starts = vec![0; self.sources.len()];
+        let mut tuples: Vec<Vec<Option<u64>>> = Vec::new();
+        for place in 0..docs.len() as u32 {
+            tuples.clear();
+            tuples.push(Vec::with_capacity(self.sources.len()));
+            for ((source, start), asked) in self.sources.iter().zip(&mut starts).zip(&self.composite.sources)
+            {
+                let rest = &source.found[*start..];
+                let count = rest.iter().take_while(|(of, _)| *of == place).count();
+                *start += count;
+                match (count, asked.missing_bucket) {
+                    (0, false) => tuples.clear(),
+                    (0, true) => tuples.iter_mut().for_each(|tuple| tuple.push(None)),
+                    _ if tuples.len().saturating_mul(count) > MOST_TUPLES => {
+                        return Err(AggregationError::Execution(format!(
+                            "a document has more than [{MOST_TUPLES}] combinations of values of [composite] sources"
+                        )));
+                    }
+                    _ => {
+                        let values = &rest[..count];
+                        tuples = tuples
+                            .iter()
+                            .flat_map(|tuple| {
+                                values.iter().map(|(_, code)| {
+                                    let mut tuple = tuple.clone();
+                                    tuple.push(Some(*code));
+                                    tuple
+                                })
+                            })
+                            .collect();
+                    }
+                }
+            }
+            for tuple in tuples.drain(..) {
+                let code = self.code_of(&tuple);
+                out.push((place, code));
+            }
+        }
+        Ok(())
+    }
+
+    /// The code of a tuple, a new one if it has none yet.
+    fn code_of(&mut self, tuple: &[Option<u64>]) -> u64 {
+        if let Some(&code) = self.codes.get(tuple) {
+            return code;
+        }
+        let code = self.tuples.len() as u64;
+        self.tuples.push(tuple.into());
+        self.codes.insert(tuple.into(), code);
+        code
+    }
+
+    /// Leaves of `places` in `codes` those of the page, in its order: what follows in one segment follows in all.
+    pub fn page(&self, codes: &[u64], places: &mut Vec<u32>) {
+        let Some(page) = &self.page else { return };
+        let width = self.sources.len();
+        let mut keys: Vec<Key> = Vec::with_capacity(codes.len() * width);
+        for &code in codes {
+            for (value, source) in self.tuples[code as usize].iter().zip(&self.sources) {
+                match value.map(|code| source.stand_in(code)) {
+                    None => keys.push(Key::Missing),
+                    Some(Some(key)) => keys.push(key),
+                    Some(None) => return,
+                }
+            }
+        }
+        let key = |place: u32| &keys[place as usize * width..][..width];
+        if let Some(after) = &page.after {
+            places.retain(|&place| {
+                compare_tuples(&self.composite.sources, key(place), after) == Ordering::Greater
+            });
+        }
+        let compare = |a: &u32, b: &u32| compare_tuples(&self.composite.sources, key(*a), key(*b));
+        if places.len() > self.composite.size {
+            places.select_nth_unstable_by(self.composite.size, compare);
+            places.truncate(self.composite.size);
+        }
+        places.sort_unstable_by(compare);
+    }
+
+    /// The keys that codes stand for.
+    ///
+    /// # Errors
+    /// When a dictionary cannot be read.
+    pub fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
+        let mut keys: Vec<Vec<Key>> = vec![Vec::with_capacity(self.sources.len()); codes.len()];
+        for (place, source) in self.sources.iter().enumerate() {
+            let of_source: Vec<Option<u64>> =
+                codes.iter().map(|&code| self.tuples[code as usize][place]).collect();
+            let known: Vec<u64> = of_source.iter().flatten().copied().collect();
+            let mut decoded = match source.group {
+                GroupOf::Value => source.values.keys(&known)?,
+                GroupOf::Interval(_) => known.iter().map(|&code| Key::double(f64::from_bits(code))).collect(),
+                GroupOf::Date(_) => known.iter().map(|&code| Key::Long(code as i64)).collect(),
+            }
+            .into_iter();
+            for (key, code) in keys.iter_mut().zip(&of_source) {
+                key.push(match code {
+                    Some(_) => decoded.next().unwrap_or(Key::Missing),
+                    None => Key::Missing,
+                });
+            }
+        }
+        Ok(keys.into_iter().map(|key| Key::Tuple(key.into_boxed_slice())).collect())
+    }
+}
+
+/// Whether every document has exactly one code.
+fn has_one_each(codes: &[(u32, u64)], docs: usize) -> bool {
+    codes.len() == docs && (0_u32..).zip(codes).all(|(place, (of, _))| place == *of)
+}
+
+/// How keys of a composite aggregation follow each other.
+pub fn compare_tuples(sources: &[CompositeSource], a: &[Key], b: &[Key]) -> Ordering {
+    for ((a, b), source) in a.iter().zip(b).zip(sources) {
+        let first = source.missing_first.unwrap_or(source.ascending);
+        let found = match (a, b) {
+            (Key::Missing, Key::Missing) => Ordering::Equal,
+            (Key::Missing, _) if first => Ordering::Less,
+            (Key::Missing, _) => Ordering::Greater,
+            (_, Key::Missing) if first => Ordering::Greater,
+            (_, Key::Missing) => Ordering::Less,
+            (a, b) if source.ascending => a.cmp(b),
+            (a, b) => b.cmp(a),
+        };
+        if found != Ordering::Equal {
+            return found;
+        }
+    }
+    Ordering::Equal
+}
+
+/// The key that a part of `after` says.
+///
+/// # Errors
+/// Illegal argument for a value that the source cannot have.
+pub fn after_key(
+    field: Option<&Resolved>,
+    source: &CompositeSource,
+    value: &Value,
+) -> Result<Key, AggregationError> {
+    if value.is_null() {
+        return match source.missing_bucket {
+            true => Ok(Key::Missing),
+            false => Err(AggregationError::IllegalArgument(format!(
+                "Invalid value for [after.{}], null values are only allowed if [missing_bucket] is true",
+                source.name
+            ))),
+        };
+    }
+    let invalid = |error: AggregationError| match error {
+        AggregationError::NumberFormat(text) => AggregationError::IllegalArgument(format!(
+            "Invalid value for [after.{}], expected a number, got [{text}]",
+            source.name
+        )),
+        other => other,
+    };
+    let Some(field) = field else { return Ok(Key::Missing) };
+    let now = 0;
+    match source.group {
+        Group::Interval(_) => {
+            let text = crate::mapping::java_string(value);
+            let number = text.parse().map_err(|_| invalid(AggregationError::NumberFormat(text.clone())))?;
+            Ok(Key::double(number))
+        }
+        Group::Value | Group::Date(_) => {
+            // Milliseconds are what a page ends with where no format is asked for.
+            if let (Kind::Date, Some(millis), None) = (field.kind, value.as_i64(), &source.source.format) {
+                return Ok(Key::Long(millis));
+            }
+            field.key(value, now, false).map_err(invalid)
+        }
+    }
+}
+
+impl CompositeGroup {
+    /// A key in the place of the one that a code stands for; `None` if there is none that keeps the order in every index.
+    fn stand_in(&self, code: u64) -> Option<Key> {
+        let key = match self.group {
+            GroupOf::Interval(_) => Key::double(f64::from_bits(code)),
+            GroupOf::Date(_) => Key::Long(code as i64),
+            GroupOf::Value => match self.kind {
+                Kind::Text | Kind::Unsigned => Key::Unsigned(code),
+                Kind::Double => Key::Double(code),
+                Kind::Long | Kind::Boolean | Kind::Date => Key::Long(code as i64),
+            },
+        };
+        is_exact(&key).then_some(key)
+    }
+}
+
+fn is_exact(key: &Key) -> bool {
+    !matches!(key, Key::Long(_) | Key::Unsigned(_)) || key.number().abs() < MOST_EXACT
+}
+
+impl Page {
+    /// `None` if every bucket has to be kept: what `after` says cannot be found out in one segment alone.
+    fn new(
+        composite: &Composite,
+        sources: &[CompositeGroup],
+        fields: &[&Resolved],
+    ) -> Result<Option<Self>, AggregationError> {
+        let is_plain = |(source, field): (&CompositeGroup, &&Resolved)| {
+            field.missing.is_none() && (field.kind != Kind::Text || source.values.texts().is_some())
+        };
+        if !sources.iter().zip(fields).all(is_plain) {
+            return Ok(None);
+        }
+        let Some(after) = &composite.after else { return Ok(Some(Self { after: None })) };
+        let mut keys = Vec::with_capacity(after.len());
+        for (((asked, source), field), value) in composite.sources.iter().zip(sources).zip(fields).zip(after)
+        {
+            // What cannot be read is said when all parts are there.
+            let Ok(key) = after_key(Some(field), asked, value) else { return Ok(None) };
+            let key = match (key, source.values.texts()) {
+                (Key::Text(text), Some(column)) => {
+                    match column.dictionary().term_ord_or_next(text.as_bytes())? {
+                        TermOrdHit::Exact(ordinal) => Key::Unsigned(ordinal),
+                        TermOrdHit::Next(ordinal) => Key::double(ordinal as f64 - 0.5),
+                    }
+                }
+                // Beside doubles of another index a fraction counts.
+                (Key::Long(_) | Key::Unsigned(_), _) if value.is_f64() || value.is_string() => {
+                    return Ok(None);
+                }
+                (key, _) => key,
+            };
+            if !is_exact(&key) {
+                return Ok(None);
+            }
+            keys.push(key);
+        }
+        Ok(Some(Self { after: Some(keys) }))
+    }
+}
