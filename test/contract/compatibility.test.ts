@@ -108,6 +108,14 @@ describe('docs/compatibility.md', () => {
     expect(forms(heading, refused)).toEqual(namesIn(read(SEARCH + there), elsewhere).sort());
   });
 
+  it.each([
+    ['Queries', ['test/api/property-queries.test.ts', 'test/api/property-texts.test.ts']],
+    ['Aggregations', ['test/api/property-aggregations.test.ts']],
+  ])('has only %s that are held against a naive evaluator', (heading, files) => {
+    const sources = files.map(read).join('\n');
+    expect(forms(heading, answered).filter((name) => !speaksOf(sources, name))).toEqual([]);
+  });
+
   it('has all sections that a search is read by', () => {
     const source = read(`${SEARCH}body.rs`);
     const section = /pub fn section\([^]*?\n {4}\}\n/.exec(source)?.[0] ?? '';

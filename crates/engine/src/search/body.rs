@@ -96,6 +96,8 @@ pub struct SearchBody {
     pub source_given: bool,
     /// Named clauses that match are shown with their scores.
     pub named_scores: bool,
+    /// The hits are those of a bucket; not part of a request.
+    pub of_bucket: bool,
     /// Scores are shown although hits are sorted by something else.
     pub track_scores: bool,
     /// Hits show their version.
@@ -140,6 +142,7 @@ impl Default for SearchBody {
             stored_fields: None,
             source_given: false,
             named_scores: false,
+            of_bucket: false,
             track_scores: false,
             version: false,
             seq_no_primary_term: false,

@@ -172,6 +172,11 @@ impl FieldSource<'_> {
                     insert(&mut out, "_ignored", ignored.into_iter().map(Value::from).collect());
                 }
                 "_index" => insert(&mut out, "_index", vec![self.shard.index.as_str().into()]),
+                name @ ("_seq_no" | "_primary_term" | "_source" | "_field_names") => {
+                    return Err(self.refused(format!(
+                        "error fetching [{name}]: Cannot fetch values for internal field [{name}]."
+                    )));
+                }
                 _ => {}
             }
             for (path, field_type) in matching(mapping, &request.pattern) {

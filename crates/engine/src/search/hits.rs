@@ -151,7 +151,8 @@ fn name(targets: &[Target], body: &SearchBody, hits: &mut [ShownHit<'_>]) -> Res
                 continue;
             }
             let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
-            let scores: Vec<Option<f32>> = if body.named_scores {
+            // The few hits of one bucket of many are looked at one by one.
+            let scores: Vec<Option<f32>> = if body.named_scores || body.of_bucket {
                 let docs: Vec<_> = of_target.iter().map(|place| hits[*place].hit.addr).collect();
                 target.snapshot.score_docs(clause, &docs).map_err(failed)?
             } else {

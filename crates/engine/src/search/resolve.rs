@@ -181,10 +181,9 @@ pub fn change(
     Ok(())
 }
 
-/// Takes the names of a query and of all below it.
-pub fn unname(query: &mut Query) {
-    query.name = None;
-    children_mut(&mut query.kind).into_iter().for_each(unname);
+/// Whether a query or any below it has a name.
+pub fn has_names(query: &Query) -> bool {
+    query.name.is_some() || children(&query.kind).into_iter().any(has_names)
 }
 
 /// The clauses right below one.

@@ -237,7 +237,7 @@ fn results_are_compared_with_each_other() {
         ("k>p", "but [p] contains multiple values. Please specify which to use."),
         ("k>t", "got: [LongTerms] at aggregation [t]"),
         ("k>t>m", "got: [Object[]] at aggregation [t]"),
-        ("k>x", "Cannot find an aggregation named [x] in [k]"),
+        ("k>x", "No aggregation [x] found for path [k>x]"),
     ] {
         let found =
             refused(&node, &json!({"aggs": {"k": months, "b": {"max_bucket": {"buckets_path": path}}}}));

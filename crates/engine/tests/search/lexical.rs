@@ -532,6 +532,9 @@ fn words_stand_where_intervals_say() {
         (text("nowhere"), &[]),
         (json!({"prefix": {"prefix": "out"}}), &["2", "3", "4", "5"]),
         (json!({"wildcard": {"pattern": "?t*"}}), &["1", "2", "3", "4"]),
+        (json!({"regexp": {"pattern": "o.t[a-z]*e"}}), &["2", "3", "4", "5"]),
+        (json!({"range": {"gte": "ra", "lt": "some"}}), &["5"]),
+        (json!({"range": {"gt": "theres", "lte": "WET"}}), &["4", "5"]),
         (json!({"fuzzy": {"term": "atmosfere", "fuzziness": 2}}), &["2"]),
         (json!({"any_of": {"intervals": [text("hot"), text("wet")]}}), &["1", "4", "5"]),
         (
@@ -568,9 +571,14 @@ fn words_stand_where_intervals_say() {
         (json!({"text": {}}), "Missing intervals from interval query definition"),
         (
             json!({"text": {"nothing": {}}}),
-            "Unknown interval type [nothing], expecting one of [match, any_of, all_of, prefix, wildcard, fuzzy]",
+            "Unknown interval type [nothing], expecting one of [match, any_of, all_of, prefix, wildcard, regexp, fuzzy, range]",
         ),
-        (json!({"text": {"regexp": {"pattern": "x"}}}), "[regexp] in [intervals] is not supported"),
+        (json!({"text": {"regexp": {"pattern": "("}}}), "in pattern `("),
+        (json!({"text": {"range": {"gt": "a"}}}), "Either [lte] or [lt], one of them must be provided"),
+        (
+            json!({"text": {"range": {"gt": "a", "gte": "a", "lt": "b"}}}),
+            "Either [gte] or [gt], one of them must be provided",
+        ),
         (json!({"text": {"match": {}}}), "Required [query]"),
         (json!({"text": {"all_of": {}}}), "Required [intervals]"),
         (json!({"text": {"match": {"query": "x", "gaps": 1}}}), "[match] unknown field [gaps]"),

@@ -9,10 +9,22 @@ pub struct Pipeline {
     pub kind: PipelineKind,
     /// Of what.
     pub path: MetricPath,
-    /// Buckets without a value count as zero.
-    pub insert_zeros: bool,
+    /// What buckets without a value count as.
+    pub gaps: GapPolicy,
     /// Pattern of the value as text.
     pub format: Option<String>,
+}
+
+/// What becomes of buckets without documents, or without a number, when the numbers of buckets are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GapPolicy {
+    /// They have no number, even if their metric gives one for no documents, such as a sum.
+    #[default]
+    Skip,
+    /// Their number is zero.
+    InsertZeros,
+    /// They have the number that their metric gives, if any.
+    KeepValues,
 }
 
 /// Kinds of pipeline aggregations.

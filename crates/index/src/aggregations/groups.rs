@@ -59,10 +59,12 @@ impl<'a> Groups<'a> {
             }
             AggregationKind::DateHistogram(histogram) => {
                 let (from, to) = bound.hard.get(&id).copied().unwrap_or_default();
+                // Bounds are rounded as dates are; the interval of the upper one is no part of them.
+                let rounded = |end: i64| histogram.rounding.round(end);
                 GroupKind::Dates {
                     values: open()?,
                     rounder: Rounder::new(histogram.rounding.clone()),
-                    bounds: (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX)),
+                    bounds: (from.map_or(i64::MIN, rounded), to.map_or(i64::MAX, rounded)),
                 }
             }
             AggregationKind::Range(_) => GroupKind::Ranges {

@@ -29,6 +29,7 @@ mod tests;
 mod values;
 mod write;
 mod write_buckets;
+mod write_keys;
 mod write_summaries;
 
 pub use ast::*;

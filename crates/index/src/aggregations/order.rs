@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::ast::{Aggregation, AggregationKind, MetricPath, Order, OrderBy, PipelineKind, StatsKind};
+use super::ast::{
+    Aggregation, AggregationKind, MetricPath, Order, OrderBy, Percentiles, PipelineKind, StatsKind,
+};
 use super::error::AggregationError;
 use super::key::Key;
 use super::partial::{Bucket, Computed, Partial, Stats};
@@ -235,6 +237,14 @@ fn metric_below(
     number(found, result, property)
 }
 
+/// The point that a path names; the only one if it names none.
+fn point(asked: &Percentiles, property: Option<&str>) -> Option<f64> {
+    match (property, &asked.points[..]) {
+        (None, [only]) => Some(*only),
+        (property, _) => property?.parse().ok(),
+    }
+}
+
 /// A number of a metric's result.
 fn number(aggregation: &Aggregation, result: &mut Partial, property: Option<&str>) -> Option<f64> {
     match (&aggregation.kind, result) {
@@ -246,14 +256,14 @@ fn number(aggregation: &Aggregation, result: &mut Partial, property: Option<&str
         (AggregationKind::Cardinality { .. }, Partial::Distinct(distinct)) => Some(distinct.count() as f64),
         (AggregationKind::Cardinality { .. }, _) => Some(0.0),
         (AggregationKind::Percentiles(asked), Partial::Distribution(distribution)) => {
-            let share = property?.parse::<f64>().ok()? / 100.0;
+            let share = point(asked, property)? / 100.0;
             match asked.hdr {
                 Some(_) => distribution.nearest_rank(share),
                 None => distribution.quantile(share),
             }
         }
-        (AggregationKind::PercentileRanks(_), Partial::Distribution(distribution)) => {
-            distribution.rank(property?.parse().ok()?).map(|rank| rank * 100.0)
+        (AggregationKind::PercentileRanks(asked), Partial::Distribution(distribution)) => {
+            distribution.rank(point(asked, property)?).map(|rank| rank * 100.0)
         }
         (AggregationKind::MedianAbsoluteDeviation(_), Partial::Distribution(distribution)) => {
             distribution.median_absolute_deviation()

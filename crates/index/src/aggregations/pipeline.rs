@@ -1,11 +1,14 @@
 //! Aggregations of results: beside the aggregation that they read, or below it.
 
+use std::cmp::Ordering;
+
 use super::ast::{
-    Aggregation, AggregationKind, MetricPath, Normalization, OrderBy, Pipeline, PipelineKind, StatsKind,
+    Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline,
+    PipelineKind, StatsKind,
 };
 use super::error::AggregationError;
 use super::key::Key;
-use super::order::{metric, sort_buckets};
+use super::order::metric;
 use super::partial::{Bucket, Computed, Partial, Stats};
 
 /// Computes those that read an aggregation beside them.
@@ -91,14 +94,15 @@ fn check_path(
         }
         level = found;
     }
-    let several = matches!(
-        &level.kind,
+    let several = match &level.kind {
         AggregationKind::Stats(StatsKind::Stats | StatsKind::Extended(_), _)
-            | AggregationKind::Percentiles(_)
-            | AggregationKind::PercentileRanks(_)
-            | AggregationKind::Boxplot(_)
-            | AggregationKind::StringStats { .. }
-    );
+        | AggregationKind::Boxplot(_)
+        | AggregationKind::StringStats { .. } => true,
+        AggregationKind::Percentiles(asked) | AggregationKind::PercentileRanks(asked) => {
+            asked.points.len() != 1
+        }
+        _ => false,
+    };
     if several && path.property.is_none() && !path.names.is_empty() {
         return refused(format!(
             "but [{}] contains multiple values. Please specify which to use.",
@@ -143,9 +147,10 @@ fn value_of(
 ) -> Option<f64> {
     let counts = path.names.last().is_none_or(|name| name == "_count");
     let value = metric(aggregation, bucket, path);
+    let counted = counts || bucket.docs > 0 || pipeline.gaps == GapPolicy::KeepValues;
     match value {
-        Some(value) if value.is_finite() && (counts || bucket.docs > 0) => Some(value),
-        _ if pipeline.insert_zeros => Some(0.0),
+        Some(value) if value.is_finite() && counted => Some(value),
+        _ if pipeline.gaps == GapPolicy::InsertZeros => Some(0.0),
         _ => None,
     }
 }
@@ -203,9 +208,8 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
             PipelineKind::Derivative(unit) => {
                 let mut last: Option<(f64, f64)> = None;
                 for (key, bucket) in list.iter_mut() {
-                    let Some(value) = value_of(aggregation, bucket, &pipeline.path, pipeline) else {
-                        continue;
-                    };
+                    // From a gap and to it there is no change, which is shown as such.
+                    let value = value_of(aggregation, bucket, &pipeline.path, pipeline).unwrap_or(f64::NAN);
                     let at = key.number();
                     if let (Some((before, from)), Some(slot)) = (last, bucket.subs.get_mut(place)) {
                         let change = value - before;
@@ -242,16 +246,20 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
                 }
             }
             PipelineKind::Sort { order, from, size } => {
-                let wanted = |bucket: &mut Bucket| {
-                    order.iter().all(|key| match &key.by {
-                        OrderBy::Metric(path) => metric(aggregation, bucket, path).is_some(),
-                        OrderBy::Count | OrderBy::Key => true,
-                    })
+                let numbers = |bucket: &mut Bucket| -> Vec<Option<f64>> {
+                    let number = |key: &Order| match &key.by {
+                        OrderBy::Metric(path) => value_of(aggregation, bucket, path, pipeline),
+                        OrderBy::Count | OrderBy::Key => Some(0.0),
+                    };
+                    order.iter().map(number).collect()
                 };
                 if !order.is_empty() {
-                    // Buckets without the number have no place in the order.
-                    list.retain_mut(|(_, bucket)| wanted(bucket));
-                    sort_buckets(aggregation, order, list, None);
+                    let mut ranked: Vec<(Vec<Option<f64>>, (Key, Bucket))> =
+                        list.drain(..).map(|mut entry| (numbers(&mut entry.1), entry)).collect();
+                    // Buckets with nothing to order them by have no place in the order.
+                    ranked.retain(|(numbers, _)| numbers.iter().any(Option::is_some));
+                    ranked.sort_by(|a, b| compare_ranked(order, a, b));
+                    list.extend(ranked.into_iter().map(|(_, entry)| entry));
                 }
                 list.drain(..(*from).min(list.len()));
                 if let Some(size) = size {
@@ -262,6 +270,28 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
         }
     }
     Ok(())
+}
+
+/// The order of `bucket_sort`; equal buckets stay as they are, and what has no number is last whatever the direction.
+fn compare_ranked(
+    order: &[Order],
+    (numbers, (key, bucket)): &(Vec<Option<f64>>, (Key, Bucket)),
+    (other_numbers, (other_key, other)): &(Vec<Option<f64>>, (Key, Bucket)),
+) -> Ordering {
+    let directed = |found: Ordering, by: &Order| if by.ascending { found } else { found.reverse() };
+    order
+        .iter()
+        .enumerate()
+        .map(|(place, by)| match &by.by {
+            OrderBy::Count => directed(bucket.docs.cmp(&other.docs), by),
+            OrderBy::Key => directed(key.cmp(other_key), by),
+            OrderBy::Metric(_) => match (numbers[place], other_numbers[place]) {
+                (Some(one), Some(two)) => directed(one.total_cmp(&two), by),
+                (one, two) => one.is_none().cmp(&two.is_none()),
+            },
+        })
+        .find(|found| found.is_ne())
+        .unwrap_or(Ordering::Equal)
 }
 
 /// The numbers in proportion to all of them. What is not a number stays so, and counts nowhere.

@@ -219,7 +219,11 @@ impl Reducer<'_> {
                 list.first().map_or(f64::INFINITY, |(key, _)| key.number()),
                 list.last().map_or(f64::NEG_INFINITY, |(key, _)| key.number()),
             );
-            if let Some((least, most)) = histogram.extended_bounds {
+            // Without any document two bounds are needed; with some, each makes the histogram longer at its end.
+            let bounds = histogram
+                .extended_bounds
+                .filter(|(least, most)| !list.is_empty() || least.is_some() && most.is_some());
+            if let Some((least, most)) = bounds {
                 if let Some(least) = least {
                     from = from.min(start(least));
                     to = to.max(from);
@@ -262,15 +266,21 @@ impl Reducer<'_> {
             };
             let bounds = self.collected.iter().find_map(|index| index.bound.extended.get(&aggregation.id));
             let (least, most) = bounds.copied().unwrap_or_default();
-            let mut ends =
-                [at(list.first()), at(list.last()), least, most].map(|end| end.map(|at| rounding.round(at)));
-            ends.sort();
-            if let (Some(from), Some(to)) = (ends.iter().flatten().next(), ends[3]) {
-                let steps = (i128::from(to) - i128::from(*from)) / i128::from(rounding.shortest().max(1));
+            let rounded = |end: Option<i64>| end.map(|at| rounding.round(at));
+            let (least, most) = (rounded(least), rounded(most));
+            let ends = match (at(list.first()), at(list.last())) {
+                (Some(first), Some(last)) => {
+                    Some((least.map_or(first, |at| at.min(first)), most.map_or(last, |at| at.max(last))))
+                }
+                // Without any document two bounds are needed.
+                _ => least.zip(most),
+            };
+            if let Some((from, to)) = ends {
+                let steps = (i128::from(to) - i128::from(from)) / i128::from(rounding.shortest().max(1));
                 if steps > self.max_buckets as i128 {
                     return Err(AggregationError::TooManyBuckets { limit: self.max_buckets });
                 }
-                let keys = std::iter::successors(Some(*from), |&at| {
+                let keys = std::iter::successors(Some(from), |&at| {
                     Some(rounding.next(at)).filter(|&next| next > at)
                 });
                 fill_gaps(aggregation, list, keys.take_while(|&at| at <= to).map(Key::Long));
@@ -306,6 +316,31 @@ impl Reducer<'_> {
             list.truncate(composite.size);
         }
         list.sort_by(compare);
+        match list.last() {
+            Some((Key::Tuple(last), _)) => self.check_after_key(composite, last),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the next page can go on behind the last bucket: a format may lose what tells keys apart.
+    fn check_after_key(&self, composite: &Composite, last: &[Key]) -> Result<(), AggregationError> {
+        for (source, key) in composite.sources.iter().zip(last) {
+            let (Some(format), Key::Long(value)) = (&source.source.format, key) else { continue };
+            let Some(field) = self.fields.get(&source.id).copied().filter(|field| field.kind == Kind::Date)
+            else {
+                continue;
+            };
+            let text = field.format.whole_text(*value).unwrap_or_default();
+            match after_key(Some(field), source, &Value::from(text.as_str())) {
+                Ok(parsed) if parsed == *key => {}
+                _ => {
+                    return Err(AggregationError::IllegalArgument(format!(
+                        "Format [{format}] created output it couldn't parse for value [{value}] of type \
+                         [class java.lang.Long]. formatted value: [{text}]"
+                    )));
+                }
+            }
+        }
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use super::error::AggregationError;
 use super::fields::Resolved;
 use super::key::Key;
 use super::values::Values;
+use crate::query::{Automaton, RegexpQuery};
 
 /// Which codes of a segment have a bucket.
 pub enum Allowed {
@@ -125,7 +126,7 @@ impl Numbers {
 }
 
 enum TextTest<'a> {
-    Regexp(regex::Regex),
+    Regexp(Box<Automaton>),
     Values(FxHashSet<&'a str>),
     Partition(u64, u64),
 }
@@ -133,17 +134,11 @@ enum TextTest<'a> {
 impl<'a> TextTest<'a> {
     fn new(selection: &'a Selection) -> Result<Self, AggregationError> {
         Ok(match selection {
-            Selection::Regexp(pattern) => TextTest::Regexp(
-                regex::RegexBuilder::new(&format!("^(?:{pattern})$"))
-                    .size_limit(1 << 20)
-                    .dot_matches_new_line(true)
-                    .build()
-                    .map_err(|error| {
-                        AggregationError::IllegalArgument(format!(
-                            "invalid regular expression [{pattern}]: {error}"
-                        ))
-                    })?,
-            ),
+            Selection::Regexp(pattern) => {
+                let automaton = Automaton::new(&RegexpQuery::new("", pattern.as_str()))
+                    .map_err(|error| AggregationError::IllegalArgument(error.reason()))?;
+                TextTest::Regexp(Box::new(automaton))
+            }
             Selection::Values(values) => TextTest::Values(values.iter().map(String::as_str).collect()),
             Selection::Partition { partition, partitions } => TextTest::Partition(*partition, *partitions),
         })
@@ -151,7 +146,7 @@ impl<'a> TextTest<'a> {
 
     fn matches(&self, text: &str) -> bool {
         match self {
-            TextTest::Regexp(regex) => regex.is_match(text),
+            TextTest::Regexp(automaton) => automaton.matches(text),
             TextTest::Values(values) => values.contains(text),
             TextTest::Partition(wanted, of) => {
                 i64::from(murmur3(text.as_bytes(), 31) as i32).rem_euclid(*of as i64) == *wanted as i64

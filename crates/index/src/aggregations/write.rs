@@ -40,6 +40,11 @@ pub fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
+/// A number as Elasticsearch writes those that may be none at all.
+pub fn any_number(value: f64) -> Value {
+    if value.is_nan() { "NaN".into() } else { number(value) }
+}
+
 /// A number, or null.
 pub fn optional(value: Option<f64>) -> Value {
     value.map_or(Value::Null, number)
@@ -57,7 +62,15 @@ impl Writer<'_> {
                 true => format!("{}#{}", self.type_of(aggregation, &result), aggregation.name),
                 false => aggregation.name.clone(),
             };
-            let Some(mut value) = self.value(aggregation, result)? else { continue };
+            let value = match (&aggregation.kind, result) {
+                (AggregationKind::Pipeline(pipeline), Partial::Computed(Computed::Extreme(value, keys))) => {
+                    let read =
+                        aggregations.iter().find(|other| Some(&other.name) == pipeline.path.names.first());
+                    Some(self.extreme(pipeline, read, value, &keys)?)
+                }
+                (_, result) => self.value(aggregation, result)?,
+            };
+            let Some(mut value) = value else { continue };
             if let Some(meta) = &aggregation.meta {
                 let mut with_meta = Map::new();
                 with_meta.insert("meta".to_owned(), Value::Object(meta.clone()));
@@ -240,14 +253,12 @@ impl Writer<'_> {
             Computed::Derivative(value, normalized) => {
                 single(Some(value).filter(|value| value.is_finite()), &format, out);
                 if let Some(normalized) = normalized {
-                    out.insert("normalized_value".to_owned(), number(normalized));
+                    let shown = if normalized.is_finite() { number(normalized) } else { Value::Null };
+                    out.insert("normalized_value".to_owned(), shown);
                 }
             }
-            Computed::Extreme(value, keys) => {
-                single(Some(value).filter(|value| value.is_finite()), &format, out);
-                let keys: Vec<Value> = keys.iter().map(key_text).collect();
-                out.insert("keys".to_owned(), keys.into());
-            }
+            // Written where the aggregation that it reads is known.
+            Computed::Extreme(..) => {}
             Computed::Stats(stats) => {
                 let kind = match &pipeline.kind {
                     PipelineKind::ExtendedStats(sigma) => StatsKind::Extended(*sigma),
@@ -261,16 +272,6 @@ impl Writer<'_> {
                 out.insert("values".to_owned(), values);
             }
         }
-    }
-}
-
-/// The key of a bucket as text.
-fn key_text(key: &Key) -> Value {
-    match key {
-        Key::Text(text) => Value::from(&**text),
-        Key::Long(value) => value.to_string().into(),
-        Key::Unsigned(value) => value.to_string().into(),
-        key => java_double(key.number()).into(),
     }
 }
 

@@ -10,6 +10,7 @@ use super::format::ValueFormat;
 use super::key::Key;
 use super::partial::Bucket;
 use super::write::{Writer, key_value, number};
+use super::write_keys::range_name;
 use super::write_summaries;
 
 /// Buckets by their keys, in the order of the answer.
@@ -187,24 +188,11 @@ impl Writer<'_> {
         out: &mut Map<String, Value>,
     ) -> Result<(), AggregationError> {
         let format = self.format(aggregation.id).clone();
-        let field = self.fields.get(&aggregation.id).copied();
-        let end = |value: &Option<Value>| -> Result<Option<f64>, AggregationError> {
-            let Some(value) = value else { return Ok(None) };
-            match field {
-                Some(field) if field.kind == Kind::Date => {
-                    // `now` is the same for both ends and all buckets only to the millisecond.
-                    let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
-                    Ok(Some(field.date(value, now as i64, false)? as f64))
-                }
-                _ => Ok(crate::mapping::java_string(value).trim().parse().ok()),
-            }
-        };
+        let (id, fields) = (aggregation.id, self.fields);
         self.keyed(aggregation, list, range.keyed, out, |key, docs| {
             let Key::Slot(slot) = key else { return Ok(None) };
             let Some(asked) = range.ranges.get(*slot) else { return Ok(None) };
-            let (from, to) = (end(&asked.from)?, end(&asked.to)?);
-            let shown = |end: Option<f64>| end.map_or_else(|| "*".to_owned(), |end| format.key(end));
-            let name = asked.key.clone().unwrap_or_else(|| format!("{}-{}", shown(from), shown(to)));
+            let (name, from, to) = range_name(fields.get(&id).copied(), &format, asked)?;
             let mut head = Head::new();
             if !range.keyed {
                 head.insert("key".to_owned(), name.as_str().into());

@@ -12,7 +12,7 @@ use super::partial::{Stats, TopList};
 use super::reduce::sort_values;
 use super::sketch::Distribution;
 use super::strings::StringStats;
-use super::write::{key_value, number, optional};
+use super::write::{any_number, key_value, number, optional};
 use crate::mapping::java_double;
 
 /// The members of a `boxplot`. Without values the ends are infinite, as Elasticsearch writes them.
@@ -164,7 +164,7 @@ pub fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &m
     ];
     let mut texts: Vec<(String, String)> = Vec::new();
     let mut put = |out: &mut Map<String, Value>, name: &str, value: Option<f64>| {
-        out.insert(name.to_owned(), optional(value));
+        out.insert(name.to_owned(), value.map_or(Value::Null, any_number));
         if let (true, Some(text)) = (some, value.and_then(|value| format.text(value))) {
             texts.push((format!("{name}_as_string"), text));
         }
@@ -194,8 +194,10 @@ pub fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &m
             ("upper_sampling", bound(sampling.sqrt(), 1.0)),
             ("lower_sampling", bound(sampling.sqrt(), -1.0)),
         ];
-        let object: Map<String, Value> =
-            bounds.iter().map(|(name, value)| ((*name).to_owned(), optional(*value))).collect();
+        let object: Map<String, Value> = bounds
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.map_or(Value::Null, any_number)))
+            .collect();
         out.insert("std_deviation_bounds".to_owned(), Value::Object(object));
         let shown: Map<String, Value> = bounds
             .iter()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tantivy::columnar::Column;
+use tantivy::columnar::{Column, StrColumn};
 use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
@@ -15,6 +15,7 @@ use super::columns::Numbers;
 use super::compile::Compiler;
 use super::decay::Decay;
 use super::error::QueryError;
+use super::fields::keyword_column;
 use super::score_error::ScoreErrors;
 use super::weights;
 use crate::filter_cache::SegmentDocs;
@@ -35,6 +36,7 @@ enum Kind {
     Weight,
     Field { path: String, factor: f64, modifier: Modifier, missing: Option<f64> },
     Random { seed: u64, path: Option<String> },
+    RandomWord { seed: u64, path: String },
     Decay(Decay),
 }
 
@@ -111,10 +113,22 @@ impl Compiler<'_> {
             }
             FunctionKind::Random { seed, field } => {
                 let path = match field.as_deref() {
-                    None | Some(SEQ_NO | "_id") => None,
+                    None | Some(SEQ_NO) => None,
+                    Some("_id") => {
+                        return Err(QueryError::Invalid {
+                            reason:
+                                "Fielddata access on the _id field is disallowed, you can re-enable it by \
+                                     updating the dynamic cluster setting: indices.id_field_data.enabled"
+                                    .to_owned(),
+                        });
+                    }
                     Some(path) => match self.snapshot.mapping().field(path) {
                         Some(FieldType::Date { .. } | FieldType::Boolean) => Some(path.to_owned()),
                         Some(known) if known.is_integer() || known.is_float() => Some(path.to_owned()),
+                        Some(FieldType::Keyword { .. } | FieldType::Ip) => {
+                            let kind = Kind::RandomWord { seed: *seed, path: path.to_owned() };
+                            return Ok(Function { docs, weight: f64::from(function.weight), kind });
+                        }
                         None => {
                             return Err(QueryError::Invalid {
                                 reason: format!(
@@ -217,6 +231,9 @@ impl Weight for FunctionScoreWeight {
                 }
                 Kind::Decay(decay) => Source::Numbers(Numbers::open(reader, &decay.path)?),
                 Kind::Random { path: None, .. } => Source::SeqNo(reader.fast_fields().u64(SEQ_NO)?),
+                Kind::RandomWord { path, .. } => {
+                    Source::Words(reader.fast_fields().str(&keyword_column(path))?)
+                }
             });
         }
         let mut scorer = FunctionScorer {
@@ -245,6 +262,7 @@ enum Source {
     None,
     Numbers(Numbers),
     SeqNo(Column<u64>),
+    Words(Option<StrColumn>),
 }
 
 struct FunctionScorer {
@@ -328,10 +346,24 @@ impl Function {
             (Kind::Random { seed, .. }, Source::SeqNo(column)) => {
                 random(*seed, column.first(doc).unwrap_or(u64::MAX))
             }
+            (Kind::RandomWord { seed, .. }, Source::Words(Some(words))) => {
+                let mut word = String::new();
+                match words.ords().first(doc).map(|ord| words.ord_to_str(ord, &mut word)) {
+                    Some(Ok(true)) => random(*seed, spread(&word)),
+                    _ => 0.0,
+                }
+            }
+            (Kind::RandomWord { .. }, _) => 0.0,
             (Kind::Decay(decay), Source::Numbers(numbers)) => decay.of(numbers, doc),
             _ => 1.0,
         }
     }
+}
+
+/// A number for a text (FNV-1a).
+fn spread(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
 fn modified(modifier: Modifier, value: f64) -> f64 {

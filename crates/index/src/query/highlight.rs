@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::analyzed::{all_paths, sections};
 use super::ast::{
     IntervalsRule, IntervalsSource, IntervalsWords, MatchPhraseQuery, MatchQuery, MultiMatchType, Query,
-    QueryKind,
+    QueryKind, RegexpQuery,
 };
 use super::compile::{Compiler, scalar_text};
 use super::error::QueryError;
@@ -349,6 +349,16 @@ impl Extract<'_> {
             }
             IntervalsSource::Wildcard(pattern, words) => {
                 self.pattern(&of(words), TermFilter::Wildcard(Wildcard::new(pattern)), false);
+                Ok(())
+            }
+            IntervalsSource::Regexp(pattern, words) => {
+                let field = of(words);
+                let automaton = Automaton::new(&RegexpQuery::new(field.as_str(), pattern.as_str()))?;
+                self.pattern(&field, TermFilter::Regexp(automaton.into()), false);
+                Ok(())
+            }
+            IntervalsSource::Range(lower, upper, words) => {
+                self.pattern(&of(words), TermFilter::Range(lower.clone(), upper.clone()), false);
                 Ok(())
             }
             IntervalsSource::Fuzzy { term, fuzziness, prefix_length, without_transpositions, words } => {

@@ -69,6 +69,7 @@ pub use error::QueryError;
 pub use explain::Explanation;
 pub(crate) use fields::{keyword_column, number_column};
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
+pub(crate) use regexp::Automaton;
 pub use string_distance::StringDistance;
 pub use term_suggest::{SuggestMode, SuggestedTerm, SuggestedWord, TermSuggest};
 pub use term_vectors::{TermFrequency, TermPlace, TermVector, TermsOfField};

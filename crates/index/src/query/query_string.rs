@@ -144,8 +144,12 @@ impl Rewriter<'_> {
 
     fn leaf(&self, field: Option<&str>, leaf: &Leaf) -> Result<Option<Query>, QueryError> {
         match (field, leaf) {
-            (Some("_exists_"), Leaf::Text(name) | Leaf::Prefix(name)) => {
+            (Some("_exists_"), Leaf::Text(name) | Leaf::Wildcard(name)) => {
                 let field = name.clone();
+                return Ok(Some(Query::new(QueryKind::Exists { field })));
+            }
+            (Some("_exists_"), Leaf::Prefix(start)) => {
+                let field = format!("{start}*");
                 return Ok(Some(Query::new(QueryKind::Exists { field })));
             }
             (Some("*"), Leaf::Any) => return Ok(Some(Query::match_all())),

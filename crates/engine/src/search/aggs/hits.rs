@@ -39,16 +39,21 @@ impl<'a> Hits<'a> {
         cancel: &'a Arc<AtomicBool>,
     ) -> Self {
         let any = search.fusion.as_ref().map(Fusion::any);
+        let named = search.queries().any(resolve::has_names);
         let body = |asked: &SearchBody| {
             let mut body = asked.clone();
-            if body.highlight.is_some() || body.explain {
+            body.of_bucket = true;
+            body.named_scores = search.named_scores;
+            if body.highlight.is_some() || body.explain || named {
                 body.query = any.clone().or_else(|| search.query.clone());
                 body.knn.clone_from(&search.knn);
                 body.sub_searches.clone_from(&search.sub_searches);
                 body.indices_boost.clone_from(&search.indices_boost);
             }
-            // Which named clauses match is not worked out for each bucket again.
-            body.queries_mut().for_each(resolve::unname);
+            if body.fields.is_empty() {
+                // As Elasticsearch has it, they show the fields of the search itself.
+                body.fields.clone_from(&search.fields);
+            }
             body
         };
         Self { engine, targets, bodies: asked.iter().map(body).collect(), shown, cancel, error: None }

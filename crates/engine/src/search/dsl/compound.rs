@@ -23,6 +23,7 @@ pub fn boolean(body: &Node, context: Context) -> Result<Query, SearchError> {
     const CLAUSE: &str = "bool";
     let mut common = Common::default();
     let mut query = BoolQuery::default();
+    let mut adjust_pure_negative = true;
     for member in members(body, CLAUSE)? {
         let at = member.value.at;
         let clauses = match &*member.name {
@@ -35,14 +36,9 @@ pub fn boolean(body: &Node, context: Context) -> Result<Query, SearchError> {
                     .map_err(|error| error.within(CLAUSE, &member.name, at))?;
                 continue;
             }
-            // It only matters to a bool of nothing but `must_not`, which matches the rest here as there
-            // by default.
             "adjust_pure_negative" => {
-                if !value::boolean(&member.value)? {
-                    return Err(SearchError::illegal(
-                        "[bool] supports [adjust_pure_negative] only with value [true]",
-                    ));
-                }
+                adjust_pure_negative =
+                    value::boolean(&member.value).map_err(|error| error.within(CLAUSE, &member.name, at))?;
                 continue;
             }
             _ if common.take(CLAUSE, member).map_err(|error| error.within(CLAUSE, &member.name, at))? => {
@@ -52,6 +48,11 @@ pub fn boolean(body: &Node, context: Context) -> Result<Query, SearchError> {
         };
         *clauses =
             one_or_many(&member.value, context).map_err(|error| error.within(CLAUSE, &member.name, at))?;
+    }
+    // Nothing but `must_not` matches the rest of the documents by default, and nothing as Lucene has it.
+    let only_negative = query.must.is_empty() && query.should.is_empty() && query.filter.is_empty();
+    if !adjust_pure_negative && only_negative && !query.must_not.is_empty() {
+        return Ok(common.query(QueryKind::MatchNone));
     }
     Ok(common.query(QueryKind::Bool(query)))
 }

@@ -1,5 +1,7 @@
 //! `intervals`: words by where they stand in a text.
 
+use std::ops::Bound;
+
 use sparrow_index::query::{
     IntervalsFilter, IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource,
     IntervalsWords, Query, QueryKind,
@@ -10,7 +12,7 @@ use super::super::json::{Json, Member, Node};
 use super::{Common, Context, members, single_field, unknown_field, value};
 
 const CLAUSE: &str = "intervals";
-const RULES: &[&str] = &["match", "any_of", "all_of", "prefix", "wildcard", "fuzzy"];
+const RULES: &[&str] = &["match", "any_of", "all_of", "prefix", "wildcard", "regexp", "fuzzy", "range"];
 
 /// `intervals`
 pub fn intervals(body: &Node, context: Context) -> Result<Query, SearchError> {
@@ -51,12 +53,6 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchEr
     let node = &member.value;
     let name: &'static str = match RULES.iter().find(|known| **known == &*member.name) {
         Some(known) => known,
-        None if matches!(&*member.name, "regexp" | "range") => {
-            return Err(SearchError::parsing(
-                member.at,
-                format!("[{}] in [intervals] is not supported by this server", member.name),
-            ));
-        }
         None => {
             return Err(SearchError::parsing(
                 member.at,
@@ -68,11 +64,13 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchEr
     let mut words = IntervalsWords::default();
     let mut order = IntervalsOrder { max_gaps: None, ordered: false };
     let (mut text, mut rules, mut filter) = (None, None, None);
+    let mut ends = Ends::default();
     let (mut fuzziness, mut prefix_length, mut transpositions) = ("AUTO".to_owned(), 0, true);
     let text_key = match name {
         "match" => "query",
         "prefix" => "prefix",
-        "wildcard" => "pattern",
+        "wildcard" | "regexp" => "pattern",
+        "range" => "",
         _ => "term",
     };
     for part in parts {
@@ -100,6 +98,10 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchEr
             }
             ("analyzer", _) if !combines => words.analyzer = Some(value::text(&part.value)?),
             ("use_field", _) if !combines => words.use_field = Some(value::text(&part.value)?),
+            ("gte", "range") => ends.gte = Some(value::text(&part.value)?),
+            ("gt", "range") => ends.gt = Some(value::text(&part.value)?),
+            ("lte", "range") => ends.lte = Some(value::text(&part.value)?),
+            ("lt", "range") => ends.lt = Some(value::text(&part.value)?),
             ("fuzziness", "fuzzy") => fuzziness = value::text(&part.value)?,
             ("prefix_length", "fuzzy") => prefix_length = value::unsigned(&part.value, "prefix_length")?,
             ("transpositions", "fuzzy") => transpositions = value::boolean(&part.value)?,
@@ -109,7 +111,8 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchEr
                     "any_of" => &["intervals", "filter"],
                     "all_of" => &["intervals", "max_gaps", "ordered", "filter"],
                     "prefix" => &["prefix", "analyzer", "use_field"],
-                    "wildcard" => &["pattern", "analyzer", "use_field"],
+                    "wildcard" | "regexp" => &["pattern", "analyzer", "use_field"],
+                    "range" => &["gte", "gt", "lte", "lt", "analyzer", "use_field"],
                     _ => &["term", "fuzziness", "prefix_length", "transpositions", "analyzer", "use_field"],
                 };
                 return Err(unknown_field(name, part, known));
@@ -122,6 +125,8 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchEr
         "match" => IntervalsSource::Match { text: needed()?, order, words },
         "prefix" => IntervalsSource::Prefix(needed()?, words),
         "wildcard" => IntervalsSource::Wildcard(needed()?, words),
+        "regexp" => IntervalsSource::Regexp(needed()?, words),
+        "range" => ends.range(words)?,
         "fuzzy" => IntervalsSource::Fuzzy {
             term: needed()?,
             fuzziness,
@@ -133,6 +138,28 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchEr
         _ => IntervalsSource::AnyOf(rules()?),
     };
     Ok(IntervalsRule { source, filter })
+}
+
+/// The ends of a `range` rule: one lower and one upper.
+#[derive(Default)]
+struct Ends {
+    gte: Option<String>,
+    gt: Option<String>,
+    lte: Option<String>,
+    lt: Option<String>,
+}
+
+impl Ends {
+    fn range(self, words: IntervalsWords) -> Result<IntervalsSource, SearchError> {
+        let one = |included: Option<String>, excluded: Option<String>, names: &str| match (included, excluded)
+        {
+            (Some(end), None) => Ok(Bound::Included(end)),
+            (None, Some(end)) => Ok(Bound::Excluded(end)),
+            _ => Err(SearchError::illegal(format!("Either {names}, one of them must be provided"))),
+        };
+        let lower = one(self.gte, self.gt, "[gte] or [gt]")?;
+        Ok(IntervalsSource::Range(lower, one(self.lte, self.lt, "[lte] or [lt]")?, words))
+    }
 }
 
 fn one_filter(node: &Node, context: Context) -> Result<IntervalsFilter, SearchError> {

@@ -244,7 +244,7 @@ fn everything() -> Vec<Aggregation> {
         AggregationKind::Pipeline(Pipeline {
             kind,
             path: path("s.sum", &["s"], Some("sum")),
-            insert_zeros: false,
+            gaps: GapPolicy::Skip,
             format: None,
         })
     };

@@ -1,5 +1,7 @@
 //! `intervals`: rules over the places at which words stand.
 
+use std::ops::Bound;
+
 /// `intervals`
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalsQuery {
@@ -34,6 +36,10 @@ pub enum IntervalsSource {
     Prefix(String, IntervalsWords),
     /// One of the words of a pattern.
     Wildcard(String, IntervalsWords),
+    /// One of the words that a regular expression matches.
+    Regexp(String, IntervalsWords),
+    /// One of the words between two others, in byte order.
+    Range(Bound<String>, Bound<String>, IntervalsWords),
     /// One of the words near another.
     Fuzzy {
         /// The word.

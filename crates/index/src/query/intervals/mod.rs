@@ -3,6 +3,7 @@
 
 mod algebra;
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use tantivy::postings::{Postings, SegmentPostings};
@@ -14,12 +15,14 @@ use self::algebra::{Interval, all_of, any_of, related};
 use super::analyzed::{Section, sections};
 use super::ast::{
     IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource, IntervalsWords,
+    RegexpQuery,
 };
 use super::bits::DocBits;
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::fields::StringTerms;
 use super::multi_term::{Expansion, Fuzzy, TermFilter, Wildcard, expand_fuzzy, first_terms};
+use super::regexp::Automaton;
 use super::weights;
 use crate::mapping::{FieldType, TextIndexOptions};
 
@@ -92,6 +95,20 @@ impl Compiler<'_> {
                 let terms = self.interval_terms(words, field)?;
                 let pattern = self.interval_normalized(pattern, words, &terms);
                 self.interval_expanded(&terms, &TermFilter::Wildcard(Wildcard::new(&pattern)))?
+            }
+            IntervalsSource::Regexp(pattern, words) => {
+                let terms = self.interval_terms(words, field)?;
+                let pattern = self.interval_normalized(pattern, words, &terms);
+                let automaton = Automaton::new(&RegexpQuery::new(terms.path.as_str(), pattern))?;
+                self.interval_expanded(&terms, &TermFilter::Regexp(automaton.into()))?
+            }
+            IntervalsSource::Range(lower, upper, words) => {
+                let terms = self.interval_terms(words, field)?;
+                let bound = |end: &Bound<String>| {
+                    end.as_ref().map(|text| self.interval_normalized(text, words, &terms))
+                };
+                let range = TermFilter::Range(bound(lower), bound(upper));
+                self.interval_expanded(&terms, &range)?
             }
             IntervalsSource::Fuzzy { term, fuzziness, prefix_length, without_transpositions, words } => {
                 let terms = self.interval_terms(words, field)?;
@@ -206,7 +223,7 @@ struct IntervalsWeight {
 
 impl Weight for IntervalsWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        let (bound, docs) = Bound::new(&self.node, reader)?;
+        let (bound, docs) = BoundRule::new(&self.node, reader)?;
         let mut scorer = IntervalsScorer {
             bound,
             docs,
@@ -226,19 +243,19 @@ impl Weight for IntervalsWeight {
 }
 
 /// A rule bound to a segment.
-enum Bound {
+enum BoundRule {
     Words { postings: Vec<SegmentPostings>, before: u32 },
-    All { parts: Vec<Bound>, order: IntervalsOrder },
-    Any(Vec<Bound>),
-    Filtered { inner: Box<Bound>, relation: IntervalsRelation, other: Box<Bound> },
+    All { parts: Vec<BoundRule>, order: IntervalsOrder },
+    Any(Vec<BoundRule>),
+    Filtered { inner: Box<BoundRule>, relation: IntervalsRelation, other: Box<BoundRule> },
 }
 
-impl Bound {
+impl BoundRule {
     /// With the documents that hold the words.
     fn new(node: &Node, reader: &SegmentReader) -> tantivy::Result<(Self, DocBits)> {
         let max_doc = reader.max_doc();
-        let several = |parts: &[Node]| -> tantivy::Result<Vec<(Bound, DocBits)>> {
-            parts.iter().map(|part| Bound::new(part, reader)).collect()
+        let several = |parts: &[Node]| -> tantivy::Result<Vec<(BoundRule, DocBits)>> {
+            parts.iter().map(|part| BoundRule::new(part, reader)).collect()
         };
         Ok(match node {
             Node::Words { terms, before } => {
@@ -251,7 +268,7 @@ impl Bound {
                     }
                     postings.extend(inverted.read_postings(term, IndexRecordOption::WithFreqsAndPositions)?);
                 }
-                (Bound::Words { postings, before: *before }, docs)
+                (BoundRule::Words { postings, before: *before }, docs)
             }
             Node::All { parts, order } => {
                 let mut docs: Option<DocBits> = None;
@@ -263,7 +280,10 @@ impl Bound {
                     }
                     bound.push(part);
                 }
-                (Bound::All { parts: bound, order: *order }, docs.unwrap_or_else(|| DocBits::empty(max_doc)))
+                (
+                    BoundRule::All { parts: bound, order: *order },
+                    docs.unwrap_or_else(|| DocBits::empty(max_doc)),
+                )
             }
             Node::Any(parts) => {
                 let mut docs = DocBits::empty(max_doc);
@@ -272,13 +292,17 @@ impl Bound {
                     docs.unite(&of_part);
                     bound.push(part);
                 }
-                (Bound::Any(bound), docs)
+                (BoundRule::Any(bound), docs)
             }
             Node::Filtered { inner, relation, other } => {
-                let (inner, docs) = Bound::new(inner, reader)?;
-                let (other, _) = Bound::new(other, reader)?;
+                let (inner, docs) = BoundRule::new(inner, reader)?;
+                let (other, _) = BoundRule::new(other, reader)?;
                 (
-                    Bound::Filtered { inner: Box::new(inner), relation: *relation, other: Box::new(other) },
+                    BoundRule::Filtered {
+                        inner: Box::new(inner),
+                        relation: *relation,
+                        other: Box::new(other),
+                    },
                     docs,
                 )
             }
@@ -288,7 +312,7 @@ impl Bound {
     /// The intervals of a document. Documents have to ascend from call to call.
     fn intervals(&mut self, doc: DocId, scratch: &mut Vec<u32>) -> Vec<Interval> {
         match self {
-            Bound::Words { postings, before } => {
+            BoundRule::Words { postings, before } => {
                 let lists = postings
                     .iter_mut()
                     .filter_map(|postings| {
@@ -305,12 +329,14 @@ impl Bound {
                     .collect();
                 any_of(lists)
             }
-            Bound::All { parts, order } => {
+            BoundRule::All { parts, order } => {
                 let lists: Vec<_> = parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect();
                 all_of(&lists, *order)
             }
-            Bound::Any(parts) => any_of(parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect()),
-            Bound::Filtered { inner, relation, other } => {
+            BoundRule::Any(parts) => {
+                any_of(parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect())
+            }
+            BoundRule::Filtered { inner, relation, other } => {
                 let list = inner.intervals(doc, scratch);
                 match list.is_empty() {
                     true => list,
@@ -322,7 +348,7 @@ impl Bound {
 }
 
 struct IntervalsScorer {
-    bound: Bound,
+    bound: BoundRule,
     docs: DocBits,
     doc: DocId,
     found: Vec<Interval>,

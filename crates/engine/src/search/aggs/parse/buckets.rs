@@ -64,8 +64,14 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
             "include" => terms.include = Some(selection(&options, member, true)?),
             "exclude" => terms.exclude = Some(selection(&options, member, false)?),
             "show_term_doc_count_error" => terms.show_error = options.boolean(member)?,
+            // There is one way to count here, but a hint that is none is a mistake.
             "execution_hint" => {
-                options.text(member)?;
+                let hint = options.text(member)?;
+                if !matches!(hint.as_str(), "map" | "global_ordinals") {
+                    return Err(SearchError::illegal(format!(
+                        "Unknown `execution_hint`: [{hint}], expected any of [map, global_ordinals]"
+                    )));
+                }
             }
             "collect_mode" => match options.text(member)?.as_str() {
                 "depth_first" | "breadth_first" => {}

@@ -67,8 +67,6 @@ pub fn histogram(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     if !histogram.offset.is_finite() {
         return Err(SearchError::illegal("[offset] must be a finite number"));
     }
-    // What is an offset by whole intervals is none.
-    histogram.offset = histogram.offset.rem_euclid(histogram.interval);
     check_bounds(histogram.extended_bounds, histogram.hard_bounds)?;
     Ok(AggregationKind::Histogram(histogram))
 }

@@ -354,7 +354,7 @@ fn metric_path(text: &str) -> sparrow_index::aggregations::MetricPath {
         if let Some((name, rest)) = last.split_once('[') {
             property = Some(rest.trim_end_matches(']').to_owned());
             *last = name.to_owned();
-        } else if let Some((name, rest)) = last.split_once('.') {
+        } else if let Some((name, rest)) = last.rsplit_once('.') {
             property = Some(rest.to_owned());
             *last = name.to_owned();
         }

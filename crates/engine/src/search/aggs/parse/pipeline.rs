@@ -1,19 +1,20 @@
 //! Aggregations of results.
 
 use sparrow_index::aggregations::{
-    Aggregation, AggregationKind, Normalization, Order, OrderBy, Pipeline, PipelineKind,
+    Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline,
+    PipelineKind,
 };
 
 use super::metric_path;
 use super::options::Options;
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Node};
+use crate::search::json::{Json, Member, Node};
 
 pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     if options.parser == "bucket_sort" {
         return bucket_sort(options);
     }
-    let (mut path, mut insert_zeros, mut format, mut unit) = (None, false, None, None);
+    let (mut path, mut gaps, mut format, mut unit) = (None, GapPolicy::Skip, None, None);
     let (mut percents, mut keyed, mut sigma) = (vec![1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0], true, 2.0);
     let (mut lag, mut method) = (1, None);
     for member in options.members() {
@@ -33,20 +34,7 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
                     _ => return Err(options.wrong_type("buckets_path", &member.value)),
                 });
             }
-            "gap_policy" => {
-                insert_zeros = match options.text(member)?.as_str() {
-                    "insert_zeros" => true,
-                    "skip" | "keep_values" => false,
-                    other => {
-                        return Err(options.invalid(
-                            member,
-                            format!(
-                                "Invalid gap policy: [{other}], accepted values: [insert_zeros, skip, keep_values]"
-                            ),
-                        ));
-                    }
-                };
-            }
+            "gap_policy" => gaps = gap_policy(&options, member)?,
             "format" => format = Some(options.text(member)?),
             "percents" if options.parser == "percentiles_bucket" => {
                 percents = options.floats(member)?;
@@ -127,16 +115,28 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
         "cumulative_sum" => PipelineKind::CumulativeSum,
         _ => PipelineKind::Derivative(unit),
     };
-    Ok(AggregationKind::Pipeline(Pipeline { kind, path: metric_path(&path), insert_zeros, format }))
+    Ok(AggregationKind::Pipeline(Pipeline { kind, path: metric_path(&path), gaps, format }))
+}
+
+fn gap_policy(options: &Options<'_>, member: &Member) -> Result<GapPolicy, SearchError> {
+    match options.text(member)?.as_str() {
+        "skip" => Ok(GapPolicy::Skip),
+        "insert_zeros" => Ok(GapPolicy::InsertZeros),
+        "keep_values" => Ok(GapPolicy::KeepValues),
+        other => Err(options.invalid(
+            member,
+            format!("Invalid gap policy: [{other}], accepted values: [insert_zeros, skip, keep_values]"),
+        )),
+    }
 }
 
 fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, SearchError> {
-    let (mut order, mut from, mut size, mut insert_zeros) = (Vec::new(), 0, None, false);
+    let (mut order, mut from, mut size, mut gaps) = (Vec::new(), 0, None, GapPolicy::Skip);
     for member in options.members() {
         match &*member.name {
             "from" => from = options.whole(member, 0, "from")? as usize,
             "size" => size = Some(options.whole(member, 1, "size")? as usize),
-            "gap_policy" => insert_zeros = options.text(member)? == "insert_zeros",
+            "gap_policy" => gaps = gap_policy(&options, member)?,
             "sort" => match &member.value.json {
                 Json::Array(items) => {
                     for item in items {
@@ -159,7 +159,7 @@ fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     Ok(AggregationKind::Pipeline(Pipeline {
         kind: PipelineKind::Sort { order, from, size },
         path: metric_path(""),
-        insert_zeros,
+        gaps,
         format: None,
     }))
 }
@@ -223,25 +223,51 @@ pub fn check(
                 read.type_name(),
                 pipeline.path.text
             )),
-            Some(_) => Ok(()),
+            Some(read) => check_names(read, &pipeline.path, 1),
         };
     }
-    let sorted = matches!(
-        parent.map(|parent| &parent.kind),
-        Some(AggregationKind::Histogram(_) | AggregationKind::DateHistogram(_))
-    );
-    match (&pipeline.kind, parent) {
-        (PipelineKind::Sort { .. }, Some(parent)) if parent.is_multi_bucket() => Ok(()),
-        (PipelineKind::Sort { .. }, _) => {
+    let Some(parent) = parent else {
+        return fail(match &pipeline.kind {
+            PipelineKind::Sort { .. } | PipelineKind::Normalize(_) => {
+                format!("{type_name} aggregation [{name}] must be declared inside of another aggregation")
+            }
+            _ => format!(
+                "{type_name} aggregation [{name}] must have a histogram, date_histogram or auto_date_histogram as \
+                 parent but doesn't have a parent"
+            ),
+        });
+    };
+    let histogram = matches!(parent.kind, AggregationKind::Histogram(_) | AggregationKind::DateHistogram(_));
+    match &pipeline.kind {
+        PipelineKind::Sort { .. } if !parent.is_multi_bucket() => {
             fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation"))
         }
-        (_, None) => {
-            fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation"))
-        }
-        (PipelineKind::Normalize(_), Some(parent)) if parent.is_multi_bucket() => Ok(()),
-        (_, Some(_)) if sorted => Ok(()),
-        (_, Some(_)) => fail(format!(
+        PipelineKind::Sort { order, .. } => order.iter().try_for_each(|key| match &key.by {
+            OrderBy::Metric(path) => check_names(parent, path, 0),
+            OrderBy::Count | OrderBy::Key => Ok(()),
+        }),
+        PipelineKind::Normalize(_) if parent.is_multi_bucket() => check_names(parent, &pipeline.path, 0),
+        _ if histogram => check_names(parent, &pipeline.path, 0),
+        _ => fail(format!(
             "{type_name} aggregation [{name}] must have a histogram, date_histogram or auto_date_histogram as parent"
         )),
     }
+}
+
+/// Checks that there are aggregations of the names of a path, from a place on, below one.
+fn check_names(below: &Aggregation, path: &MetricPath, from: usize) -> Result<(), SearchError> {
+    let mut level = below;
+    for (place, name) in path.names.iter().enumerate().skip(from) {
+        let last = place + 1 == path.names.len();
+        if last && matches!(name.as_str(), "_count" | "_key" | "_bucket_count") {
+            return Ok(());
+        }
+        let Some(found) = level.subs.iter().find(|sub| sub.name == *name) else {
+            let which = if place == 0 { String::new() } else { format!(" [{name}]") };
+            let message = format!("No aggregation{which} found for path [{}]", path.text);
+            return Err(SearchError::Validation { messages: vec![message] });
+        };
+        level = found;
+    }
+    Ok(())
 }
