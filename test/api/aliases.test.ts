@@ -89,13 +89,13 @@ describe('definitions', () => {
 describe('names of aliases', () => {
   it('may be date math, with a date of their own', async () => {
     const index = '<dated_{2022-12-31||/d{yyyy-MM-dd}}>';
-    const alias = '<alias_{2022-12-31||/M{yyyy-MM}}>';
+    const alias = '<alias_{2022-12-31||/M{yyyy-MM-dd}}>';
     const made = await call('PUT', `/${encodeURIComponent(index)}`, { aliases: { [alias]: {} } });
     expect([made.status, made.body.index]).toEqual([200, 'dated_2022-12-31']);
-    expect(Object.keys((await call('GET', '/_alias/alias_2022-12')).body)).toEqual(['dated_2022-12-31']);
+    expect(Object.keys((await call('GET', '/_alias/alias_2022-12-01')).body)).toEqual(['dated_2022-12-31']);
     expect((await act({ remove: { index, alias } })).body).toEqual(DONE);
     await call('PUT', `/dated_2022-12-31/_alias/${encodeURIComponent(alias)}`);
-    expect((await call('HEAD', '/_alias/alias_2022-12')).status).toBe(200);
+    expect((await call('HEAD', '/_alias/alias_2022-12-01')).status).toBe(200);
     expect((await call('DELETE', `/dated_2022-12-31/_alias/${encodeURIComponent(alias)}`)).status).toBe(200);
     expect((await act({ add: { index, alias: '<x_{never}>' } })).body.error.type).toBe('parse_exception');
     await call('DELETE', '/dated_2022-12-31');
