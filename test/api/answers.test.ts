@@ -195,5 +195,7 @@ describe('the server about itself', () => {
     expect(page.match(/<script>|<style>/g)).toHaveLength(3);
     expect(page).not.toMatch(/(?:src|href)="https?:/);
     expect(page).not.toMatch(/ on\w+=| style="/);
+    // With credentials, the challenge of a 401 makes a browser ask for a user and a password.
+    expect(page).toContain("credentials: 'omit'");
   });
 });

@@ -472,7 +472,7 @@ fn encode(
                         shard: shard(engine, handle),
                         field: used.field,
                         model: used.model_id,
-                        stored,
+                        stored: engine.models.name_of(&stored).unwrap_or(stored),
                     }
                     .into());
                 }

@@ -11,6 +11,9 @@ use crate::pipelines::config::Config;
 use crate::pipelines::document::{Document, as_text, java_type};
 use crate::pipelines::error::{ConfigError, ProcessorError};
 
+/// What becomes of one string.
+type Change = Box<dyn Fn(&str) -> Result<Value, ProcessorError> + Send + Sync>;
+
 /// Changes a string, or each string of a list, and writes it to a field.
 pub(crate) struct ChangeText {
     field: String,
@@ -18,7 +21,7 @@ pub(crate) struct ChangeText {
     ignore_missing: bool,
     /// What the error for a null says after the comma.
     refusal: &'static str,
-    change: Box<dyn Fn(&str) -> Result<Value, ProcessorError> + Send + Sync>,
+    change: Change,
 }
 
 impl fmt::Debug for ChangeText {
