@@ -254,7 +254,7 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
                     order.iter().map(number).collect()
                 };
                 if !order.is_empty() {
-                    let mut ranked: Vec<(Vec<Option<f64>>, (Key, Bucket))> =
+                    let mut ranked: Vec<Ranked> =
                         list.drain(..).map(|mut entry| (numbers(&mut entry.1), entry)).collect();
                     // Buckets with nothing to order them by have no place in the order.
                     ranked.retain(|(numbers, _)| numbers.iter().any(Option::is_some));
@@ -272,11 +272,14 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
     Ok(())
 }
 
+/// A bucket with a number for each key of an order.
+type Ranked = (Vec<Option<f64>>, (Key, Bucket));
+
 /// The order of `bucket_sort`; equal buckets stay as they are, and what has no number is last whatever the direction.
 fn compare_ranked(
     order: &[Order],
-    (numbers, (key, bucket)): &(Vec<Option<f64>>, (Key, Bucket)),
-    (other_numbers, (other_key, other)): &(Vec<Option<f64>>, (Key, Bucket)),
+    (numbers, (key, bucket)): &Ranked,
+    (other_numbers, (other_key, other)): &Ranked,
 ) -> Ordering {
     let directed = |found: Ordering, by: &Order| if by.ascending { found } else { found.reverse() };
     order
