@@ -8,6 +8,10 @@ const NODE_GLOBALS = Object.fromEntries(
     .map((name) => [name, 'readonly']),
 );
 
+const BROWSER_GLOBALS = Object.fromEntries(
+  ['document', 'location', 'history', 'sessionStorage', 'Option'].map((name) => [name, 'readonly']),
+);
+
 /** A package is used by its name alone; what lies inside is its own business. */
 const NO_DEEP_IMPORTS = {
   'no-restricted-imports': [
@@ -50,6 +54,20 @@ export default defineConfig(
     files: ['test/**/*.ts', 'packages/*/src/**/*.test.ts', '*.ts'],
     extends: [tseslint.configs.recommended],
     rules: { '@typescript-eslint/no-explicit-any': 'off' },
+  },
+  {
+    // The scripts of the console: each sees what the ones before it declare.
+    files: ['packages/server/assets/console/*.js'],
+    languageOptions: { sourceType: 'script', globals: BROWSER_GLOBALS },
+    rules: { 'no-unused-vars': ['error', { vars: 'local' }] },
+  },
+  {
+    files: ['packages/server/assets/console/page.js'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        ['HITS', 'leaves', 'waysToSearch', 'modelKind', 'modelsByKind', 'searchBody'].map((name) => [name, 'readonly']),
+      ),
+    },
   },
   {
     // HTTP belongs to the server: the engine's wrapper must be usable without it.

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 
 import { ADDON, at, onnxRuntimeDir, onnxRuntimeLibrary } from './lib/paths.mjs';
 import { StepFailed, main, npm, output } from './lib/process.mjs';
-import { setUp } from './lib/setup.mjs';
+import { hostTriple, setUp } from './lib/setup.mjs';
+import { thirdPartyNotices } from './lib/third-party.mjs';
 
 const PACKAGES = ['engine', 'server', 'model-splade-tiny', 'model-minilm-l6'];
 
@@ -49,11 +50,14 @@ function stagePlatform(staging, platform) {
     cpSync(join(onnxRuntimeDir(), name), join(target, name), { dereference: true });
   }
   const { version } = JSON.parse(readFileSync(at('node_modules', 'onnxruntime-node', 'package.json'), 'utf8'));
-  writeFileSync(
-    join(target, 'THIRD-PARTY.md'),
-    `ONNX Runtime ${version} (MIT licence, Copyright Microsoft Corporation), as shipped in the npm package onnxruntime-node.\n`,
-  );
+  writeFileSync(join(target, 'THIRD-PARTY.md'), thirdPartyNotices(hostTriple(), version));
+  copyNotices(target);
   return target;
+}
+
+/** Our own licence and notices. A model's package has those of its model instead. */
+function copyNotices(target) {
+  for (const file of ['LICENSE', 'NOTICE']) cpSync(at(file), join(target, file));
 }
 
 /** Debug lines and inner names are of use in the checkout, not in a package; without `strip` the package is only larger. */
@@ -68,6 +72,7 @@ function stagePackage(staging, name, platforms) {
     recursive: true,
     filter: (source) => !left.has(source.slice(at('packages', name).length + 1).split(/[\\/]/)[0]),
   });
+  if (!name.startsWith('model-')) copyNotices(target);
   if (name === 'engine') {
     const path = join(target, 'package.json');
     const manifest = JSON.parse(readFileSync(path, 'utf8'));

@@ -73,7 +73,7 @@ export function tool(file, args, options) {
 
 /** The output of a command, or undefined if it is not there. */
 export function output(command, args) {
-  const result = spawnSync(command, args, { encoding: 'utf8', cwd: ROOT });
+  const result = spawnSync(command, args, { encoding: 'utf8', cwd: ROOT, maxBuffer: 2 ** 28 });
   return result.status === 0 ? result.stdout : undefined;
 }
 

@@ -187,9 +187,15 @@ describe('the server about itself', () => {
     expect(response.headers.get('content-type')).toBe('text/html; charset=UTF-8');
     const policy = response.headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'");
-    expect(policy).toMatch(/script-src 'sha256-[^']+'/);
+    expect(policy).toMatch(/script-src 'sha256-[^']+' 'sha256-[^']+';/);
+    expect(policy).toMatch(/style-src 'sha256-[^']+';/);
     const page = await response.text();
+    // Everything was put into it, and nothing twice.
+    expect(page).not.toContain('<!--');
+    expect(page.match(/<script>|<style>/g)).toHaveLength(3);
     expect(page).not.toMatch(/(?:src|href)="https?:/);
     expect(page).not.toMatch(/ on\w+=| style="/);
+    // With credentials, the challenge of a 401 makes a browser ask for a user and a password.
+    expect(page).toContain("credentials: 'omit'");
   });
 });

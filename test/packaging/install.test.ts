@@ -67,6 +67,27 @@ describe('the packed packages, installed into an empty directory', () => {
     }
   });
 
+  it('carry their licences, and those of what the addon is linked from', async () => {
+    const scope = join(home, 'node_modules', '@sparrow-search');
+    const packages = await readdir(scope);
+    for (const name of packages) {
+      expect(await readFile(join(scope, name, 'LICENSE'), 'utf8')).toContain('Apache License');
+      if (!name.startsWith('model-')) {
+        expect(await readFile(join(scope, name, 'NOTICE'), 'utf8')).toContain('Sparrow');
+      }
+    }
+    const platform = packages.find((name) => name.startsWith('engine-')) ?? '';
+    const notices = await readFile(join(scope, platform, 'THIRD-PARTY.md'), 'utf8');
+    const listed = [...notices.matchAll(/^\| (\S+) \| ([\d.]\S*) \| (.*) \|$/gm)];
+    expect(listed.map(([, name]) => name)).toEqual(expect.arrayContaining(['tantivy', 'tokenizers', 'ort', 'napi']));
+    expect(listed.some(([, name]) => name?.startsWith('sparrow') === true)).toBe(false);
+    // Each has its text, but for those that are under the Apache licence alone, which is in LICENSE.
+    const headings = [...notices.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading).join(', ');
+    const bare = listed.filter(([, name, version]) => !headings.includes(`${String(name)} ${String(version)}`));
+    expect(bare.map(([, , , licence]) => licence).filter((licence) => !licence?.includes('Apache-2.0'))).toEqual([]);
+    expect(headings).toContain('ONNX Runtime 1.');
+  });
+
   it('put the command on the path', async () => {
     const { stdout } = await run(join(home, 'node_modules', '.bin', 'sparrow'), ['--version']);
     expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/);

@@ -48,6 +48,7 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   multi_term_vectors: { docs: [{ _index: 'books', _id: '1' }] },
   bulk: '{"index":{"_index":"books","_id":"2"}}\n{"title":"two"}\n',
   search: { query: { match: { title: 'one' } }, size: 1, from: 0, sort: ['_score'], _source: true, aggs: {} },
+  knn_search: { knn: { field: 'point', query_vector: [1, 2], k: 1, num_candidates: 2 }, fields: ['title'] },
   explain: { query: { match: { title: 'one' } } },
   msearch: '{"index":"books"}\n{"query":{"match_all":{}}}\n',
   scroll: { scroll_id: 'gone', scroll: '1m' },
@@ -97,7 +98,9 @@ export function pathOf({ path }: Pick<Endpoint, 'path'>): string {
 export async function populate(server: RunningServer): Promise<void> {
   const { request } = server;
   await request('PUT', '/books', {
-    mappings: { properties: { title: { type: 'text' }, tag: { type: 'keyword' } } },
+    mappings: {
+      properties: { title: { type: 'text' }, tag: { type: 'keyword' }, point: { type: 'dense_vector', dims: 2 } },
+    },
     settings: { number_of_replicas: 0 },
   });
   await request('PUT', '/books/_settings', { 'index.blocks.write': false });

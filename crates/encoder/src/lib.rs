@@ -1,8 +1,9 @@
-//! Text to vectors: tokenization, ONNX inference, SPLADE head, batching queue.
+//! Text to vectors: tokenization, the forward pass (our own for BERT, ONNX Runtime for other models), SPLADE head, batching
+//! queue.
 //!
 //! [`Model`] is what a model directory holds, read once and shared; [`Deployment`] is a model at work: a bounded queue
 //! and worker threads (allocations) that take batches from it. Nothing outside `session.rs` knows ONNX Runtime, and
-//! `unsafe` lives in `head/kernels/` alone. Absent: networking, and any knowledge of indices or documents.
+//! `unsafe` lives in `head/kernels/` and `bert/kernels/` alone. Absent: networking, and any knowledge of indices or documents.
 
 mod attribution;
 mod bert;

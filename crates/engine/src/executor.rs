@@ -37,6 +37,7 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
         | "cancel_tasks" | "cancel_task" | "start_deployment" | "stop_deployment" | "update_deployment"
         | "list_tasks" | "cluster_health" | "clone_index" | "shrink_index" | "split_index" => Lane::Long,
         "search"
+        | "knn_search"
         | "explain"
         | "msearch"
         | "scroll"

@@ -256,6 +256,7 @@ impl Engine {
             "cancel_tasks" | "cancel_task" => jobs::cancel_tasks(self, request, body, cancel),
             "rethrottle" => jobs::rethrottle(self, request, body, cancel),
             "search" => search::search(self, request, body, cancel),
+            "knn_search" => search::knn_search::knn_search(self, request, body, cancel),
             "explain" => search::explain_document(self, request, body, cancel),
             "field_caps" => search::field_caps::field_caps(self, request, body, cancel),
             "validate_query" => search::validate::validate_query(self, request, body, cancel),

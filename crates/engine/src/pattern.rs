@@ -1,20 +1,6 @@
 //! Patterns with `*`, as expressions of indices, models, pipelines and tasks use them.
 
-/// Whether `name` matches a pattern in which `*` stands for any characters.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
+pub(crate) use sparrow_index::pattern::matches;
 
 /// Whether `name` matches a pattern of a key's role: `*` stands for any characters, `?` for one.
 pub(crate) fn matches_role(pattern: &str, name: &str) -> bool {
@@ -48,7 +34,7 @@ pub(crate) fn matches_role(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{matches, matches_role};
+    use super::matches_role;
 
     #[test]
     fn patterns_of_roles() {
@@ -61,23 +47,6 @@ mod tests {
             ("?*", "", false),
         ] {
             assert_eq!(matches_role(pattern, name), expected, "{pattern} {name}");
-        }
-    }
-
-    #[test]
-    fn patterns() {
-        for (pattern, name, expected) in [
-            ("*", "books", true),
-            ("boo*", "books", true),
-            ("*ks", "books", true),
-            ("b*o*s", "books", true),
-            ("b*z*s", "books", false),
-            ("books", "books", true),
-            ("book", "books", false),
-            ("books*", "books", true),
-            ("*o*o*o*", "books", false),
-        ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

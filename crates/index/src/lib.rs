@@ -14,6 +14,7 @@ mod index;
 pub mod mapping;
 mod merge_policy;
 pub mod passages;
+pub mod pattern;
 pub mod plugins;
 pub mod query;
 pub mod schema;

@@ -84,6 +84,7 @@ export const OPERATIONS = [
   'mget',
   'bulk',
   'search',
+  'knn_search',
   'field_caps',
   'validate_query',
   'search_shards',

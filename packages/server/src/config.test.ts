@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { readConfig, usage, withoutSecrets } from './config.js';
+import { modelDirectories } from './models.js';
 
 function file(contents: string): string {
   const path = join(mkdtempSync(join(tmpdir(), 'sparrow-config-')), 'sparrow.json');
@@ -43,7 +44,7 @@ describe('the configuration', () => {
     [['--config', file('{"prot":1}')], {}, 'unknown setting [prot]'],
     [['--config', file('{')], {}, 'cannot read the configuration file'],
     [['--config', file('[]')], {}, 'one JSON object'],
-    [['--port', '70000'], {}, '--port expects a port'],
+    [['--port', '70000'], {}, '--port expects a port from 0 to 65535, not [70000]'],
     [['--port', '1.5'], {}, '--port expects a port'],
     [['--port'], {}, '--port needs a value'],
     [[], { SPARROW_PORT: 'x' }, 'SPARROW_PORT expects a port'],
@@ -66,6 +67,14 @@ describe('the configuration', () => {
     const { config } = readConfig([], { SPARROW_API_KEY: KEY });
     expect(config.apiKey).toBe(KEY);
     expect(JSON.stringify(withoutSecrets(config))).not.toContain(KEY);
+  });
+
+  it('does not repeat a key that is wrong', () => {
+    expect(() => readConfig([], { SPARROW_API_KEY: 'a secret' })).toThrow(/^(?!.*a secret)/);
+  });
+
+  it('names a folder of models that is not there', () => {
+    expect(() => modelDirectories('/no/such/folder')).toThrow('--models: cannot read the folder /no/such/folder');
   });
 
   it('explains every flag', () => {

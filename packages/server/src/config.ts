@@ -51,7 +51,7 @@ interface Setting<T> {
 }
 
 const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
-  port: setting(9200, integer(0, 65_535), 'a port', 'port to listen on, 0 for a free one'),
+  port: setting(9200, integer(0, 65_535), 'a port from 0 to 65535', 'port to listen on, 0 for a free one'),
   host: setting('127.0.0.1', text, 'an address', 'address to listen on'),
   data: setting('./data', text, 'a directory', 'data directory'),
   models: setting<string | undefined>(undefined, text, 'a directory', 'directory with more models, one folder each'),
@@ -138,7 +138,11 @@ function merge(layers: readonly Values[]): Config {
     const given = layers.findLast((layer) => layer.has(key))?.get(key);
     if (given === undefined) return [key, key === 'data' ? resolve(String(fallback)) : fallback] as const;
     const value = parse(given.value);
-    if (value === undefined) throw new ConfigError(`${given.from} expects ${expects}`);
+    if (value === undefined) {
+      // A secret is not shown, not even a wrong one.
+      const found = key === 'apiKey' ? '' : `, not [${String(given.value)}]`;
+      throw new ConfigError(`${given.from} expects ${expects}${found}`);
+    }
     const isPath = key === 'data' || key === 'models';
     return [key, isPath && typeof value === 'string' ? resolve(value) : value] as const;
   });
@@ -177,7 +181,7 @@ function readEnvironment(environment: Readonly<NodeJS.ProcessEnv>): Values {
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('SPARROW_') || FOREIGN_VARIABLES.has(name) || value === undefined) continue;
     const key = byName.get(name);
-    if (key === undefined) throw new ConfigError(`unknown environment variable ${name}`);
+    if (key === undefined) throw new ConfigError(`unknown environment variable ${name} (see --help)`);
     if (value !== '') values.set(key, { value, from: name });
   }
   return values;

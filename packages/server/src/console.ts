@@ -5,14 +5,16 @@ import type { Answer } from './http/respond.js';
 
 let page: Answer | undefined;
 
-/** The console: one static page that asks for a key and searches through the public interface. */
+/** The console: one page that asks for a key and searches through the public interface, its style and scripts put into it. */
 export function consolePage(): Answer {
   page ??= load();
   return page;
 }
 
 function load(): Answer {
-  const html = readFileSync(new URL('../assets/console.html', import.meta.url), 'utf8');
+  const html = asset('page.html')
+    .replace('<!-- page.css -->', () => `<style>${asset('page.css')}</style>`)
+    .replaceAll(/<!-- (\w+\.js) -->/g, (_, name: string) => `<script>${asset(name)}</script>`);
   // Only the page's own style and script run, named by their hashes, and they can talk to this server alone.
   const policy = [
     "default-src 'none'",
@@ -35,6 +37,10 @@ function load(): Answer {
       ['Cache-Control', 'no-cache'],
     ],
   };
+}
+
+function asset(name: string): string {
+  return readFileSync(new URL(`../assets/console/${name}`, import.meta.url), 'utf8');
 }
 
 function hashes(html: string, element: 'script' | 'style'): string {

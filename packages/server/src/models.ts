@@ -2,6 +2,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
+import { ConfigError } from './config.js';
+
 const require = createRequire(import.meta.url);
 
 /** npm packages whose contents are a model directory. */
@@ -18,11 +20,24 @@ export function embeddedModels(): readonly string[] {
   });
 }
 
-/** The model directories inside `folder`: every child with a `model.onnx`, or the folder itself. */
+/**
+ * The model directories inside `folder`: every child with a `model.onnx`, or the folder itself.
+ *
+ * @throws {ConfigError} if there is no such folder
+ */
 export function modelDirectories(folder: string): readonly string[] {
   if (existsSync(join(folder, 'model.onnx'))) return [folder];
-  return readdirSync(folder)
+  return children(folder)
     .map((name) => join(folder, name))
     .filter((path) => statSync(path).isDirectory() && existsSync(join(path, 'model.onnx')))
     .sort();
+}
+
+function children(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ConfigError(`--models: cannot read the folder ${folder} (${code ?? String(cause)})`, { cause });
+  }
 }

@@ -70,5 +70,6 @@ pub(crate) fn cluster_figures(
         "fields": fields,
         "field_types": field_types,
         "pipelines": engine.pipelines.definitions("").len(),
+        "processor_stats": engine.pipelines.processor_stats(),
     })))
 }

@@ -1,5 +1,7 @@
 //! One write as a request asks for it, before anything is known of its index.
 
+use serde_json::{Map, Value};
+
 use crate::error::EngineError;
 use crate::indices::{ExternalVersion, PRIMARY_TERM};
 use crate::params::Params;
@@ -101,6 +103,28 @@ impl Conditions {
             version: params.integer("version")?,
             version_type: params.get("version_type").map(VersionType::parse).transpose()?.unwrap_or_default(),
         })
+    }
+
+    /// Takes over what a pipeline has set; a null takes a condition away.
+    ///
+    /// # Errors
+    /// Illegal argument for values that no request could have.
+    pub(super) fn set_by_pipeline(&mut self, metadata: &Map<String, Value>) -> Result<(), EngineError> {
+        for (name, value) in metadata {
+            let number = value.as_i64();
+            match name.as_str() {
+                "_version" => self.version = number,
+                "_version_type" => {
+                    self.version_type =
+                        value.as_str().map(VersionType::parse).transpose()?.unwrap_or_default();
+                }
+                "_if_seq_no" => self.if_seq_no = number.map(sequence_number).transpose()?,
+                "_if_primary_term" => self.if_primary_term = number.map(primary_term).transpose()?,
+                // One index is one shard here: a routing has nothing to choose from.
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The version that the caller counts.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::execute::Execution;
 use super::ndjson::{self, Defaults};
-use super::reply::write_failure;
+use super::reply::{append, write_failure};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
@@ -26,7 +26,8 @@ pub(crate) fn bulk(
     };
     let refresh = params.refresh()?;
     let actions = ndjson::parse(body, &defaults)?;
-    let mut execution = Execution::new(engine, cancel);
+    let mut execution = Execution::new(engine, request, cancel);
+    execution.list_executed = params.bool("list_executed_pipelines", false)?;
     let results = execution.run(&actions)?;
     let forced = execution.refresh(refresh)?;
 
@@ -51,7 +52,12 @@ pub(crate) fn bulk(
         out.extend_from_slice(action.kind.name().as_bytes());
         out.extend_from_slice(b"\":");
         match &item.result {
-            Ok(success) => success.write(&item.index, forced, true, &mut out),
+            Ok(success) => {
+                success.write(&item.index, forced, true, &mut out);
+                if let Some(executed) = &item.executed {
+                    append(&mut out, "executed_pipelines", executed);
+                }
+            }
             Err(error) => write_failure(&item.index, item.id.as_deref(), error, &mut out),
         }
         out.push(b'}');

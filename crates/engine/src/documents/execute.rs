@@ -15,7 +15,8 @@ use crate::Engine;
 use crate::error::{EngineError, Exception};
 use crate::indices::{IndexHandle, Source, WriteKind, WriteOp, WriteOutcome, generate_id};
 use crate::params::RefreshPolicy;
-use crate::request::CancelFlag;
+use crate::request::{CancelFlag, Request};
+use crate::search::Caller;
 
 /// Actions and bytes that are parsed, run through pipelines and written together. A parsed document takes
 /// about ten times its bytes, so this bounds the memory of a bulk request whatever its size; each window costs
@@ -28,6 +29,8 @@ pub(super) struct ItemResult {
     pub(super) index: String,
     pub(super) id: Option<String>,
     pub(super) result: Result<Success, EngineError>,
+    /// Pipelines that ran on the document, if the request asks for them.
+    pub(super) executed: Option<Vec<String>>,
 }
 
 /// How far a write has come on its way.
@@ -47,16 +50,28 @@ pub(super) enum Stage<'a> {
 pub(super) struct Execution<'e> {
     engine: &'e Engine,
     cancel: &'e CancelFlag,
+    /// Where pipelines may send documents to.
+    caller: Caller<'e>,
     touched: Vec<Arc<IndexHandle>>,
     /// Time that pipelines took, if any ran.
     pub(super) ingest_millis: Option<u64>,
     /// Texts of which models have read only the first tokens.
     pub(super) truncated_texts: u64,
+    /// Results name the pipelines that ran.
+    pub(super) list_executed: bool,
 }
 
 impl<'e> Execution<'e> {
-    pub(super) fn new(engine: &'e Engine, cancel: &'e CancelFlag) -> Self {
-        Self { engine, cancel, touched: Vec::new(), ingest_millis: None, truncated_texts: 0 }
+    pub(super) fn new(engine: &'e Engine, request: &'e Request, cancel: &'e CancelFlag) -> Self {
+        Self {
+            engine,
+            cancel,
+            caller: Caller::of(request),
+            touched: Vec::new(),
+            ingest_millis: None,
+            truncated_texts: 0,
+            list_executed: false,
+        }
     }
 
     /// Carries out actions in order; an action that fails does not keep the others from being carried out.
@@ -100,9 +115,12 @@ impl<'e> Execution<'e> {
 
     fn run_window(&mut self, actions: &[Action<'_>]) -> Vec<ItemResult> {
         let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
+        if self.list_executed {
+            pending.iter_mut().for_each(|document| document.executed = Some(Vec::new()));
+        }
         let mut filled = Vec::new();
         let start = Instant::now();
-        if let Some(done) = ingest::run(self.engine, &mut pending, self.cancel) {
+        if let Some(done) = ingest::run(self.engine, &mut pending, self.caller, self.cancel) {
             filled = done.filled;
             self.truncated_texts += done.truncated;
             *self.ingest_millis.get_or_insert(0) += start.elapsed().as_millis() as u64;
@@ -135,8 +153,9 @@ impl<'e> Execution<'e> {
         for (handle, members) in groups {
             let mut sequence = Sequence::new(&handle, &mut results);
             for at in members {
-                let stage = std::mem::replace(&mut pending[at].stage, Stage::Delete);
-                sequence.push(at, stage, pending[at].id.clone(), &actions[at]);
+                let document = &mut pending[at];
+                let stage = std::mem::replace(&mut document.stage, Stage::Delete);
+                sequence.push(at, stage, document.id.clone(), &document.conditions, &actions[at]);
             }
             sequence.send();
             self.truncated_texts += sequence.truncated;
@@ -159,7 +178,14 @@ fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
             Err(error) => Stage::Failed(error),
         },
     };
-    Pending { index: action.index.clone(), id: action.id.clone(), pipeline: action.pipeline.clone(), stage }
+    Pending {
+        index: action.index.clone(),
+        id: action.id.clone(),
+        pipeline: action.pipeline.clone(),
+        conditions: action.conditions.clone(),
+        executed: None,
+        stage,
+    }
 }
 
 /// The index to write to.
@@ -185,7 +211,7 @@ fn item(
     result: Option<Result<Success, EngineError>>,
     action: &Action<'_>,
 ) -> ItemResult {
-    let Pending { index, mut id, stage, .. } = document;
+    let Pending { index, mut id, stage, executed, .. } = document;
     let result = match (stage, result) {
         (_, Some(result)) => result,
         (Stage::Failed(error), None) => Err(error),
@@ -200,7 +226,7 @@ fn item(
         }
         Err(_) => {}
     }
-    ItemResult { index, id, result }
+    ItemResult { index, id, result, executed }
 }
 
 /// An update that was sent, to be tried again if someone else was faster.
@@ -237,15 +263,22 @@ impl<'s> Sequence<'s> {
         }
     }
 
-    fn push(&mut self, at: usize, stage: Stage<'_>, id: Option<String>, action: &Action<'_>) {
+    fn push(
+        &mut self,
+        at: usize,
+        stage: Stage<'_>,
+        id: Option<String>,
+        conditions: &Conditions,
+        action: &Action<'_>,
+    ) {
         let (op, attempt) = match stage {
             Stage::Raw(kind, raw) => {
                 let source = Source { raw: raw.to_vec(), value: None };
-                (write_op(kind, id, source, &action.conditions), None)
+                (write_op(kind, id, source, conditions), None)
             }
-            Stage::Ready(kind, source) => (write_op(kind, id, source, &action.conditions), None),
+            Stage::Ready(kind, source) => (write_op(kind, id, source, conditions), None),
             Stage::Delete => {
-                let op = write_op(WriteKind::Delete, id, Source::default(), &action.conditions);
+                let op = write_op(WriteKind::Delete, id, Source::default(), conditions);
                 (op, None)
             }
             Stage::Update(body) => {

@@ -114,7 +114,7 @@ fn find(
 
 /// # Errors
 /// When a document has another version than the one that is wanted.
-fn check_version(
+pub(super) fn check_version(
     handle: &IndexHandle,
     id: &str,
     found: Option<&Found>,

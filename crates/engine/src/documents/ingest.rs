@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::action::Conditions;
 use super::execute::Stage;
 use crate::Engine;
 use crate::body::parse_source;
@@ -9,6 +10,7 @@ use crate::error::EngineError;
 use crate::indices::Source;
 use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
 use crate::request::CancelFlag;
+use crate::search::Caller;
 
 /// Documents that go through a pipeline together. Less than the queue of a default deployment takes, so that one
 /// large bulk request never fills it alone; more than a batch of the encoder.
@@ -23,6 +25,10 @@ pub(super) struct Pending<'a> {
     pub(super) id: Option<String>,
     /// Pipeline that the request names.
     pub(super) pipeline: Option<String>,
+    /// What has to hold for the write; a pipeline may change it.
+    pub(super) conditions: Conditions,
+    /// Pipelines that ran on it, if the request asks for them.
+    pub(super) executed: Option<Vec<String>>,
     pub(super) stage: Stage<'a>,
 }
 
@@ -37,16 +43,21 @@ pub(super) struct Done {
 
 /// Runs the pipelines of a window of documents; what they make of a document stands in its stage. `None` when no
 /// document has a pipeline to go through.
-pub(super) fn run(engine: &Engine, pending: &mut [Pending<'_>], cancel: &CancelFlag) -> Option<Done> {
+pub(super) fn run(
+    engine: &Engine,
+    pending: &mut [Pending<'_>],
+    caller: Caller<'_>,
+    cancel: &CancelFlag,
+) -> Option<Done> {
     let mut known = Known::default();
     let mut done = None;
     let first: Vec<Option<String>> =
         pending.iter().map(|document| first_pipeline(engine, &mut known, document)).collect();
-    run_stage(engine, pending, &first, cancel, &mut done);
+    run_stage(engine, pending, &first, caller, cancel, &mut done);
     // A pipeline may have sent the document to another index, whose final pipeline then counts.
     let last: Vec<Option<String>> =
         pending.iter().map(|document| known.of(engine, &document.index).last.clone()).collect();
-    run_stage(engine, pending, &last, cancel, &mut done);
+    run_stage(engine, pending, &last, caller, cancel, &mut done);
     done
 }
 
@@ -87,6 +98,7 @@ fn run_stage(
     engine: &Engine,
     pending: &mut [Pending<'_>],
     pipelines: &[Option<String>],
+    caller: Caller<'_>,
     cancel: &CancelFlag,
     done: &mut Option<Done>,
 ) {
@@ -102,7 +114,7 @@ fn run_stage(
         let done = done.get_or_insert_default();
         let mut models: Vec<(String, String)> = Vec::new();
         for batch in members.chunks(BATCH) {
-            let summary = run_batch(engine, pending, pipeline, batch, cancel);
+            let summary = run_batch(engine, pending, pipeline, batch, caller, cancel);
             done.truncated += summary.truncated;
             for model in summary.filled {
                 if !models.contains(&model) {
@@ -122,6 +134,7 @@ fn run_batch(
     pending: &mut [Pending<'_>],
     pipeline: &str,
     batch: &[usize],
+    caller: Caller<'_>,
     cancel: &CancelFlag,
 ) -> IngestSummary {
     let mut members = Vec::with_capacity(batch.len());
@@ -131,7 +144,9 @@ fn run_batch(
         match document.stage.take_document() {
             Ok(Some(source)) => {
                 members.push(*at);
-                documents.push(IngestDoc::new(document.index.clone(), document.id.clone(), source));
+                let mut taken = IngestDoc::new(document.index.clone(), document.id.clone(), source);
+                taken.executed = document.executed.take();
+                documents.push(taken);
             }
             Ok(None) => {}
             Err(error) => document.stage = Stage::Failed(error),
@@ -141,6 +156,7 @@ fn run_batch(
     let summary = engine.pipelines.run(&engine.models, pipeline, &mut documents, mode);
     for (at, document) in members.into_iter().zip(documents) {
         let slot = &mut pending[at];
+        slot.executed = document.executed;
         if summary.is_err() {
             let reason = format!("pipeline with id [{pipeline}] does not exist");
             slot.stage = Stage::Failed(EngineError::illegal_argument(reason));
@@ -148,9 +164,14 @@ fn run_batch(
         }
         match document.outcome {
             IngestOutcome::Ok => {
+                let moved = document.index != slot.index;
                 slot.index = document.index;
                 slot.id = document.id;
                 slot.stage.put_document(document.source);
+                let allowed = if moved { caller.may_write(&slot.index) } else { Ok(()) };
+                if let Err(error) = allowed.and(slot.conditions.set_by_pipeline(&document.metadata)) {
+                    slot.stage = Stage::Failed(error);
+                }
             }
             IngestOutcome::Dropped => slot.stage = Stage::Dropped,
             IngestOutcome::Failed(error) => slot.stage = Stage::Failed(error),

@@ -98,6 +98,16 @@ pub(super) fn write_failure(index: &str, id: Option<&str>, error: &EngineError, 
     write_json(&body, out);
 }
 
+/// Adds a member to an object that is written already.
+pub(super) fn append(object: &mut Vec<u8>, name: &str, value: &impl Serialize) {
+    object.pop();
+    object.extend_from_slice(b",");
+    write_json(&name, object);
+    object.push(b':');
+    write_json(value, object);
+    object.push(b'}');
+}
+
 /// Appends a value whose serialisation cannot fail: keys are strings, and the sink is memory.
 pub(super) fn write_json(value: &impl Serialize, out: &mut Vec<u8>) {
     if let Err(error) = serde_json::to_writer(out, value) {

@@ -74,7 +74,7 @@ fn write(
     if !problems.is_empty() {
         return Err(EngineError::Validation { problems });
     }
-    let mut execution = Execution::new(engine, cancel);
+    let mut execution = Execution::new(engine, request, cancel);
     let result = execution.run(std::slice::from_ref(&action))?.pop();
     let Some(ItemResult { index, result, .. }) = result else {
         return Err(EngineError::internal("a write had no result"));

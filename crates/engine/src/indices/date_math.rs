@@ -84,26 +84,31 @@ fn placeholder(expression: &str, inner: &str, now: OffsetDateTime) -> Result<Str
         None => (DEFAULT_FORMAT, ""),
         Some((format, zone)) => (format, zone),
     };
-    let offset =
-        offset(zone, now).ok_or_else(|| malformed(expression, &format!("unknown time zone [{zone}]")))?;
-    let moment = evaluate(math, now.to_offset(offset))
-        .ok_or_else(|| malformed(expression, &format!("failed to parse date field [{math}]")))?;
+    let zone = if zone.is_empty() { Some(Zone::UTC) } else { Zone::parse(zone) }
+        .ok_or_else(|| malformed(expression, &format!("unknown time zone [{zone}]")))?;
     let pattern = DatePattern::parse(format)
         .map_err(|_| malformed(expression, &format!("Invalid format: [{format}]")))?;
+    let moment = evaluate(math.trim(), now, &pattern, &zone)
+        .ok_or_else(|| malformed(expression, &format!("failed to parse date field [{math}]")))?;
     Ok(pattern.write(moment))
 }
 
-/// The offset of a zone at a time.
-fn offset(zone: &str, now: OffsetDateTime) -> Option<UtcOffset> {
-    let zone = if zone.is_empty() { Zone::UTC } else { Zone::parse(zone)? };
-    let millis = now.unix_timestamp().saturating_mul(1000);
-    UtcOffset::from_whole_seconds((zone.offset_at(millis) / 1000) as i32).ok()
+/// A moment as the clocks of a zone show it.
+fn in_zone(moment: OffsetDateTime, zone: &Zone) -> Option<OffsetDateTime> {
+    let millis = moment.unix_timestamp().saturating_mul(1000);
+    Some(moment.to_offset(UtcOffset::from_whole_seconds((zone.offset_at(millis) / 1000) as i32).ok()?))
 }
 
-/// `now`, then any of `+1d`, `-2w`, `/M`.
-fn evaluate(math: &str, now: OffsetDateTime) -> Option<OffsetDateTime> {
-    let mut rest = math.trim().strip_prefix("now")?;
-    let mut moment = now;
+/// `now`, or a date as the format writes it and `||`; then any of `+1d`, `-2w`, `/M`.
+fn evaluate(math: &str, now: OffsetDateTime, format: &DatePattern, zone: &Zone) -> Option<OffsetDateTime> {
+    let (start, mut rest) = match math.strip_prefix("now") {
+        Some(rest) => (now, rest),
+        None => {
+            let (date, rest) = math.split_once("||").unwrap_or((math, ""));
+            (format.read(date, zone)?, rest)
+        }
+    };
+    let mut moment = in_zone(start, zone)?;
     while let Some(operator) = rest.chars().next() {
         rest = &rest[operator.len_utf8()..];
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -182,6 +187,8 @@ mod tests {
             ("<logs-{now/w}-x>", "logs-2024.03.18-x"),
             ("<logs-{now-1d/d{uuuu.MM.dd|-12:00}}>", "logs-2024.03.20"),
             ("<elastic\\{ON\\}-{now/M}>", "elastic{ON}-2024.03.01"),
+            ("<events-{2016-04-22||/d{yyyy-MM-dd|UTC}}>", "events-2016-04-22"),
+            ("<events-{2016-04-22||/M+1M{yyyy-MM-dd|Europe/Berlin}}>", "events-2016-05-01"),
         ] {
             assert_eq!(at(expression, now).unwrap(), name, "{expression}");
         }
@@ -189,6 +196,8 @@ mod tests {
             "<a-{now/d>",
             "<a-}>",
             "<a-{later}>",
+            "<a-{2016-04-22||/d}>",
+            "<a-{2016-04-22/d{yyyy-MM-dd}}>",
             "<a-{now/x}>",
             "<a-{now{}}>",
             "<a-{now/d{yyyy|Mars}}>",

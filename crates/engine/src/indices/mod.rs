@@ -39,6 +39,7 @@ use sparrow_index::{IndexOptions, SparrowIndex};
 use sparrow_storage::{DataDir, Wal, durable};
 
 use self::aliases::{AliasSpec, Stored};
+pub(crate) use self::date_math::resolve as concrete_name;
 pub(crate) use self::handle::{Found, IndexHandle};
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::Metadata;

@@ -116,6 +116,8 @@ pub(crate) struct Resolved {
     pub(crate) handle: Arc<IndexHandle>,
     /// A query in its JSON form, where the index was named by aliases that all have one.
     pub(crate) filter: Option<Value>,
+    /// The aliases that lead to it, by name.
+    pub(crate) aliases: BTreeSet<String>,
 }
 
 /// How an expression came to an index.
@@ -156,7 +158,8 @@ impl Names {
             if options.forbid_closed {
                 handle.check_access(Access::Read)?;
             }
-            resolved.push(Resolved { handle: handle.clone(), filter: self.filter(&name, &via) });
+            let filter = self.filter(&name, &via);
+            resolved.push(Resolved { handle: handle.clone(), filter, aliases: via.aliases });
         }
         Ok(resolved)
     }

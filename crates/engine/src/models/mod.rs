@@ -173,6 +173,11 @@ impl Models {
         model.info().ok().map(|info| info.fingerprint.clone())
     }
 
+    /// The id of a model whose vectors have a fingerprint, for people to read.
+    pub(crate) fn name_of(&self, fingerprint: &str) -> Option<String> {
+        self.registry.of_fingerprint(fingerprint)
+    }
+
     /// Stops all deployments, which stay remembered.
     pub fn close(&self) {
         self.monitor.stop();

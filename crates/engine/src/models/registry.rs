@@ -264,6 +264,15 @@ impl Registry {
         Ok(found)
     }
 
+    /// The id of a model whose vectors have this fingerprint.
+    pub fn of_fingerprint(&self, fingerprint: &str) -> Option<String> {
+        let known = self.known.read();
+        let of_it = |model: &&Arc<RegisteredModel>| {
+            model.info.as_ref().is_ok_and(|info| info.fingerprint == fingerprint)
+        };
+        known.models.iter().find(of_it).map(|model| model.id.clone())
+    }
+
     /// The embedded model that is deployed at the first start.
     pub fn default_model(&self) -> Option<Arc<RegisteredModel>> {
         self.find(SPARSE_MODEL).filter(|model| model.info.is_ok())

@@ -102,16 +102,57 @@ pub(crate) fn simulate_pipeline(
             documents.len()
         )));
     }
+    if !id.is_empty() && given.contains_key("pipeline") {
+        return Err(EngineError::illegal_argument(
+            "[pipeline] is given in the body and in the path: leave out one of them",
+        ));
+    }
+    if let Some(name) = given.keys().next() {
+        return Err(EngineError::illegal_argument(format!(
+            "unknown key [{name}] in the body of a simulation"
+        )));
+    }
     let documents = documents.into_iter().map(document).collect::<Result<Vec<_>, _>>()?;
     Ok(Reply::ok(&simulate::run(&engine.pipelines, &engine.models, &pipeline, documents, verbose)))
 }
 
+/// What a hit of a search has beside what a simulation reads: a hit can be simulated as it is.
+const OF_HITS: [&str; 8] =
+    ["_score", "_seq_no", "_primary_term", "_ignored", "found", "sort", "fields", "highlight"];
+
 fn document(value: Value) -> Result<Map<String, Value>, EngineError> {
-    let Value::Object(document) = value else {
+    let Value::Object(mut document) = value else {
         return Err(EngineError::illegal_argument(
             "malformed [docs] section, should include an inner object",
         ));
     };
+    if document.shift_remove("_type").is_some() {
+        crate::deprecation::warn(
+            "[types removal] specifying _type in pipeline simulation requests is deprecated",
+        );
+    }
+    document.retain(|name, _| !OF_HITS.contains(&name.as_str()));
+    for (name, value) in &mut document {
+        match (name.as_str(), &*value) {
+            ("_source", _) | ("_index" | "_id" | "_routing" | "_version_type", Value::String(_)) => {}
+            ("_index" | "_id" | "_routing", Value::Number(_)) => *value = Value::String(value.to_string()),
+            ("_version" | "_if_seq_no" | "_if_primary_term", Value::Number(number)) if number.is_i64() => {}
+            ("_index" | "_id" | "_routing", other) => {
+                let found = super::document::java_type(other);
+                return Err(property(name, PropertyProblem::WrongType { expected: "string or int", found }));
+            }
+            ("_version_type" | "_version" | "_if_seq_no" | "_if_primary_term", other) => {
+                let expected = if name == "_version_type" { "string" } else { "int or long" };
+                let found = super::document::java_type(other);
+                return Err(property(name, PropertyProblem::WrongType { expected, found }));
+            }
+            _ => {
+                return Err(EngineError::illegal_argument(format!(
+                    "unknown key [{name}] in a document of a simulation"
+                )));
+            }
+        }
+    }
     match document.get("_source") {
         None | Some(Value::Null) => Err(property("_source", PropertyProblem::Missing)),
         Some(Value::Object(_)) => Ok(document),

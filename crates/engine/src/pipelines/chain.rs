@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use super::IngestSummary;
 use super::document::Document;
 use super::error::ProcessorError;
-use super::processors::{Inference, PipelineCall};
+use super::processors::{ForEach, Inference, PipelineCall};
+use super::stats::Counters;
 use crate::models::{ModelError, Purpose, TextEncoder};
 
 /// A processor that looks at one document at a time.
@@ -31,6 +32,10 @@ pub(crate) enum Action {
     Inference(Inference),
     /// Runs another pipeline.
     Pipeline(PipelineCall),
+    /// Runs another processor for every element of a field.
+    ForEach(ForEach),
+    /// Ends the pipeline, but not the one that called it.
+    Terminate,
     /// Ends the document without an error: it is not written.
     Drop,
 }
@@ -44,6 +49,7 @@ pub(crate) struct Node {
     pub ignore_failure: bool,
     pub on_failure: Vec<Node>,
     pub action: Action,
+    pub counters: Counters,
 }
 
 /// A pipeline, ready to run.
@@ -53,6 +59,14 @@ pub(crate) struct Pipeline {
     pub definition: Map<String, Value>,
     pub processors: Vec<Node>,
     pub on_failure: Vec<Node>,
+    pub counters: Counters,
+}
+
+impl Pipeline {
+    /// The number that its author gave it.
+    pub fn version(&self) -> Option<i64> {
+        self.definition.get("version").and_then(Value::as_i64)
+    }
 }
 
 /// What a run needs beside the documents.
@@ -77,6 +91,8 @@ pub(crate) struct Failure {
 pub(crate) enum State {
     /// Under way.
     Live,
+    /// Through with the pipeline that is running, because of `terminate`.
+    Terminated,
     /// Ended by `drop`.
     Dropped,
     /// Ended by an error.
@@ -90,6 +106,8 @@ pub(crate) struct Item {
     pub state: State,
     /// Results of each processor, if they are asked for.
     pub trace: Option<Vec<Value>>,
+    /// Ids of the pipelines that ran, if they are asked for.
+    pub executed: Option<Vec<String>>,
     /// Pipelines that are running on the document, outermost first.
     stack: Vec<String>,
 }
@@ -97,7 +115,7 @@ pub(crate) struct Item {
 impl Item {
     /// A document before its first processor.
     pub fn new(document: Document, traced: bool) -> Self {
-        Self { document, state: State::Live, trace: traced.then(Vec::new), stack: Vec::new() }
+        Self { document, state: State::Live, trace: traced.then(Vec::new), executed: None, stack: Vec::new() }
     }
 
     fn is_live(&self) -> bool {
@@ -114,24 +132,36 @@ pub(crate) fn run_pipeline(
     who: &[usize],
     summary: &mut IngestSummary,
 ) {
+    let running = pipeline.counters.enter(who.len());
     for &at in who {
         items[at].stack.push(pipeline.id.clone());
+        if let Some(executed) = &mut items[at].executed {
+            executed.push(pipeline.id.clone());
+        }
         items[at].document.ingest.insert("pipeline".into(), Value::String(pipeline.id.clone()));
     }
     run_nodes(runtime, &pipeline.processors, items, who, summary);
     if !pipeline.on_failure.is_empty() {
-        let failed: Vec<usize> =
-            who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect();
+        let failed = failed(items, who);
         handle_failures(runtime, &pipeline.on_failure, items, &failed, summary);
     }
     for &at in who {
         let item = &mut items[at];
+        if matches!(item.state, State::Terminated) {
+            item.state = State::Live;
+        }
         item.stack.pop();
         match item.stack.last() {
             Some(outer) => item.document.ingest.insert("pipeline".into(), Value::String(outer.clone())),
             None => item.document.ingest.shift_remove("pipeline"),
         };
     }
+    running.leave(failed(items, who).len());
+}
+
+/// Those documents that an error has ended.
+fn failed(items: &[Item], who: &[usize]) -> Vec<usize> {
+    who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect()
 }
 
 fn run_nodes(
@@ -150,13 +180,14 @@ fn run_nodes(
     }
 }
 
-fn run_node(
+pub(super) fn run_node(
     runtime: &Runtime<'_>,
     node: &Node,
     items: &mut [Item],
     who: &[usize],
     summary: &mut IngestSummary,
 ) {
+    let running = node.counters.enter(who.len());
     match &node.action {
         Action::Each(processor) => {
             for &at in who {
@@ -178,6 +209,12 @@ fn run_node(
             }
         }
         Action::Pipeline(call) => run_call(runtime, node, call, items, who, summary),
+        Action::ForEach(each) => each.run(runtime, node, items, who, summary),
+        Action::Terminate => {
+            for &at in who {
+                items[at].state = State::Terminated;
+            }
+        }
         Action::Drop => {
             for &at in who {
                 items[at].state = State::Dropped;
@@ -187,8 +224,8 @@ fn run_node(
     for &at in who {
         record(node, &mut items[at]);
     }
-    let failed: Vec<usize> =
-        who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect();
+    let failed = failed(items, who);
+    running.leave(failed.len());
     if node.ignore_failure {
         for at in failed {
             items[at].state = State::Live;
@@ -222,12 +259,15 @@ fn run_call(
     for (name, group) in by_name {
         match runtime.pipelines.get(&name) {
             Some(pipeline) => {
-                if items[group[0]].trace.is_some() {
-                    for &at in &group {
-                        push_trace(node, &mut items[at], json!({"status": "success"}), false);
-                    }
+                let lengths: Vec<Option<usize>> =
+                    group.iter().map(|&at| items[at].trace.as_ref().map(Vec::len)).collect();
+                for &at in &group {
+                    push_trace(node, &mut items[at], json!({"status": "success"}), false);
                 }
                 run_pipeline(runtime, pipeline, items, &group, summary);
+                for (at, length) in group.into_iter().zip(lengths) {
+                    show_cycle(node, &mut items[at], length);
+                }
             }
             None if call.ignore_missing => {}
             None => {
@@ -237,6 +277,18 @@ fn run_call(
             }
         }
     }
+}
+
+/// A pipeline that calls itself is shown as the error of the outermost call that leads to it, as if none of its
+/// processors had run.
+fn show_cycle(node: &Node, item: &mut Item, length: Option<usize>) {
+    let State::Failed(Failure { error: error @ ProcessorError::Cycle { .. }, .. }) = &item.state else {
+        return;
+    };
+    let (Some(trace), Some(length)) = (&mut item.trace, length) else { return };
+    let result = json!({"status": "error", "error": super::simulate::error_body(error)});
+    trace.truncate(length);
+    push_trace(node, item, result, false);
 }
 
 /// Runs handlers on failed documents; those that come through are under way again.
@@ -275,7 +327,8 @@ fn handle_failures(
     }
 }
 
-fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
+/// Ends a document with an error of a processor.
+pub(super) fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
     item.state = State::Failed(Failure {
         error,
         kind: node.kind.clone(),
@@ -293,7 +346,8 @@ fn record(node: &Node, item: &mut Item) {
     let result = match &item.state {
         State::Dropped => json!({"status": "dropped"}),
         State::Failed(failure) => {
-            if matches!(node.action, Action::Pipeline(_)) && failure.kind != node.kind {
+            let inside = item.stack.last() != Some(&failure.pipeline);
+            if matches!(node.action, Action::Pipeline(_)) && inside {
                 return;
             }
             let error = super::simulate::error_body(&failure.error);
@@ -304,13 +358,16 @@ fn record(node: &Node, item: &mut Item) {
             }
         }
         State::Live if matches!(node.action, Action::Pipeline(_)) => return,
-        State::Live => json!({"status": "success"}),
+        State::Live | State::Terminated => json!({"status": "success"}),
     };
-    let shown = matches!(item.state, State::Live) || node.ignore_failure;
+    let shown = matches!(item.state, State::Live | State::Terminated) || node.ignore_failure;
     push_trace(node, item, result, shown);
 }
 
 fn push_trace(node: &Node, item: &mut Item, result: Value, with_document: bool) {
+    if item.trace.is_none() {
+        return;
+    }
     let document = with_document.then(|| item.document.to_simulated(true));
     let Some(trace) = &mut item.trace else { return };
     let mut entry = Map::new();

@@ -5,7 +5,16 @@ use serde_json::{Map, Value};
 use super::error::ProcessorError;
 
 /// Fields beside the source that a path can name at its first step.
-const METADATA: [&str; 5] = ["_index", "_id", "_version", "_routing", "_version_type"];
+const METADATA: [&str; 8] = [
+    "_index",
+    "_id",
+    "_version",
+    "_routing",
+    "_version_type",
+    "_if_seq_no",
+    "_if_primary_term",
+    "_dynamic_templates",
+];
 
 /// Source, metadata and ingest metadata of one document.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -119,6 +128,9 @@ impl Document {
         let (root, keys) = self.locate_mut(path)?;
         let (last, parents) = keys.split_last().expect("a path has at least one step");
         let Some((first, rest)) = parents.split_first() else {
+            if matches!(*last, "_index" | "_version") && !path.starts_with("_ingest.") {
+                return Err(ProcessorError::Metadata { reason: format!("{last} cannot be removed") });
+            }
             return root.shift_remove(*last).ok_or_else(|| not_present(last, path));
         };
         let mut context = root.get_mut(*first).ok_or_else(|| not_present(first, path))?;
@@ -150,17 +162,18 @@ impl Document {
         values: Vec<Value>,
         allow_duplicates: bool,
     ) -> Result<(), ProcessorError> {
-        let mut list = match self.get_optional(path, true)? {
-            None => Vec::new(),
-            Some(Value::Array(list)) => list.clone(),
-            Some(single) => vec![single.clone()],
+        let (mut list, given) = match self.get_optional(path, true)? {
+            None => (Vec::new(), None),
+            Some(Value::Array(list)) => (list.clone(), Some(list.len())),
+            Some(single) => (vec![single.clone()], Some(1)),
         };
         for value in values {
             if allow_duplicates || !list.contains(&value) {
                 list.push(value);
             }
         }
-        self.set(path, Value::Array(list))
+        // A value that stays alone stays what it is.
+        if given == Some(list.len()) { Ok(()) } else { self.set(path, Value::Array(list)) }
     }
 
     /// The document as `_simulate` shows it.
@@ -265,14 +278,39 @@ fn is_metadata(name: &str) -> bool {
     METADATA.contains(&name)
 }
 
+/// Checks what a processor writes to a metadata field.
 fn check_metadata(name: &str, value: &Value) -> Result<(), ProcessorError> {
-    let fits = match name {
-        "_version" => value.is_i64() || value.is_u64(),
-        "_id" => value.is_string() || value.is_null(),
-        _ => value.is_string(),
+    let refuse = |reason: String| Err(ProcessorError::Metadata { reason });
+    let wrong = |expected: &str| {
+        refuse(format!(
+            "{name} [{}] is wrong type, expected assignable to [{expected}], not [{}]",
+            as_text(value),
+            java_type(value)
+        ))
     };
-    if fits { Ok(()) } else { Err(ProcessorError::Metadata { field: name.into(), found: java_type(value) }) }
+    match (name, value) {
+        ("_id" | "_routing" | "_version_type" | "_if_seq_no" | "_if_primary_term", Value::Null) => Ok(()),
+        (_, Value::Null) => refuse(format!("{name} cannot be null")),
+        ("_version" | "_if_seq_no" | "_if_primary_term", Value::Number(number)) if number.is_i64() => Ok(()),
+        ("_version" | "_if_seq_no" | "_if_primary_term", Value::Number(_)) => refuse(format!(
+            "{name} may only be set to an int or a long but was [{value}] with type [{}]",
+            java_type(value)
+        )),
+        ("_version" | "_if_seq_no" | "_if_primary_term", _) => wrong("java.lang.Number"),
+        ("_version_type", Value::String(text)) if VERSION_TYPES.contains(&text.as_str()) => Ok(()),
+        ("_version_type", Value::String(text)) => refuse(format!(
+            "_version_type must be a null or one of [internal, external, external_gte] but was [{text}] with type \
+             [java.lang.String]"
+        )),
+        ("_dynamic_templates", _) => {
+            refuse("_dynamic_templates cannot be set by a pipeline on this server".into())
+        }
+        (_, Value::String(_)) => Ok(()),
+        _ => wrong("java.lang.String"),
+    }
 }
+
+const VERSION_TYPES: [&str; 3] = ["internal", "external", "external_gte"];
 
 fn not_present(key: &str, path: &str) -> ProcessorError {
     ProcessorError::NotPresent { key: key.into(), path: path.into() }

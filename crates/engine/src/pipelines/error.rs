@@ -12,6 +12,14 @@ pub enum ConfigError {
         /// The name given.
         kind: String,
     },
+    /// A processor of Elasticsearch that is not here.
+    #[error("No processor type exists with name [{kind}]: {reason}")]
+    AbsentProcessor {
+        /// The name given.
+        kind: String,
+        /// Why it is not here.
+        reason: &'static str,
+    },
     /// A property of a processor is missing or has a wrong value.
     #[error("[{property}] {problem}")]
     Property {
@@ -85,7 +93,9 @@ impl ConfigError {
     /// Type of the processor at fault.
     pub fn processor_type(&self) -> Option<&str> {
         match self {
-            Self::UnknownProcessor { kind } | Self::UnknownParameters { kind, .. } => Some(kind),
+            Self::UnknownProcessor { kind }
+            | Self::AbsentProcessor { kind, .. }
+            | Self::UnknownParameters { kind, .. } => Some(kind),
             Self::Property { kind, .. } => kind.as_deref(),
             Self::UnknownPipelineParameters { .. }
             | Self::EmptyPipelineOnFailure { .. }
@@ -99,6 +109,7 @@ impl ConfigError {
         match self {
             Self::UnknownParameters { tag, .. } | Self::Property { tag, .. } => tag.as_deref(),
             Self::UnknownProcessor { .. }
+            | Self::AbsentProcessor { .. }
             | Self::UnknownPipelineParameters { .. }
             | Self::EmptyPipelineOnFailure { .. }
             | Self::MalformedProcessor { .. }
@@ -111,6 +122,7 @@ impl ConfigError {
         match self {
             Self::Property { property, .. } => Some(property),
             Self::UnknownProcessor { .. }
+            | Self::AbsentProcessor { .. }
             | Self::UnknownParameters { .. }
             | Self::UnknownPipelineParameters { .. }
             | Self::EmptyPipelineOnFailure { .. }
@@ -203,6 +215,30 @@ pub enum ProcessorError {
         length: usize,
         /// The whole path.
         path: String,
+    },
+    /// A value without elements where a list or an object is needed.
+    #[error("field [{path}] of type [{found}] cannot be cast to a list or map")]
+    NotElements {
+        /// Path of the field.
+        path: String,
+        /// Type of its value.
+        found: &'static str,
+    },
+    /// A list whose elements cannot be compared with each other.
+    #[error("field [{path}] has elements of type [{left}] and of type [{right}], cannot sort.")]
+    NotComparable {
+        /// Path of the field.
+        path: String,
+        /// Type of one element.
+        left: &'static str,
+        /// Type of another.
+        right: &'static str,
+    },
+    /// A text that does not have the form that the processor reads.
+    #[error("{reason}")]
+    Form {
+        /// What is wrong with it.
+        reason: String,
     },
     /// A value of a wrong type.
     #[error("field [{path}] of type [{found}] cannot be cast to [{expected}]")]
@@ -322,13 +358,11 @@ pub enum ProcessorError {
         /// Id of the pipeline.
         id: String,
     },
-    /// A metadata field was given something that it cannot hold.
-    #[error("metadata field [{field}] cannot hold a value of type [{found}]")]
+    /// A metadata field was given something that it cannot hold, or was taken away.
+    #[error("{reason}")]
     Metadata {
-        /// Name of the field.
-        field: String,
-        /// Type of the value.
-        found: &'static str,
+        /// What is wrong.
+        reason: String,
     },
 }
 
@@ -350,6 +384,9 @@ impl ProcessorError {
             | Self::RemoveFromValue { .. }
             | Self::NotAnIndex { .. }
             | Self::OutOfBounds { .. }
+            | Self::NotElements { .. }
+            | Self::NotComparable { .. }
+            | Self::Form { .. }
             | Self::Cast { .. }
             | Self::CastElement { .. }
             | Self::Null { .. }

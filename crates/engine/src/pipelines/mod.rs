@@ -10,6 +10,7 @@ mod document;
 mod error;
 mod processors;
 mod simulate;
+mod stats;
 mod template;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub(crate) use self::api::{delete_pipeline, get_pipeline, put_pipeline, simulate
 use self::chain::{Item, Pipeline, Runtime, State};
 use self::document::Document;
 pub(crate) use self::processors::{DatePattern, check_tokenization, vector_to_json};
+use self::stats::Counters;
 use crate::error::EngineError;
 use crate::models::{Purpose, TextEncoder};
 
@@ -41,14 +43,25 @@ pub struct IngestDoc {
     pub id: Option<String>,
     /// Its fields.
     pub source: Value,
+    /// What pipelines have set of `_routing`, `_version`, `_version_type`, `_if_seq_no` and `_if_primary_term`.
+    pub metadata: Map<String, Value>,
     /// What became of it.
     pub outcome: IngestOutcome,
+    /// Ids of the pipelines that ran on it, in order, if somebody wants to know.
+    pub executed: Option<Vec<String>>,
 }
 
 impl IngestDoc {
     /// A document before its first pipeline.
     pub fn new(index: impl Into<String>, id: Option<String>, source: Value) -> Self {
-        Self { index: index.into(), id, source, outcome: IngestOutcome::Ok }
+        Self {
+            index: index.into(),
+            id,
+            source,
+            metadata: Map::new(),
+            outcome: IngestOutcome::Ok,
+            executed: None,
+        }
     }
 }
 
@@ -88,6 +101,8 @@ pub struct Pipelines {
     current: RwLock<Arc<BTreeMap<String, Arc<Pipeline>>>>,
     /// Held while the store changes; running documents never wait for it.
     changes: Mutex<()>,
+    /// What all pipelines have done together.
+    total: Counters,
 }
 
 impl Pipelines {
@@ -108,7 +123,12 @@ impl Pipelines {
                 }
             }
         }
-        Ok(Self { data, current: RwLock::new(Arc::new(pipelines)), changes: Mutex::new(()) })
+        Ok(Self {
+            data,
+            current: RwLock::new(Arc::new(pipelines)),
+            changes: Mutex::new(()),
+            total: Counters::default(),
+        })
     }
 
     /// Runs documents through a pipeline. Documents that an earlier pipeline dropped or failed are left alone.
@@ -142,11 +162,15 @@ impl Pipelines {
             }
             let Value::Object(source) = document.source.take() else { continue };
             positions.push(at);
-            items.push(Item::new(prepare(source, &document.index, document.id.as_deref(), &now), false));
+            let mut item = Item::new(prepare(source, document, &now), false);
+            item.executed = document.executed.take();
+            items.push(item);
         }
         let who: Vec<usize> = (0..items.len()).collect();
         let mut summary = IngestSummary::default();
+        let running = self.total.enter(who.len());
         chain::run_pipeline(&runtime, pipeline, &mut items, &who, &mut summary);
+        running.leave(items.iter().filter(|item| matches!(item.state, State::Failed(_))).count());
         for (at, item) in positions.into_iter().zip(items) {
             finish(&mut documents[at], item);
         }
@@ -199,20 +223,13 @@ impl Pipelines {
         definition: &Map<String, Value>,
         if_version: Option<i64>,
     ) -> Result<(), EngineError> {
-        let pipeline = processors::build_pipeline(id, definition)?;
+        let mut pipeline = processors::build_pipeline(id, definition)?;
         let _changes = self.changes.lock();
         let mut pipelines = BTreeMap::clone(&self.current.read());
         if let Some(required) = if_version {
-            let current = pipelines
-                .get(id)
-                .and_then(|pipeline| pipeline.definition.get("version"))
-                .and_then(Value::as_i64);
-            if current != Some(required) {
-                let current = current.map_or_else(|| "null".to_owned(), |version| version.to_string());
-                return Err(EngineError::illegal_argument(format!(
-                    "version conflict, required version [{required}] for pipeline [{id}] but current version is \
-                     [{current}]"
-                )));
+            check_version(id, pipelines.get(id), pipeline.version(), required)?;
+            if pipeline.version().is_none() {
+                pipeline.definition.insert("version".into(), required.saturating_add(1).into());
             }
         }
         pipelines.insert(id.to_owned(), Arc::new(pipeline));
@@ -252,15 +269,42 @@ impl Pipelines {
     }
 }
 
+/// Checks a change that only a certain version of the pipeline may undergo.
+fn check_version(
+    id: &str,
+    current: Option<&Arc<Pipeline>>,
+    new: Option<i64>,
+    required: i64,
+) -> Result<(), EngineError> {
+    let conflict = |problem: String| {
+        let reason =
+            format!("version conflict, required version [{required}] for pipeline [{id}] but {problem}");
+        Err(EngineError::illegal_argument(reason))
+    };
+    let Some(current) = current else { return conflict("no pipeline was found".into()) };
+    match current.version() {
+        Some(version) if version == required => {}
+        Some(version) => return conflict(format!("current version is [{version}]")),
+        None => return conflict("current version is [null]".into()),
+    }
+    if new == Some(required) {
+        return Err(EngineError::illegal_argument(format!(
+            "cannot update pipeline [{id}] with the same version [{required}]"
+        )));
+    }
+    Ok(())
+}
+
 fn is_named(expression: &str, id: &str) -> bool {
     expression.is_empty() || expression.split(',').any(|part| crate::pattern::matches(part, id))
 }
 
-fn prepare(source: Map<String, Value>, index: &str, id: Option<&str>, now: &str) -> Document {
-    let mut document = Document { source, ..Document::default() };
-    document.metadata.insert("_index".into(), Value::String(index.to_owned()));
-    if let Some(id) = id {
-        document.metadata.insert("_id".into(), Value::String(id.to_owned()));
+fn prepare(source: Map<String, Value>, given: &mut IngestDoc, now: &str) -> Document {
+    let mut document =
+        Document { source, metadata: std::mem::take(&mut given.metadata), ..Document::default() };
+    document.metadata.insert("_index".into(), Value::String(given.index.clone()));
+    if let Some(id) = &given.id {
+        document.metadata.insert("_id".into(), Value::String(id.clone()));
     }
     document.ingest.insert("timestamp".into(), Value::String(now.to_owned()));
     document
@@ -268,12 +312,18 @@ fn prepare(source: Map<String, Value>, index: &str, id: Option<&str>, now: &str)
 
 fn finish(document: &mut IngestDoc, item: Item) {
     document.source = Value::Object(item.document.source);
+    document.executed = item.executed;
     match item.state {
-        State::Live => {
-            if let Some(Value::String(index)) = item.document.metadata.get("_index") {
-                document.index.clone_from(index);
+        State::Live | State::Terminated => {
+            let mut metadata = item.document.metadata;
+            if let Some(Value::String(index)) = metadata.shift_remove("_index") {
+                document.index = index;
             }
-            document.id = item.document.metadata.get("_id").and_then(Value::as_str).map(str::to_owned);
+            document.id = match metadata.shift_remove("_id") {
+                Some(Value::String(id)) => Some(id),
+                _ => None,
+            };
+            document.metadata = metadata;
         }
         State::Dropped => document.outcome = IngestOutcome::Dropped,
         State::Failed(failure) => document.outcome = IngestOutcome::Failed(failure.error.into()),

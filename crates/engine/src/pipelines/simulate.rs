@@ -33,7 +33,7 @@ pub(super) fn run(
         .into_iter()
         .map(|item| match (item.trace, item.state) {
             (Some(trace), _) => json!({"processor_results": trace}),
-            (None, State::Live) => json!({"doc": item.document.to_simulated(false)}),
+            (None, State::Live | State::Terminated) => json!({"doc": item.document.to_simulated(false)}),
             (None, State::Dropped) => Value::Null,
             (None, State::Failed(failure)) => json!({"error": error_body(&failure.error)}),
         })
@@ -52,10 +52,9 @@ fn document(mut given: Map<String, Value>, now: &str) -> Document {
         document.metadata.insert(name.into(), value);
     }
     // What Elasticsearch shows for a document that was never stored.
-    document.metadata.insert("_version".into(), Value::String("-3".into()));
-    if let Some(routing) = given.shift_remove("_routing") {
-        document.metadata.insert("_routing".into(), routing);
-    }
+    let version = given.shift_remove("_version").unwrap_or_else(|| Value::from(-3));
+    document.metadata.insert("_version".into(), Value::String(version.to_string()));
+    document.metadata.extend(given);
     document.ingest.insert("timestamp".into(), Value::String(now.to_owned()));
     document
 }

@@ -19,6 +19,7 @@ use super::retriever::{self, Form, Fusion, Input, Retriever};
 use super::sort::plan::Position;
 use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
+use super::term_suggest::{self, Suggester};
 use crate::params::parse_duration;
 
 /// Hits of a search that asks for no number.
@@ -59,6 +60,8 @@ pub struct SearchBody {
     pub profile: bool,
     /// What is shown of the fields that match.
     pub highlight: Option<Highlight>,
+    /// Terms are suggested for the words of texts.
+    pub suggest: Option<Vec<Suggester>>,
     /// Hits say why they have their scores.
     pub explain: bool,
     /// Order of the hits.
@@ -118,6 +121,7 @@ impl Default for SearchBody {
             track_total_hits: None,
             timeout: None,
             profile: false,
+            suggest: None,
             explain: false,
             highlight: None,
             sort: Sort::Score,
@@ -221,6 +225,7 @@ impl SearchBody {
                 self.track_scores = value::boolean(node)?;
             }
             ("highlight", Json::Object(_)) => self.highlight = Some(Highlight::parse(node, context)?),
+            ("suggest", Json::Object(_)) => self.suggest = Some(term_suggest::parse(node)?),
             ("explain", Json::Bool(_) | Json::String(_)) => self.explain = value::boolean(node)?,
             ("version", Json::Bool(_) | Json::String(_)) => self.version = value::boolean(node)?,
             ("seq_no_primary_term", Json::Bool(_) | Json::String(_)) => {
@@ -361,7 +366,7 @@ fn beside_retriever(members: &[Member]) -> Result<(), SearchError> {
 }
 
 /// Sections of a search that Elasticsearch has and this server does not have yet.
-const LATER: &[&str] = &["ext", "runtime_mappings", "script_fields", "suggest"];
+const LATER: &[&str] = &["ext", "runtime_mappings", "script_fields"];
 
 /// Reads the body of a count, which takes a `query` only.
 ///

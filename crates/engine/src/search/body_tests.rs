@@ -355,11 +355,7 @@ fn wrong_keys_and_values_are_named() {
             "parsing_exception",
             "either [query_vector_builder] or [query_vector] must be provided",
         ),
-        (
-            r#"{"suggest": {"t": {"text": "tag"}}}"#,
-            "parsing_exception",
-            "[suggest] is not supported by this server",
-        ),
+        (r#"{"suggest": {"t": {"text": "tag"}}}"#, "parsing_exception", "missing suggestion object of [t]"),
         (
             r#"{"sort": [{"n": {"nested": {"path": "n"}}}]}"#,
             "parsing_exception",

@@ -32,6 +32,22 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// What a restricted key may write to, as it is kept with a job.
+    pub fn writing(allowed: Option<&'a str>, sentence: Option<&'a str>) -> Self {
+        Self { allowed, sentence: sentence.unwrap_or("{}"), ..Self::default() }
+    }
+
+    /// Checks the index that a pipeline has sent a document to, which no path or body names.
+    ///
+    /// # Errors
+    /// 403 when the key may not write there, 400 for a name that cannot be read.
+    pub fn may_write(&self, index: &str) -> Result<(), EngineError> {
+        if self.allowed.is_none() {
+            return Ok(());
+        }
+        self.narrow(&crate::indices::concrete_name(index)?).map(|_| ())
+    }
+
     /// The indices to search when `expression` is asked for: of all, those that the key may read. The second
     /// part says whether the expression was replaced.
     ///
@@ -131,5 +147,10 @@ mod tests {
         assert_eq!(Caller::default().narrow("c").expect("unrestricted"), ("c".to_owned(), false));
         let none = Caller { allowed: Some(""), ..caller };
         assert!(none.narrow("").is_err());
+        let writer = Caller::writing(Some("logs-*"), Some("no, not on [{}]"));
+        assert!(writer.may_write("logs-1").is_ok());
+        assert!(writer.may_write("<logs-{now/d}>").is_ok());
+        assert_eq!(writer.may_write("other").expect_err("denied").reason(), "no, not on [other]");
+        assert!(Caller::writing(None, None).may_write("other").is_ok());
     }
 }

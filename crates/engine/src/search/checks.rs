@@ -47,7 +47,9 @@ impl SearchBody {
             if lists > MAX_LISTS {
                 messages.push(format!("[rank] takes at most [{MAX_LISTS}] result sets, but was [{lists}]"));
             }
-            for name in self.unfusable().into_iter().chain(self.collapse.is_some().then_some("collapse")) {
+            let others = [("collapse", self.collapse.is_some()), ("suggest", self.suggest.is_some())];
+            let others = others.into_iter().filter_map(|(name, used)| used.then_some(name));
+            for name in self.unfusable().into_iter().chain(others) {
                 messages.push(format!("[rank] cannot be used with [{name}]"));
             }
         }

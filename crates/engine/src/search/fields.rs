@@ -1,7 +1,7 @@
 //! `fields`, `docvalue_fields` and `stored_fields`: values of single fields beside or instead of the source.
 
 use serde_json::{Map, Value};
-use sparrow_index::mapping::ip;
+use sparrow_index::mapping::{ip, values_at};
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, FieldType, Mapping, Snapshot};
 
@@ -301,7 +301,7 @@ fn source_values(
 ) -> Vec<Value> {
     let null_value = mapping.parameter(path, "null_value");
     let mut raw = Vec::new();
-    collect(source, source_path(mapping, path), &mut raw);
+    values_at(source, mapping.source_path(path).unwrap_or(path), &mut raw);
     if matches!(field_type, FieldType::DenseVector { .. }) {
         return raw.into_iter().cloned().collect();
     }
@@ -334,43 +334,6 @@ fn matching<'a>(mapping: &'a Mapping, wanted: &str) -> Vec<(&'a str, &'a FieldTy
         mapping.leaf_fields().filter(|(path, _)| pattern::matches(wanted, path)).collect();
     found.sort_by_key(|(path, _)| *path);
     found
-}
-
-/// Where the values of a field are in a source: those of a multi-field are its parent's.
-fn source_path<'a>(mapping: &Mapping, path: &'a str) -> &'a str {
-    match path.rsplit_once('.') {
-        Some((parent, _)) => match mapping.field(parent) {
-            Some(FieldType::Object { .. }) | None => path,
-            Some(_) => source_path(mapping, parent),
-        },
-        None => path,
-    }
-}
-
-/// The values at a path; names with dots and objects with objects in them are the same.
-fn collect<'a>(value: &'a Value, path: &str, out: &mut Vec<&'a Value>) {
-    match value {
-        Value::Object(map) => {
-            for (key, inner) in map {
-                if key == path {
-                    flatten(inner, out);
-                } else if let Some(rest) =
-                    path.strip_prefix(key.as_str()).and_then(|rest| rest.strip_prefix('.'))
-                {
-                    collect(inner, rest, out);
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, path, out)),
-        _ => {}
-    }
-}
-
-fn flatten<'a>(value: &'a Value, out: &mut Vec<&'a Value>) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| flatten(item, out)),
-        scalar => out.push(scalar),
-    }
 }
 
 /// Paths and values of everything in a source that is no object.

@@ -1,27 +1,42 @@
-//! `terms` with the values of another document: read before the search, so that every index it looks at is
-//! asked for the same values.
+//! Documents that queries name, read before the search: `terms` with the values of another document, so that every
+//! index is asked for the same values, and the examples of `more_like_this`.
+
+use std::sync::Arc;
 
 use serde_json::Value;
-use sparrow_index::query::{Query, QueryKind, TermsLookupQuery};
+use sparrow_index::mapping::values_at;
+use sparrow_index::query::{
+    LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind, TermsLookupQuery,
+};
 
 use super::error::SearchError;
-use super::resolve::change;
+use super::resolve::{change, visit};
 use crate::Engine;
 use crate::error::EngineError;
+use crate::indices::IndexHandle;
 
 /// Most values that are taken from a document.
 const MAX_VALUES: usize = 65_536;
 
-/// Puts the values in the place of all lookups. A document that does not exist has none.
+/// Puts the values in the place of all lookups, and sources with the examples of `more_like_this`; those that name no
+/// index are read from each of `searched`. A document that does not exist has no values.
 ///
 /// # Errors
-/// When an index does not exist, or a value is no scalar.
-pub fn look_up_terms(engine: &Engine, queries: &mut [&mut Query]) -> Result<(), EngineError> {
+/// When the index of a `terms` lookup does not exist, or a value is no scalar.
+pub fn look_up(
+    engine: &Engine,
+    searched: &[&IndexHandle],
+    queries: &mut [&mut Query],
+) -> Result<(), EngineError> {
     for query in queries {
         change(query, &mut |kind| {
-            if let QueryKind::TermsLookup(lookup) = kind {
-                let values = values(engine, lookup)?;
-                *kind = QueryKind::Terms { field: std::mem::take(&mut lookup.field), values };
+            match kind {
+                QueryKind::TermsLookup(lookup) => {
+                    let values = values(engine, lookup)?;
+                    *kind = QueryKind::Terms { field: std::mem::take(&mut lookup.field), values };
+                }
+                QueryKind::MoreLikeThis(query) => read_examples(engine, searched, query)?,
+                _ => {}
             }
             Ok(())
         })?;
@@ -29,17 +44,67 @@ pub fn look_up_terms(engine: &Engine, queries: &mut [&mut Query]) -> Result<(), 
     Ok(())
 }
 
+/// Whether a query names documents that are read before a search.
+pub fn names_documents(query: &Query) -> bool {
+    let mut found = false;
+    visit(query, &mut |clause| {
+        found |=
+            match &clause.kind {
+                QueryKind::TermsLookup(_) => true,
+                QueryKind::MoreLikeThis(query) => query.like.iter().chain(&query.unlike).any(|example| {
+                    matches!(example, LikeExample::Document(LikeDocument { sources: None, .. }))
+                }),
+                _ => false,
+            };
+    });
+    found
+}
+
+fn read_examples(
+    engine: &Engine,
+    searched: &[&IndexHandle],
+    query: &mut MoreLikeThisQuery,
+) -> Result<(), EngineError> {
+    for example in query.like.iter_mut().chain(&mut query.unlike) {
+        let LikeExample::Document(document) = example else { continue };
+        let (None, Some(id)) = (&document.sources, &document.id) else { continue };
+        let mut sources = Vec::new();
+        match &document.index {
+            // As in Elasticsearch, an example that is not there says nothing.
+            Some(index) => {
+                if let Ok(handle) = engine.indices.get(index)
+                    && let Some(source) = source(&handle, id)?
+                {
+                    sources.push((None, Arc::new(source)));
+                }
+            }
+            None => {
+                for handle in searched {
+                    if let Some(source) = source(handle, id)? {
+                        sources.push((Some(handle.name.clone()), Arc::new(source)));
+                    }
+                }
+            }
+        }
+        document.sources = Some(sources);
+    }
+    Ok(())
+}
+
+/// The source of a document; none where there is no document, or its index keeps no sources.
+fn source(handle: &IndexHandle, id: &str) -> Result<Option<Value>, EngineError> {
+    let Some(found) = handle.get(id)?.filter(|found| !found.source.is_empty()) else { return Ok(None) };
+    serde_json::from_slice(&found.source)
+        .map(Some)
+        .map_err(|error| EngineError::internal(format!("stored document is not JSON: {error}")))
+}
+
 fn values(engine: &Engine, lookup: &TermsLookupQuery) -> Result<Vec<Value>, EngineError> {
     let handle = engine.indices.get(&lookup.index)?;
-    let Some(found) = handle.get(&lookup.id)? else { return Ok(Vec::new()) };
-    if found.source.is_empty() {
-        return Ok(Vec::new());
-    }
-    let source: Value = serde_json::from_slice(&found.source)
-        .map_err(|error| EngineError::internal(format!("stored document is not JSON: {error}")))?;
-    let mut values = Vec::new();
-    collect(&source, &lookup.path, &mut values);
-    values.retain(|value| !value.is_null());
+    let Some(source) = source(&handle, &lookup.id)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    values_at(&source, &lookup.path, &mut found);
+    let values: Vec<Value> = found.into_iter().filter(|value| !value.is_null()).cloned().collect();
     if values.len() > MAX_VALUES {
         return Err(SearchError::illegal(format!(
             "The number of terms [{}] of the document [{}] is over the limit of [{MAX_VALUES}]",
@@ -56,46 +121,4 @@ fn values(engine: &Engine, lookup: &TermsLookupQuery) -> Result<Vec<Value>, Engi
         .into());
     }
     Ok(values)
-}
-
-/// Values at a dotted path, through arrays; keys may hold dots themselves.
-fn collect(value: &Value, path: &str, out: &mut Vec<Value>) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| collect(item, path, out)),
-        Value::Object(members) if !path.is_empty() => {
-            for (key, inner) in members {
-                match path.strip_prefix(key.as_str()) {
-                    Some("") => collect(inner, "", out),
-                    Some(rest) => {
-                        if let Some(rest) = rest.strip_prefix('.') {
-                            collect(inner, rest, out);
-                        }
-                    }
-                    None => {}
-                }
-            }
-        }
-        other if path.is_empty() => out.push(other.clone()),
-        _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    fn at(source: &Value, path: &str) -> Value {
-        let mut out = Vec::new();
-        super::collect(source, path, &mut out);
-        Value::Array(out)
-    }
-
-    #[test]
-    fn values_are_found_through_objects_and_arrays() {
-        let source = json!({"a": {"b": [1, [2, {"c": 3}]]}, "a.b": 4, "d": null});
-        assert_eq!(at(&source, "a.b"), json!([1, 2, {"c": 3}, 4]));
-        assert_eq!(at(&source, "a.b.c"), json!([3]));
-        assert_eq!(at(&source, "d"), json!([null]));
-        assert_eq!(at(&source, "x"), json!([]));
-    }
 }

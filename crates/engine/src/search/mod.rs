@@ -24,6 +24,7 @@ mod highlight;
 mod hits;
 mod java_float;
 pub(crate) mod json;
+pub(crate) mod knn_search;
 mod limits;
 mod lookup;
 pub(crate) mod msearch;
@@ -41,6 +42,7 @@ mod semantic;
 mod sort;
 mod source_filter;
 mod suggest;
+mod term_suggest;
 pub(crate) mod texts;
 mod uri;
 pub(crate) mod validate;
@@ -60,7 +62,7 @@ use sparrow_index::Snapshot;
 use sparrow_index::query::{Query, QueryError, QueryKind, TotalHits};
 
 use self::body::SearchBody;
-use self::caller::Caller;
+pub(crate) use self::caller::Caller;
 pub(crate) use self::contexts::Contexts;
 use self::contexts::{Content, Scroll};
 use self::deadline::Deadline;
@@ -156,6 +158,8 @@ fn open_scroll(
     match answer(engine, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids) {
         Ok(answered) => {
             open.body.position = answered.last;
+            // Only the first page has suggestions, as it has aggregations.
+            open.body.suggest = None;
             Ok(Reply::bytes(200, answered.bytes))
         }
         Err(error) => {
@@ -250,6 +254,17 @@ fn answer(
     let mut bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
     if let Some(aggregations) = aggregations {
         response::append(&mut bytes, "aggregations", &aggregations);
+    }
+    if let Some(suggesters) = &body.suggest {
+        match term_suggest::run(targets, suggesters, shown.typed_keys, deadline.flag())
+            .map_err(EngineError::from)
+        {
+            Ok(suggested) => response::append(&mut bytes, "suggest", &suggested),
+            // The hits are there: an answer that has them comes without suggestions.
+            Err(error) if timed_out(&error) => {}
+            Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
+            Err(error) => return Err(error),
+        }
     }
     Ok(Answered { bytes, last: outcome.last.take() })
 }
@@ -387,7 +402,7 @@ pub(crate) fn restrict(
     snapshot.restricted(&query).map(Arc::new).map_err(|source| query_error(engine, handle, source))
 }
 
-/// Refuses what cannot be the filter of an alias: what is not a query, or needs a model.
+/// Refuses what cannot be the filter of an alias: what is not a query, or needs a model or other documents.
 ///
 /// # Errors
 /// What a search with this query would say.
@@ -403,6 +418,9 @@ pub(crate) fn check_alias_filter(filter: &Value) -> Result<(), EngineError> {
         return Err(EngineError::illegal_argument(format!(
             "a filter cannot ask the model of field [{field}]"
         )));
+    }
+    if lookup::names_documents(&query) {
+        return Err(EngineError::illegal_argument("a filter cannot look up other documents"));
     }
     match resolve::model_uses(&[&mut query]).first() {
         None => Ok(()),
@@ -433,7 +451,7 @@ fn target(engine: &Engine, searched: &Searched) -> Target {
     }
 }
 
-/// Reads the terms that queries look up, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
+/// Reads the documents that queries name, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
 fn encode(
     engine: &Engine,
     handles: &[impl Borrow<IndexHandle>],
@@ -441,7 +459,8 @@ fn encode(
     cancel: &AtomicBool,
     timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
-    lookup::look_up_terms(engine, queries)?;
+    let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
+    lookup::look_up(engine, &searched, queries)?;
     semantic::bind(engine, handles, queries, body::DEFAULT_SIZE, cancel)?;
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
@@ -453,7 +472,7 @@ fn encode(
                         shard: shard(engine, handle),
                         field: used.field,
                         model: used.model_id,
-                        stored,
+                        stored: engine.models.name_of(&stored).unwrap_or(stored),
                     }
                     .into());
                 }
@@ -481,7 +500,7 @@ impl Borrow<IndexHandle> for Searched {
 fn resolve_indices(engine: &Engine, request: &Request) -> Result<Vec<Searched>, EngineError> {
     let options = ResolveOptions::from_params(&request.params())?;
     let found = engine.indices.resolve_filtered(request.part("index"), &options)?;
-    let searched = |Resolved { handle, filter }: Resolved| {
+    let searched = |Resolved { handle, filter, .. }: Resolved| {
         let restricted = match filter {
             None => None,
             Some(filter) => Some(restrict(engine, &handle, &handle.snapshot(), Some(&filter))?),

@@ -155,6 +155,9 @@ pub fn set_default_fields(query: &mut Query, fields: &[String]) {
             }
             QueryKind::SimpleQueryString(clause) if clause.fields.is_empty() => clause.fields = listed(),
             QueryKind::MultiMatch(clause) if clause.fields.is_empty() => clause.fields = listed(),
+            QueryKind::MoreLikeThis(clause) if clause.fields.is_none() => {
+                clause.fields = Some(fields.to_vec())
+            }
             _ => {}
         }
         Ok(())

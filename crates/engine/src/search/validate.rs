@@ -7,9 +7,10 @@ use super::body::{self, read_object};
 use super::dsl::{self, Context};
 use super::error::SearchError;
 use super::resolve::set_default_fields;
-use super::{Searched, encode, profile, resolve_indices, target, uri};
+use super::{encode, profile, resolve_indices, target, uri};
 use crate::Engine;
 use crate::error::EngineError;
+use crate::indices::{ResolveOptions, Resolved};
 use crate::request::{CancelFlag, Reply, Request};
 
 /// `GET|POST [/{index}]/_validate/query`.
@@ -125,12 +126,20 @@ pub(crate) fn search_shards(
     _bytes: &[u8],
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let handles = resolve_indices(engine, request)?;
+    let options = ResolveOptions::from_params(&request.params())?;
+    let found = engine.indices.resolve_filtered(request.part("index"), &options)?;
     let node = engine.node_id();
     let mut indices = Map::new();
     let mut shards = Vec::new();
-    for Searched { handle, .. } in &handles {
-        indices.insert(handle.name.clone(), json!({}));
+    for Resolved { handle, filter, aliases } in found {
+        let mut seen = Map::new();
+        if !aliases.is_empty() {
+            seen.insert("aliases".to_owned(), json!(aliases));
+        }
+        if let Some(filter) = filter {
+            seen.insert("filter".to_owned(), filter);
+        }
+        indices.insert(handle.name.clone(), Value::Object(seen));
         shards.push(json!([{
             "state": "STARTED", "primary": true, "node": node, "relocating_node": null, "shard": 0,
             "index": handle.name, "allocation_id": {"id": handle.uuid},

@@ -442,11 +442,6 @@ fn malformed_queries_are_refused_in_elasticsearchs_words() {
         ),
         (json!({"wrapper": {"query": "???"}}), "parsing_exception", "[wrapper] query malformed"),
         (
-            json!({"more_like_this": {}}),
-            "parsing_exception",
-            "[more_like_this] query is not supported by Sparrow",
-        ),
-        (
             json!({"geo_distance": {}}),
             "parsing_exception",
             "[geo_distance] query is not supported by Sparrow",

@@ -428,8 +428,6 @@ fn definitions_and_vectors_of_single_fields() {
     assert_eq!(vectors("x")["found"], false);
     let answer = node.ok("multi_term_vectors", &[("index", "books")], &[], &json!({"ids": ["1", "x"]}));
     assert_eq!((&answer["docs"][0]["found"], &answer["docs"][1]["found"]), (&json!(true), &json!(false)));
-    let refused = node.run("term_vectors", &[("index", "books"), ("id", "1")], &[("fields", "title")], b"");
-    assert!(refused.expect_err("fields").reason().contains("[fields] of term vectors is not supported"));
     let shards = node.ok("search_shards", &[("index", "books")], &[], &Value::Null);
     assert_eq!(shards["shards"][0][0]["index"], "books");
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;
-use super::values::{Accepts, Fields, Kind, Resolved};
+use super::fields::{Accepts, Fields, Kind, Resolved};
 use crate::mapping::normalize_float;
 
 /// Documents that a query matches: words of 64 bits, for each segment.

@@ -9,10 +9,11 @@ use tantivy::columnar::TermOrdHit;
 use super::ast::{Composite, CompositeSource, Group};
 use super::collect::SegmentContext;
 use super::error::AggregationError;
+use super::fields::{Kind, Resolved};
 use super::groups::{interval_of, lookup, once};
 use super::key::Key;
 use super::rounding::Rounder;
-use super::values::{Kind, Resolved, Scratch, Values};
+use super::values::{Scratch, Values};
 
 /// Most buckets of a composite aggregation that one document is in.
 const MOST_TUPLES: usize = 100_000;

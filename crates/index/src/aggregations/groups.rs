@@ -7,10 +7,11 @@ use super::bind::Bound;
 use super::collect::SegmentContext;
 use super::composite::CompositeGroups;
 use super::error::AggregationError;
+use super::fields::Resolved;
 use super::key::Key;
 use super::rounding::Rounder;
 use super::select::Allowed;
-use super::values::{Resolved, Scratch, Values};
+use super::values::{Scratch, Values};
 
 /// The buckets of one aggregation in one segment.
 pub struct Groups<'a> {

@@ -8,11 +8,12 @@ use tantivy::DocAddress;
 use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy, StatsKind, TopHits};
 use super::collect::SegmentContext;
 use super::error::AggregationError;
+use super::fields::Kind;
 use super::key::Key;
 use super::partial::{Partial, Stats, Sum, TopHit, TopList};
 use super::sketch::{Distinct, Distribution, hash};
 use super::strings::StringStats;
-use super::values::{Kind, Scratch, Values};
+use super::values::{Scratch, Values};
 
 /// A metric at work.
 pub struct Metric<'a> {

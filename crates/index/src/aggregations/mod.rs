@@ -9,6 +9,7 @@ mod bind;
 mod collect;
 mod composite;
 mod error;
+mod fields;
 mod format;
 mod groups;
 mod key;
@@ -27,6 +28,7 @@ mod strings;
 mod tests;
 mod values;
 mod write;
+mod write_buckets;
 mod write_summaries;
 
 pub use ast::*;
@@ -40,8 +42,8 @@ pub use rounding::{CalendarUnit, Interval, Rounding};
 
 use self::bind::Bound;
 use self::collect::{SegmentContext, collect_segment};
+use self::fields::{Fields, Resolved};
 use self::partial::Partial;
-use self::values::{Fields, Resolved};
 use crate::snapshot::Snapshot;
 
 /// The documents of one index that are aggregated.

@@ -11,12 +11,12 @@ use super::ast::{
 };
 use super::composite::{after_key, compare_tuples};
 use super::error::AggregationError;
+use super::fields::{Kind, Place, Resolved};
 use super::groups::interval_of;
 use super::key::Key;
 use super::order::{check_order, sort_buckets};
 use super::partial::{Bucket, Partial, TopHit, TopList, Widened, merge};
 use super::pipeline;
-use super::values::{Kind, Place, Resolved};
 use super::write::write_all;
 use crate::aggregations::ast::TopHits;
 

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::ast::{Selection, Terms};
 use super::error::AggregationError;
+use super::fields::Resolved;
 use super::key::Key;
-use super::values::{Resolved, Values};
+use super::values::Values;
 
 /// Which codes of a segment have a bucket.
 pub enum Allowed {

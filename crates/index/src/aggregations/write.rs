@@ -1,17 +1,17 @@
 //! Results as the JSON that Elasticsearch's clients know.
 
 use rustc_hash::FxHashMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::ast::{Aggregation, AggregationKind, Percentiles, PipelineKind, Range, StatsKind};
+use super::ast::{Aggregation, AggregationKind, Percentiles, PipelineKind, StatsKind};
 use super::error::AggregationError;
+use super::fields::{Kind, Place, Resolved};
 use super::format::{Decimal, ValueFormat};
 use super::key::Key;
-use super::partial::{Bucket, Computed, Partial, Stats};
+use super::partial::{Computed, Partial, Stats};
 use super::reduce::{HitWriter, sort_values};
 use super::sketch::Distribution;
-use super::values::{Kind, Place, Resolved};
-use super::write_summaries;
+use super::write_summaries::{self, hdr_value, single, write_stats};
 use crate::mapping::java_double;
 
 /// The members of an `aggregations` object.
@@ -28,8 +28,9 @@ pub fn write_all(
     Ok(members)
 }
 
-struct Writer<'a> {
-    fields: &'a FxHashMap<usize, &'a Resolved>,
+/// Writes one request's results. The buckets are in `write_buckets`.
+pub(super) struct Writer<'a> {
+    pub(super) fields: &'a FxHashMap<usize, &'a Resolved>,
     typed_keys: bool,
     hits: &'a mut dyn HitWriter,
 }
@@ -45,7 +46,7 @@ pub fn optional(value: Option<f64>) -> Value {
 }
 
 impl Writer<'_> {
-    fn list(
+    pub(super) fn list(
         &mut self,
         aggregations: &[Aggregation],
         results: Vec<Partial>,
@@ -68,7 +69,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn format(&self, id: usize) -> &ValueFormat {
+    pub(super) fn format(&self, id: usize) -> &ValueFormat {
         self.fields.get(&id).map_or(&ValueFormat::Raw, |field| &field.format)
     }
 
@@ -148,9 +149,9 @@ impl Writer<'_> {
             }
             (AggregationKind::Percentiles(asked), result) => {
                 let of = |distribution: &mut Distribution, percent: f64| match asked.hdr {
-                    Some(digits) => distribution
-                        .nearest_rank(percent / 100.0)
-                        .map(|value| hdr_value(value, distribution, digits)),
+                    Some(digits) => {
+                        distribution.nearest_rank(percent / 100.0).map(|value| hdr_value(value, digits))
+                    }
                     None => distribution.quantile(percent / 100.0),
                 };
                 self.percentiles(aggregation, asked, result, of, &mut out);
@@ -188,243 +189,6 @@ impl Writer<'_> {
             (_, _) => {}
         }
         Ok(Some(out))
-    }
-
-    fn buckets(
-        &mut self,
-        aggregation: &Aggregation,
-        list: Vec<(Key, Bucket)>,
-        other: u64,
-        out: &mut Map<String, Value>,
-    ) -> Result<(), AggregationError> {
-        let format = self.format(aggregation.id).clone();
-        match &aggregation.kind {
-            AggregationKind::Terms(terms) => {
-                if terms.max_doc_count.is_none() {
-                    out.insert("doc_count_error_upper_bound".to_owned(), 0.into());
-                    out.insert("sum_other_doc_count".to_owned(), other.into());
-                }
-                let mut buckets = Vec::with_capacity(list.len());
-                for (key, bucket) in list {
-                    let mut head = Map::new();
-                    head.insert("key".to_owned(), key_value(&key, &format));
-                    let text = match &key {
-                        Key::Text(_) => None,
-                        Key::Long(value) => format.whole_text(*value),
-                        key => format.text(key.number()),
-                    };
-                    if let Some(text) = text {
-                        head.insert("key_as_string".to_owned(), text.into());
-                    }
-                    head.insert("doc_count".to_owned(), bucket.docs.into());
-                    if terms.show_error {
-                        head.insert("doc_count_error_upper_bound".to_owned(), 0.into());
-                    }
-                    buckets.push(self.bucket(aggregation, head, bucket)?);
-                }
-                out.insert("buckets".to_owned(), buckets.into());
-            }
-            AggregationKind::MultiTerms(multi) => {
-                out.insert("doc_count_error_upper_bound".to_owned(), 0.into());
-                out.insert("sum_other_doc_count".to_owned(), other.into());
-                let mut buckets = Vec::with_capacity(list.len());
-                for (key, bucket) in list {
-                    let mut head = Map::new();
-                    write_summaries::tuple_key(&key, multi, self.fields, &mut head);
-                    head.insert("doc_count".to_owned(), bucket.docs.into());
-                    if multi.show_error {
-                        head.insert("doc_count_error_upper_bound".to_owned(), 0.into());
-                    }
-                    buckets.push(self.bucket(aggregation, head, bucket)?);
-                }
-                out.insert("buckets".to_owned(), buckets.into());
-            }
-            AggregationKind::Adjacency(adjacency) => {
-                let mut buckets = Vec::with_capacity(list.len());
-                for (key, bucket) in list {
-                    let Key::Slot(slot) = key else { continue };
-                    let mut head = Map::new();
-                    head.insert("key".to_owned(), adjacency.name(slot).into());
-                    head.insert("doc_count".to_owned(), bucket.docs.into());
-                    buckets.push(self.bucket(aggregation, head, bucket)?);
-                }
-                out.insert("buckets".to_owned(), buckets.into());
-            }
-            AggregationKind::Histogram(histogram) => {
-                self.intervals(aggregation, list, histogram.keyed, &format, out)?;
-            }
-            AggregationKind::DateHistogram(histogram) => {
-                self.intervals(aggregation, list, histogram.keyed, &format, out)?;
-            }
-            AggregationKind::Range(range) => self.ranges(aggregation, range, list, out)?,
-            AggregationKind::Filters(filters) => {
-                let mut named = Map::new();
-                let mut anonymous = Vec::new();
-                for (key, bucket) in list {
-                    let Key::Slot(slot) = key else { continue };
-                    let name = match filters.filters.get(slot) {
-                        Some((name, _)) => name.clone(),
-                        None => filters.other.clone(),
-                    };
-                    let is_named = filters.filters.first().is_some_and(|(name, _)| name.is_some());
-                    let mut head = Map::new();
-                    if let (Some(name), true, false) = (&name, is_named, filters.keyed) {
-                        head.insert("key".to_owned(), name.as_str().into());
-                    }
-                    head.insert("doc_count".to_owned(), bucket.docs.into());
-                    let value = self.bucket(aggregation, head, bucket)?;
-                    match name {
-                        Some(name) if is_named && filters.keyed => {
-                            named.insert(name, value);
-                        }
-                        _ => anonymous.push(value),
-                    }
-                }
-                let buckets = if named.is_empty() { Value::Array(anonymous) } else { Value::Object(named) };
-                out.insert("buckets".to_owned(), buckets);
-            }
-            AggregationKind::Composite(composite) => {
-                let key_object = |key: &Key| -> Map<String, Value> {
-                    let Key::Tuple(parts) = key else { return Map::new() };
-                    let parts = parts.iter().zip(&composite.sources);
-                    parts
-                        .map(|(part, source)| {
-                            let field = self.fields.get(&source.id);
-                            let formatted = source.source.format.is_some();
-                            let value = match (part, field) {
-                                (Key::Long(value), Some(field)) if field.kind == Kind::Boolean => {
-                                    Value::Bool(*value != 0)
-                                }
-                                (Key::Long(value), Some(field)) if formatted => {
-                                    field.format.whole_text(*value).map_or(Value::Null, Value::from)
-                                }
-                                (Key::Double(_), Some(field)) if formatted => {
-                                    field.format.text(part.number()).map_or(Value::Null, Value::from)
-                                }
-                                (part, Some(field)) => key_value(part, &field.format),
-                                (part, None) => key_value(part, &ValueFormat::Raw),
-                            };
-                            (source.name.clone(), value)
-                        })
-                        .collect()
-                };
-                if let Some((last, _)) = list.last() {
-                    out.insert("after_key".to_owned(), Value::Object(key_object(last)));
-                }
-                let keys: Vec<_> = list.iter().map(|(key, _)| key_object(key)).collect();
-                let mut buckets = Vec::with_capacity(list.len());
-                for (key, (_, bucket)) in keys.into_iter().zip(list) {
-                    let mut head = Map::new();
-                    head.insert("key".to_owned(), Value::Object(key));
-                    head.insert("doc_count".to_owned(), bucket.docs.into());
-                    buckets.push(self.bucket(aggregation, head, bucket)?);
-                }
-                out.insert("buckets".to_owned(), buckets.into());
-            }
-            _ => {
-                let bucket = list.into_iter().next().map(|(_, bucket)| bucket).unwrap_or_default();
-                out.insert("doc_count".to_owned(), bucket.docs.into());
-                self.list(&aggregation.subs, bucket.subs, out)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn bucket(
-        &mut self,
-        aggregation: &Aggregation,
-        mut head: Map<String, Value>,
-        bucket: Bucket,
-    ) -> Result<Value, AggregationError> {
-        self.list(&aggregation.subs, bucket.subs, &mut head)?;
-        Ok(Value::Object(head))
-    }
-
-    fn intervals(
-        &mut self,
-        aggregation: &Aggregation,
-        list: Vec<(Key, Bucket)>,
-        keyed: bool,
-        format: &ValueFormat,
-        out: &mut Map<String, Value>,
-    ) -> Result<(), AggregationError> {
-        let mut named = Map::new();
-        let mut buckets = Vec::with_capacity(list.len());
-        for (key, bucket) in list {
-            let mut head = Map::new();
-            let (text, name) = match &key {
-                Key::Long(at) => {
-                    (format.whole_text(*at), format.whole_text(*at).unwrap_or_else(|| at.to_string()))
-                }
-                key => (format.text(key.number()), format.key(key.number())),
-            };
-            if let Some(text) = text {
-                head.insert("key_as_string".to_owned(), text.into());
-            }
-            head.insert("key".to_owned(), key_value(&key, format));
-            head.insert("doc_count".to_owned(), bucket.docs.into());
-            let value = self.bucket(aggregation, head, bucket)?;
-            match keyed {
-                true => drop(named.insert(name, value)),
-                false => buckets.push(value),
-            }
-        }
-        out.insert("buckets".to_owned(), if keyed { Value::Object(named) } else { Value::Array(buckets) });
-        Ok(())
-    }
-
-    fn ranges(
-        &mut self,
-        aggregation: &Aggregation,
-        range: &Range,
-        list: Vec<(Key, Bucket)>,
-        out: &mut Map<String, Value>,
-    ) -> Result<(), AggregationError> {
-        let format = self.format(aggregation.id).clone();
-        let field = self.fields.get(&aggregation.id).copied();
-        let mut named = Map::new();
-        let mut buckets = Vec::with_capacity(list.len());
-        for (key, bucket) in list {
-            let Key::Slot(slot) = key else { continue };
-            let Some(asked) = range.ranges.get(slot) else { continue };
-            let end = |value: &Option<Value>| -> Result<Option<f64>, AggregationError> {
-                let Some(value) = value else { return Ok(None) };
-                match field {
-                    Some(field) if field.kind == Kind::Date => {
-                        // `now` is the same for both ends and all buckets only to the millisecond.
-                        let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
-                        Ok(Some(field.date(value, now as i64, false)? as f64))
-                    }
-                    _ => Ok(crate::mapping::java_string(value).trim().parse().ok()),
-                }
-            };
-            let (from, to) = (end(&asked.from)?, end(&asked.to)?);
-            let shown = |end: Option<f64>| end.map_or_else(|| "*".to_owned(), |end| format.key(end));
-            let name = asked.key.clone().unwrap_or_else(|| format!("{}-{}", shown(from), shown(to)));
-            let mut head = Map::new();
-            if !range.keyed {
-                head.insert("key".to_owned(), name.as_str().into());
-            }
-            for (label, end) in [("from", from), ("to", to)] {
-                if let Some(end) = end.filter(|end| end.is_finite()) {
-                    head.insert(label.to_owned(), number(end));
-                    if let Some(text) = format.text(end) {
-                        head.insert(format!("{label}_as_string"), text.into());
-                    }
-                }
-            }
-            head.insert("doc_count".to_owned(), bucket.docs.into());
-            let value = self.bucket(aggregation, head, bucket)?;
-            match range.keyed {
-                true => drop(named.insert(name, value)),
-                false => buckets.push(value),
-            }
-        }
-        out.insert(
-            "buckets".to_owned(),
-            if range.keyed { Value::Object(named) } else { Value::Array(buckets) },
-        );
-        Ok(())
     }
 
     fn percentiles(
@@ -481,7 +245,7 @@ impl Writer<'_> {
             }
             Computed::Extreme(value, keys) => {
                 single(Some(value).filter(|value| value.is_finite()), &format, out);
-                let keys: Vec<Value> = keys.iter().map(|key| self.key_text(pipeline, key)).collect();
+                let keys: Vec<Value> = keys.iter().map(key_text).collect();
                 out.insert("keys".to_owned(), keys.into());
             }
             Computed::Stats(stats) => {
@@ -498,16 +262,15 @@ impl Writer<'_> {
             }
         }
     }
+}
 
-    /// The key of a bucket as text.
-    fn key_text(&self, pipeline: &super::ast::Pipeline, key: &Key) -> Value {
-        let _ = pipeline;
-        match key {
-            Key::Text(text) => Value::from(&**text),
-            Key::Long(value) => value.to_string().into(),
-            Key::Unsigned(value) => value.to_string().into(),
-            key => java_double(key.number()).into(),
-        }
+/// The key of a bucket as text.
+fn key_text(key: &Key) -> Value {
+    match key {
+        Key::Text(text) => Value::from(&**text),
+        Key::Long(value) => value.to_string().into(),
+        Key::Unsigned(value) => value.to_string().into(),
+        key => java_double(key.number()).into(),
     }
 }
 
@@ -522,97 +285,4 @@ pub fn key_value(key: &Key, format: &ValueFormat) -> Value {
         Key::Slot(slot) => (*slot).into(),
         Key::Tuple(keys) => keys.iter().map(|key| key_value(key, format)).collect(),
     }
-}
-
-fn single(value: Option<f64>, format: &ValueFormat, out: &mut Map<String, Value>) {
-    out.insert("value".to_owned(), optional(value));
-    if let Some(text) = value.and_then(|value| format.text(value)) {
-        out.insert("value_as_string".to_owned(), text.into());
-    }
-}
-
-fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &mut Map<String, Value>) {
-    let some = stats.count > 0;
-    let if_some = |value: f64| some.then_some(value);
-    let sigma = match kind {
-        StatsKind::Avg => return single(if_some(stats.mean()), format, out),
-        StatsKind::Min => return single(if_some(stats.min), format, out),
-        StatsKind::Max => return single(if_some(stats.max), format, out),
-        StatsKind::Sum => {
-            out.insert("value".to_owned(), number(stats.sum.value()));
-            if let Some(text) = format.text(stats.sum.value()) {
-                out.insert("value_as_string".to_owned(), text.into());
-            }
-            return;
-        }
-        StatsKind::ValueCount => {
-            out.insert("value".to_owned(), stats.count.into());
-            return;
-        }
-        StatsKind::Stats => None,
-        StatsKind::Extended(sigma) => Some(sigma),
-    };
-    out.insert("count".to_owned(), stats.count.into());
-    let basic = [
-        ("min", if_some(stats.min)),
-        ("max", if_some(stats.max)),
-        ("avg", if_some(stats.mean())),
-        ("sum", Some(stats.sum.value())),
-    ];
-    let mut texts: Vec<(String, String)> = Vec::new();
-    let mut put = |out: &mut Map<String, Value>, name: &str, value: Option<f64>| {
-        out.insert(name.to_owned(), optional(value));
-        if let (true, Some(text)) = (some, value.and_then(|value| format.text(value))) {
-            texts.push((format!("{name}_as_string"), text));
-        }
-    };
-    for (name, value) in basic {
-        put(out, name, value);
-    }
-    if let Some(sigma) = sigma {
-        let (population, sampling) = (stats.variance(), stats.sampling_variance());
-        for (name, value) in [
-            ("sum_of_squares", stats.squares.value()),
-            ("variance", population),
-            ("variance_population", population),
-            ("variance_sampling", sampling),
-            ("std_deviation", population.sqrt()),
-            ("std_deviation_population", population.sqrt()),
-            ("std_deviation_sampling", sampling.sqrt()),
-        ] {
-            put(out, name, if_some(value));
-        }
-        let bound = |deviation: f64, sign: f64| if_some(stats.mean() + sign * sigma * deviation);
-        let bounds = [
-            ("upper", bound(population.sqrt(), 1.0)),
-            ("lower", bound(population.sqrt(), -1.0)),
-            ("upper_population", bound(population.sqrt(), 1.0)),
-            ("lower_population", bound(population.sqrt(), -1.0)),
-            ("upper_sampling", bound(sampling.sqrt(), 1.0)),
-            ("lower_sampling", bound(sampling.sqrt(), -1.0)),
-        ];
-        let object: Map<String, Value> =
-            bounds.iter().map(|(name, value)| ((*name).to_owned(), optional(*value))).collect();
-        out.insert("std_deviation_bounds".to_owned(), Value::Object(object));
-        let shown: Map<String, Value> = bounds
-            .iter()
-            .filter_map(|(name, value)| Some(((*name).to_owned(), format.text((*value)?)?.into())))
-            .collect();
-        if some && !shown.is_empty() {
-            out.insert("std_deviation_bounds_as_string".to_owned(), json!(shown));
-        }
-    }
-    out.extend(texts.into_iter().map(|(name, text)| (name, Value::String(text))));
-}
-
-/// The value that an HDR histogram of so many digits shows for one: the upper end of its cell. Cells are as wide as the
-/// smallest positive value allows, and double with each power of two.
-fn hdr_value(value: f64, distribution: &Distribution, digits: u8) -> f64 {
-    let _ = distribution;
-    if value <= 0.0 || !value.is_finite() {
-        return value;
-    }
-    let cells = (2.0 * 10f64.powi(i32::from(digits))).log2().ceil();
-    let width = 2f64.powf(value.log2().floor() - (cells - 1.0));
-    ((value / width).floor() * width).max(value.min(value + width / 2.0))
 }

@@ -3,15 +3,15 @@
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 
-use super::ast::{MultiTerms, TopHits};
+use super::ast::{MultiTerms, StatsKind, TopHits};
+use super::fields::Resolved;
 use super::format::ValueFormat;
 use super::key::Key;
 use super::order::BOXPLOT;
-use super::partial::TopList;
+use super::partial::{Stats, TopList};
 use super::reduce::sort_values;
 use super::sketch::Distribution;
 use super::strings::StringStats;
-use super::values::Resolved;
 use super::write::{key_value, number, optional};
 use crate::mapping::java_double;
 
@@ -123,4 +123,98 @@ pub fn percentiles(percents: &[f64], values: &[f64], keyed: bool, format: &Value
         }
     }
     if keyed { Value::Object(named) } else { Value::Array(listed) }
+}
+
+/// The members of a result that is one number.
+pub fn single(value: Option<f64>, format: &ValueFormat, out: &mut Map<String, Value>) {
+    out.insert("value".to_owned(), optional(value));
+    if let Some(text) = value.and_then(|value| format.text(value)) {
+        out.insert("value_as_string".to_owned(), text.into());
+    }
+}
+
+/// The members of `stats`, `extended_stats` and those that are one of them.
+pub fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &mut Map<String, Value>) {
+    let some = stats.count > 0;
+    let if_some = |value: f64| some.then_some(value);
+    let sigma = match kind {
+        StatsKind::Avg => return single(if_some(stats.mean()), format, out),
+        StatsKind::Min => return single(if_some(stats.min), format, out),
+        StatsKind::Max => return single(if_some(stats.max), format, out),
+        StatsKind::Sum => {
+            out.insert("value".to_owned(), number(stats.sum.value()));
+            if let Some(text) = format.text(stats.sum.value()) {
+                out.insert("value_as_string".to_owned(), text.into());
+            }
+            return;
+        }
+        StatsKind::ValueCount => {
+            out.insert("value".to_owned(), stats.count.into());
+            return;
+        }
+        StatsKind::Stats => None,
+        StatsKind::Extended(sigma) => Some(sigma),
+    };
+    out.insert("count".to_owned(), stats.count.into());
+    let basic = [
+        ("min", if_some(stats.min)),
+        ("max", if_some(stats.max)),
+        ("avg", if_some(stats.mean())),
+        ("sum", Some(stats.sum.value())),
+    ];
+    let mut texts: Vec<(String, String)> = Vec::new();
+    let mut put = |out: &mut Map<String, Value>, name: &str, value: Option<f64>| {
+        out.insert(name.to_owned(), optional(value));
+        if let (true, Some(text)) = (some, value.and_then(|value| format.text(value))) {
+            texts.push((format!("{name}_as_string"), text));
+        }
+    };
+    for (name, value) in basic {
+        put(out, name, value);
+    }
+    if let Some(sigma) = sigma {
+        let (population, sampling) = (stats.variance(), stats.sampling_variance());
+        for (name, value) in [
+            ("sum_of_squares", stats.squares.value()),
+            ("variance", population),
+            ("variance_population", population),
+            ("variance_sampling", sampling),
+            ("std_deviation", population.sqrt()),
+            ("std_deviation_population", population.sqrt()),
+            ("std_deviation_sampling", sampling.sqrt()),
+        ] {
+            put(out, name, if_some(value));
+        }
+        let bound = |deviation: f64, sign: f64| if_some(stats.mean() + sign * sigma * deviation);
+        let bounds = [
+            ("upper", bound(population.sqrt(), 1.0)),
+            ("lower", bound(population.sqrt(), -1.0)),
+            ("upper_population", bound(population.sqrt(), 1.0)),
+            ("lower_population", bound(population.sqrt(), -1.0)),
+            ("upper_sampling", bound(sampling.sqrt(), 1.0)),
+            ("lower_sampling", bound(sampling.sqrt(), -1.0)),
+        ];
+        let object: Map<String, Value> =
+            bounds.iter().map(|(name, value)| ((*name).to_owned(), optional(*value))).collect();
+        out.insert("std_deviation_bounds".to_owned(), Value::Object(object));
+        let shown: Map<String, Value> = bounds
+            .iter()
+            .filter_map(|(name, value)| Some(((*name).to_owned(), format.text((*value)?)?.into())))
+            .collect();
+        if some && !shown.is_empty() {
+            out.insert("std_deviation_bounds_as_string".to_owned(), json!(shown));
+        }
+    }
+    out.extend(texts.into_iter().map(|(name, text)| (name, Value::String(text))));
+}
+
+/// The value that an HDR histogram of so many digits shows for one: the upper end of its cell. Cells are as wide as the
+/// smallest positive value allows, and double with each power of two.
+pub fn hdr_value(value: f64, digits: u8) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
+        return value;
+    }
+    let cells = (2.0 * 10f64.powi(i32::from(digits))).log2().ceil();
+    let width = 2f64.powf(value.log2().floor() - (cells - 1.0));
+    ((value / width).floor() * width).max(value.min(value + width / 2.0))
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::error::MappingError;
 use super::values::java_string;
 use super::{Node, parse};
+use crate::pattern;
 
 /// Longest pattern of `match_pattern: regex`, compiled.
 const MAX_REGEX_BYTES: usize = 1 << 20;
@@ -61,7 +62,7 @@ enum Names {
 impl Names {
     fn matches(&self, name: &str) -> bool {
         match self {
-            Self::Simple(patterns) => patterns.iter().any(|pattern| simple_match(pattern, name)),
+            Self::Simple(patterns) => patterns.iter().any(|pattern| pattern::matches(pattern, name)),
             Self::Regex(patterns) => patterns.iter().any(|pattern| pattern.is_match(name)),
         }
     }
@@ -319,22 +320,6 @@ fn contains(value: &Value, snippet: &str) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether `name` matches a pattern in which `*` stands for any characters.
-fn simple_match(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
 }
 
 fn malformed(reason: &str) -> MappingError {

@@ -34,7 +34,7 @@ pub use document::dense::hex;
 pub(crate) use document::dense::{component_problem, magnitude_problem, preview};
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use semantic::{DEFAULT_INFERENCE_ID, SemanticModel, SemanticText};
-pub use source::SourceFilter;
+pub use source::{SourceFilter, values_at};
 pub use sparse_options::SparseIndexOptions;
 pub use types::{
     DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, KeywordKind, Limits, NumberValue, ParsedDocument,

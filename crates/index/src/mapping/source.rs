@@ -57,6 +57,32 @@ impl SourceFilter {
     }
 }
 
+/// The values at a path, arrays taken apart; names with dots and objects with objects in them are the same.
+pub fn values_at<'a>(source: &'a Value, path: &str, out: &mut Vec<&'a Value>) {
+    match source {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                if key == path {
+                    flatten(inner, out);
+                } else if let Some(rest) =
+                    path.strip_prefix(key.as_str()).and_then(|rest| rest.strip_prefix('.'))
+                {
+                    values_at(inner, rest, out);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| values_at(item, path, out)),
+        _ => {}
+    }
+}
+
+fn flatten<'a>(value: &'a Value, out: &mut Vec<&'a Value>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| flatten(item, out)),
+        scalar => out.push(scalar),
+    }
+}
+
 /// Whether the pattern matches the whole path.
 fn matches_path(pattern: &str, path: &str) -> bool {
     // A trailing `.*` also stands for the object's whole content; its own name stays as `{}`.
@@ -98,6 +124,20 @@ mod tests {
             "list": [{"x": 1, "y": 2}, {"y": 3}], "empty": {}
         });
         assert_eq!(filter.apply(&source), expected, "{includes:?} {excludes:?}");
+    }
+
+    #[test]
+    fn values_are_found_through_objects_and_arrays() {
+        let source = json!({"a": {"b": [1, [2, {"c": 3}]]}, "a.b": 4, "d": null});
+        let at = |path: &str| {
+            let mut out = Vec::new();
+            values_at(&source, path, &mut out);
+            json!(out)
+        };
+        assert_eq!(at("a.b"), json!([1, 2, {"c": 3}, 4]));
+        assert_eq!(at("a.b.c"), json!([3]));
+        assert_eq!(at("d"), json!([null]));
+        assert_eq!(at("x"), json!([]));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct TextOptions {
     pub position_increment_gap: Option<usize>,
     /// Name of the similarity, if the mapping names one that the index's settings define.
     pub similarity: Option<String>,
+    /// The field is a `match_only_text`, which takes no parameters and whose lengths do not count.
+    pub match_only: bool,
 }
 
 impl Default for TextOptions {
@@ -37,7 +39,15 @@ impl Default for TextOptions {
             norms: true,
             position_increment_gap: None,
             similarity: None,
+            match_only: false,
         }
+    }
+}
+
+impl TextOptions {
+    /// A `match_only_text`.
+    pub fn match_only() -> Self {
+        Self { norms: false, match_only: true, ..Self::default() }
     }
 }
 
@@ -154,6 +164,7 @@ impl FieldType {
     /// Name of the type in mappings and error messages.
     pub fn name(&self) -> &'static str {
         match self {
+            FieldType::Text { options } if options.match_only => "match_only_text",
             FieldType::Text { .. } => "text",
             FieldType::Keyword { kind, .. } => kind.name(),
             FieldType::Long => "long",
@@ -183,7 +194,7 @@ impl FieldType {
         match self {
             FieldType::Keyword { .. } => "keyword",
             // As Elasticsearch has it.
-            FieldType::SemanticText(_) => "text",
+            FieldType::Text { .. } | FieldType::SemanticText(_) => "text",
             other => other.name(),
         }
     }

@@ -5,6 +5,7 @@
 
 mod function;
 mod intervals;
+mod like;
 mod term;
 mod text;
 
@@ -18,6 +19,7 @@ use crate::passages::PassageVector;
 
 pub use function::*;
 pub use intervals::*;
+pub use like::*;
 pub use term::*;
 pub use text::*;
 
@@ -170,6 +172,8 @@ pub enum QueryKind {
     },
     /// Words by where they stand.
     Intervals(IntervalsQuery),
+    /// Documents with the telling words of others, which the engine reads before a search.
+    MoreLikeThis(Box<MoreLikeThisQuery>),
     /// The query, or nothing where a value does not fit its field.
     Lenient(Box<Query>),
     /// Dot product of query weights and stored weights.

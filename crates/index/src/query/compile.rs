@@ -14,6 +14,7 @@ use super::explain;
 use super::fields::{StringTerms, term_weight};
 use super::index_name;
 use super::minimum::minimum_should_match;
+use super::more_like_this;
 use super::multi_term::{TermFilter, Wildcard, multi_term};
 use super::query_string;
 use super::regexp::Automaton;
@@ -61,6 +62,15 @@ impl<'a> Compiler<'a> {
 
     pub(super) fn searcher(&self) -> &'a Searcher {
         self.snapshot.searcher()
+    }
+
+    /// Name of the index.
+    pub(super) fn name(&self) -> &'a str {
+        self.snapshot.name()
+    }
+
+    pub(super) fn field_type(&self, path: &str) -> Option<&'a FieldType> {
+        self.snapshot.mapping().field(path)
     }
 
     pub(super) fn cancel(&self) -> Option<&'a AtomicBool> {
@@ -179,6 +189,10 @@ impl<'a> Compiler<'a> {
             }
             QueryKind::SimpleQueryString(query) => {
                 let tree = simple_query_string::rewrite(query, &*self)?;
+                self.compile(&tree, scoring)
+            }
+            QueryKind::MoreLikeThis(query) => {
+                let tree = more_like_this::rewrite(query, &*self)?;
                 self.compile(&tree, scoring)
             }
             QueryKind::Bool(query) => self.bool(query, scoring),

@@ -91,7 +91,7 @@ impl StringTerms {
     }
 
     /// How much of the postings a score needs.
-    fn record_option(&self) -> IndexRecordOption {
+    pub(crate) fn record_option(&self) -> IndexRecordOption {
         if self.keyword { IndexRecordOption::Basic } else { IndexRecordOption::WithFreqs }
     }
 }

@@ -121,7 +121,7 @@ pub(crate) fn expand_fuzzy(
 
 /// Insertions, deletions, substitutions and, if they count as one, swaps of neighbours between two texts, if
 /// at most `most`.
-fn edit_distance(left: &[char], right: &str, most: usize, transpositions: bool) -> Option<usize> {
+pub(super) fn edit_distance(left: &[char], right: &str, most: usize, transpositions: bool) -> Option<usize> {
     // A byte count bounds the character count from above: most terms end here.
     if right.len() + most < left.len() {
         return None;

@@ -15,6 +15,7 @@ use super::ast::{
 };
 use super::compile::{Compiler, scalar_text};
 use super::error::QueryError;
+use super::more_like_this;
 use super::multi_term::{Fuzzy, TermFilter, Wildcard, expand_fuzzy};
 use super::query_string;
 use super::regexp::Automaton;
@@ -299,6 +300,10 @@ impl Extract<'_> {
             }
             QueryKind::SimpleQueryString(text) => {
                 let tree = simple_query_string::rewrite(text, &self.compiler)?;
+                self.query(&tree)?;
+            }
+            QueryKind::MoreLikeThis(query) => {
+                let tree = more_like_this::rewrite(query, &self.compiler)?;
                 self.query(&tree)?;
             }
             QueryKind::Boosting(query) => self.query(&query.positive)?,

@@ -47,9 +47,26 @@ describe('JSON as text', () => {
     ['hits,-hits.hits', '{"hits":{"total":{"value":2}}}'],
     ['took.deeper', '{}'],
     ['nothing', '{}'],
+    ['hits.**.value', '{"hits":{"total":{"value":2}}}'],
+    ['**.**.value', '{"hits":{"total":{"value":2}}}'],
+    ['hits.total.**', '{"hits":{"total":{"value":2}}}'],
+    ['-**._source,-took', '{"hits":{"total":{"value":2},"hits":[{"_id":"1"},{"_id":"2"}]}}'],
+    ['-**', '{}'],
+    ['hits.*,-**.hits', '{}'],
+    ['took,hits.*,-**.hits.hits', '{"took":6,"hits":{"total":{"value":2}}}'],
+    ['took,,', '{"took":6}'],
   ])('keeps what filter_path=%s names', (filter, expected) => {
     const whole =
       '{"took":6,"hits":{"total":{"value":2},"hits":[{"_id":"1","_source":{"n":1.0}},{"_id":"2","_source":{"n":2}}]}}';
     expect(compact(filterPath(parseJson(whole), filter))).toBe(expected);
+  });
+
+  it('is thinned out in time, whatever the paths', () => {
+    const deep = `${'{"a":'.repeat(300)}1${'}'.repeat(300)}`;
+    const begun = performance.now();
+    expect(compact(filterPath(parseJson(deep), `${'**.'.repeat(60)}b`))).toBe('{}');
+    const long = `{"${'a'.repeat(5000)}":1}`;
+    expect(compact(filterPath(parseJson(long), `${'*a'.repeat(60)}b`))).toBe('{}');
+    expect(performance.now() - begun).toBeLessThan(5000);
   });
 });

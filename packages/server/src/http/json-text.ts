@@ -1,3 +1,5 @@
+import { matchesGlob } from '../glob.js';
+
 /**
  * JSON as text: lays out (`pretty`) and thins out (`filter_path`) an answer without turning its numbers into JavaScript's.
  * Scalars stay the slices of text they came as, so `1.0` stays `1.0` and a long integer keeps its digits. Only requests
@@ -107,11 +109,30 @@ export function filterPath(json: Json, filter: string): Json {
     .split(',')
     .map((path) => path.trim())
     .filter((path) => path !== '');
-  const excluded = paths.filter((path) => path.startsWith('-')).map((path) => segments(path.slice(1)));
-  const included = paths.filter((path) => !path.startsWith('-')).map(segments);
-  const kept = included.length === 0 ? json : include(json, included);
-  const left = kept === undefined || excluded.length === 0 ? kept : exclude(kept, excluded);
+  const excluded = compile(paths.filter((path) => path.startsWith('-')).map((path) => path.slice(1)));
+  const included = compile(paths.filter((path) => !path.startsWith('-')));
+  const kept = included.starts.length === 0 ? json : include(json, included, included.starts);
+  const left = kept === undefined || excluded.starts.length === 0 ? kept : exclude(kept, excluded, excluded.starts);
   return left ?? { kind: 'object', entries: [] };
+}
+
+/**
+ * Dot paths, one behind the other, each name in a place of its own; the place behind the last name of a path is empty. Any
+ * number of paths is followed at once as a set of places, which never has more members than there are places.
+ */
+interface Paths {
+  readonly names: readonly (string | undefined)[];
+  readonly starts: readonly number[];
+}
+
+function compile(paths: readonly string[]): Paths {
+  const names: (string | undefined)[] = [];
+  const starts = paths.map((path) => {
+    const start = names.length;
+    names.push(...segments(path), undefined);
+    return start;
+  });
+  return { names, starts };
 }
 
 /** The names of a dot path; a dot of a name itself is written behind a backslash. */
@@ -119,35 +140,44 @@ function segments(path: string): readonly string[] {
   return path.split(/(?<!\\)\./).map((segment) => segment.replaceAll('\\.', '.'));
 }
 
-function include(json: Json, paths: readonly (readonly string[])[]): Json | undefined {
-  return walk(json, paths, (value, rests) =>
-    rests.some((rest) => rest.length === 0) ? value : rests.length === 0 ? undefined : include(value, rests),
+function include(json: Json, paths: Paths, places: readonly number[]): Json | undefined {
+  return walk(json, paths, places, (value, reached) =>
+    reached.some((place) => paths.names[place] === undefined)
+      ? value
+      : reached.length === 0
+        ? undefined
+        : include(value, paths, reached),
   );
 }
 
-function exclude(json: Json, paths: readonly (readonly string[])[]): Json | undefined {
-  return walk(json, paths, (value, rests) =>
-    rests.some((rest) => rest.length === 0) ? undefined : rests.length === 0 ? value : exclude(value, rests),
+function exclude(json: Json, paths: Paths, places: readonly number[]): Json | undefined {
+  return walk(json, paths, places, (value, reached) =>
+    reached.some((place) => paths.names[place] === undefined)
+      ? undefined
+      : reached.length === 0
+        ? value
+        : exclude(value, paths, reached),
   );
 }
 
-/** Rebuilds an object with `decide` on each value, given what remains of the paths that reach it. */
+/** Rebuilds an object with `decide` on each value, given the places that its key leads to. */
 function walk(
   json: Json,
-  paths: readonly (readonly string[])[],
-  decide: (value: Json, rests: readonly (readonly string[])[]) => Json | undefined,
+  paths: Paths,
+  places: readonly number[],
+  decide: (value: Json, reached: readonly number[]) => Json | undefined,
 ): Json | undefined {
   switch (json.kind) {
     case 'scalar':
       // A path that leads through a scalar names nothing in it.
       return decide(json, []);
     case 'array': {
-      const items = json.items.map((item) => walk(item, paths, decide)).filter((item) => item !== undefined);
+      const items = json.items.map((item) => walk(item, paths, places, decide)).filter((item) => item !== undefined);
       return items.length === 0 ? undefined : { kind: 'array', items };
     }
     case 'object': {
       const entries = json.entries.flatMap(([key, value]) => {
-        const decided = decide(value, advance(paths, JSON.parse(key) as string));
+        const decided = decide(value, advance(paths, places, JSON.parse(key) as string));
         return decided === undefined ? [] : [[key, decided] as const];
       });
       return entries.length === 0 ? undefined : { kind: 'object', entries };
@@ -155,21 +185,16 @@ function walk(
   }
 }
 
-/** What remains of each path after `key`; a path that does not match drops out. */
-function advance(paths: readonly (readonly string[])[], key: string): readonly (readonly string[])[] {
-  return paths.flatMap((path): readonly (readonly string[])[] => {
-    const [head, ...rest] = path;
-    if (head === undefined) return [];
-    if (head === '**') return [path, ...advance([rest], key)];
-    return matches(head, key) ? [rest] : [];
-  });
-}
-
-function matches(pattern: string, key: string): boolean {
-  if (!pattern.includes('*')) return pattern === key;
-  const source = pattern
-    .split('*')
-    .map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
-    .join('.*');
-  return new RegExp(`^${source}$`, 's').test(key);
+/** The places behind those names that match `key`; `**` matches it and stays where it is. */
+function advance({ names }: Paths, places: readonly number[], key: string): readonly number[] {
+  const reached = new Set<number>();
+  for (const start of places) {
+    let place = start;
+    for (; names[place] === '**'; place += 1) reached.add(place);
+    const name = names[place];
+    // At the end of a path a `**` stands for everything below.
+    if (name === undefined ? place > start : matchesGlob(name, key))
+      reached.add(name === undefined ? place : place + 1);
+  }
+  return [...reached];
 }

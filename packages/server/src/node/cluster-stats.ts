@@ -133,7 +133,7 @@ export async function clusterStats(context: NodeContext, path: Readonly<Record<s
       network_types: { transport_types: {}, http_types: { node: 1 } },
       discovery_types: { 'single-node': 1 },
       packaging_types: [{ flavor: 'default', type: 'sparrow', count: 1 }],
-      ingest: { number_of_pipelines: figures['pipelines'], processor_stats: {} },
+      ingest: { number_of_pipelines: figures['pipelines'], processor_stats: figures['processor_stats'] },
       indexing_pressure: { memory: PRESSURE },
     },
     snapshots: {

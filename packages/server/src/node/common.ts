@@ -1,4 +1,5 @@
 import { HttpError } from '../errors.js';
+import { matchesGlob } from '../glob.js';
 import type { Identity } from '../identity.js';
 
 /** What `_nodes` asks of, besides the process itself. */
@@ -59,12 +60,9 @@ export function isHere(list: string | undefined, node: string): boolean {
   if (list === undefined || list === '') return true;
   const names = ['_all', '_local', '_master', '*', HOST, NAME, node, ...ROLES.map((role) => `${role}:true`)];
   const matches = (pattern: string): boolean =>
-    names.includes(pattern) ||
-    (pattern.includes('*') && new RegExp(`^${pattern.split('*').map(escaped).join('.*')}$`).test(NAME));
+    names.includes(pattern) || (pattern.includes('*') && matchesGlob(pattern, NAME));
   return list.split(',').some((name) => matches(name.trim()));
 }
-
-const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /** The metrics that a path asks for; all if it asks for none. */
 export function metrics(list: string, known: readonly string[], path: string): readonly string[] {

@@ -27,6 +27,13 @@ const STATS = [
   ...['discovery', 'ingest', 'adaptive_selection', 'script_cache', 'indexing_pressure', 'repositories', 'allocations'],
 ];
 
+/** What `crates/engine/src/pipelines/processors/mod.rs` has. */
+const PROCESSORS = [
+  ...['append', 'bytes', 'convert', 'csv', 'date', 'date_index_name', 'dissect', 'dot_expander', 'drop', 'fail'],
+  ...['foreach', 'gsub', 'html_strip', 'inference', 'join', 'json', 'kv', 'lowercase', 'pipeline', 'remove'],
+  ...['rename', 'set', 'sort', 'split', 'terminate', 'trim', 'uppercase', 'uri_parts', 'urldecode'],
+];
+
 /** Body of `GET /_nodes[/{node}][/{metric}]`. */
 export async function nodesInfo(context: NodeContext, path: Readonly<Record<string, string>>): Promise<object> {
   // One part of the path may be either, as in Elasticsearch.
@@ -79,7 +86,7 @@ async function describe({ address, maxBodyBytes }: NodeContext, chosen: readonly
     transport: () => ({ bound_address: [], publish_address: TRANSPORT, profiles: {} }),
     http: () => ({ bound_address: [address], publish_address: address, max_content_length_in_bytes: maxBodyBytes }),
     plugins: () => [],
-    ingest: () => ({ processors: [] }),
+    ingest: () => ({ processors: PROCESSORS.map((type) => ({ type })) }),
     aggregations: () => ({}),
     indices: () => ({}),
     remote_cluster_server: () => ({ bound_address: [], publish_address: null }),
@@ -115,16 +122,20 @@ export async function nodesStats(
     );
   }
   const level = query['level'] === undefined ? {} : { level: query['level'] };
-  const { node, indices } = await context.ask('node_indices', { metric: ofIndices }, level);
+  const { node, indices, ingest } = await context.ask('node_indices', { metric: ofIndices }, level);
   const nodes: Record<string, object> = {};
   if (isHere(path['node_id'], String(node))) {
     const machine = await measure(context.data, context.address);
-    nodes[String(node)] = await measured(machine, indices, chosen);
+    nodes[String(node)] = await measured(machine, { indices, ingest }, chosen);
   }
   return answer(context, nodes);
 }
 
-async function measured(machine: Machine, indices: unknown, chosen: readonly string[]): Promise<object> {
+async function measured(
+  machine: Machine,
+  { indices, ingest }: Readonly<Record<'indices' | 'ingest', unknown>>,
+  chosen: readonly string[],
+): Promise<object> {
   const now = Date.now();
   const memory = process.memoryUsage();
   const { anonymous, threads } = await processStatus();
@@ -198,7 +209,7 @@ async function measured(machine: Machine, indices: unknown, chosen: readonly str
       serialized_cluster_states: {},
       cluster_applier_stats: { recordings: [] },
     }),
-    ingest: () => ({ total: { count: 0, time_in_millis: 0, current: 0, failed: 0 }, pipelines: {} }),
+    ingest: () => ingest as object,
     adaptive_selection: () => ({}),
     script_cache: () => ({ sum: { compilations: 0, cache_evictions: 0, compilation_limit_triggered: 0 } }),
     indexing_pressure: () => ({ memory: PRESSURE }),
@@ -206,7 +217,7 @@ async function measured(machine: Machine, indices: unknown, chosen: readonly str
     allocations: () => ({}),
   };
   // Figures that nothing here counts are shown only to those who ask for them by name.
-  const counted = ['indices', 'os', 'process', 'jvm', 'fs'];
+  const counted = ['indices', 'os', 'process', 'jvm', 'fs', 'ingest'];
   const shown = chosen.length === STATS.length ? counted : chosen;
   return {
     timestamp: now,

@@ -16,6 +16,11 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
       'include_named_queries_score',
     ],
   }),
+  ...engine('knn_search', 'indices:data/read/search', ['GET|POST /{index}/_knn_search'], {
+    body: true,
+    cancellable: true,
+    params: ['routing'],
+  }),
   ...engine('explain', 'indices:data/read/explain', ['GET|POST /{index}/_explain/{id}'], {
     body: true,
     cancellable: true,

@@ -1,4 +1,5 @@
 import { HttpError } from '../errors.js';
+import { matchesGlob } from '../glob.js';
 import { ACTIONS, type Action, grants } from './actions.js';
 import type { ApiKey } from './key-store.js';
 
@@ -48,13 +49,12 @@ export function requireCluster(key: ApiKey, action: Action): void {
 export function requireIndices(key: ApiKey, { action, indices }: Access, narrowed: boolean): void {
   if (isUnrestricted(key, action)) return;
   const own = patterns(key, action);
-  const allowed = own.map(toRegExp);
   const asked = indices.length === 0 ? ['*'] : indices.map((name) => name.trim());
   const denied = asked.filter((name) => {
     if (name.startsWith('-')) return false;
     const wild = ALL.has(name) || (name.includes('*') && !name.startsWith('<'));
     if (wild && narrowed) return own.length === 0;
-    return ALL.has(name) || !allowed.some((pattern) => pattern.test(possibleNames(name)));
+    return ALL.has(name) || !own.some((pattern) => covers(pattern, possibleNames(name)));
   });
   if (denied.length > 0) throw forbidden(key, action, ` on indices [${denied.join(',')}]`);
 }
@@ -84,13 +84,9 @@ function forbidden(key: ApiKey, action: Action, on: string): HttpError {
 }
 
 /**
- * A pattern of a role as a regular expression over names and over expressions with wildcards: the pattern's `*` also
- * matches a literal `*`, so `logs-*` covers the expression `logs-2*`.
+ * Whether a pattern of a role covers a name, or an expression with wildcards: the pattern's `*` also matches a literal `*`,
+ * so `logs-*` covers the expression `logs-2*`.
  */
-function toRegExp(pattern: string): RegExp {
-  const source = pattern
-    .replaceAll(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '[^*]');
-  return new RegExp(`^${source}$`, 's');
+function covers(pattern: string, name: string): boolean {
+  return matchesGlob(pattern, name, '?');
 }

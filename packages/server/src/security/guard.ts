@@ -6,8 +6,9 @@ import { denial, isUnrestricted, patterns, requireCluster, requireIndices } from
 import type { ApiKey } from './key-store.js';
 import { lookedUpIndices, touchedIndices } from './touched-indices.js';
 
-/** What the engine checks where indices are named by a body. */
+/** What the engine checks where indices are named by a body, and where a pipeline names them. */
 const SEARCH: Action = 'indices:data/read/search';
+const WRITE: Action = 'indices:data/write/index';
 
 /** Operations that narrow the wildcards of their expressions to what the key may see. */
 const NARROWED: ReadonlySet<string> = new Set([
@@ -16,6 +17,11 @@ const NARROWED: ReadonlySet<string> = new Set([
   ...['close_index', 'open_index', 'add_block', 'force_merge', 'clear_cache', 'resolve_index', 'get_data_stream'],
   ...['cat_count', 'cat_shards', 'cat_segments'],
   ...['cat_indices', 'cat_aliases', 'get_alias', 'put_alias', 'delete_alias', 'update_aliases'],
+]);
+
+/** Operations whose pipelines may send a document to an index that the request does not name. */
+const PIPED: ReadonlySet<string> = new Set([
+  ...['index_doc', 'create_doc', 'update_doc', 'bulk', 'reindex', 'update_by_query'],
 ]);
 
 /** Operations that open or use what lives between requests: it belongs to the restricted key that opened it. */
@@ -52,14 +58,25 @@ export function authorize(
   if (OWNED.has(request.op)) request = { ...request, path: { ...request.path, key: key.id } };
   if (endpoint.indices === 'opened') return request;
   if (endpoint.indices === 'headers') {
-    const allowed = patterns(key, SEARCH);
-    const sentence = denial(key, SEARCH, ' on indices [{}]');
-    return { ...request, path: { ...request.path, key_indices: allowed.join(','), key_denied: sentence } };
+    return bounded(request, key, SEARCH);
   }
   if (holdsEverything(key)) return request;
+  if (PIPED.has(request.op) && !isUnrestricted(key, WRITE)) {
+    request = bounded(request, key, WRITE);
+  }
   const narrowed = NARROWED.has(request.op);
   for (const access of touchedIndices(endpoint, action, request.path, body)) requireIndices(key, access, narrowed);
   return narrowed && !isUnrestricted(key, action) ? { ...request, visible: patterns(key, action) } : request;
+}
+
+/** The request with what the key may reach, for the engine to check. */
+function bounded(request: EngineRequest, key: ApiKey, action: Action): EngineRequest {
+  const path = {
+    ...request.path,
+    key_indices: patterns(key, action).join(','),
+    key_denied: denial(key, action, ' on indices [{}]'),
+  };
+  return { ...request, path };
 }
 
 /** Whether some role grants everything on every index: then no name, and no body, has to be looked at. */

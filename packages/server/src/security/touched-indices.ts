@@ -125,15 +125,18 @@ function reindex(body: Uint8Array | undefined): readonly Access[] {
 /** Actions whose body may hold a query. */
 const QUERYING = /^indices:(data\/read\/|data\/write\/reindex|data\/write\/.*byquery|admin\/validate)/;
 
+/** A body without these looks nothing up; names of keys may be written with escapes. */
+const MAY_LOOK_UP = /"terms"|"more_like_this"|"wrapper"|\\u/;
+
 /**
- * Indices whose documents `terms` queries look up, wherever in the body they stand, also in base64 in a `wrapper`. The
- * body may have several lines of JSON.
+ * Indices whose documents `terms` and `more_like_this` queries look up, wherever in the body they stand, also in base64
+ * in a `wrapper`. The body may have several lines of JSON.
  */
 export function lookedUpIndices(action: Action, body: Uint8Array | undefined): readonly Access[] {
   if (!QUERYING.test(action)) return [];
   const found = new Set<string>();
   const json = text(body);
-  if (!json.includes('"terms"') && !json.includes('"wrapper"') && !json.includes('\\u')) return [];
+  if (!MAY_LOOK_UP.test(json)) return [];
   for (const line of [json, ...json.split('\n')]) walk(parse(line), found);
   return found.size === 0 ? [] : [{ action: 'indices:data/read/get', indices: [...found] }];
 }
@@ -149,6 +152,12 @@ function walk(value: unknown, found: Set<string>): void {
     if (key === 'terms') {
       for (const lookup of Object.values(object(inner))) {
         const index = object(lookup)['index'];
+        if (typeof index === 'string' || typeof index === 'number') found.add(String(index));
+      }
+    }
+    if (key === 'more_like_this') {
+      for (const example of [object(inner)['like'], object(inner)['unlike']].flat()) {
+        const index = object(example)['_index'];
         if (typeof index === 'string' || typeof index === 'number') found.add(String(index));
       }
     }

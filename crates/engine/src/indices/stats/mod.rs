@@ -225,7 +225,8 @@ pub(crate) fn node_indices(
     if level != Level::Cluster {
         total.insert(if level == Level::Indices { "indices" } else { "shards" }.to_owned(), indices.into());
     }
-    Ok(Reply::ok(&json!({"node": engine.node_id(), "indices": total})))
+    let ingest = engine.pipelines.stats();
+    Ok(Reply::ok(&json!({"node": engine.node_id(), "indices": total, "ingest": ingest})))
 }
 
 /// All indices that are open.

@@ -207,6 +207,11 @@ impl Slice<'_> {
                 Err(error) => return Ok(Err(error)),
             }
         }
+        for document in documents.iter_mut().filter(|document| document.index != target.name) {
+            if let Err(error) = self.spec.caller().may_write(&document.index) {
+                document.outcome = IngestOutcome::Failed(error);
+            }
+        }
         Ok(Ok(truncated))
     }
 }
@@ -222,7 +227,13 @@ pub(super) fn parse_stored(source: &[u8], handle: &IndexHandle, id: &str) -> Res
 
 /// What became of a document in its pipelines.
 fn prepared(document: IngestDoc, operation: impl FnOnce(Option<String>, Value) -> WriteOp) -> Prepared {
+    // The versions of what a job writes are the job's own.
+    let version = document.metadata.keys().find(|name| *name != "_routing");
     let action = match document.outcome {
+        IngestOutcome::Ok if version.is_some() => Action::Fail(EngineError::illegal_argument(format!(
+            "[{}] cannot be set by the pipeline of a copy or an update by query",
+            version.map_or("", String::as_str)
+        ))),
         IngestOutcome::Ok => Action::Write(Box::new(operation(document.id.clone(), document.source))),
         IngestOutcome::Dropped => Action::Nothing,
         IngestOutcome::Failed(error) => Action::Fail(error),

@@ -279,7 +279,7 @@ impl<'a> Run<'a> {
 pub(super) fn sources(engine: &Engine, spec: &Spec) -> Result<Vec<Source>, EngineError> {
     let mut sources: Vec<Source> = Vec::new();
     for expression in &spec.sources {
-        for Resolved { handle, filter } in engine.indices.resolve_filtered(expression, &spec.resolve)? {
+        for Resolved { handle, filter, .. } in engine.indices.resolve_filtered(expression, &spec.resolve)? {
             if sources.iter().any(|known| known.handle.uuid == handle.uuid) {
                 continue;
             }

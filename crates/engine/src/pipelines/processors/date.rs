@@ -1,15 +1,19 @@
-//! `date`: text in one of several formats becomes a date in another.
+//! `date`: text in one of several formats becomes a date in another. `date_index_name`: it names an index.
 
+mod index_name;
 pub(crate) mod pattern;
 
 use serde_json::Value;
+use sparrow_index::Zone;
 use time::{Duration, OffsetDateTime, UtcOffset};
 
+pub(crate) use self::index_name::DateIndexName;
 pub(crate) use self::pattern::Pattern;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::{Document, as_text, java_type};
 use crate::pipelines::error::{ConfigError, ProcessorError};
+use crate::pipelines::template::{Escape, Template};
 
 /// Parses a date.
 #[derive(Debug)]
@@ -17,7 +21,7 @@ pub(crate) struct Date {
     field: String,
     target: String,
     formats: Vec<Format>,
-    offset: UtcOffset,
+    zone: TimeZone,
     output: Pattern,
 }
 
@@ -30,86 +34,147 @@ enum Format {
     Pattern(Pattern),
 }
 
+/// The zone of dates that name none, and of what is written.
+#[derive(Debug)]
+enum TimeZone {
+    Fixed(Zone),
+    /// Named by the document.
+    Template(Template),
+}
+
 impl Date {
     pub fn from_config(config: &mut Config) -> Result<Self, ConfigError> {
         let field = config.field("field")?;
         let target = config.optional_text("target_field")?.unwrap_or_else(|| "@timestamp".into());
-        let names = config.optional_list("formats")?.ok_or_else(|| config.missing("formats"))?;
-        let mut formats = Vec::with_capacity(names.len());
-        for name in names {
-            let Value::String(name) = name else { return Err(config.wrong_type("formats", "string", &name)) };
-            formats.push(match name.as_str() {
-                "ISO8601" => Format::Iso8601,
-                "UNIX" => Format::Unix,
-                "UNIX_MS" => Format::UnixMs,
-                "TAI64N" => Format::Tai64n,
-                _ => Format::Pattern(
-                    Pattern::parse(&name).map_err(|reason| config.unusable("formats", reason))?,
-                ),
-            });
-        }
-        let offset = match config.optional_text("timezone")? {
-            None => UtcOffset::UTC,
-            Some(zone) => pattern::fixed_offset(&zone).ok_or_else(|| {
-                config.unusable(
-                    "timezone",
-                    format!(
-                        "unable to use [{zone}]: only UTC and fixed offsets such as +01:00 are supported"
-                    ),
-                )
-            })?,
-        };
-        if let Some(locale) = config.optional_text("locale")? {
-            let language = locale.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
-            if !["en", "english", "root"].contains(&language.as_str()) {
-                return Err(
-                    config.unusable("locale", format!("unable to use [{locale}]: only English is supported"))
-                );
-            }
-        }
-        let output = match config.optional_text("output_format")? {
-            None => Pattern::parse("yyyy-MM-dd'T'HH:mm:ss.SSSXXX"),
-            Some(name) => Pattern::parse(&name),
-        }
-        .map_err(|reason| config.unusable("output_format", reason))?;
-        Ok(Self { field, target, formats, offset, output })
-    }
-
-    fn parse(&self, text: &str) -> Option<OffsetDateTime> {
-        self.formats.iter().find_map(|format| match format {
-            Format::Iso8601 => pattern::parse_iso8601(text, self.offset),
-            Format::Unix => {
-                let seconds: f64 = text.parse().ok()?;
-                from_millis((seconds * 1000.0).round())
-            }
-            Format::UnixMs => from_millis(text.parse().ok()?),
-            Format::Tai64n => tai64n(text),
-            Format::Pattern(pattern) => pattern.read(text, self.offset),
-        })
+        let formats = formats(config, "formats")?.ok_or_else(|| config.missing("formats"))?;
+        let zone = TimeZone::from_config(config)?;
+        english_only(config)?;
+        let output = config.optional_text("output_format")?;
+        let output = Pattern::parse(output.as_deref().unwrap_or("yyyy-MM-dd'T'HH:mm:ss.SSSXXX"))
+            .map_err(|reason| config.unusable("output_format", reason))?;
+        Ok(Self { field, target, formats, zone, output })
     }
 }
 
 impl Processor for Date {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
-        let text = match document.get_optional(&self.field, false)? {
-            None => {
-                return Err(ProcessorError::Null {
-                    path: self.field.clone(),
-                    refusal: "cannot extract date".into(),
-                });
-            }
-            Some(value @ (Value::String(_) | Value::Number(_))) => as_text(value),
-            Some(other) => {
-                return Err(ProcessorError::Cast {
-                    path: self.field.clone(),
-                    found: java_type(other),
-                    expected: "java.lang.String",
-                });
-            }
-        };
-        let date = self.parse(&text).ok_or(ProcessorError::Date { value: text })?;
-        document.set(&self.target, Value::String(self.output.write(date.to_offset(self.offset))))
+        let text = text_of(document, &self.field)?;
+        let zone = self.zone.of(document).ok_or_else(|| ProcessorError::Date { value: text.clone() })?;
+        let date = parse(&self.formats, &text, &zone).ok_or(ProcessorError::Date { value: text })?;
+        document.set(&self.target, Value::String(self.output.write(in_zone(date, &zone))))
     }
+}
+
+/// The date in the value of a field, which may be a number.
+fn text_of(document: &Document, field: &str) -> Result<String, ProcessorError> {
+    match document.get_optional(field, false)? {
+        None => Err(ProcessorError::Null { path: field.to_owned(), refusal: "cannot extract date".into() }),
+        Some(value @ (Value::String(_) | Value::Number(_))) => Ok(as_text(value)),
+        Some(other) => Err(ProcessorError::Cast {
+            path: field.to_owned(),
+            found: java_type(other),
+            expected: "java.lang.String",
+        }),
+    }
+}
+
+/// What the first format that fits reads.
+fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> {
+    formats.iter().find_map(|format| match format {
+        Format::Iso8601 => pattern::parse_iso8601(text, zone),
+        Format::Unix => {
+            let seconds: f64 = text.parse().ok()?;
+            // To microseconds first, so that 1.001 does not become 1.000.
+            from_millis(((seconds * 1e6).round() / 1e3).trunc())
+        }
+        Format::UnixMs => from_millis(text.parse().ok()?),
+        Format::Tai64n => tai64n(text),
+        Format::Pattern(pattern) => pattern.read(text, zone),
+    })
+}
+
+/// A moment as the clocks of a zone show it.
+fn in_zone(date: OffsetDateTime, zone: &Zone) -> OffsetDateTime {
+    date.to_offset(offset(zone.offset_at(date.unix_timestamp().saturating_mul(1000))))
+}
+
+fn offset(millis: i64) -> UtcOffset {
+    i32::try_from(millis / 1000)
+        .ok()
+        .and_then(|seconds| UtcOffset::from_whole_seconds(seconds).ok())
+        .unwrap_or(UtcOffset::UTC)
+}
+
+/// Takes a list of formats, or nothing.
+fn formats(config: &mut Config, property: &str) -> Result<Option<Vec<Format>>, ConfigError> {
+    let Some(names) = config.optional_list(property)? else { return Ok(None) };
+    let mut formats = Vec::with_capacity(names.len());
+    for name in names {
+        let Value::String(name) = name else { return Err(config.wrong_type(property, "string", &name)) };
+        formats.push(Format::parse(&name).map_err(|reason| config.unusable(property, reason))?);
+    }
+    Ok(Some(formats))
+}
+
+impl Format {
+    /// A format of the processor, one that mappings know by name, or a pattern.
+    fn parse(name: &str) -> Result<Self, String> {
+        let pattern = match name {
+            "ISO8601"
+            | "iso8601"
+            | "strict_date_optional_time"
+            | "date_optional_time"
+            | "strict_date_time"
+            | "date_time"
+            | "strict_date_time_no_millis"
+            | "date_time_no_millis" => return Ok(Self::Iso8601),
+            "UNIX" | "epoch_second" => return Ok(Self::Unix),
+            "UNIX_MS" | "epoch_millis" => return Ok(Self::UnixMs),
+            "TAI64N" => return Ok(Self::Tai64n),
+            "strict_date" | "date" | "strict_year_month_day" | "year_month_day" => "yyyy-MM-dd",
+            "basic_date" => "yyyyMMdd",
+            "basic_date_time" => "yyyyMMdd'T'HHmmss.SSSXX",
+            "basic_date_time_no_millis" => "yyyyMMdd'T'HHmmssXX",
+            "strict_date_hour_minute_second" | "date_hour_minute_second" => "yyyy-MM-dd'T'HH:mm:ss",
+            other => other,
+        };
+        Pattern::parse(pattern).map(Self::Pattern)
+    }
+}
+
+impl TimeZone {
+    fn from_config(config: &mut Config) -> Result<Self, ConfigError> {
+        let Some(name) = config.optional_text("timezone")? else { return Ok(Self::Fixed(Zone::UTC)) };
+        if name.contains("{{") {
+            return Template::parse(&name)
+                .map(Self::Template)
+                .map_err(|reason| config.unusable("timezone", reason));
+        }
+        let zone = Zone::parse(&name);
+        zone.map(Self::Fixed)
+            .ok_or_else(|| config.unusable("timezone", format!("Unknown time-zone ID: {name}")))
+    }
+
+    /// The zone of a document; nothing if it names none that is known.
+    fn of(&self, document: &Document) -> Option<Zone> {
+        match self {
+            Self::Fixed(zone) => Some(zone.clone()),
+            Self::Template(template) => match template.render(document, Escape::Plain).as_str() {
+                "" => Some(Zone::UTC),
+                name => Zone::parse(name),
+            },
+        }
+    }
+}
+
+/// Names of months and days are read and written in English.
+fn english_only(config: &mut Config) -> Result<(), ConfigError> {
+    let Some(locale) = config.optional_text("locale")? else { return Ok(()) };
+    let language = locale.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
+    if ["en", "english", "root"].contains(&language.as_str()) {
+        return Ok(());
+    }
+    Err(config.unusable("locale", format!("unable to use [{locale}]: only English is supported")))
 }
 
 fn from_millis(millis: f64) -> Option<OffsetDateTime> {
@@ -157,6 +222,12 @@ mod tests {
             ("dd/MMM/yyyy:HH:mm:ss Z", json!("10/Oct/2000:13:55:36 -0700"), "2000-10-10T20:55:36.000Z"),
             ("EEE, d MMM yyyy hh:mm a", json!("Wed, 1 Jan 2020 12:05 PM"), "2020-01-01T12:05:00.000Z"),
             ("yyyy-MM-dd'T'HH:mm:ss.SSSXXX", json!("2020-01-01T00:00:00.5+01:00"), ""),
+            ("epoch_second", json!("1688548995.987654321"), "2023-07-05T09:23:15.987Z"),
+            ("epoch_millis", json!(1), "1970-01-01T00:00:00.001Z"),
+            ("strict_date_optional_time", json!("2020-03"), "2020-03-01T00:00:00.000Z"),
+            ("YYYY-ww", json!("2020-33"), "2020-08-10T00:00:00.000Z"),
+            ("YYYY-'W'w-e", json!("2020-W1-3"), "2020-01-01T00:00:00.000Z"),
+            ("YYYY-ww", json!("2021-53"), ""),
         ] {
             let read = date(format, value);
             if expected.is_empty() {
@@ -181,6 +252,35 @@ mod tests {
     }
 
     #[test]
+    fn zones_have_summer_time() {
+        let in_amsterdam = |text: &str, zone: &str| {
+            check(
+                json!({"date": {"field": "a", "target_field": "a", "formats": ["dd/MM/yyyy HH:mm", "ISO8601"],
+                       "timezone": zone}}),
+                json!({"a": text, "zone": "Europe/Amsterdam"}),
+            )
+            .map(|source| source["a"].as_str().unwrap_or_default().to_owned())
+        };
+        for zone in ["Europe/Amsterdam", "{{zone}}"] {
+            for (text, expected) in [
+                ("12/06/2010 00:00", "2010-06-12T00:00:00.000+02:00"),
+                ("12/01/2010 00:00", "2010-01-12T00:00:00.000+01:00"),
+                // The clocks passed over this time.
+                ("28/03/2010 02:30", "2010-03-28T03:30:00.000+02:00"),
+                ("2010-06-12T00:00:00Z", "2010-06-12T02:00:00.000+02:00"),
+            ] {
+                assert_eq!(in_amsterdam(text, zone).unwrap(), expected, "{zone}");
+            }
+        }
+        assert_eq!(in_amsterdam("2010-06-12", "{{none}}").unwrap(), "2010-06-12T00:00:00.000Z");
+        assert_eq!(in_amsterdam("2010", "x{{zone}}").unwrap_err(), "unable to parse date [2010]");
+        assert_eq!(
+            in_amsterdam("", "Europe/Nowhere").unwrap_err(),
+            "config: [timezone] Unknown time-zone ID: Europe/Nowhere"
+        );
+    }
+
+    #[test]
     fn what_is_no_date_is_refused() {
         for (format, value, message) in [
             ("ISO8601", json!("tomorrow"), "unable to parse date [tomorrow]"),
@@ -198,7 +298,7 @@ mod tests {
         for parameters in [
             json!({"field": "a"}),
             json!({"field": "a", "formats": ["bbb"]}),
-            json!({"field": "a", "formats": ["ISO8601"], "timezone": "Europe/Amsterdam"}),
+            json!({"field": "a", "formats": ["ISO8601"], "timezone": "Nowhere"}),
             json!({"field": "a", "formats": ["ISO8601"], "locale": "fr"}),
         ] {
             assert!(

@@ -1,4 +1,6 @@
-//! `split`, `join` and `append`: between texts and lists.
+//! `split`, `join`, `append` and `sort`: between texts and lists.
+
+use std::cmp::Ordering;
 
 use regex::Regex;
 use serde_json::Value;
@@ -121,6 +123,71 @@ impl Processor for Append {
     }
 }
 
+/// Brings the elements of a list into order.
+#[derive(Debug)]
+pub(crate) struct Sort {
+    field: String,
+    target: String,
+    descending: bool,
+}
+
+impl Sort {
+    pub fn from_config(config: &mut Config) -> Result<Self, ConfigError> {
+        let field = config.field("field")?;
+        let descending = match config.optional_text("order")?.as_deref() {
+            None | Some("asc") => false,
+            Some("desc") => true,
+            Some(other) => {
+                return Err(config.unusable(
+                    "order",
+                    format!("Sort direction [{other}] not recognized. Valid values are: [asc, desc]"),
+                ));
+            }
+        };
+        Ok(Self { target: config.target_field(&field)?, field, descending })
+    }
+}
+
+impl Processor for Sort {
+    fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
+        let mut list = match document.get_optional(&self.field, false)? {
+            None => return null(&self.field, false, "cannot sort."),
+            Some(Value::Array(list)) => list.clone(),
+            Some(other) => {
+                return Err(ProcessorError::Cast {
+                    path: self.field.clone(),
+                    found: java_type(other),
+                    expected: "java.util.List",
+                });
+            }
+        };
+        if let Some((left, right)) = list.first().and_then(|first| {
+            let other = list.iter().find(|other| order(first, other).is_none())?;
+            Some((java_type(first), java_type(other)))
+        }) {
+            return Err(ProcessorError::NotComparable { path: self.field.clone(), left, right });
+        }
+        list.sort_by(|a, b| {
+            let ascending = order(a, b).unwrap_or(Ordering::Equal);
+            if self.descending { ascending.reverse() } else { ascending }
+        });
+        document.set(&self.target, Value::Array(list))
+    }
+}
+
+/// Which of two values of one type comes first.
+fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
+        (Value::Number(a), Value::Number(b)) => match (a.as_i64(), b.as_i64()) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => Some(a.as_f64()?.total_cmp(&b.as_f64()?)),
+        },
+        _ => None,
+    }
+}
+
 fn null(path: &str, ignore_missing: bool, refusal: &str) -> Result<(), ProcessorError> {
     if ignore_missing {
         Ok(())
@@ -186,6 +253,45 @@ mod tests {
     }
 
     #[test]
+    fn lists_are_sorted() {
+        for (parameters, list, expected) in [
+            (json!({"field": "a"}), json!(["foo", "bar", "baz"]), json!(["bar", "baz", "foo"])),
+            (json!({"field": "a", "order": "desc"}), json!([1, 3.5, 2, -1]), json!([3.5, 2, 1, -1])),
+            (json!({"field": "a"}), json!([true, false]), json!([false, true])),
+            (json!({"field": "a"}), json!([]), json!([])),
+        ] {
+            assert_eq!(
+                check(json!({"sort": parameters}), json!({"a": list})).unwrap(),
+                json!({"a": expected})
+            );
+        }
+        assert_eq!(
+            check(json!({"sort": {"field": "a", "target_field": "b"}}), json!({"a": [2, 1]})).unwrap(),
+            json!({"a": [2, 1], "b": [1, 2]})
+        );
+        for (parameters, source, message) in [
+            (json!({"field": "a"}), json!({"a": null}), "field [a] is null, cannot sort."),
+            (
+                json!({"field": "a"}),
+                json!({"a": 1}),
+                "field [a] of type [java.lang.Integer] cannot be cast to [java.util.List]",
+            ),
+            (
+                json!({"field": "a"}),
+                json!({"a": ["x", 1]}),
+                "field [a] has elements of type [java.lang.String] and of type [java.lang.Integer], cannot sort.",
+            ),
+            (
+                json!({"field": "a", "order": "up"}),
+                json!({}),
+                "config: [order] Sort direction [up] not recognized. Valid values are: [asc, desc]",
+            ),
+        ] {
+            assert_eq!(check(json!({"sort": parameters}), source).unwrap_err(), message);
+        }
+    }
+
+    #[test]
     fn values_are_appended() {
         for (parameters, source, expected) in [
             (json!({"field": "a", "value": "x"}), json!({}), json!({"a": ["x"]})),
@@ -200,6 +306,12 @@ mod tests {
                 json!({"a": [1, 2]}),
             ),
             (json!({"field": "a", "value": "{{no}}", "ignore_empty_values": true}), json!({}), json!({})),
+            // What is there already changes nothing.
+            (
+                json!({"field": "a", "value": "x", "allow_duplicates": false}),
+                json!({"a": "x"}),
+                json!({"a": "x"}),
+            ),
         ] {
             assert_eq!(check(json!({"append": parameters}), source).unwrap(), expected);
         }

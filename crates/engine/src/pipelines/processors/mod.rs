@@ -1,23 +1,31 @@
 //! The processors, one file for each family, and how a definition becomes a chain of them.
 
+mod bytes;
 mod convert;
+mod csv;
 pub(crate) mod date;
+mod dissect;
 mod fields;
 mod flow;
+mod foreach;
 mod html;
 mod inference;
 mod json;
+mod kv;
 mod lists;
 mod text;
+mod uri_parts;
 
 use serde_json::{Map, Value};
 
 pub(crate) use self::date::Pattern as DatePattern;
 pub(crate) use self::flow::PipelineCall;
+pub(crate) use self::foreach::ForEach;
 pub(crate) use self::inference::{Inference, check_tokenization, to_json as vector_to_json};
-use super::chain::{Action, Node, Pipeline};
+use super::chain::{Action, Node, Pipeline, Processor};
 use super::config::Config;
 use super::error::ConfigError;
+use super::stats::Counters;
 
 /// Deepest nesting of handlers within handlers.
 const MAX_DEPTH: usize = 20;
@@ -50,6 +58,7 @@ pub(crate) fn build_pipeline(id: &str, definition: &Map<String, Value>) -> Resul
         definition: definition.clone(),
         processors: build_nodes(processors, 0)?,
         on_failure: build_nodes(handlers.unwrap_or_default(), 0)?,
+        counters: Counters::default(),
     })
 }
 
@@ -74,6 +83,9 @@ fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
         },
         other => return Err(malformed(&other)),
     };
+    if let Some((_, reason)) = ELSEWHERE.iter().find(|(known, _)| *known == kind) {
+        return Err(ConfigError::AbsentProcessor { kind, reason });
+    }
     if !KINDS.contains(&kind.as_str()) {
         return Err(ConfigError::UnknownProcessor { kind });
     }
@@ -92,11 +104,12 @@ fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
         ));
     }
     config.optional("if");
-    let action = build_action(&kind, &mut config)?;
+    let action = build_action(&kind, &mut config, depth)?;
     let tag = config.tag().map(str::to_owned);
     config.finish()?;
     let on_failure = build_nodes(handlers.unwrap_or_default(), depth + 1)?;
-    Ok(Node { kind, tag, description, ignore_failure, on_failure, action })
+    let counters = Counters::default();
+    Ok(Node { kind, tag, description, ignore_failure, on_failure, action, counters })
 }
 
 /// Ids of the models that processors run, handlers included.
@@ -104,9 +117,13 @@ pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
     Box::new(nodes.iter().flat_map(|node| {
         let own = match &node.action {
             Action::Inference(inference) => Some(inference.model_id()),
-            Action::Each(_) | Action::Pipeline(_) | Action::Drop => None,
+            _ => None,
         };
-        own.into_iter().chain(model_ids(&node.on_failure))
+        let inner: &[Node] = match &node.action {
+            Action::ForEach(each) => std::slice::from_ref(&*each.processor),
+            _ => &[],
+        };
+        own.into_iter().chain(model_ids(inner)).chain(model_ids(&node.on_failure))
     }))
 }
 
@@ -114,7 +131,7 @@ pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
 pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
     let inferences = nodes.iter().filter_map(|node| match &node.action {
         Action::Inference(inference) => Some(inference),
-        Action::Each(_) | Action::Pipeline(_) | Action::Drop => None,
+        _ => None,
     });
     inferences
         .filter_map(|inference| {
@@ -123,59 +140,102 @@ pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-const KINDS: [&str; 20] = [
+/// Every type of processor that can be part of a pipeline; `packages/server/src/node/nodes.ts` shows the same.
+const KINDS: [&str; 29] = [
     "append",
+    "bytes",
     "convert",
+    "csv",
     "date",
+    "date_index_name",
+    "dissect",
+    "dot_expander",
     "drop",
     "fail",
+    "foreach",
     "gsub",
     "html_strip",
     "inference",
     "join",
     "json",
+    "kv",
     "lowercase",
     "pipeline",
     "remove",
     "rename",
     "set",
+    "sort",
     "split",
+    "terminate",
     "trim",
     "uppercase",
+    "uri_parts",
     "urldecode",
-    "dot_expander",
 ];
 
-fn build_action(kind: &str, config: &mut Config) -> Result<Action, ConfigError> {
+/// Processors of Elasticsearch that are not here, and why.
+const ELSEWHERE: [(&str, &str); 16] = [
+    ("attachment", "text has to be extracted before documents are sent"),
+    ("circle", "there is no geometry"),
+    ("community_id", "it is not available on this server"),
+    ("enrich", "there are no enrich policies"),
+    ("fingerprint", "it is not available on this server"),
+    ("geo_grid", "there is no geometry"),
+    ("geoip", "there is no database of addresses"),
+    ("grok", "it is not available on this server; use [dissect], [kv] or [gsub]"),
+    ("ip_location", "there is no database of addresses"),
+    ("network_direction", "it is not available on this server"),
+    ("redact", "it is not available on this server; use [gsub]"),
+    ("registered_domain", "it is not available on this server"),
+    ("reroute", "there are no data streams; use [set] on [_index]"),
+    ("script", "there are no scripts"),
+    ("set_security_user", "it is not available on this server"),
+    ("user_agent", "there is no database of user agents"),
+];
+
+fn build_action(kind: &str, config: &mut Config, depth: usize) -> Result<Action, ConfigError> {
+    const CANNOT: &str = "cannot process it.";
     Ok(match kind {
-        "append" => Action::Each(Box::new(lists::Append::from_config(config)?)),
-        "convert" => Action::Each(Box::new(convert::Convert::from_config(config)?)),
-        "date" => Action::Each(Box::new(date::Date::from_config(config)?)),
-        "dot_expander" => Action::Each(Box::new(fields::DotExpander::from_config(config)?)),
+        "append" => each(lists::Append::from_config(config)?),
+        "bytes" => each(bytes::from_config(config)?),
+        "convert" => each(convert::Convert::from_config(config)?),
+        "csv" => each(csv::Csv::from_config(config)?),
+        "date" => each(date::Date::from_config(config)?),
+        "date_index_name" => each(date::DateIndexName::from_config(config)?),
+        "dissect" => each(dissect::Dissect::from_config(config)?),
+        "dot_expander" => each(fields::DotExpander::from_config(config)?),
         "drop" => Action::Drop,
-        "fail" => Action::Each(Box::new(flow::Fail::from_config(config)?)),
-        "gsub" => Action::Each(Box::new(text::gsub(config)?)),
-        "html_strip" => Action::Each(Box::new(text::simple(config, html::strip, "cannot process it.")?)),
+        "fail" => each(flow::Fail::from_config(config)?),
+        "foreach" => Action::ForEach(ForEach::from_config(config, |processor| {
+            if depth > MAX_DEPTH {
+                return Err(ConfigError::TooDeep { limit: MAX_DEPTH });
+            }
+            build_node(processor, depth + 1)
+        })?),
+        "gsub" => each(text::gsub(config)?),
+        "html_strip" => each(text::simple(config, html::strip, CANNOT)?),
         "inference" => Action::Inference(Inference::from_config(config)?),
-        "join" => Action::Each(Box::new(lists::Join::from_config(config)?)),
-        "json" => Action::Each(Box::new(json::Json::from_config(config)?)),
-        "lowercase" => {
-            Action::Each(Box::new(text::simple(config, |text| text.to_lowercase(), "cannot process it.")?))
-        }
+        "join" => each(lists::Join::from_config(config)?),
+        "json" => each(json::Json::from_config(config)?),
+        "kv" => each(kv::KeyValue::from_config(config)?),
+        "lowercase" => each(text::simple(config, |text| text.to_lowercase(), CANNOT)?),
         "pipeline" => Action::Pipeline(PipelineCall::from_config(config)?),
-        "remove" => Action::Each(Box::new(fields::Remove::from_config(config)?)),
-        "rename" => Action::Each(Box::new(fields::Rename::from_config(config)?)),
-        "set" => Action::Each(Box::new(fields::Set::from_config(config)?)),
-        "split" => Action::Each(Box::new(lists::Split::from_config(config)?)),
-        "trim" => {
-            Action::Each(Box::new(text::simple(config, |text| text.trim().to_owned(), "cannot process it.")?))
-        }
-        "uppercase" => {
-            Action::Each(Box::new(text::simple(config, |text| text.to_uppercase(), "cannot process it.")?))
-        }
-        "urldecode" => Action::Each(Box::new(text::simple(config, text::url_decode, "cannot process it.")?)),
+        "remove" => each(fields::Remove::from_config(config)?),
+        "rename" => each(fields::Rename::from_config(config)?),
+        "set" => each(fields::Set::from_config(config)?),
+        "sort" => each(lists::Sort::from_config(config)?),
+        "split" => each(lists::Split::from_config(config)?),
+        "terminate" => Action::Terminate,
+        "trim" => each(text::simple(config, |text| text.trim().to_owned(), CANNOT)?),
+        "uppercase" => each(text::simple(config, |text| text.to_uppercase(), CANNOT)?),
+        "uri_parts" => each(uri_parts::UriParts::from_config(config)?),
+        "urldecode" => each(text::simple(config, text::url_decode, CANNOT)?),
         other => return Err(ConfigError::UnknownProcessor { kind: other.to_owned() }),
     })
+}
+
+fn each(processor: impl Processor + 'static) -> Action {
+    Action::Each(Box::new(processor))
 }
 
 /// Test helper: runs one processor, given as JSON, on a source.

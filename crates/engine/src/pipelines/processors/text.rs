@@ -1,4 +1,5 @@
-//! Processors that change a text: `lowercase`, `uppercase`, `trim`, `html_strip`, `urldecode` and `gsub`.
+//! Processors that change a text: `lowercase`, `uppercase`, `trim`, `html_strip`, `urldecode` and `gsub`; `bytes` is
+//! made of the same.
 
 use std::fmt;
 
@@ -17,7 +18,7 @@ pub(crate) struct ChangeText {
     ignore_missing: bool,
     /// What the error for a null says after the comma.
     refusal: &'static str,
-    change: Box<dyn Fn(&str) -> String + Send + Sync>,
+    change: Box<dyn Fn(&str) -> Result<Value, ProcessorError> + Send + Sync>,
 }
 
 impl fmt::Debug for ChangeText {
@@ -33,6 +34,15 @@ impl fmt::Debug for ChangeText {
 pub(crate) fn simple(
     config: &mut Config,
     change: impl Fn(&str) -> String + Send + Sync + 'static,
+    refusal: &'static str,
+) -> Result<ChangeText, ConfigError> {
+    read(config, move |text| Ok(Value::String(change(text))), refusal)
+}
+
+/// As [`simple`], for a change that a text may not be fit for.
+pub(super) fn read(
+    config: &mut Config,
+    change: impl Fn(&str) -> Result<Value, ProcessorError> + Send + Sync + 'static,
     refusal: &'static str,
 ) -> Result<ChangeText, ConfigError> {
     let field = config.field("field")?;
@@ -115,11 +125,11 @@ impl Processor for ChangeText {
                     refusal: self.refusal.to_owned(),
                 });
             }
-            Some(Value::String(text)) => Value::String((self.change)(text)),
+            Some(Value::String(text)) => (self.change)(text)?,
             Some(Value::Array(list)) => Value::Array(
                 list.iter()
                     .map(|value| match value {
-                        Value::String(text) => Ok(Value::String((self.change)(text))),
+                        Value::String(text) => (self.change)(text),
                         other => Err(ProcessorError::CastElement {
                             value: as_text(other),
                             found: java_type(other),

@@ -10,109 +10,98 @@ use super::super::json::{Json, Member, Node};
 use super::patterns::rewrite;
 use super::{Common, no_text, not_supported, single_field, unknown_token, value};
 
+/// A clause of one field as it was read: `{field: text}` or `{field: {"query": text, …}}`.
+struct TextClause {
+    field: String,
+    text: String,
+    common: Common,
+}
+
+impl TextClause {
+    /// Reads a clause. `take` reads a member that is the clause's own, and says whether it did.
+    fn read(
+        clause: &str,
+        body: &Node,
+        mut take: impl FnMut(&Member) -> Result<bool, SearchError>,
+    ) -> Result<Self, SearchError> {
+        let field = single_field(body, clause)?;
+        let mut common = Common::default();
+        let mut text = None;
+        match field.value.as_object() {
+            Some(options) => {
+                for member in options {
+                    if &*member.name == "query" {
+                        text = query_text(clause, member)?;
+                    } else if !take(member)? && !common.take(clause, member)? {
+                        return Err(not_supported(clause, member));
+                    }
+                }
+            }
+            None => text = query_text(clause, field)?,
+        }
+        let text = text.ok_or_else(|| no_text(body.end))?;
+        Ok(Self { field: field.name.to_string(), text, common })
+    }
+}
+
 /// `match`.
 pub fn match_query(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "match";
-    let field = single_field(body, CLAUSE)?;
-    let mut common = Common::default();
-    let mut query = default_match(&field.name);
-    let mut text = None;
-    match field.value.as_object() {
-        Some(options) => {
-            for member in options {
-                if &*member.name == "query" {
-                    text = query_text(CLAUSE, member)?;
-                } else if !take_match_option(CLAUSE, &mut query, member)? && !common.take(CLAUSE, member)? {
-                    return Err(not_supported(CLAUSE, member));
-                }
-            }
-        }
-        None => text = query_text(CLAUSE, field)?,
-    }
-    query.text = text.ok_or_else(|| no_text(body.end))?;
-    Ok(common.query(QueryKind::Match(query)))
+    let mut query = default_match("");
+    let read = TextClause::read(CLAUSE, body, |member| take_match_option(CLAUSE, &mut query, member))?;
+    (query.field, query.text) = (read.field, read.text);
+    Ok(read.common.query(QueryKind::Match(query)))
 }
 
 /// `match_bool_prefix`.
 pub fn match_bool_prefix(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "match_bool_prefix";
-    let field = single_field(body, CLAUSE)?;
-    let mut common = Common::default();
-    let mut query = default_match(&field.name);
-    let mut text = None;
-    match field.value.as_object() {
-        Some(options) => {
-            for member in options {
-                match &*member.name {
-                    "query" => text = query_text(CLAUSE, member)?,
-                    "lenient" | "zero_terms_query" | "auto_generate_synonyms_phrase_query" => {
-                        return Err(not_supported(CLAUSE, member));
-                    }
-                    _ if take_match_option(CLAUSE, &mut query, member)? => {}
-                    _ if common.take(CLAUSE, member)? => {}
-                    _ => return Err(not_supported(CLAUSE, member)),
-                }
-            }
-        }
-        None => text = query_text(CLAUSE, field)?,
-    }
-    query.text = text.ok_or_else(|| no_text(body.end))?;
-    Ok(common.query(QueryKind::MatchBoolPrefix(query)))
+    let mut query = default_match("");
+    let read = TextClause::read(CLAUSE, body, |member| match &*member.name {
+        "lenient" | "zero_terms_query" | "auto_generate_synonyms_phrase_query" => Ok(false),
+        _ => take_match_option(CLAUSE, &mut query, member),
+    })?;
+    (query.field, query.text) = (read.field, read.text);
+    Ok(read.common.query(QueryKind::MatchBoolPrefix(query)))
 }
 
 /// `match_phrase_prefix`.
 pub fn match_phrase_prefix(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "match_phrase_prefix";
-    let field = single_field(body, CLAUSE)?;
-    let mut common = Common::default();
     let mut query = MatchPhrasePrefixQuery { max_expansions: 50, ..Default::default() };
-    query.phrase.field = field.name.to_string();
-    let mut text = None;
-    match field.value.as_object() {
-        Some(options) => {
-            for member in options {
-                let node = &member.value;
-                match &*member.name {
-                    "query" => text = query_text(CLAUSE, member)?,
-                    "analyzer" => query.phrase.analyzer = value::optional_text(node)?,
-                    "slop" => query.phrase.slop = slop(CLAUSE, node)?,
-                    "max_expansions" => query.max_expansions = max_expansions(CLAUSE, node)?,
-                    "zero_terms_query" => query.phrase.zero_terms_query = zero_terms(member)?,
-                    _ if common.take(CLAUSE, member)? => {}
-                    _ => return Err(not_supported(CLAUSE, member)),
-                }
-            }
+    let read = TextClause::read(CLAUSE, body, |member| {
+        if &*member.name == "max_expansions" {
+            query.max_expansions = max_expansions(CLAUSE, &member.value)?;
+            return Ok(true);
         }
-        None => text = query_text(CLAUSE, field)?,
-    }
-    query.phrase.text = text.ok_or_else(|| no_text(body.end))?;
-    Ok(common.query(QueryKind::MatchPhrasePrefix(query)))
+        take_phrase_option(CLAUSE, &mut query.phrase, member)
+    })?;
+    (query.phrase.field, query.phrase.text) = (read.field, read.text);
+    Ok(read.common.query(QueryKind::MatchPhrasePrefix(query)))
 }
 
 /// `match_phrase`.
 pub fn match_phrase(body: &Node) -> Result<Query, SearchError> {
     const CLAUSE: &str = "match_phrase";
-    let field = single_field(body, CLAUSE)?;
-    let mut common = Common::default();
-    let mut query = MatchPhraseQuery { field: field.name.to_string(), ..Default::default() };
-    let mut text = None;
-    match field.value.as_object() {
-        Some(options) => {
-            for member in options {
-                match &*member.name {
-                    "query" => text = query_text(CLAUSE, member)?,
-                    "analyzer" => query.analyzer = value::optional_text(&member.value)?,
-                    "slop" => query.slop = slop(CLAUSE, &member.value)?,
-                    "zero_terms_query" => query.zero_terms_query = zero_terms(member)?,
-                    _ if common.take(CLAUSE, member)? => {}
-                    _ => return Err(not_supported(CLAUSE, member)),
-                }
-            }
-        }
-        None => text = query_text(CLAUSE, field)?,
+    let mut query = MatchPhraseQuery::default();
+    let read = TextClause::read(CLAUSE, body, |member| take_phrase_option(CLAUSE, &mut query, member))?;
+    (query.field, query.text) = (read.field, read.text);
+    Ok(read.common.query(QueryKind::MatchPhrase(query)))
+}
+
+/// Options that `match_phrase` and `match_phrase_prefix` share.
+fn take_phrase_option(
+    clause: &str,
+    query: &mut MatchPhraseQuery,
+    member: &Member,
+) -> Result<bool, SearchError> {
+    match &*member.name {
+        "analyzer" => query.analyzer = value::optional_text(&member.value)?,
+        "slop" => query.slop = slop(clause, &member.value)?,
+        "zero_terms_query" => query.zero_terms_query = zero_terms(member)?,
+        _ => return Ok(false),
     }
-    query.text = text.ok_or_else(|| no_text(body.end))?;
-    Ok(common.query(QueryKind::MatchPhrase(query)))
+    Ok(true)
 }
 
 /// `and` or `or`, in any case.

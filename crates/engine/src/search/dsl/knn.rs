@@ -39,8 +39,9 @@ pub struct KnnSearch {
 pub fn query(body: &Node, context: Context) -> Result<Query, SearchError> {
     let mut parsed = parse(body, context)?;
     if !parsed.k_given {
-        // Unlike in the section, where that is an error.
-        parsed.knn.k = parsed.knn.k.min(parsed.knn.num_candidates.max(1));
+        // As in Elasticsearch every candidate is a neighbour, unlike in the section.
+        let all = (context.size + context.size.div_ceil(2)).clamp(1, MAX_CANDIDATES);
+        parsed.knn.k = parsed.candidates_given.unwrap_or(all).max(1);
     }
     check(parsed.knn.k, parsed.knn.num_candidates)
         .and_then(|()| parsed.into_query())
@@ -61,6 +62,7 @@ struct Parsed {
     common: Common,
     knn: KnnQuery,
     k_given: bool,
+    candidates_given: Option<usize>,
     vector: Option<Vec<f32>>,
     builder: Option<(String, String)>,
 }
@@ -105,6 +107,7 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
         common: Common::default(),
         knn: KnnQuery::default(),
         k_given: false,
+        candidates_given: None,
         vector: None,
         builder: None,
     };
@@ -145,6 +148,7 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
     let k = k.unwrap_or(context.size.clamp(1, MAX_CANDIDATES));
     parsed.knn.k = k;
     parsed.k_given = k_given;
+    parsed.candidates_given = num_candidates;
     parsed.knn.num_candidates = num_candidates
         .unwrap_or_else(|| (k + k / 2 + k % 2).clamp(DEFAULT_CANDIDATES, MAX_CANDIDATES).max(k));
     Ok(parsed)

@@ -9,6 +9,7 @@ mod fulltext;
 mod function_score;
 mod intervals;
 mod knn;
+mod like;
 mod multi_match;
 mod patterns;
 mod pinned;
@@ -50,6 +51,7 @@ const QUERIES: &[&str] = &[
     "match_none",
     "match_phrase",
     "match_phrase_prefix",
+    "more_like_this",
     "multi_match",
     "nested",
     "pinned",
@@ -140,6 +142,7 @@ fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, Sear
         "match_bool_prefix" => fulltext::match_bool_prefix(body),
         "match_phrase" => fulltext::match_phrase(body),
         "match_phrase_prefix" => fulltext::match_phrase_prefix(body),
+        "more_like_this" => like::more_like_this(body),
         "multi_match" => multi_match::multi_match(body),
         "combined_fields" => multi_match::combined_fields(body),
         "query_string" => query_string::query_string(body),

@@ -3,7 +3,7 @@
 use sparrow_index::query::{FuzzyQuery, Query, QueryKind, RegexpQuery, Rewrite, regexp_flags};
 
 use super::super::error::SearchError;
-use super::super::json::Node;
+use super::super::json::{Member, Node};
 use super::term::{exact_value, plain_text};
 use super::{Common, not_supported, single_field, unknown_token, value};
 
@@ -29,42 +29,68 @@ pub fn wildcard(body: &Node) -> Result<Query, SearchError> {
     }))
 }
 
-/// `regexp`.
-pub fn regexp(body: &Node) -> Result<Query, SearchError> {
-    const CLAUSE: &str = "regexp";
-    let field = single_field(body, CLAUSE)?;
-    let mut common = Common::default();
-    let mut query = RegexpQuery::new(&*field.name, "");
-    let mut pattern = None;
-    match field.value.as_object() {
-        None if field.value.is_scalar() => pattern = value::optional_text(&field.value)?,
-        None => {
-            return Err(SearchError::parsing(
-                field.value.at,
-                format!("[{CLAUSE}] query does not support array of values"),
-            ));
-        }
-        Some(options) => {
-            for member in options {
-                let node = &member.value;
-                match &*member.name {
-                    _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
-                    "value" => pattern = value::optional_text(node)?,
-                    "flags" => query.flags = flags(&value::text(node)?)?,
-                    "flags_value" => query.flags = flags_of_bits(value::int(node)?),
-                    "case_insensitive" => query.case_insensitive = value::boolean(node)?,
-                    "max_determinized_states" => {
-                        query.max_determinized_states = value::unsigned(node, "max_determinized_states")?;
+/// A clause of one field as it was read: `{field: value}` or `{field: {"value": …, …}}`, with nothing but plain values.
+struct PatternClause {
+    field: String,
+    value: String,
+    common: Common,
+}
+
+impl PatternClause {
+    /// Reads a clause. `take` reads a member that is the clause's own, and says whether it did.
+    fn read(
+        clause: &str,
+        body: &Node,
+        mut take: impl FnMut(&Member) -> Result<bool, SearchError>,
+    ) -> Result<Self, SearchError> {
+        let field = single_field(body, clause)?;
+        let mut common = Common::default();
+        let mut given = None;
+        match field.value.as_object() {
+            None if field.value.is_scalar() => given = value::optional_text(&field.value)?,
+            None => {
+                return Err(SearchError::parsing(
+                    field.value.at,
+                    format!("[{clause}] query does not support array of values"),
+                ));
+            }
+            Some(options) => {
+                for member in options {
+                    if !member.value.is_scalar() {
+                        return Err(unknown_token(clause, member));
                     }
-                    "rewrite" => query.rewrite = rewrite(node)?.unwrap_or_default(),
-                    _ if common.take(CLAUSE, member)? => {}
-                    _ => return Err(not_supported(CLAUSE, member)),
+                    if &*member.name == "value" {
+                        given = value::optional_text(&member.value)?;
+                    } else if !take(member)? && !common.take(clause, member)? {
+                        return Err(not_supported(clause, member));
+                    }
                 }
             }
         }
+        let value = given.ok_or_else(|| SearchError::illegal("value cannot be null"))?;
+        Ok(Self { field: field.name.to_string(), value, common })
     }
-    query.value = pattern.ok_or_else(|| SearchError::illegal("value cannot be null"))?;
-    Ok(common.query(QueryKind::Regexp(query)))
+}
+
+/// `regexp`.
+pub fn regexp(body: &Node) -> Result<Query, SearchError> {
+    let mut query = RegexpQuery::new("", "");
+    let read = PatternClause::read("regexp", body, |member| {
+        let node = &member.value;
+        match &*member.name {
+            "flags" => query.flags = flags(&value::text(node)?)?,
+            "flags_value" => query.flags = flags_of_bits(value::int(node)?),
+            "case_insensitive" => query.case_insensitive = value::boolean(node)?,
+            "max_determinized_states" => {
+                query.max_determinized_states = value::unsigned(node, "max_determinized_states")?;
+            }
+            "rewrite" => query.rewrite = rewrite(node)?.unwrap_or_default(),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    (query.field, query.value) = (read.field, read.value);
+    Ok(read.common.query(QueryKind::Regexp(query)))
 }
 
 /// `INTERSECTION|COMPLEMENT` and the like.
@@ -105,43 +131,21 @@ fn flags_of_bits(bits: i32) -> u8 {
 
 /// `fuzzy`.
 pub fn fuzzy(body: &Node) -> Result<Query, SearchError> {
-    const CLAUSE: &str = "fuzzy";
-    let field = single_field(body, CLAUSE)?;
-    let mut common = Common::default();
-    let mut query = FuzzyQuery {
-        field: field.name.to_string(),
-        fuzziness: "AUTO".to_owned(),
-        max_expansions: 50,
-        ..FuzzyQuery::default()
-    };
-    let mut term = None;
-    match field.value.as_object() {
-        None if field.value.is_scalar() => term = value::optional_text(&field.value)?,
-        None => {
-            return Err(SearchError::parsing(
-                field.value.at,
-                format!("[{CLAUSE}] query does not support array of values"),
-            ));
+    let mut query = FuzzyQuery { fuzziness: "AUTO".to_owned(), max_expansions: 50, ..FuzzyQuery::default() };
+    let read = PatternClause::read("fuzzy", body, |member| {
+        let node = &member.value;
+        match &*member.name {
+            "fuzziness" => query.fuzziness = value::text(node)?,
+            "prefix_length" => query.prefix_length = value::unsigned(node, "prefix_length")?,
+            "max_expansions" => query.max_expansions = value::unsigned(node, "max_expansions")?,
+            "transpositions" => query.without_transpositions = !value::boolean(node)?,
+            "rewrite" => query.rewrite = rewrite(node)?,
+            _ => return Ok(false),
         }
-        Some(options) => {
-            for member in options {
-                let node = &member.value;
-                match &*member.name {
-                    _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
-                    "value" => term = value::optional_text(node)?,
-                    "fuzziness" => query.fuzziness = value::text(node)?,
-                    "prefix_length" => query.prefix_length = value::unsigned(node, "prefix_length")?,
-                    "max_expansions" => query.max_expansions = value::unsigned(node, "max_expansions")?,
-                    "transpositions" => query.without_transpositions = !value::boolean(node)?,
-                    "rewrite" => query.rewrite = rewrite(node)?,
-                    _ if common.take(CLAUSE, member)? => {}
-                    _ => return Err(not_supported(CLAUSE, member)),
-                }
-            }
-        }
-    }
-    query.value = term.ok_or_else(|| SearchError::illegal("value cannot be null"))?;
-    Ok(common.query(QueryKind::Fuzzy(query)))
+        Ok(true)
+    })?;
+    (query.field, query.value) = (read.field, read.value);
+    Ok(read.common.query(QueryKind::Fuzzy(query)))
 }
 
 /// How the terms of a pattern score; `None` for null.

@@ -23,7 +23,6 @@ pub const UNSUPPORTED: &[&str] = &[
     "geo_shape",
     "has_child",
     "has_parent",
-    "more_like_this",
     "parent_id",
     "percolate",
     "rule",

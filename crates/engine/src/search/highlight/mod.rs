@@ -184,8 +184,9 @@ impl<'a> Highlighter<'a> {
                 for other in options.matched_fields.iter().filter(|other| *other != path) {
                     matched.push((other.clone(), matcher(other)?));
                 }
-                // With other fields given, only those count, as Elasticsearch has it.
-                let own_counts = options.matched_fields.is_empty()
+                // With other fields given, only those count for fast vectors, as Elasticsearch has it.
+                let own_counts = !options.fast_vectors
+                    || options.matched_fields.is_empty()
                     || options.matched_fields.iter().any(|field| field == path);
                 let own = if own_counts { matcher(path)? } else { TextMatcher::default() };
                 let nothing = own.is_empty() && matched.iter().all(|(_, matcher)| matcher.is_empty());

@@ -191,6 +191,12 @@ impl Highlight {
             }
             Some(_) => false,
         };
+        let require_field_match = own.require_field_match.or(all.require_field_match).unwrap_or(true);
+        if kind == Kind::Unified && !fast_vectors && !require_field_match && !own.matched_fields.is_empty() {
+            return Err(SearchError::illegal(
+                "Matched fields are not supported when [require_field_match] is set to [false]",
+            ));
+        }
         Ok(FieldOptions {
             kind,
             kind_given: own.kind.is_some() || all.kind.is_some(),
@@ -201,7 +207,7 @@ impl Highlight {
             fragment_size: size(own.fragment_size, all.fragment_size, 100),
             number_of_fragments: size(own.number_of_fragments, all.number_of_fragments, 5),
             no_match_size: size(own.no_match_size, all.no_match_size, 0),
-            require_field_match: own.require_field_match.or(all.require_field_match).unwrap_or(true),
+            require_field_match,
             query: own.highlight_query.as_ref().or(all.highlight_query.as_ref()),
             scanner,
             simple,

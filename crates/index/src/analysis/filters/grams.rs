@@ -17,16 +17,7 @@ pub(super) struct GramFilter {
 
 impl GramFilter {
     pub fn new(params: &Params<'_>, edge: bool, max_diff: i64) -> Result<Self, AnalysisError> {
-        let (low, high) = (params.number("min_gram", 1)?, params.number("max_gram", 2)?);
-        if !edge && high.saturating_sub(low) > max_diff {
-            return Err(AnalysisError::illegal(format!(
-                "The difference between max_gram and min_gram in NGram Tokenizer must be less than or equal to: \
-                 [{max_diff}] but was [{}]. This limit can be set by changing the [index.max_ngram_diff] index \
-                 level setting.",
-                high - low
-            )));
-        }
-        let (min, max) = gram_bounds(params, (1, 2))?;
+        let (min, max) = gram_bounds(params, edge, max_diff)?;
         let back = match params.text("side")?.as_deref() {
             _ if !edge && params.has("side") => {
                 return Err(AnalysisError::illegal("[side] is only for [edge_ngram]"));

@@ -19,12 +19,21 @@ pub(in crate::analysis) struct Grams {
     kinds: Vec<CharKind>,
 }
 
-/// Reads `min_gram` and `max_gram`.
+/// Reads `min_gram` and `max_gram`, 1 and 2 unless they are given. Only grams at the edge may differ by more than `max_diff`.
 pub(in crate::analysis) fn gram_bounds(
     params: &Params<'_>,
-    (min, max): (i64, i64),
+    edge: bool,
+    max_diff: i64,
 ) -> Result<(usize, usize), AnalysisError> {
-    let (min, max) = (params.number("min_gram", min)?, params.number("max_gram", max)?);
+    let (min, max) = (params.number("min_gram", 1)?, params.number("max_gram", 2)?);
+    if !edge && max.saturating_sub(min) > max_diff {
+        return Err(AnalysisError::illegal(format!(
+            "The difference between max_gram and min_gram in NGram Tokenizer must be less than or equal to: \
+             [{max_diff}] but was [{}]. This limit can be set by changing the [index.max_ngram_diff] index \
+             level setting.",
+            max.saturating_sub(min)
+        )));
+    }
     if min < 1 {
         return Err(AnalysisError::illegal("minGram must be greater than zero"));
     }
@@ -39,16 +48,7 @@ pub(in crate::analysis) fn gram_bounds(
 
 impl Grams {
     pub fn new(params: &Params<'_>, edge: bool, max_diff: i64) -> Result<Self, AnalysisError> {
-        let (low, high) = (params.number("min_gram", 1)?, params.number("max_gram", 2)?);
-        if !edge && high.saturating_sub(low) > max_diff {
-            return Err(AnalysisError::illegal(format!(
-                "The difference between max_gram and min_gram in NGram Tokenizer must be less than or equal to: \
-                 [{max_diff}] but was [{}]. This limit can be set by changing the [index.max_ngram_diff] index \
-                 level setting.",
-                high - low
-            )));
-        }
-        let (min, max) = gram_bounds(params, (1, 2))?;
+        let (min, max) = gram_bounds(params, edge, max_diff)?;
         let mut kinds = Vec::new();
         for name in params.list("token_chars")?.unwrap_or_default() {
             let name = name.to_lowercase();

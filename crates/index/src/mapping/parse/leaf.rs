@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::error::MappingError;
 use super::super::sparse_options::SparseIndexOptions;
-use super::super::types::{FieldType, KeywordKind};
+use super::super::types::{FieldType, KeywordKind, TextOptions};
 use super::super::values::java_string;
 use super::super::{LeafNode, LeafOptions, date, ip};
 use super::super::{dense, semantic};
@@ -92,6 +92,7 @@ pub(super) fn leaf(
     let mut options = LeafOptions::default();
     params.keep("meta");
     match &mut field_type {
+        FieldType::Text { options: text } if text.match_only => {}
         FieldType::Text { options: text } => {
             *text = Arc::new(text::text(&mut params)?);
             options.indexed = params.flag("index", true)?;
@@ -254,6 +255,7 @@ fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {
 fn plain_type(type_name: &str) -> Option<FieldType> {
     Some(match type_name {
         "text" => FieldType::Text { options: Arc::default() },
+        "match_only_text" => FieldType::Text { options: Arc::new(TextOptions::match_only()) },
         "keyword" => keyword(KeywordKind::Keyword),
         "wildcard" => keyword(KeywordKind::Wildcard),
         "constant_keyword" => keyword(KeywordKind::Constant(None)),

@@ -55,6 +55,7 @@ fn who(kind: &QueryKind) -> Who {
         | QueryKind::RankFeature(_)
         | QueryKind::DistanceFeature(_)
         | QueryKind::Intervals(_)
+        | QueryKind::MoreLikeThis(_)
         | QueryKind::Nested { .. }
         | QueryKind::TermsLookup(_)
         | QueryKind::Bool(_)
@@ -129,6 +130,9 @@ pub(super) fn text(kind: &QueryKind) -> String {
         QueryKind::RankFeature(query) => format!("FeatureQuery(field={})", query.field),
         QueryKind::DistanceFeature(query) => format!("LongDistanceFeatureQuery(field={})", query.field),
         QueryKind::Intervals(query) => format!("intervals({})", query.field),
+        QueryKind::MoreLikeThis(query) => {
+            format!("like:{}", query.fields.as_deref().unwrap_or_default().join(","))
+        }
         QueryKind::Nested { path, .. } => format!("nested({path})"),
         QueryKind::Bool(query) => boolean(query),
         QueryKind::ConstantScore { filter } => format!("ConstantScore({})", boosted(filter)),

@@ -6,6 +6,7 @@ mod explain;
 mod functions;
 mod knn;
 mod lexical;
+mod like;
 mod pruning;
 mod random;
 mod scores;

@@ -19,7 +19,7 @@ use crate::Engine;
 use crate::error::{EngineError, Exception};
 use crate::indices::ResolveOptions;
 use crate::request::Request;
-use crate::search::{Order, SourceSelection};
+use crate::search::{Caller, Order, SourceSelection};
 
 /// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
 const MOST_SLICES: u64 = 1024;
@@ -133,6 +133,9 @@ struct Saved {
     parameters: BTreeMap<String, String>,
     visible: Option<Vec<String>>,
     body: String,
+    /// What the caller's key may write to, and how it is told that it may not; none for a key without bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    writable: Option<(String, String)>,
 }
 
 impl Spec {
@@ -156,12 +159,25 @@ impl Spec {
             EngineError::internal(format!("the request of a job cannot be read: {error}"))
         })?;
         let request = Request {
-            path: BTreeMap::from([("index".to_owned(), saved.index)]),
+            path: std::iter::once(("index".to_owned(), saved.index))
+                .chain(saved.writable.into_iter().flat_map(|(indices, sentence)| {
+                    [("key_indices".to_owned(), indices), ("key_denied".to_owned(), sentence)]
+                }))
+                .collect(),
             query: saved.parameters,
             visible: saved.visible,
             ..Request::default()
         };
         Self::parse(saved.kind, &request, saved.body.as_bytes())
+    }
+
+    /// Who asked, as far as pipelines have to know that send documents elsewhere.
+    pub fn caller(&self) -> Caller<'_> {
+        let writable = self.saved.writable.as_ref();
+        Caller::writing(
+            writable.map(|(indices, _)| indices.as_str()),
+            writable.map(|(_, sentence)| sentence.as_str()),
+        )
     }
 
     /// What is needed to go on after a crash.
@@ -235,5 +251,9 @@ fn saved(kind: Kind, request: &Request, body: &[u8]) -> Saved {
         parameters: request.query.clone(),
         visible: request.visible.clone(),
         body: String::from_utf8_lossy(body).into_owned(),
+        writable: request
+            .path
+            .get("key_indices")
+            .map(|indices| (indices.clone(), request.part("key_denied").to_owned())),
     }
 }

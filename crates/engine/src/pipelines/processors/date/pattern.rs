@@ -1,6 +1,7 @@
 //! Java's date patterns, the part of them that ingest pipelines use, for reading and for writing.
 
-use time::{Date, Duration, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
+use sparrow_index::Zone;
+use time::{Date, Duration, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset, Weekday};
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -28,6 +29,11 @@ pub(crate) struct Pattern {
 enum Part {
     Literal(String),
     Year(usize),
+    /// The year that a week of ISO 8601 belongs to.
+    WeekYear(usize),
+    Week(usize),
+    /// 1 (Monday) to 7.
+    DayOfWeek,
     Month(usize),
     Day(usize),
     DayOfYear(usize),
@@ -54,6 +60,9 @@ enum Part {
 #[derive(Default)]
 struct Fields {
     year: Option<i32>,
+    week_year: Option<i32>,
+    week: Option<u8>,
+    day_of_week: Option<u8>,
     month: Option<u8>,
     day: Option<u8>,
     day_of_year: Option<u16>,
@@ -113,14 +122,14 @@ impl Pattern {
         Ok(Self { parts })
     }
 
-    /// Reads a date; without an offset in the text the given one counts.
-    pub fn read(&self, text: &str, offset: UtcOffset) -> Option<OffsetDateTime> {
+    /// Reads a date; without an offset in the text it is one of the zone.
+    pub fn read(&self, text: &str, zone: &Zone) -> Option<OffsetDateTime> {
         let mut fields = Fields::default();
         let mut rest = text;
         for part in &self.parts {
             rest = part.read(rest, &mut fields)?;
         }
-        if rest.is_empty() { fields.build(offset) } else { None }
+        if rest.is_empty() { fields.build(zone) } else { None }
     }
 
     /// Writes a date.
@@ -137,6 +146,9 @@ impl Part {
     fn from_letter(letter: char, length: usize) -> Option<Self> {
         Some(match letter {
             'y' | 'u' => Self::Year(length),
+            'Y' => Self::WeekYear(length),
+            'w' => Self::Week(length),
+            'e' if length == 1 => Self::DayOfWeek,
             'M' | 'L' => Self::Month(length),
             'd' => Self::Day(length),
             'D' => Self::DayOfYear(length),
@@ -193,14 +205,16 @@ impl Part {
                 fields.offset = Some(UtcOffset::UTC);
                 return Some(rest);
             }
-            Self::Year(2) => {
+            Self::Year(2) | Self::WeekYear(2) => {
                 let (year, rest) = number(text, 2, 2)?;
                 (year + 2000, rest)
             }
-            Self::Year(length) => number(text, *length, (*length).max(4))?,
+            Self::Year(length) | Self::WeekYear(length) => number(text, *length, (*length).max(4))?,
+            Self::DayOfWeek => number(text, 1, 1)?,
             Self::DayOfYear(length) => number(text, *length, 3)?,
             Self::Month(length)
             | Self::Day(length)
+            | Self::Week(length)
             | Self::Hour(length)
             | Self::ClockHour(length)
             | Self::HalfDayHour(length)
@@ -209,6 +223,9 @@ impl Part {
         };
         match self {
             Self::Year(_) => fields.year = i32::try_from(value).ok(),
+            Self::WeekYear(_) => fields.week_year = i32::try_from(value).ok(),
+            Self::Week(_) => fields.week = u8::try_from(value).ok(),
+            Self::DayOfWeek => fields.day_of_week = u8::try_from(value).ok(),
             Self::DayOfYear(_) => fields.day_of_year = u16::try_from(value).ok(),
             Self::Month(_) => fields.month = u8::try_from(value).ok(),
             Self::Day(_) => fields.day = u8::try_from(value).ok(),
@@ -235,6 +252,12 @@ impl Part {
             Self::Literal(literal) => literal.clone(),
             Self::Year(2) => format!("{:02}", date.year().rem_euclid(100)),
             Self::Year(length) => format!("{:0width$}", date.year(), width = *length),
+            Self::WeekYear(2) => format!("{:02}", date.date().to_iso_week_date().0.rem_euclid(100)),
+            Self::WeekYear(length) => {
+                format!("{:0width$}", date.date().to_iso_week_date().0, width = *length)
+            }
+            Self::Week(length) => format!("{:0width$}", date.iso_week(), width = *length),
+            Self::DayOfWeek => (day + 1).to_string(),
             Self::Month(3) => MONTHS[month - 1][..3].to_owned(),
             Self::Month(length) if *length > 3 => MONTHS[month - 1].to_owned(),
             Self::Month(length) => format!("{month:0width$}", width = *length),
@@ -267,14 +290,19 @@ impl Part {
 }
 
 impl Fields {
-    fn build(self, offset: UtcOffset) -> Option<OffsetDateTime> {
+    fn build(self, zone: &Zone) -> Option<OffsetDateTime> {
         // A pattern without a year means this year, as in system logs.
-        let year = self.year.unwrap_or_else(|| OffsetDateTime::now_utc().year());
-        let date = match self.day_of_year {
-            Some(day) => Date::from_ordinal_date(year, day).ok()?,
-            None => {
+        let year = || self.year.unwrap_or_else(|| OffsetDateTime::now_utc().year());
+        let date = match (self.week_year, self.day_of_year) {
+            (Some(year), _) => {
+                let day = self.day_of_week.unwrap_or(1).checked_sub(1).filter(|day| *day < 7)?;
+                let day = Weekday::Monday.nth_next(day);
+                Date::from_iso_week_date(year, self.week.unwrap_or(1), day).ok()?
+            }
+            (None, Some(day)) => Date::from_ordinal_date(year(), day).ok()?,
+            (None, None) => {
                 let month = Month::try_from(self.month.unwrap_or(1)).ok()?;
-                Date::from_calendar_date(year, month, self.day.unwrap_or(1)).ok()?
+                Date::from_calendar_date(year(), month, self.day.unwrap_or(1)).ok()?
             }
         };
         let hour = match (self.hour, self.half_day_hour) {
@@ -283,12 +311,17 @@ impl Fields {
             (None, None) => 0,
         };
         let time = Time::from_hms_nano(hour, self.minute, self.second, self.nanos).ok()?;
-        Some(PrimitiveDateTime::new(date, time).assume_offset(self.offset.unwrap_or(offset)))
+        let local = PrimitiveDateTime::new(date, time);
+        if let Some(offset) = self.offset {
+            return Some(local.assume_offset(offset));
+        }
+        let seconds = zone.to_utc(local.assume_utc().unix_timestamp() * 1000).div_euclid(1000);
+        OffsetDateTime::from_unix_timestamp(seconds).ok()?.replace_nanosecond(time.nanosecond()).ok()
     }
 }
 
 /// Reads ISO 8601: a year, more and more of a date, a time and an offset.
-pub(super) fn parse_iso8601(text: &str, offset: UtcOffset) -> Option<OffsetDateTime> {
+pub(super) fn parse_iso8601(text: &str, zone: &Zone) -> Option<OffsetDateTime> {
     let mut fields = Fields::default();
     let (year, mut rest) = number(text, 4, 4)?;
     fields.year = i32::try_from(year).ok();
@@ -329,21 +362,7 @@ pub(super) fn parse_iso8601(text: &str, offset: UtcOffset) -> Option<OffsetDateT
         fields.offset = Some(offset);
         rest = after;
     }
-    if rest.is_empty() { fields.build(offset) } else { None }
-}
-
-/// `UTC`, `GMT`, `Z` or an offset such as `+01:00`, `-0530`, `UTC+2`.
-pub(super) fn fixed_offset(zone: &str) -> Option<UtcOffset> {
-    let rest = zone.strip_prefix("UTC").or_else(|| zone.strip_prefix("GMT")).unwrap_or(zone);
-    if rest.is_empty() || rest == "Z" {
-        return (!zone.is_empty()).then_some(UtcOffset::UTC);
-    }
-    let padded = match rest.len() {
-        2 => format!("{}0{}", &rest[..1], &rest[1..]),
-        _ => rest.to_owned(),
-    };
-    let (offset, rest) = leading_offset(&padded)?;
-    rest.is_empty().then_some(offset)
+    if rest.is_empty() { fields.build(zone) } else { None }
 }
 
 fn leading_offset(text: &str) -> Option<(UtcOffset, &str)> {

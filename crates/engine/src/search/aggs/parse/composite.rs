@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sparrow_index::aggregations::{AggregationKind, Composite, CompositeSource, Group, ValueSource};
 
-use super::buckets::{date_interval, date_offset, deprecated_interval, rounding};
+use super::histograms::{date_interval, date_offset, deprecated_interval, rounding};
 use super::options::Options;
 use crate::search::error::SearchError;
 use crate::search::json::{Json, Member, Node};

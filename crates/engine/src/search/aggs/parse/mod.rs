@@ -2,6 +2,7 @@
 
 mod buckets;
 mod composite;
+mod histograms;
 mod hits;
 mod metrics;
 mod options;
@@ -284,8 +285,8 @@ impl Parser {
             "multi_terms" => tuples::multi_terms(options, &mut || self.number()),
             "adjacency_matrix" => tuples::adjacency_matrix(options, self.context),
             "range" | "date_range" => buckets::range(options),
-            "histogram" => buckets::histogram(options),
-            "date_histogram" => buckets::date_histogram(options),
+            "histogram" => histograms::histogram(options),
+            "date_histogram" => histograms::date_histogram(options),
             "filter" => buckets::filter(options, self.context),
             "filters" => buckets::filters(options, self.context),
             "missing" => buckets::missing(options),

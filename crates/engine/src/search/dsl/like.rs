@@ -1,0 +1,123 @@
+//! `more_like_this`.
+
+use std::sync::Arc;
+
+use sparrow_index::query::{LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind};
+
+use super::super::error::SearchError;
+use super::super::json::{Json, Node};
+use super::{Common, members, value};
+
+const CLAUSE: &str = "more_like_this";
+/// Most examples of a query: each document is read before the search.
+const MAX_EXAMPLES: usize = 1_024;
+
+/// `more_like_this`.
+pub fn more_like_this(body: &Node) -> Result<Query, SearchError> {
+    let mut common = Common::default();
+    let mut query = MoreLikeThisQuery::default();
+    for member in members(body, CLAUSE)? {
+        let node = &member.value;
+        match (&*member.name, &node.json) {
+            ("like", _) => query.like = examples("like", node)?,
+            ("unlike", _) => query.unlike = examples("unlike", node)?,
+            ("fields", Json::Array(_)) => query.fields = Some(value::texts(node)?),
+            ("stop_words", Json::Array(_)) => query.stop_words = value::texts(node)?,
+            (_, Json::Array(_) | Json::Object(_)) => return Err(unsupported(node, &member.name)),
+            ("max_query_terms", _) => {
+                query.max_query_terms = usize::try_from(value::int(node)?)
+                    .ok()
+                    .filter(|most| *most > 0)
+                    .ok_or_else(|| SearchError::illegal("requires 'maxQueryTerms' to be greater than 0"))?;
+            }
+            ("min_term_freq", _) => query.min_term_freq = at_least_none(node)?,
+            ("min_doc_freq", _) => query.min_doc_freq = at_least_none(node)? as u64,
+            ("max_doc_freq", _) => query.max_doc_freq = at_least_none(node)? as u64,
+            ("min_word_length", _) => query.min_word_length = at_least_none(node)?,
+            ("max_word_length", _) => query.max_word_length = at_least_none(node)?,
+            ("minimum_should_match", _) => {
+                query.minimum_should_match = value::optional_text(node)?.ok_or_else(|| {
+                    SearchError::illegal(format!("[{CLAUSE}] requires minimum should match to be non-null"))
+                })?;
+            }
+            ("boost_terms", _) => query.boost_terms = value::float(node)?,
+            ("include", _) => query.include = value::boolean(node)?,
+            ("analyzer", _) => query.analyzer = value::optional_text(node)?,
+            ("fail_on_unsupported_field", _) => query.fail_on_unsupported_field = value::boolean(node)?,
+            _ if common.take(CLAUSE, member)? => {}
+            _ => return Err(unsupported(node, &member.name)),
+        }
+    }
+    if query.like.is_empty() {
+        return Err(SearchError::parsing(body.end, format!("{CLAUSE} requires 'like' to be specified")));
+    }
+    if query.fields.as_ref().is_some_and(Vec::is_empty) {
+        return Err(SearchError::parsing(body.end, format!("{CLAUSE} requires 'fields' to be non-empty")));
+    }
+    Ok(common.query(QueryKind::MoreLikeThis(Box::new(query))))
+}
+
+fn unsupported(node: &Node, name: &str) -> SearchError {
+    SearchError::parsing(node.at, format!("[mlt] query does not support [{name}]"))
+}
+
+/// A number that sets no bound when it is 0 or less.
+fn at_least_none(node: &Node) -> Result<usize, SearchError> {
+    Ok(value::int(node)?.max(0) as usize)
+}
+
+/// A text, a document, or a list of both.
+fn examples(name: &str, node: &Node) -> Result<Vec<LikeExample>, SearchError> {
+    let single = std::slice::from_ref(node);
+    let items = node.as_array().unwrap_or(single);
+    if items.len() > MAX_EXAMPLES {
+        return Err(SearchError::illegal(format!(
+            "[{CLAUSE}] takes at most [{MAX_EXAMPLES}] texts and documents in [{name}], found [{}]",
+            items.len()
+        )));
+    }
+    items
+        .iter()
+        .map(|item| match &item.json {
+            Json::Object(_) => Ok(LikeExample::Document(document(item)?)),
+            Json::Array(_) | Json::Null => Err(SearchError::illegal(format!(
+                "Content of '{name}' parameter should either be a string or an object"
+            ))),
+            _ => Ok(LikeExample::Text(value::text(item)?)),
+        })
+        .collect()
+}
+
+/// `{"_index": …, "_id": …}` or `{"doc": {…}}`.
+fn document(node: &Node) -> Result<LikeDocument, SearchError> {
+    let failed = |reason: String| SearchError::Parse {
+        reason: format!("failed to parse More Like This item. {reason}"),
+    };
+    let mut document = LikeDocument::default();
+    for member in members(node, CLAUSE)? {
+        let value = &member.value;
+        match (&*member.name, &value.json) {
+            ("_index", _) => document.index = value::optional_text(value)?,
+            ("_id", _) => document.id = value::optional_text(value)?,
+            ("doc", Json::Object(_)) => {
+                document.sources = Some(vec![(None, Arc::new(value.to_value()))]);
+            }
+            ("fields", Json::Array(_)) => document.fields = Some(value::texts(value)?),
+            ("per_field_analyzer", Json::Object(analyzers)) => {
+                for analyzer in analyzers {
+                    document.analyzers.insert(analyzer.name.to_string(), value::text(&analyzer.value)?);
+                }
+            }
+            // An index has one shard here: every document is where any routing would put it.
+            ("_routing" | "routing", _) => {
+                value::optional_text(value)?;
+            }
+            (name, _) => return Err(failed(format!("unknown field [{name}]"))),
+        }
+    }
+    match (&document.id, &document.sources) {
+        (Some(_), Some(_)) => Err(failed("either [id] or [doc] can be specified, but not both!".to_owned())),
+        (None, None) => Err(failed("neither [id] nor [doc] is specified!".to_owned())),
+        _ => Ok(document),
+    }
+}

@@ -1,0 +1,252 @@
+//! Terms of a field that are near the words of a text: the `term` suggester.
+
+use std::sync::atomic::AtomicBool;
+
+use rustc_hash::FxHashMap;
+
+use super::ast::QueryKind;
+use super::compile::Compiler;
+use super::error::QueryError;
+use super::fuzzy::edit_distance;
+use super::multi_term::{TermFilter, scan_terms};
+use super::string_distance::StringDistance;
+use crate::snapshot::Snapshot;
+
+/// Most words of a text that suggestions are made for.
+const MAX_WORDS: usize = 1_000;
+
+/// What terms are suggested, and for which words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TermSuggest {
+    /// Path of a `text` or `keyword` field.
+    pub field: String,
+    /// The text.
+    pub text: String,
+    /// Analyzer of the text instead of the field's own for queries.
+    pub analyzer: Option<String>,
+    /// Most suggestions for each word.
+    pub size: usize,
+    /// By frequency first, and not by similarity.
+    pub by_frequency: bool,
+    /// Which words get suggestions.
+    pub mode: SuggestMode,
+    /// Most edits between a word and a suggestion: 1 or 2.
+    pub max_edits: usize,
+    /// Characters at the start that suggestions share.
+    pub prefix_length: usize,
+    /// Characters of the shortest word that gets suggestions.
+    pub min_word_length: usize,
+    /// Terms that are looked at for each suggestion wanted.
+    pub max_inspections: usize,
+    /// Documents that a suggestion has to be in: a number, or below 1 a share of all documents.
+    pub min_doc_freq: f32,
+    /// Documents that a word with suggestions may be in: a number, or below 1 a share of all documents.
+    pub max_term_freq: f32,
+    /// Measure of similarity.
+    pub distance: StringDistance,
+    /// Least similarity of a suggestion.
+    pub accuracy: f32,
+}
+
+impl Default for TermSuggest {
+    fn default() -> Self {
+        Self {
+            field: String::new(),
+            text: String::new(),
+            analyzer: None,
+            size: 5,
+            by_frequency: false,
+            mode: SuggestMode::Missing,
+            max_edits: 2,
+            prefix_length: 1,
+            min_word_length: 4,
+            max_inspections: 5,
+            min_doc_freq: 0.0,
+            max_term_freq: 0.01,
+            distance: StringDistance::DamerauLevenshtein,
+            accuracy: 0.5,
+        }
+    }
+}
+
+/// Which words get suggestions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SuggestMode {
+    /// Those that no document has.
+    #[default]
+    Missing,
+    /// Suggestions are in more documents than the word.
+    Popular,
+    /// All.
+    Always,
+}
+
+/// A word of a text with its suggestions, best first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuggestedWord {
+    /// The word as the analyzer has it.
+    pub word: String,
+    /// Bytes of the text.
+    pub range: std::ops::Range<usize>,
+    /// The suggestions.
+    pub options: Vec<SuggestedTerm>,
+}
+
+/// A suggestion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuggestedTerm {
+    /// The term.
+    pub term: String,
+    /// How similar it is.
+    pub score: f32,
+    /// Documents that have it.
+    pub doc_freq: u64,
+}
+
+impl TermSuggest {
+    /// Puts suggestions in their order.
+    pub fn sort(&self, options: &mut [SuggestedTerm]) {
+        options.sort_by(|a, b| {
+            let (score, freq) = (b.score.total_cmp(&a.score), b.doc_freq.cmp(&a.doc_freq));
+            let order = if self.by_frequency { freq.then(score) } else { score.then(freq) };
+            order.then_with(|| a.term.cmp(&b.term))
+        });
+    }
+}
+
+impl Snapshot {
+    /// The words of a text with terms near them; `None` if the field is not mapped.
+    ///
+    /// # Errors
+    /// For fields without terms, analyzers that do not exist, and texts of more than 1,000 words.
+    pub fn suggest_terms(
+        &self,
+        request: &TermSuggest,
+        cancel: &AtomicBool,
+    ) -> Result<Option<Vec<SuggestedWord>>, QueryError> {
+        let compiler = Compiler::new(self, Some(cancel));
+        let Some(field_type) = self.mapping().field(&request.field) else { return Ok(None) };
+        let Some(terms) = compiler.string_terms(&request.field) else {
+            return Err(QueryError::Unsupported {
+                field: request.field.clone(),
+                actual: field_type.name(),
+                clause: "suggest",
+            });
+        };
+        let mut words = words(self, request)?;
+        for word in &mut words {
+            let letters: Vec<char> = word.word.chars().collect();
+            if letters.len() < request.min_word_length {
+                continue;
+            }
+            let doc_freq = self.searcher().doc_freq(&terms.term(&word.word))?;
+            let Some(more_than) = self.least_frequency(request, doc_freq) else { continue };
+            let mut near: FxHashMap<String, (usize, u64)> = FxHashMap::default();
+            let shared: String = letters.iter().take(request.prefix_length).collect();
+            let filter = TermFilter::Prefix(shared);
+            scan_terms(self.searcher(), &terms, &filter, false, Some(cancel), &mut |term, doc_freq| {
+                if term != word.word
+                    && let Some(distance) = distance(&letters, term, request.max_edits)
+                {
+                    near.entry(term.to_owned()).or_insert((distance, 0)).1 += doc_freq;
+                }
+                true
+            })?;
+            for option in best(request, &letters, near, more_than) {
+                if word.options.len() < request.size && self.shows_term(&request.field, &option.term)? {
+                    word.options.push(option);
+                }
+            }
+        }
+        Ok(Some(words))
+    }
+
+    /// Whether a document that is seen has a term: neither deleted nor behind the filter of an alias.
+    fn shows_term(&self, field: &str, term: &str) -> Result<bool, QueryError> {
+        let (field, value) = (field.to_owned(), term.into());
+        Ok(self.count(&QueryKind::Term { field, value, case_insensitive: false }.into())? > 0)
+    }
+
+    /// How frequent a word's suggestions have to be at least, less one; `None` if it gets none.
+    fn least_frequency(&self, request: &TermSuggest, doc_freq: u64) -> Option<u64> {
+        if request.mode == SuggestMode::Missing && doc_freq > 0 {
+            return None;
+        }
+        let docs =
+            self.searcher().segment_readers().iter().map(|reader| u64::from(reader.max_doc())).sum::<u64>();
+        let most = match request.max_term_freq {
+            number if number >= 1.0 => f64::from(number),
+            share => (f64::from(share) * docs as f64).ceil(),
+        };
+        if doc_freq as f64 > most {
+            return None;
+        }
+        let own = if request.mode == SuggestMode::Popular { doc_freq } else { 0 };
+        let least = match request.min_doc_freq {
+            number if number >= 1.0 => number as u64,
+            share if share > 0.0 => ((f64::from(share) * docs as f64) as u64).saturating_sub(1),
+            _ => 0,
+        };
+        Some(own.max(least))
+    }
+}
+
+fn words(snapshot: &Snapshot, request: &TermSuggest) -> Result<Vec<SuggestedWord>, QueryError> {
+    let analyzer = match &request.analyzer {
+        Some(name) => Some(
+            snapshot
+                .analysis()
+                .analyzer(name)
+                .ok_or_else(|| QueryError::UnknownAnalyzer { clause: "term", name: name.clone() })?,
+        ),
+        None => snapshot.search_analyzer(&request.field, false),
+    };
+    let Some(analyzer) = analyzer else {
+        let range = 0..request.text.len();
+        return Ok(vec![SuggestedWord { word: request.text.clone(), range, options: Vec::new() }]);
+    };
+    let mut words = Vec::new();
+    for token in analyzer.tokens(&request.text) {
+        if words.len() >= MAX_WORDS {
+            let reason = format!("suggestions are made for at most [{MAX_WORDS}] words of a text");
+            return Err(QueryError::Invalid { reason });
+        }
+        words.push(SuggestedWord { word: token.text, range: token.start..token.end, options: Vec::new() });
+    }
+    Ok(words)
+}
+
+/// Edits between a word and a term, if they are at most `most`; two only where both begin alike.
+fn distance(word: &[char], term: &str, most: usize) -> Option<usize> {
+    edit_distance(word, term, most, true)
+        .filter(|edits| *edits < 2 || term.chars().next() == word.first().copied())
+}
+
+/// The best of the terms near a word.
+fn best(
+    request: &TermSuggest,
+    word: &[char],
+    near: FxHashMap<String, (usize, u64)>,
+    more_than: u64,
+) -> Vec<SuggestedTerm> {
+    let mut found: Vec<(f32, usize, SuggestedTerm)> = near
+        .into_iter()
+        .filter(|(_, (_, doc_freq))| *doc_freq > more_than)
+        .filter_map(|(term, (edits, doc_freq))| {
+            let letters: Vec<char> = term.chars().collect();
+            let score = request.distance.similarity(word, &letters);
+            let nearness = 1.0 - edits as f32 / word.len().min(letters.len()).max(1) as f32;
+            (score >= request.accuracy).then_some((nearness, edits, SuggestedTerm { term, score, doc_freq }))
+        })
+        .collect();
+    let inspected = request.size.saturating_mul(request.max_inspections);
+    // Terms two edits away are looked at where those one edit away are too few.
+    if found.iter().filter(|(_, edits, _)| *edits < 2).count() >= inspected {
+        found.retain(|(_, edits, _)| *edits < 2);
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.term.cmp(&b.2.term)));
+    found.truncate(inspected);
+    let mut options: Vec<SuggestedTerm> = found.into_iter().map(|(_, _, option)| option).collect();
+    request.sort(&mut options);
+    options
+}

@@ -1,0 +1,114 @@
+// Mistakes of people who begin: each answer says in words what is wrong, and names what they wrote.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+
+const SPARSE = '.sparse_encoder_model_2';
+const DENSE = '.all-minilm-l6-v2';
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await startServer();
+  await server.request('PUT', '/a', {
+    mappings: {
+      properties: {
+        tokens: { type: 'sparse_vector' },
+        content: { type: 'text' },
+        word: { type: 'keyword' },
+        vector: { type: 'dense_vector', dims: 3 },
+      },
+    },
+  });
+  const embed = (output_field: string) => ({
+    processors: [{ inference: { model_id: SPARSE, input_output: [{ input_field: 'content', output_field }] } }],
+  });
+  await server.request('PUT', '/_ingest/pipeline/embed', embed('tokens'));
+  await server.request('PUT', '/_ingest/pipeline/into-keyword', embed('word'));
+  const written = await server.request('PUT', '/a/_doc/1?pipeline=embed&refresh=true', { content: 'hello world' });
+  expect(written.status, written.text).toBe(201);
+});
+afterAll(async () => {
+  await server.stop();
+});
+
+const search = (query: object) => ['POST', '/a/_search', { query }] as const;
+const question = { inference_id: SPARSE, query: 'greetings' };
+
+it.each([
+  [
+    'a model that is not there',
+    ...search({ sparse_vector: { ...question, field: 'tokens', inference_id: 'nope' } }),
+    'nope',
+  ],
+  [
+    'a model that did not make the vectors',
+    ...search({ sparse_vector: { ...question, field: 'tokens', inference_id: DENSE } }),
+    `field [tokens] holds the output of model [${SPARSE}] and cannot be searched with model [${DENSE}]`,
+  ],
+  [
+    'a field of another type',
+    ...search({ text_expansion: { content: { model_id: SPARSE, model_text: 'x' } } }),
+    '[text] is not an appropriate field type for this query. Allowed field types are [sparse_vector, rank_features].',
+  ],
+  [
+    'a text field taken for semantic_text',
+    ...search({ semantic: { field: 'content', query: 'x' } }),
+    'Field [content] of type [text]',
+  ],
+  [
+    'a vector of another length',
+    ...search({ knn: { field: 'vector', query_vector: [1, 2], k: 1 } }),
+    'number of dimensions [2] than the document vectors [3]',
+  ],
+  ['a query written wrongly', ...search({ mach: { content: 'x' } }), 'unknown query [mach] did you mean [match]?'],
+  [
+    'a key of a query written wrongly',
+    ...search({ bool: { musst: [] } }),
+    '[bool] unknown field [musst] did you mean any of [must, mustNot]?',
+  ],
+  ['a query at the top of the body', 'POST', '/a/_search', { match: { content: 'x' } }, 'in [match]'],
+  [
+    'a syntax error in a query string',
+    ...search({ query_string: { query: 'hello AND (' } }),
+    "Cannot parse 'hello AND (': Encountered",
+  ],
+  ['a parameter written wrongly', 'PUT', '/a/_doc/2?pipline=embed', {}, '[pipline] -> did you mean [pipeline]?'],
+  [
+    'a document without the field of its pipeline',
+    'PUT',
+    '/a/_doc/2?pipeline=embed',
+    { title: 'x' },
+    'field [content] not present as part of path [content]',
+  ],
+  [
+    'tokens for a keyword field',
+    'PUT',
+    '/a/_doc/2?pipeline=into-keyword',
+    { content: 'x' },
+    'failed to parse field [word] of type [keyword]',
+  ],
+  ['a pipeline that is not there', 'PUT', '/a/_doc/2?pipeline=nope', {}, 'pipeline with id [nope] does not exist'],
+  [
+    'a processor that is not there',
+    'PUT',
+    '/_ingest/pipeline/p',
+    { processors: [{ inferrence: {} }] },
+    'No processor type exists with name [inferrence]',
+  ],
+  [
+    'a script',
+    'POST',
+    '/a/_update/1',
+    { script: { source: 'x' } },
+    'no scripts are run here, send the changes as [doc]',
+  ],
+  ['sorting by text', 'POST', '/a/_search', { sort: ['content'] }, 'Please use a keyword field instead'],
+  ['an uppercase name', 'PUT', '/A', {}, 'Invalid index name [A], must be lowercase'],
+] as const)('%s: %s %s', async (_, method, path, body, sentence) => {
+  const answer = await server.request(method, path, body);
+  expect(answer.status, answer.text).toBeGreaterThanOrEqual(400);
+  expect(answer.status).toBeLessThan(500);
+  expect(answer.body.error.type).toBeTypeOf('string');
+  const words = JSON.stringify(answer.body.error).replaceAll('\\"', '"');
+  expect(words).toContain(sentence);
+});

@@ -1,0 +1,95 @@
+// The documentation is true where a program can tell: commands run as they stand, links lead somewhere, named places are there.
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const read = (page: string) => readFileSync(join(ROOT, page), 'utf8');
+const under = (folder: string) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name));
+const PAGES = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...under('docs')];
+
+/** The commands of a page that talk to a server, in order. */
+function commands(page: string): string {
+  return [...read(page).matchAll(/^```sh\n([\s\S]*?)^```$/gm)]
+    .map(([, block = '']) => block)
+    .filter((block) => !block.startsWith('npm '))
+    .join('\n');
+}
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => {
+  await server.stop();
+});
+
+/** Runs a page's commands as they stand, but for where the server is; resolves with the answers. */
+async function run(page: string): Promise<any[]> {
+  const script = commands(page)
+    .replaceAll('localhost:9200', server.url.replace('http://', ''))
+    .replaceAll('data/owner.key', join(server.data, 'owner.key'));
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script]);
+  expect(stderr).toBe('');
+  // Each answer begins a line; a document that was sent in several is shown in several.
+  return stdout
+    .trim()
+    .split(/\n(?=\{)/)
+    .map((answer) => JSON.parse(answer) as any);
+}
+
+describe('the commands of', () => {
+  it('README.md give what it says', async () => {
+    const answers = await run('README.md');
+    expect(answers.filter(({ error }) => error !== undefined)).toEqual([]);
+    const [state] = answers;
+    expect(JSON.stringify(state)).toContain('"state":"started"');
+    const searches = answers.filter(({ hits }) => hits !== undefined);
+    expect(searches.map(({ hits }) => hits.hits[0]?._source.content ?? hits.hits[0]?.highlight.body[0])).toEqual([
+      expect.stringContaining('Sore muscles'),
+      expect.stringContaining('Sore muscles'),
+      expect.stringContaining('Blue whales'),
+    ]);
+    expect(answers.find(({ dry_run }) => dry_run)).toMatchObject({ documents: { total: 1, to_write: 1 } });
+    expect(answers.find(({ completed }) => completed)).toMatchObject({ response: { created: 1, failures: [] } });
+    const { encoded } = answers.find((answer) => 'encoded' in answer) as { encoded: string };
+    const apiKey = { apiKey: encoded };
+    expect((await server.request('GET', '/articles/_search', undefined, apiKey)).body.hits.total.value).toBe(2);
+    expect((await server.request('PUT', '/articles/_doc/3', {}, apiKey)).status).toBe(403);
+  });
+
+  it('docs/api-keys.md make a key', async () => {
+    const [made] = await run('docs/api-keys.md');
+    expect(made).toMatchObject({ name: 'shop', encoded: expect.any(String) as string });
+  });
+});
+
+it.each(PAGES)('the links of %s lead somewhere', (page) => {
+  const links = [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+  const local = links.filter((link) => !/^(?:https?:|#)/.test(link)).map((link) => link.replace(/#.*$/, ''));
+  expect(local.filter((link) => !existsSync(join(ROOT, dirname(page), link)))).toEqual([]);
+});
+
+it('every page of docs/ is in its index', () => {
+  const index = read('docs/README.md');
+  const pages = under('docs').map((page) => page.replace(/^docs\//, ''));
+  expect(pages.filter((page) => page !== 'README.md' && !index.includes(`](${page})`))).toEqual([]);
+});
+
+it('the places that ARCHITECTURE.md names are there', () => {
+  const named = [
+    ...read('ARCHITECTURE.md').matchAll(/`((?:crates|packages|benches|docs|scripts|test|tools|xtask)\/[^`<>*\s]*)`/g),
+  ];
+  const places = named.map(([, place = '']) => place);
+  expect(places.length).toBeGreaterThan(20);
+  expect(places.filter((place) => !existsSync(join(ROOT, place)))).toEqual([]);
+});
