@@ -408,6 +408,12 @@ describe('_ml/trained_models', () => {
     expect(readFileSync(join(folder, 'dense/model.onnx')).length).toBeGreaterThan(0);
   });
 
+  it('tells what models may use', async () => {
+    const { body } = await call('GET', '/_ml/info');
+    expect(body.upgrade_mode).toBe(false);
+    expect(body.limits.total_ml_processors).toBeGreaterThan(0);
+  });
+
   it('installs a model that comes with the server as clients do', async () => {
     const install = { input: { field_names: ['text_field'] } };
     expect((await call('PUT', `${MODELS}/.elser_model_2?wait_for_completion=true`, install)).status).toBe(200);

@@ -249,9 +249,14 @@ describe('semantic_text', () => {
     [
       'an object',
       { body: { text: 'x' } },
-      'Invalid format for field [body], expected [String|Number|Boolean] got [HashMap]',
+      '400 status_exception: Invalid format for field [body], expected [String|Number|Boolean] got [HashMap]',
     ],
     ['a list in a list', { body: [['x']] }, 'got [ArrayList]'],
+    [
+      'its own vectors',
+      { body: 'x', _inference_fields: { body: {} } },
+      "400 document_parsing_exception: [1:33] failed to parse field [_inference_fields] of type [_inference_fields] in document with id 'bad'",
+    ],
   ])('refuses %s as a value', async (_what, document, expected) => {
     expect(await reason('PUT', '/sparse/_doc/bad', document)).toContain(expected);
     expect((await call('GET', '/sparse/_doc/bad')).status).toBe(404);

@@ -229,6 +229,7 @@ impl Engine {
             "get_pipeline" => pipelines::get_pipeline(self, request, body, cancel),
             "delete_pipeline" => pipelines::delete_pipeline(self, request, body, cancel),
             "simulate_pipeline" => pipelines::simulate_pipeline(self, request, body, cancel),
+            "ml_info" => models::ml_info(self, request, body, cancel),
             "get_trained_models" => models::get_trained_models(self, request, body, cancel),
             "start_deployment" => models::start_deployment(self, request, body, cancel),
             "stop_deployment" => models::stop_deployment(self, request, body, cancel),

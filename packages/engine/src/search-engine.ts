@@ -101,6 +101,7 @@ export const OPERATIONS = [
   'delete_pipeline',
   'simulate_pipeline',
   'get_trained_models',
+  'ml_info',
   'put_trained_model',
   'delete_trained_model',
   'put_trained_model_definition_part',

@@ -37,6 +37,23 @@ const GENERATED: [&str; 8] = [
     "fully_defined",
 ];
 
+/// `GET /_ml/info`
+pub(crate) fn ml_info(
+    engine: &Engine,
+    _request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let cores = engine.models.cores();
+    Ok(Reply::ok(&json!({
+        // Of jobs that find anomalies, which are not there.
+        "defaults": {"anomaly_detectors": {}, "datafeeds": {}},
+        "upgrade_mode": false,
+        "native_code": {"version": env!("CARGO_PKG_VERSION"), "build_hash": "unknown"},
+        "limits": {"total_ml_processors": cores, "max_single_ml_node_processors": cores},
+    })))
+}
+
 /// `GET /_ml/trained_models[/{model}]`
 pub(crate) fn get_trained_models(
     engine: &Engine,

@@ -32,7 +32,7 @@ pub(crate) use self::adaptive::AdaptiveAllocations;
 pub use self::adaptive::AdaptiveTiming;
 pub(crate) use self::aliases::{delete_alias, put_alias};
 pub(crate) use self::api::{
-    MOST_TEXTS, get_trained_models, infer_trained_model, stop_deployment, trained_model_stats,
+    MOST_TEXTS, get_trained_models, infer_trained_model, ml_info, stop_deployment, trained_model_stats,
 };
 use self::deployments::{DeploymentSettings, Deployments, Running};
 pub(crate) use self::documents::encode_documents;

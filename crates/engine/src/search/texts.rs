@@ -26,6 +26,25 @@ pub fn values_at(source: &Value, path: &str) -> Vec<String> {
     found
 }
 
+/// What stands at a path where a list of scalars may stand, if it is something else: as Java names it.
+pub fn no_scalar_at(source: &Value, path: &str) -> Option<&'static str> {
+    match source {
+        Value::Object(_) if path.is_empty() => Some("HashMap"),
+        Value::Object(members) => path
+            .match_indices('.')
+            .chain([(path.len(), "")])
+            .filter_map(|(end, _)| {
+                Some((members.get(&path[..end])?, path.get(end + 1..).unwrap_or_default()))
+            })
+            .find_map(|(inner, rest)| no_scalar_at(inner, rest)),
+        Value::Array(items) => items.iter().find_map(|item| match item {
+            Value::Array(_) if path.is_empty() => Some("ArrayList"),
+            item => no_scalar_at(item, path),
+        }),
+        _ => None,
+    }
+}
+
 fn collect<'s>(value: &'s Value, path: &str, see: &mut dyn FnMut(&'s Value)) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect(item, path, see)),
@@ -45,7 +64,7 @@ fn collect<'s>(value: &'s Value, path: &str, see: &mut dyn FnMut(&'s Value)) {
 mod tests {
     use serde_json::json;
 
-    use super::{texts_at, values_at};
+    use super::{no_scalar_at, texts_at, values_at};
 
     #[test]
     fn texts_are_found_however_the_path_is_written() {
@@ -56,5 +75,16 @@ mod tests {
         assert_eq!(values_at(&source, "a.c.d"), ["2", "3", "4"]);
         assert!(texts_at(&source, "a").is_empty() && texts_at(&source, "a.b.c").is_empty());
         assert!(texts_at(&json!({"a": "x"}), "").is_empty());
+    }
+
+    #[test]
+    fn what_is_no_scalar_is_named() {
+        let source = json!({"a": {"b": "1", "c": [1, {"d": 2}], "d": [["3"]]}, "e": {"f": null}});
+        assert_eq!(no_scalar_at(&source, "a.b"), None);
+        assert_eq!(no_scalar_at(&source, "a.c"), Some("HashMap"));
+        assert_eq!(no_scalar_at(&source, "a.c.d"), None);
+        assert_eq!(no_scalar_at(&source, "a.d"), Some("ArrayList"));
+        assert_eq!(no_scalar_at(&source, "e"), Some("HashMap"));
+        assert_eq!(no_scalar_at(&source, "e.f"), None);
     }
 }

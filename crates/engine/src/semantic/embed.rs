@@ -11,10 +11,10 @@ use sparrow_index::passages::{self, FieldPassages, MAX_PASSAGES, Passage, Passag
 
 use super::{Embedded, chunk};
 use crate::body::parse_source;
-use crate::error::EngineError;
+use crate::error::{EngineError, Exception};
 use crate::indices::{WriteKind, WriteOp};
 use crate::models::{ModelError, Models, Purpose, TextEncoder, encode_documents};
-use crate::search::texts::values_at;
+use crate::search::texts::{no_scalar_at, values_at};
 
 /// Most texts of one call to the encoder when it is not paced, as for the inference processor.
 const CALL: usize = 128;
@@ -104,6 +104,15 @@ pub(crate) fn embed(
             if let Some(known) = previous.as_ref().and_then(|(old, known)| field.carried(value, old, known)) {
                 draft.fields.push(known);
                 continue;
+            }
+            if let Some(found) = no_scalar_at(value, field.path) {
+                let reason = format!(
+                    "Invalid format for field [{}], expected [String|Number|Boolean] got [{found}]",
+                    field.path
+                );
+                out.refused[at] = Some(EngineError::api(400, Exception::new("status_exception", reason)));
+                jobs.retain(|(_, job)| job.op != at);
+                break;
             }
             let texts = field.texts(value);
             let made = jobs.len();

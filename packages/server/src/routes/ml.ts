@@ -6,6 +6,7 @@ const PAGE = ['allow_no_match', 'from', 'size'];
 
 /** Models, their deployments, and the inference endpoints that stand for them. */
 export const ML_ENDPOINTS: readonly Endpoint[] = [
+  ...engine('ml_info', 'cluster:monitor/xpack/ml/info/get', ['GET /_ml/info']),
   ...engine(
     'get_trained_models',
     'cluster:monitor/xpack/ml/inference/get',

@@ -34,6 +34,10 @@ export const ACTIONS = {
     scope: 'cluster',
     privileges: ['read_pipeline', 'manage_ingest_pipelines', 'manage_pipeline', 'manage', 'all'],
   },
+  'cluster:monitor/xpack/ml/info/get': {
+    scope: 'cluster',
+    privileges: ['monitor_ml', 'manage_ml', 'monitor', 'manage', 'all'],
+  },
   'cluster:monitor/xpack/ml/inference/get': {
     scope: 'cluster',
     privileges: ['monitor_ml', 'manage_ml', 'monitor', 'manage', 'all'],

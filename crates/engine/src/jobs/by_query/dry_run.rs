@@ -251,7 +251,7 @@ impl Sample {
         let scale = if self.documents == 0 { 0.0 } else { total as f64 / self.documents as f64 };
         let all = |count: u64| (count as f64 * scale).round() as u64;
         let is_everything = self.documents as usize == total;
-        let mut millis = self.millis_uncached() * scale;
+        let mut millis = self.millis_uncached() * scale + self.encoding.waking.as_secs_f64() * 1000.0;
         if spec.requests_per_second.is_finite() {
             millis = millis.max(total as f64 / spec.requests_per_second * 1000.0);
         }
@@ -312,8 +312,8 @@ impl Sample {
 
     /// The time of the sample if no vector had been remembered from before: texts of a whole index are new ones.
     fn millis_uncached(&self) -> f64 {
-        let Encoding { encoded: texts, remembered, busy, worker_millis, .. } = self.encoding;
-        let took = self.took.as_secs_f64() * 1000.0;
+        let Encoding { encoded: texts, remembered, busy, worker_millis, waking, .. } = self.encoding;
+        let took = self.took.saturating_sub(waking).as_secs_f64() * 1000.0;
         let encoding = busy.as_secs_f64() * 1000.0;
         let new = texts.saturating_sub(remembered);
         let full = if new * 2 >= texts {
@@ -351,6 +351,8 @@ struct Encoding {
     /// Those whose vectors were remembered from before.
     remembered: u64,
     busy: Duration,
+    /// What bringing deployments up took, which the whole job does once.
+    waking: Duration,
     /// Mean time of a text in the whole deployment, from all that it did.
     worker_millis: f64,
 }
@@ -364,6 +366,7 @@ impl Encoding {
         self.encoded += other.encoded;
         self.remembered += other.remembered;
         self.busy += other.busy;
+        self.waking += other.waking;
         self.worker_millis = self.worker_millis.max(other.worker_millis);
     }
 }
@@ -383,6 +386,11 @@ impl TextEncoder for Meter<'_> {
         cancel: Option<&AtomicBool>,
     ) -> Result<Vec<Encoded>, ModelError> {
         let hits = |models: &Models| models.figures(model_id).map_or(0, |figures| figures.cache_hit_count);
+        let asked = Instant::now();
+        if self.models.figures(model_id).is_none_or(|figures| figures.allocations == 0) {
+            self.models.encode(model_id, &["a"], purpose, cancel)?;
+        }
+        let waking = asked.elapsed();
         let (before, began) = (hits(self.models), Instant::now());
         let encoded = self.models.encode(model_id, texts, purpose, cancel)?;
         let busy = began.elapsed();
@@ -397,6 +405,7 @@ impl TextEncoder for Meter<'_> {
             // Others may use the model at the same time.
             remembered: figures.cache_hit_count.saturating_sub(before).min(encoded.len() as u64),
             busy,
+            waking,
             worker_millis: figures.average_inference_time_ms_excluding_cache_hits
                 / figures.allocations.max(1) as f64,
         });

@@ -11,10 +11,10 @@ use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
 use super::dynamic::MatchType;
-use super::error::{DocumentError, DocumentErrorKind};
+use super::error::{DOCUMENT_PARSING, DocumentError, DocumentErrorKind};
 use super::location::Step;
 use super::types::{Dynamic, Limits, ParsedDocument};
-use super::values::token_name;
+use super::values::{java_string, token_name};
 use super::{LeafNode, Mapping, Node, ObjectNode, join};
 
 pub(super) fn parse_document(
@@ -57,6 +57,23 @@ pub(super) fn parse_document(
     });
     Ok((out, wider))
 }
+
+/// What an index says of its documents: not for documents to say themselves.
+const METADATA: [&str; 13] = [
+    "_data_stream_timestamp",
+    "_feature",
+    "_field_names",
+    "_id",
+    "_ignored",
+    "_ignored_source",
+    "_index",
+    "_inference_fields",
+    "_nested_path",
+    "_routing",
+    "_seq_no",
+    "_source",
+    "_version",
+];
 
 /// What is stored when the mapping filters the source.
 fn stored_source(mapping: &Mapping, source: &Value) -> Option<Vec<u8>> {
@@ -135,6 +152,12 @@ impl<'a> Reader<'a> {
         }
         for (key, value) in map {
             self.steps.push(Step::Key(key.clone()));
+            if scope.path.is_empty()
+                && key.starts_with('_')
+                && let Some(name) = METADATA.iter().find(|name| *name == key)
+            {
+                return Err(self.metadata(name, value));
+            }
             if key.contains('.') {
                 self.dotted(scope, key, value)?;
             } else {
@@ -143,6 +166,19 @@ impl<'a> Reader<'a> {
             self.steps.pop();
         }
         Ok(())
+    }
+
+    fn metadata(&self, name: &'static str, value: &Value) -> DocumentError {
+        let reason = format!(
+            "Field [{name}] is a metadata field and cannot be added inside a document. Use the index API request parameters."
+        );
+        self.fail(DocumentErrorKind::Field {
+            path: name.to_owned(),
+            type_name: name,
+            id: self.id.to_owned(),
+            preview: java_string(value),
+            causes: vec![(DOCUMENT_PARSING, reason)],
+        })
     }
 
     /// `"a.b": 1` is read as `"a": {"b": 1}`.
