@@ -81,7 +81,8 @@ describe('_inference', () => {
   });
 
   it('stands on a deployment that others manage, and guards its own', async () => {
-    const start = '/_ml/trained_models/.all-minilm-l6-v2/deployment/_start?deployment_id=shared&number_of_allocations=2';
+    const start =
+      '/_ml/trained_models/.all-minilm-l6-v2/deployment/_start?deployment_id=shared&number_of_allocations=2';
     expect((await call('POST', start)).status).toBe(200);
     const on = (settings: object) => ({ service: 'elasticsearch', service_settings: settings });
     expect(await reason('PUT', '/_inference/text_embedding/on-it', on({ deployment_id: 'gone' }))).toBe(
@@ -89,7 +90,9 @@ describe('_inference', () => {
     );
     expect(
       await reason('PUT', '/_inference/on-it', on({ deployment_id: 'shared', model_id: '.elser_model_2' })),
-    ).toContain('400 status_exception: Deployment [shared] uses model [.all-minilm-l6-v2] which does not match the model');
+    ).toContain(
+      '400 status_exception: Deployment [shared] uses model [.all-minilm-l6-v2] which does not match the model',
+    );
     const made = await call('PUT', '/_inference/text_embedding/on-it', on({ deployment_id: 'shared' }));
     expect(made.body.service_settings).toMatchObject({
       deployment_id: 'shared',
@@ -98,7 +101,9 @@ describe('_inference', () => {
       num_threads: 1,
       dimensions: 384,
     });
-    expect((await call('POST', '/_inference/on-it', { input: 'a' })).body.text_embedding[0].embedding).toHaveLength(384);
+    expect((await call('POST', '/_inference/on-it', { input: 'a' })).body.text_embedding[0].embedding).toHaveLength(
+      384,
+    );
     await call('PUT', '/_inference/own', on({ num_allocations: 1, num_threads: 1, model_id: '.elser_model_2' }));
     await call('PUT', '/_ingest/pipeline/by-name', {
       processors: [{ inference: { model_id: 'third', input_output: { input_field: 'a', output_field: 'b' } } }],
@@ -108,13 +113,16 @@ describe('_inference', () => {
       ['shared', 'Cannot stop deployment [shared] as it is used by inference endpoint [on-it]'],
       ['own', 'Cannot stop deployment [own] as it was created by inference endpoint [own]'],
       // There are other deployments of the model, but the pipeline names this one.
-      ['third', 'Cannot stop deployment [third] as it is referenced by ingest processors; use force to stop the deployment'],
+      [
+        'third',
+        'Cannot stop deployment [third] as it is referenced by ingest processors; use force to stop the deployment',
+      ],
     ]) {
-      expect(await reason('POST', `/_ml/trained_models/${id!}/deployment/_stop`)).toBe(`409 status_exception: ${wanted!}`);
+      expect(await reason('POST', `/_ml/trained_models/${id!}/deployment/_stop`)).toBe(
+        `409 status_exception: ${wanted!}`,
+      );
     }
-    expect(
-      await reason('POST', '/_ml/trained_models/own/deployment/_update', { number_of_allocations: 2 }),
-    ).toBe(
+    expect(await reason('POST', '/_ml/trained_models/own/deployment/_update', { number_of_allocations: 2 })).toBe(
       '409 status_exception: Cannot update deployment [own] as it was created by inference endpoint [own]. This model ' +
         'deployment must be updated through the inference API.',
     );
@@ -135,7 +143,10 @@ describe('_inference', () => {
     await call('PUT', '/dotted', { mappings: { properties: { s: { type: 'semantic_text', inference_id: 'dots' } } } });
     expect((await call('PUT', '/dotted/_doc/1?refresh=true', { s: 'blue whales' })).status).toBe(201);
     const { body } = await call('GET', '/dotted/_mapping');
-    expect(body.dotted.mappings.properties.s.model_settings).toMatchObject({ similarity: 'dot_product', dimensions: 384 });
+    expect(body.dotted.mappings.properties.s.model_settings).toMatchObject({
+      similarity: 'dot_product',
+      dimensions: 384,
+    });
     const found = await call('POST', '/dotted/_search', { query: { semantic: { field: 's', query: 'blue whales' } } });
     expect(found.body.hits.hits[0]._score).toBeCloseTo(1, 3);
     expect((await call('DELETE', '/_inference/dots?force=true')).status).toBe(200);

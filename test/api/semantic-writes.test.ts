@@ -20,7 +20,9 @@ const withPassages = (index: string, field: string) => ids(index, { exists: { fi
 const semantic = (field: string, query: string) => ({ semantic: { field, query } });
 /** A text of so many sentences that nothing else says. */
 const sentences = (count: number, about: string): string =>
-  Array.from({ length: count }, (_, n) => `Sentence ${String(n)} of ${about} speaks of number ${String(n * 7)}.`).join(' ');
+  Array.from({ length: count }, (_, n) => `Sentence ${String(n)} of ${about} speaks of number ${String(n * 7)}.`).join(
+    ' ',
+  );
 const WORD = { strategy: 'word', max_chunk_size: 10, overlap: 1 };
 const field = (more: object = {}) => ({ type: 'semantic_text', ...more });
 const create = (index: string, properties: object, more: object = {}) =>
@@ -65,7 +67,12 @@ describe('passages', () => {
 
   it('are made for fields that a template or an update of the mapping adds while documents come', async () => {
     await create('templated', {}, { dynamic_templates: [{ s: { match: '*_meant', mapping: field() } }] });
-    const lines = [{ index: { _id: '1' } }, { x: 1 }, { index: { _id: '2' } }, { a_meant: 'blue whales', b_meant: 'bread' }];
+    const lines = [
+      { index: { _id: '1' } },
+      { x: 1 },
+      { index: { _id: '2' } },
+      { a_meant: 'blue whales', b_meant: 'bread' },
+    ];
     const more = [{ index: { _id: '3' } }, { a_meant: 'hot lava' }, { delete: { _id: '1' } }];
     const done = await ok('POST', '/templated/_bulk?refresh=true', ndjson(...lines, ...more));
     expect(done.items.map((item: any) => (item.index ?? item.delete).result)).toEqual([
@@ -83,7 +90,12 @@ describe('passages', () => {
     const writing = call(
       'POST',
       '/racing/_bulk?refresh=true',
-      ndjson({ index: { _id: '1' } }, { slow: sentences(150, 'racing'), late: 'whales' }, { index: { _id: '2' } }, { late: 'bread' }),
+      ndjson(
+        { index: { _id: '1' } },
+        { slow: sentences(150, 'racing'), late: 'whales' },
+        { index: { _id: '2' } },
+        { late: 'bread' },
+      ),
     ).finally(() => (ended = true));
     await new Promise((resolve) => setTimeout(resolve, 30));
     await ok('PUT', '/racing/_mapping', { properties: { late: field() } });
@@ -107,7 +119,11 @@ describe('passages', () => {
         mappings: { properties: { s: field(), d: field({ inference_id: '.all-minilm-l6-v2-elasticsearch' }) } },
       });
       const whales = { s: `${sentences(60, 'kept')} Whales sing.`, d: 'Whales sing in the ocean.', n: 1 };
-      await send('POST', '/kept/_bulk', ndjson({ index: { _id: '1' } }, whales, { index: { _id: '2' } }, { s: 'bread', d: 'bread' }));
+      await send(
+        'POST',
+        '/kept/_bulk',
+        ndjson({ index: { _id: '1' } }, whales, { index: { _id: '2' } }, { s: 'bread', d: 'bread' }),
+      );
       await send('POST', '/kept/_update/1', { doc: { n: 2 } });
       await current.kill();
       current = await startServer({ data: own.data });
@@ -145,7 +161,10 @@ describe('passages', () => {
     await create('from', { s: field({ chunking_settings: WORD }) });
     await create('elsewhere', { s: field({ chunking_settings: { strategy: 'none' } }) });
     await create('to', { s: field({ chunking_settings: WORD }) });
-    const lines = Array.from({ length: 40 }, (_, n) => [{ index: { _id: String(n) } }, { s: sentences(4, `from ${String(n)}`) }]);
+    const lines = Array.from({ length: 40 }, (_, n) => [
+      { index: { _id: String(n) } },
+      { s: sentences(4, `from ${String(n)}`) },
+    ]);
     await ok('POST', '/from/_bulk?refresh=true', ndjson(...lines.flat()));
     await ok('PUT', '/_ingest/pipeline/away', { processors: [{ set: { field: '_index', value: 'elsewhere' } }] });
     const moved = await ok('POST', '/_reindex?refresh=true', {
@@ -164,7 +183,11 @@ describe('texts past the model’s length', () => {
   it('are told where nothing may be cut, by bulk, reindex and update by query', async () => {
     await create('whole', { s: field({ chunking_settings: { strategy: 'none' } }) });
     await create('copy', { s: field({ chunking_settings: { strategy: 'none' } }) });
-    const bulk = await ok('POST', '/whole/_bulk?refresh=true', ndjson({ index: {} }, { s: LONG }, { index: {} }, { s: 'short' }));
+    const bulk = await ok(
+      'POST',
+      '/whole/_bulk?refresh=true',
+      ndjson({ index: {} }, { s: LONG }, { index: {} }, { s: 'short' }),
+    );
     expect(bulk).toMatchObject({ errors: false, truncated_texts: 1 });
     await ok('PUT', '/_ingest/pipeline/longer', { processors: [{ set: { field: 's', value: `${LONG} {{_id}}` } }] });
     const body = { source: { index: 'whole' }, dest: { index: 'copy', pipeline: 'longer' } };
@@ -177,7 +200,10 @@ describe('texts past the model’s length', () => {
 
   it('are counted by a dry run as the real one then does', async () => {
     await create('plain', { s: { type: 'text' } });
-    await create('real', { s: field({ chunking_settings: WORD }), t: field({ chunking_settings: { strategy: 'none' } }) });
+    await create('real', {
+      s: field({ chunking_settings: WORD }),
+      t: field({ chunking_settings: { strategy: 'none' } }),
+    });
     const lines = Array.from({ length: 60 }, (_, n) => [
       { index: {} },
       { s: sentences(3, `dry ${String(n)}`), t: n < 5 ? `${LONG} ${String(n)}` : `short ${String(n)}` },
@@ -215,7 +241,10 @@ describe('texts past the model’s length', () => {
     const counted = passages.hits.hits.flatMap((hit: any) => [...hit.highlight.s, ...hit.highlight.t]).length;
     expect(dry.texts.total).toBe(counted);
     // A copy between the same fields takes the passages along, and the dry run knows it.
-    await create('same', { s: field({ chunking_settings: WORD }), t: field({ chunking_settings: { strategy: 'none' } }) });
+    await create('same', {
+      s: field({ chunking_settings: WORD }),
+      t: field({ chunking_settings: { strategy: 'none' } }),
+    });
     const kept = await ok('POST', '/_reindex?dry_run=true', { source: { index: 'real' }, dest: { index: 'same' } });
     expect(kept.texts).toEqual({ total: 0, truncated: 0 });
   });
@@ -245,7 +274,11 @@ describe('a document without a model', () => {
     ] as const) {
       expect([refused, missing]).toContain(await why(method, path, body));
     }
-    const bulk = await ok('POST', '/frail/_bulk?refresh=true', ndjson({ index: { _id: '2' } }, { s: 'new' }, { index: { _id: '3' } }, { n: 3 }));
+    const bulk = await ok(
+      'POST',
+      '/frail/_bulk?refresh=true',
+      ndjson({ index: { _id: '2' } }, { s: 'new' }, { index: { _id: '3' } }, { n: 3 }),
+    );
     expect(bulk.items.map((item: any) => item.index.status)).toEqual([expect.any(Number), 201]);
     expect(bulk.items[0].index.status).toBeGreaterThanOrEqual(400);
     // Documents whose texts stay need no model.
@@ -255,11 +288,16 @@ describe('a document without a model', () => {
     expect(await withPassages('frail', 's')).toEqual(['1']);
     // A copy that has to encode fails, and writes nothing without passages.
     await create('frail-copy', { s: field({ inference_id: 'frail', chunking_settings: { strategy: 'none' } }) });
-    const copied = await call('POST', '/_reindex?refresh=true', { source: { index: 'frail' }, dest: { index: 'frail-copy' } });
+    const copied = await call('POST', '/_reindex?refresh=true', {
+      source: { index: 'frail' },
+      dest: { index: 'frail-copy' },
+    });
     expect(copied.body.failures.map((failure: any) => failure.id)).toEqual(['1']);
     expect((await ok('GET', '/frail-copy/_count')).count).toBe(1);
     await start();
-    expect(await ok('POST', '/frail/_update/1?refresh=true', { doc: { s: 'changed' } })).toMatchObject({ result: 'updated' });
+    expect(await ok('POST', '/frail/_update/1?refresh=true', { doc: { s: 'changed' } })).toMatchObject({
+      result: 'updated',
+    });
     await ok('POST', `${deployment}/deployment/_stop?force=true`);
   });
 });

@@ -22,7 +22,8 @@ describe('nearest neighbours', () => {
   beforeAll(async () => {
     const properties = { v: { type: 'dense_vector', dims: 2, similarity: 'l2_norm' }, tag: { type: 'keyword' } };
     await call('PUT', '/points', { mappings: { properties } });
-    for (let n = 1; n <= 20; n += 1) await call('PUT', `/points/_doc/${String(n)}`, { v: [1, n], tag: `t${String(n % 2)}` });
+    for (let n = 1; n <= 20; n += 1)
+      await call('PUT', `/points/_doc/${String(n)}`, { v: [1, n], tag: `t${String(n % 2)}` });
     await call('POST', '/points/_refresh');
   });
 
@@ -96,7 +97,8 @@ describe('a match_only_text field', () => {
   });
 
   it('is searched by words, phrases and their beginnings', async () => {
-    const found = async (query: object): Promise<string[]> => ids(await call('POST', '/lines/_search', { query })).sort();
+    const found = async (query: object): Promise<string[]> =>
+      ids(await call('POST', '/lines/_search', { query })).sort();
     expect(await found({ match: { body: 'peer' } })).toEqual(['1', '2']);
     expect(await found({ match_phrase: { body: 'connection refused' } })).toEqual(['1']);
     expect(await found({ match_phrase_prefix: { body: 'peer ref' } })).toEqual(['2']);
@@ -171,7 +173,12 @@ describe('a bulk that lists the pipelines that ran', () => {
       (await call('POST', `/_bulk${query}`, body)).body.items.map(
         (item: Record<string, { executed_pipelines?: string[] }>) => Object.values(item)[0]?.executed_pipelines,
       );
-    expect(await items('?list_executed_pipelines=true')).toEqual([['outer', 'inner', 'last'], [], undefined, ['inner']]);
+    expect(await items('?list_executed_pipelines=true')).toEqual([
+      ['outer', 'inner', 'last'],
+      [],
+      undefined,
+      ['inner'],
+    ]);
     expect(await items('')).toEqual([undefined, undefined, undefined, undefined]);
     expect((await call('POST', '/_bulk?list_executed_pipelines=perhaps', body)).status).toBe(400);
   });
@@ -179,7 +186,8 @@ describe('a bulk that lists the pipelines that ran', () => {
 
 describe('keys', () => {
   it('of some indices find nothing like the documents of others', async () => {
-    for (const index of ['open', 'secret']) await call('PUT', `/${index}/_doc/1?refresh=true`, { body: 'a hidden word' });
+    for (const index of ['open', 'secret'])
+      await call('PUT', `/${index}/_doc/1?refresh=true`, { body: 'a hidden word' });
     const read = { cluster: [], indices: [{ names: ['open'], privileges: ['read'] }] };
     const { encoded } = (await call('POST', '/_security/api_key', { name: 'k', role_descriptors: { read } })).body;
     const like = async (example: object, key: string): Promise<number> => {

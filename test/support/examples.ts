@@ -98,7 +98,9 @@ export function pathOf({ path }: Pick<Endpoint, 'path'>): string {
 export async function populate(server: RunningServer): Promise<void> {
   const { request } = server;
   await request('PUT', '/books', {
-    mappings: { properties: { title: { type: 'text' }, tag: { type: 'keyword' }, point: { type: 'dense_vector', dims: 2 } } },
+    mappings: {
+      properties: { title: { type: 'text' }, tag: { type: 'keyword' }, point: { type: 'dense_vector', dims: 2 } },
+    },
     settings: { number_of_replicas: 0 },
   });
   await request('PUT', '/books/_settings', { 'index.blocks.write': false });

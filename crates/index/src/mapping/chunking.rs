@@ -189,7 +189,7 @@ impl<'g> Reader<'g> {
             let problem = "Recursive chunking settings can not have both separators and separator_group";
             self.problems.push(problem.to_owned());
         }
-        let texts = listed.or_else(|| Some(group.unwrap_or(PLAINTEXT).iter().copied().collect()))?;
+        let texts = listed.unwrap_or_else(|| group.unwrap_or(PLAINTEXT).to_vec());
         let mut separators = Vec::with_capacity(texts.len());
         for text in texts {
             match Separator::parse(text) {

@@ -43,10 +43,15 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
     indices: 'docs',
     params: [...SOURCE, 'realtime', 'refresh', 'routing', 'preference', 'stored_fields'],
   }),
-  ...engine('term_vectors', 'indices:data/read/tv', ['GET|POST /{index}/_termvectors/{id}', 'GET|POST /{index}/_termvectors'], {
-    body: true,
-    params: VECTORS,
-  }),
+  ...engine(
+    'term_vectors',
+    'indices:data/read/tv',
+    ['GET|POST /{index}/_termvectors/{id}', 'GET|POST /{index}/_termvectors'],
+    {
+      body: true,
+      params: VECTORS,
+    },
+  ),
   ...engine(
     'multi_term_vectors',
     'indices:data/read/mtv',
