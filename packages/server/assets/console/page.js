@@ -320,6 +320,10 @@ $('question').value = wanted.get('q') ?? '';
 $('key').addEventListener('change', () => {
   sessionStorage.setItem(STORED_KEY, $('key').value.trim());
   clear();
+  // What another key could see is not this one's.
+  indices = {};
+  fill($('index'), []);
+  loadWays();
   void attempt(loadIndices);
 });
 $('index').addEventListener('change', loadWays);
