@@ -213,8 +213,8 @@ const oneOf = (random: Random, kinds: Readonly<Record<string, Make>>): Aggregati
 export function aggregations(random: Random, kind: string): Record<string, Aggregation> {
   const histogram = (extra: Record<string, Aggregation>): Aggregation => {
     const name = random.pick(['histogram', 'date_histogram']);
-    const { order: _, ...body } = BUCKETS[name]?.(random) as Record<string, unknown>;
-    return { [name]: { ...body, min_doc_count: 0 }, aggs: { ...MEASURES, ...extra } };
+    const body = Object.entries(BUCKETS[name]?.(random) ?? {}).filter(([key]) => key !== 'order');
+    return { [name]: { ...Object.fromEntries(body), min_doc_count: 0 }, aggs: { ...MEASURES, ...extra } };
   };
   if (kind in PARENTS) return { a: histogram({ p: { [kind]: PARENTS[kind]?.(random) } }) };
   if (kind in SIBLINGS) {
