@@ -70,7 +70,8 @@ function stagePackage(staging, name, platforms) {
   const left = new Set(['node_modules', 'src', 'native', 'tsconfig.json']);
   cpSync(at('packages', name), target, {
     recursive: true,
-    filter: (source) => !left.has(source.slice(at('packages', name).length + 1).split(/[\\/]/)[0]),
+    filter: (source) =>
+      !left.has(source.slice(at('packages', name).length + 1).split(/[\\/]/)[0]) && !source.endsWith('.tsbuildinfo'),
   });
   if (!name.startsWith('model-')) copyNotices(target);
   if (name === 'engine') {
