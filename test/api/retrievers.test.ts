@@ -240,11 +240,12 @@ describe('time', () => {
     request.end(JSON.stringify(body));
     await pause(20);
     request.destroy();
-    await pause(300);
+    // Until nothing is worked on any more; a busy machine takes its time.
+    for (let rest = -100; used() - rest > 20; ) {
+      rest = used();
+      await pause(200);
+    }
     const spent = used() - before;
-    const rest = used();
-    await pause(100);
-    expect(used() - rest).toBeLessThanOrEqual(20);
     expect(spent, `${String(spent)} of ${String(whole)} ms`).toBeLessThan(Math.max(whole / 2, 100));
   });
 });
