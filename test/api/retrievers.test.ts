@@ -241,7 +241,7 @@ describe('time', () => {
     await pause(20);
     request.destroy();
     // Until nothing is worked on any more; a busy machine takes its time.
-    for (let rest = -100; used() - rest > 20; ) {
+    for (let rest = -100; used() - rest > 20;) {
       rest = used();
       await pause(200);
     }
