@@ -38,7 +38,7 @@ async function run(page: string): Promise<any[]> {
   const script = commands(page)
     .replaceAll('localhost:9200', server.url.replace('http://', ''))
     .replaceAll('data/owner.key', join(server.data, 'owner.key'));
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script]);
+  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', script]);
   expect(stderr).toBe('');
   // Each answer begins a line; a document that was sent in several is shown in several.
   return stdout
@@ -63,6 +63,7 @@ describe('the commands of', () => {
     expect(answers.find(({ completed }) => completed)).toMatchObject({ response: { created: 1, failures: [] } });
     const { encoded } = answers.find((answer) => 'encoded' in answer) as { encoded: string };
     const apiKey = { apiKey: encoded };
+    await server.request('POST', '/articles/_refresh');
     expect((await server.request('GET', '/articles/_search', undefined, apiKey)).body.hits.total.value).toBe(2);
     expect((await server.request('PUT', '/articles/_doc/3', {}, apiKey)).status).toBe(403);
   });

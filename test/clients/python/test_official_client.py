@@ -100,9 +100,9 @@ class OfficialClient(unittest.TestCase):
         actions = [
             {"_index": "py-narrow", "_id": str(n), "text": f"text {n}", "s": f"passage {n} " * 15} for n in range(12)
         ]
-        done, errors = helpers.bulk(
-            self.client, actions, pipeline="py-narrow", max_retries=60, initial_backoff=0.001, max_backoff=0.01, refresh=True
-        )
+        # With raise_on_error the helper raises for what it could send again.
+        again = {"max_retries": 60, "initial_backoff": 0.001, "max_backoff": 0.01, "raise_on_error": False}
+        done, errors = helpers.bulk(self.client, actions, pipeline="py-narrow", refresh=True, **again)
         self.assertEqual((done, errors), (12, []))
         for field in ("v", "s"):
             found = self.client.count(index="py-narrow", query={"exists": {"field": field}})
@@ -212,8 +212,10 @@ class AsyncHelpers(unittest.IsolatedAsyncioTestCase):
             streamed = [ok async for ok, _ in helpers.async_streaming_bulk(client, actions(), chunk_size=20)]
             self.assertEqual(streamed, [True] * 70)
             query = {"query": {"range": {"n": {"lt": 30}}}}
-            done, failed = await helpers.async_reindex(client, "py-async", "py-async-copy", query=query, chunk_size=10)
-            self.assertEqual((done, failed), (30, []))
+            await client.indices.refresh(index="py-async")
+            # This helper counts failures only.
+            counts = await helpers.async_reindex(client, "py-async", "py-async-copy", query=query, chunk_size=10)
+            self.assertEqual(counts, (30, 0))
             await client.indices.delete(index="py-async,py-async-copy")
 
 

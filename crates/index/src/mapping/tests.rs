@@ -385,8 +385,11 @@ fn keywords_ignore_long_values_and_refuse_immense_ones() {
     let mapping = mapping(json!({"short": {"type": "keyword", "ignore_above": 3}, "k": {"type": "keyword"}}));
     let (parsed, _) =
         parse(&mapping, r#"{"short": ["abc", "abcd"], "k": [1, true, 1.5, "x", "x"]}"#).unwrap();
-    let values: Vec<&str> = parsed.keywords.iter().map(|(_, value)| value.as_str()).collect();
-    assert_eq!(values, ["abc", "1", "true", "1.5", "x"]);
+    let keywords: Vec<(&str, &str)> =
+        parsed.keywords.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let of_k = ["1", "true", "1.5", "x"].map(|value| ("k", value));
+    // Which field has a value that is ignored can be asked for.
+    assert_eq!(keywords, [&[("short", "abc"), ("_ignored", "short")][..], &of_k[..]].concat());
     let raw = json!({ "k": "a".repeat(40_000) }).to_string();
     assert!(
         parse(&mapping, &raw).unwrap_err().causes()[0]
