@@ -573,7 +573,7 @@ fn words_stand_where_intervals_say() {
             json!({"text": {"nothing": {}}}),
             "Unknown interval type [nothing], expecting one of [match, any_of, all_of, prefix, wildcard, regexp, fuzzy, range]",
         ),
-        (json!({"text": {"regexp": {"pattern": "("}}}), "in pattern `("),
+        (json!({"text": {"regexp": {"pattern": "("}}}), "unexpected end-of-string"),
         (json!({"text": {"range": {"gt": "a"}}}), "Either [lte] or [lt], one of them must be provided"),
         (
             json!({"text": {"range": {"gt": "a", "gte": "a", "lt": "b"}}}),
