@@ -153,6 +153,8 @@ function bool(body: Query, doc: Doc, corpus: Corpus): Score {
   const clauses = (name: string): Query[] => [body[name] ?? []].flat();
   const [must, should] = [clauses('must'), clauses('should')];
   const filter = clauses('filter');
+  // Without any clause everything matches, whatever the minimum says.
+  if (must.length + should.length + filter.length + clauses('must_not').length === 0) return 1;
   const excluded = clauses('must_not').some((clause) => evaluate(clause, doc, corpus) !== undefined);
   if (excluded || filter.some((clause) => evaluate(clause, doc, corpus) === undefined)) return undefined;
   const required = must.map((clause) => evaluate(clause, doc, corpus));
@@ -161,7 +163,6 @@ function bool(body: Query, doc: Doc, corpus: Corpus): Score {
   const spec = body['minimum_should_match'];
   const least = Math.max(spec === undefined ? 0 : minimum(should.length, spec), alone ? 1 : 0);
   if (required.includes(undefined) || optional.length < least) return undefined;
-  if (must.length + should.length + filter.length + clauses('must_not').length === 0) return 1;
   // A bool of nothing but must_not matches the rest with 0, or nothing.
   if (body['adjust_pure_negative'] === false && must.length + should.length + filter.length === 0) return undefined;
   return [...required, ...optional].reduce<number>((all, score) => all + (score ?? 0), 0);
