@@ -239,20 +239,22 @@ describe('what is known and not there', () => {
 
 describe('a server', () => {
   it('keeps templates over a crash in the middle of changing them', async () => {
-    let writing = true;
+    const written = { last: -1, goesOn: true };
     const changes = (async () => {
-      for (let n = 0; writing; n += 1) {
+      for (let n = 0; written.goesOn; n += 1) {
         const template = { index_patterns: ['k-*'], version: n, _meta: { n } };
-        await call('PUT', '/_index_template/k', template).catch(() => undefined);
+        const answer = await call('PUT', '/_index_template/k', template).catch(() => undefined);
+        if (answer?.status === 200) written.last = n;
       }
     })();
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    while (written.last < 5) await new Promise((resolve) => setTimeout(resolve, 10));
     await server.kill();
-    writing = false;
+    written.goesOn = false;
     await changes;
     server = await startServer({ data: server.data, args: ARGS });
     const { version, _meta } = (await call('GET', '/_index_template/k')).body.index_templates[0].index_template;
     expect(_meta.n).toBe(version);
+    expect(version).toBeGreaterThanOrEqual(written.last);
     await call('DELETE', '/_index_template/k');
   });
 
