@@ -131,3 +131,10 @@ export function keptFolder(work, name, crates) {
   }
   return folder(work, kept);
 }
+
+/** Writes rows as JSON, one a line, and answers the path of the file. */
+export function writeLines(work, name, rows) {
+  const file = join(work, `${name}.jsonl`);
+  writeFileSync(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  return file;
+}

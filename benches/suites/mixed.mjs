@@ -2,11 +2,8 @@
 // counts as free). One thread, no HTTP, no JSON. The Rust program (crates/index/examples/bench_search) compares answers and totals
 // with adding up the scores that every clause gives every document; clauses and mixes take turns question by question, and the
 // fastest of the passes counts.
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-
 import { StepFailed } from '../../scripts/lib/process.mjs';
-import { captureJson, keptFolder } from '../lib/programs.mjs';
+import { captureJson, keptFolder, writeLines } from '../lib/programs.mjs';
 
 export const title = 'a sparse clause mixed with texts and filters';
 /** `--prepare` makes what a later run finds in the work folder. */
@@ -36,12 +33,6 @@ export async function run(context) {
     ...['--segments', '5', '--deleted', '0.2', '--only', 'mixes'],
   ]);
   return { rows: describe(lines, documents, context.size === 'full') };
-}
-
-function writeLines(work, name, rows) {
-  const file = join(work, `${name}.jsonl`);
-  writeFileSync(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
-  return file;
 }
 
 /** @param {object[]} lines what the program printed @param {boolean} promised whether the target is about this size */

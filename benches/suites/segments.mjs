@@ -3,12 +3,11 @@
 // (crates/index/examples/bench_search) compares answers with scoring all documents and makes the figures; each kind of search takes
 // turns with the others, and the fastest of the passes counts for each question. The cold start drops the files' pages from the
 // page cache first.
-import { existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 
 import { at } from '../../scripts/lib/paths.mjs';
 import { StepFailed } from '../../scripts/lib/process.mjs';
-import { captureJson, keptFolder } from '../lib/programs.mjs';
+import { captureJson, keptFolder, writeLines } from '../lib/programs.mjs';
 
 export const title = 'sparse search inside an index: filters, segments, deletes, a cold start';
 /** `--prepare` makes what a later run finds in the work folder. */
@@ -48,12 +47,6 @@ export async function run(context) {
     ...['--segments', `${SEGMENTS}`, '--deleted', `${DELETED}`, '--only', 'warm,cold'],
   ]);
   return { rows: describe(lines, documents, context.size === 'full') };
-}
-
-function writeLines(work, name, rows) {
-  const file = join(work, `${name}.jsonl`);
-  writeFileSync(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
-  return file;
 }
 
 /** @param {object[]} lines what the program printed @param {boolean} promised whether the targets are about this size */

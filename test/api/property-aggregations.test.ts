@@ -7,12 +7,10 @@ import { aggregations, KINDS } from '../support/oracle/aggregations.js';
 import { type Layout, layouts } from '../support/oracle/corpus.js';
 import { evaluate } from '../support/oracle/evaluate.js';
 import { query } from '../support/oracle/queries.js';
-import { Random } from '../support/oracle/random.js';
+import { Random, SEED, rounds } from '../support/oracle/random.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
-/** Other ones with another number, to look for more: `PROPERTY_SEED=7 npx vitest run …`. */
-const SEED = Number(process.env['PROPERTY_SEED'] ?? 1);
-const ROUNDS = Number(process.env['PROPERTY_ROUNDS'] ?? 30);
+const ROUNDS = rounds(30);
 const DOCS = 90;
 
 let server: RunningServer;

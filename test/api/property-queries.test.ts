@@ -5,12 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Corpus, type Layout, layouts } from '../support/oracle/corpus.js';
 import { EVALUATED, evaluate, type Query } from '../support/oracle/evaluate.js';
 import { KINDS, prunes, query } from '../support/oracle/queries.js';
-import { Random } from '../support/oracle/random.js';
+import { Random, SEED, rounds } from '../support/oracle/random.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
-/** Other ones with another number, to look for more: `PROPERTY_SEED=7 npx vitest run …`. */
-const SEED = Number(process.env['PROPERTY_SEED'] ?? 1);
-const ROUNDS = Number(process.env['PROPERTY_ROUNDS'] ?? 40);
+const ROUNDS = rounds(40);
 const DOCS = 70;
 
 let server: RunningServer;

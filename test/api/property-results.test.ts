@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Layout, layouts, TOKENS } from '../support/oracle/corpus.js';
 import type { Query } from '../support/oracle/evaluate.js';
 import { query } from '../support/oracle/queries.js';
-import { Random } from '../support/oracle/random.js';
+import { Random, SEED, rounds } from '../support/oracle/random.js';
 import {
   byScore,
   collapsed,
@@ -18,9 +18,7 @@ import {
 } from '../support/oracle/ranking.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
-/** Other ones with another number, to look for more: `PROPERTY_SEED=7 npx vitest run …`. */
-const SEED = Number(process.env['PROPERTY_SEED'] ?? 1);
-const ROUNDS = Number(process.env['PROPERTY_ROUNDS'] ?? 40);
+const ROUNDS = rounds(40);
 
 let server: RunningServer;
 let places: Layout[];

@@ -2,11 +2,10 @@
 // sparse_vector, semantic and knn, on random short texts.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { Random } from '../support/oracle/random.js';
+import { Random, SEED, rounds } from '../support/oracle/random.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
-const SEED = Number(process.env['PROPERTY_SEED'] ?? 1);
-const ROUNDS = Number(process.env['PROPERTY_ROUNDS'] ?? 12);
+const ROUNDS = rounds(12);
 const SPARSE = '.sparse_encoder_model_2';
 const DENSE = '.all-minilm-l6-v2';
 const WORDS = [

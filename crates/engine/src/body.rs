@@ -22,6 +22,18 @@ pub(crate) fn parse_json(body: &[u8]) -> Result<Value, EngineError> {
     })
 }
 
+/// Name of the token that starts a value, as Elasticsearch's parsers write it.
+pub(crate) fn token(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "VALUE_NULL",
+        Value::Bool(_) => "VALUE_BOOLEAN",
+        Value::Number(_) => "VALUE_NUMBER",
+        Value::String(_) => "VALUE_STRING",
+        Value::Array(_) => "START_ARRAY",
+        Value::Object(_) => "START_OBJECT",
+    }
+}
+
 /// Reads a body that is an object or absent.
 ///
 /// # Errors

@@ -106,6 +106,27 @@ pub enum RefreshPolicy {
     WaitFor,
 }
 
+/// Units of sizes, and the powers of two that they stand for. Longer ones first: a text ends with `b` in several.
+const SIZES: [(&str, u32); 11] = [
+    ("kb", 10),
+    ("mb", 20),
+    ("gb", 30),
+    ("tb", 40),
+    ("pb", 50),
+    ("k", 10),
+    ("m", 20),
+    ("g", 30),
+    ("t", 40),
+    ("p", 50),
+    ("b", 0),
+];
+
+/// The number and the unit of a size in bytes, in lower case, and the power of two that the unit stands for; `None`
+/// without a unit.
+pub(crate) fn split_size(lower: &str) -> Option<(&str, &'static str, u32)> {
+    SIZES.into_iter().find_map(|(unit, power)| Some((lower.strip_suffix(unit)?.trim(), unit, power)))
+}
+
 /// Reads a time value; see [`Params::duration`].
 pub(crate) fn parse_duration(name: &str, value: &str) -> Result<Option<Duration>, EngineError> {
     const UNITS: [(&str, f64); 7] = [

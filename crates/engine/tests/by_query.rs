@@ -4,43 +4,14 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Node, workspace};
+use common::Node;
+use common::jobs::{finished, load, models, put_pipeline};
 use serde_json::{Value, json};
-use sparrow_engine::EngineOptions;
 
 const SPARSE: &str = ".sparse_encoder_model_2";
 
-fn models(options: &mut EngineOptions) {
-    options.models = workspace::models();
-    options.onnx_runtime = workspace::runtime();
-    options.deploy_at_start = true;
-}
-
-fn load(node: &Node, index: &str, count: usize) {
-    let lines: String = (0..count)
-        .map(|n| {
-            format!(
-                "{}\n{}\n",
-                json!({"index": {"_id": n.to_string()}}),
-                json!({"n": n, "text": format!("house {n}")})
-            )
-        })
-        .collect();
-    assert_eq!(node.ok("bulk", &format!("index={index}"), "refresh=true", &lines)["errors"], json!(false));
-}
-
-fn put_pipeline(node: &Node, id: &str, processors: Value) {
-    node.ok("put_pipeline", &format!("pipeline={id}"), "", &json!({"processors": processors}).to_string());
-}
-
 fn tagging(node: &Node) {
     put_pipeline(node, "tag", json!([{"set": {"field": "tag", "value": "n-{{n}}"}}]));
-}
-
-fn finished(node: &Node, task: &str) -> Value {
-    let answer = node.ok("get_task", &format!("task={task}"), "wait_for_completion=true&timeout=120s", "");
-    assert_eq!(answer["completed"], json!(true));
-    answer
 }
 
 fn wait_until(what: &str, done: impl Fn() -> bool) {

@@ -4,37 +4,13 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Node, workspace};
+use common::Node;
+use common::jobs::{finished, load, models, put_pipeline};
 use serde_json::{Value, json};
-use sparrow_engine::EngineOptions;
 
 const SPARSE: &str = ".sparse_encoder_model_2";
 const UNDEPLOYED: &str = "Model [.sparse_encoder_model_2] must be deployed to use. Please deploy with the start trained \
                           model deployment API.";
-
-fn models(options: &mut EngineOptions) {
-    options.models = workspace::models();
-    options.onnx_runtime = workspace::runtime();
-    options.deploy_at_start = true;
-}
-
-fn load(node: &Node, index: &str, count: usize) {
-    let lines: String = (0..count)
-        .map(|n| {
-            format!(
-                "{}\n{}\n",
-                json!({"index": {"_id": n.to_string()}}),
-                json!({"n": n, "text": format!("house {n}")})
-            )
-        })
-        .collect();
-    let answer = node.ok("bulk", &format!("index={index}"), "refresh=true", &lines);
-    assert_eq!(answer["errors"], json!(false));
-}
-
-fn put_pipeline(node: &Node, id: &str, processors: Value) {
-    node.ok("put_pipeline", &format!("pipeline={id}"), "", &json!({"processors": processors}).to_string());
-}
 
 fn reindex(node: &Node, query: &str, body: Value) -> (u16, Value) {
     node.call("reindex", "", query, &body.to_string())
@@ -46,12 +22,6 @@ fn start(node: &Node, query: &str, body: Value) -> String {
     let answer = node.ok("reindex", "", query.trim_end_matches('&'), &body.to_string());
     assert_eq!(answer.as_object().expect("an object").len(), 1);
     answer["task"].as_str().expect("a task id").to_owned()
-}
-
-fn finished(node: &Node, task: &str) -> Value {
-    let answer = node.ok("get_task", &format!("task={task}"), "wait_for_completion=true&timeout=120s", "");
-    assert_eq!(answer["completed"], json!(true));
-    answer
 }
 
 fn wait_until(what: &str, done: impl Fn() -> bool) {

@@ -43,3 +43,9 @@ export class Random {
     return this.chance(share) ? make() : {};
   }
 }
+
+/** Where the choices of the property tests begin; other ones to look for more: `PROPERTY_SEED=7 npx vitest run …`. */
+export const SEED = Number(process.env['PROPERTY_SEED'] ?? 1);
+
+/** How often a property is tried: `usual`, or what `PROPERTY_ROUNDS` says. */
+export const rounds = (usual: number): number => Number(process.env['PROPERTY_ROUNDS'] ?? usual);

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::action::{Action, ActionKind, VersionType, primary_term, sequence_number};
-use crate::body::parse_json;
+use crate::body::{parse_json, token};
 use crate::error::EngineError;
 use crate::search::SourceSelection;
 
@@ -172,18 +172,6 @@ fn set(
         }
     }
     Ok(())
-}
-
-/// Name of the token that a value starts with.
-fn token(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "VALUE_NULL",
-        Value::Bool(_) => "VALUE_BOOLEAN",
-        Value::Number(_) => "VALUE_NUMBER",
-        Value::String(_) => "VALUE_STRING",
-        Value::Array(_) => "START_ARRAY",
-        Value::Object(_) => "START_OBJECT",
-    }
 }
 
 #[cfg(test)]

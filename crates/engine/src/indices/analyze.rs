@@ -9,7 +9,7 @@ use sparrow_index::mapping::FieldType;
 use super::IndexHandle;
 use super::settings::DEFAULT_ANALYZED_TOKENS;
 use crate::Engine;
-use crate::body::parse_object;
+use crate::body::{parse_object, token};
 use crate::error::{EngineError, Exception};
 use crate::request::{CancelFlag, Reply, Request};
 
@@ -63,7 +63,7 @@ impl Wanted {
             Value::String(text) => Ok(text.clone()),
             _ => Err(parsing(format!(
                 "[analyze_request] {key} doesn't support values of type: {}",
-                kind(value)
+                token(value)
             ))),
         };
         let texts = |key: &str, value: &Value| -> Result<Vec<String>, EngineError> {
@@ -80,7 +80,7 @@ impl Wanted {
             match items.iter().find(|item| !item.is_string() && !item.is_object()) {
                 Some(bad) => Err(parsing(format!(
                     "[analyze_request] {key} doesn't support values of type: {}",
-                    kind(bad)
+                    token(bad)
                 ))),
                 None => Ok(items),
             }
@@ -98,7 +98,7 @@ impl Wanted {
                     wanted.explain = value.as_bool().ok_or_else(|| {
                         parsing(format!(
                             "[analyze_request] explain doesn't support values of type: {}",
-                            kind(value)
+                            token(value)
                         ))
                     })?;
                 }
@@ -357,15 +357,4 @@ fn too_many(limit: usize) -> EngineError {
             ),
         ),
     )
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "VALUE_NULL",
-        Value::Bool(_) => "VALUE_BOOLEAN",
-        Value::Number(_) => "VALUE_NUMBER",
-        Value::String(_) => "VALUE_STRING",
-        Value::Array(_) => "START_ARRAY",
-        Value::Object(_) => "START_OBJECT",
-    }
 }

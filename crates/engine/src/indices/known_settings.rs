@@ -1,7 +1,7 @@
 //! The settings that an index may have, what they hold and what holds without them.
 
 use crate::error::EngineError;
-use crate::params::parse_duration;
+use crate::params::{parse_duration, split_size};
 
 /// What the value of a setting is. All are kept as text.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -182,21 +182,12 @@ fn parse_bytes(text: &str) -> Option<u64> {
     if matches!(text.as_str(), "-1" | "0") {
         return Some(0);
     }
-    let (number, factor) = [
-        ("kb", 10),
-        ("mb", 20),
-        ("gb", 30),
-        ("tb", 40),
-        ("pb", 50),
-        ("k", 10),
-        ("m", 20),
-        ("g", 30),
-        ("b", 0),
-    ]
-    .into_iter()
-    .find_map(|(unit, power)| Some((text.strip_suffix(unit)?, 1u64 << power)))?;
-    let number: f64 = number.trim().parse().ok()?;
-    (number >= 0.0).then_some((number * factor as f64) as u64)
+    let (number, unit, power) = split_size(&text)?;
+    if matches!(unit, "t" | "p") {
+        return None;
+    }
+    let number: f64 = number.parse().ok()?;
+    (number >= 0.0).then_some((number * (1u64 << power) as f64) as u64)
 }
 
 /// Checks the value of a setting.

@@ -10,7 +10,7 @@ use super::{IndexHandle, date_math, names, now_millis};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
-use crate::params::parse_duration;
+use crate::params::{parse_duration, split_size};
 use crate::request::{CancelFlag, Reply, Request};
 
 /// Digits that the number at the end of a name has at least.
@@ -199,23 +199,10 @@ fn judged(handle: &IndexHandle, conditions: &Map<String, Value>) -> Result<Vec<C
 
 /// A size such as `5gb`.
 fn parse_bytes(name: &str, text: &str) -> Result<u64, EngineError> {
-    const UNITS: [(&str, u32); 11] = [
-        ("pb", 50),
-        ("tb", 40),
-        ("gb", 30),
-        ("mb", 20),
-        ("kb", 10),
-        ("p", 50),
-        ("t", 40),
-        ("g", 30),
-        ("m", 20),
-        ("k", 10),
-        ("b", 0),
-    ];
     let lower = text.trim().to_ascii_lowercase();
-    let found = UNITS.iter().find_map(|(unit, shift)| {
-        let number: f64 = lower.strip_suffix(unit)?.trim().parse().ok()?;
-        (number >= 0.0).then(|| (number * (1u64 << shift) as f64) as u64)
+    let found = split_size(&lower).and_then(|(number, _, power)| {
+        let number: f64 = number.parse().ok()?;
+        (number >= 0.0).then(|| (number * (1u64 << power) as f64) as u64)
     });
     found.ok_or_else(|| {
         EngineError::parse(format!(

@@ -8,7 +8,7 @@ use super::api::existing;
 use super::settings::{self, status};
 use super::{Endpoint, TaskType};
 use crate::Engine;
-use crate::body::parse_object;
+use crate::body::{parse_object, token};
 use crate::error::{EngineError, Exception};
 use crate::models::{MOST_TEXTS, Purpose};
 use crate::pipelines::vector_to_json;
@@ -160,18 +160,6 @@ fn read(body: &[u8]) -> Result<Asked, EngineError> {
         return Err(EngineError::invalid("Field [input] cannot be an empty array"));
     }
     Ok(asked)
-}
-
-/// Name of the token that starts a value, as Elasticsearch's parsers write it.
-pub(crate) fn token(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "VALUE_NULL",
-        Value::Bool(_) => "VALUE_BOOLEAN",
-        Value::Number(_) => "VALUE_NUMBER",
-        Value::String(_) => "VALUE_STRING",
-        Value::Array(_) => "START_ARRAY",
-        Value::Object(_) => "START_OBJECT",
-    }
 }
 
 fn match_task(requested: &str, actual: TaskType) -> Result<(), EngineError> {

@@ -20,7 +20,7 @@ use sparrow_index::mapping::Chunking;
 use sparrow_storage::{DataDir, StorageError};
 
 pub(crate) use self::api::{delete_endpoint, get_endpoint, put_endpoint, update_endpoint};
-pub(crate) use self::infer::{infer, infer_stream, token};
+pub(crate) use self::infer::{infer, infer_stream};
 use crate::models::{AdaptiveAllocations, DENSE_MODEL, Models};
 
 /// Name of the store in the data directory.

@@ -339,7 +339,7 @@ fn object(body: &Map<String, Value>, name: &str) -> Result<Option<Map<String, Va
         Some(Value::Object(members)) => Ok(Some(members.clone())),
         Some(other) => Err(parser_error(format!(
             "[trained_model_config] {name} doesn't support values of type: {}",
-            crate::inference::token(other)
+            crate::body::token(other)
         ))),
     }
 }

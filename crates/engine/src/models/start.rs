@@ -8,7 +8,7 @@ use super::deployments::{DEFAULT_CACHE_BYTES, DEFAULT_QUEUE_CAPACITY, Deployment
 use super::view;
 use crate::Engine;
 use crate::error::{EngineError, Exception};
-use crate::params::{Params, parse_duration};
+use crate::params::{Params, parse_duration, split_size};
 use crate::request::{CancelFlag, Reply, Request};
 
 /// Largest queue that can be asked for.
@@ -264,24 +264,13 @@ fn adaptive_changes(next: Option<AdaptiveAllocations>, before: Option<AdaptiveAl
 
 /// `100b`, `16mb`, `1gb`; a bare `0` is fine too.
 fn parse_bytes(text: &str) -> Result<usize, EngineError> {
-    const UNITS: [(&str, usize); 9] = [
-        ("kb", 1 << 10),
-        ("mb", 1 << 20),
-        ("gb", 1 << 30),
-        ("tb", 1 << 40),
-        ("k", 1 << 10),
-        ("m", 1 << 20),
-        ("g", 1 << 30),
-        ("t", 1 << 40),
-        ("b", 1),
-    ];
     let lower = text.trim().to_ascii_lowercase();
     if lower == "0" {
         return Ok(0);
     }
-    UNITS
-        .iter()
-        .find_map(|(unit, size)| lower.strip_suffix(unit)?.trim().parse::<usize>().ok()?.checked_mul(*size))
+    split_size(&lower)
+        .filter(|(.., power)| *power <= 40)
+        .and_then(|(number, _, power)| number.parse::<usize>().ok()?.checked_mul(1 << power))
         .ok_or_else(|| {
             EngineError::parse(format!(
                 "failed to parse setting [cache_size] with value [{text}] as a size in bytes: unit is missing or \

@@ -3,22 +3,9 @@
 use serde_json::Value;
 
 use super::text::{self, ChangeText};
+use crate::params::split_size;
 use crate::pipelines::config::Config;
 use crate::pipelines::error::{ConfigError, ProcessorError};
-
-const UNITS: [(&str, u32); 11] = [
-    ("kb", 10),
-    ("mb", 20),
-    ("gb", 30),
-    ("tb", 40),
-    ("pb", 50),
-    ("k", 10),
-    ("m", 20),
-    ("g", 30),
-    ("t", 40),
-    ("p", 50),
-    ("b", 0),
-];
 
 pub(super) fn from_config(config: &mut Config) -> Result<ChangeText, ConfigError> {
     text::read(config, |text| parse(text).map(Value::from), "cannot process it.")
@@ -33,10 +20,7 @@ fn parse(text: &str) -> Result<i64, ProcessorError> {
     let refuse = |reason: &str| ProcessorError::Form {
         reason: format!("failed to parse value [{text}] as a size in bytes{reason}"),
     };
-    let (number, power) = UNITS
-        .iter()
-        .find_map(|(unit, power)| Some((lower.strip_suffix(unit)?.trim(), *power)))
-        .ok_or_else(|| refuse(": unit is missing or unrecognized"))?;
+    let (number, _, power) = split_size(&lower).ok_or_else(|| refuse(": unit is missing or unrecognized"))?;
     let whole = number.parse::<i64>().ok().filter(|whole| *whole >= 0);
     if let Some(whole) = whole {
         return whole.checked_mul(1 << power).ok_or_else(|| refuse(": it is too large"));

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::null;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::Document;
@@ -105,13 +106,7 @@ impl Csv {
 impl Processor for Csv {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
         let Some(line) = document.get_text(&self.field, self.ignore_missing)? else {
-            if self.ignore_missing {
-                return Ok(());
-            }
-            return Err(ProcessorError::Null {
-                path: self.field.clone(),
-                refusal: "cannot process it.".into(),
-            });
+            return null(&self.field, self.ignore_missing, "cannot process it.");
         };
         for (target, value) in self.targets.iter().zip(self.values(line)?) {
             match (&self.empty_value, value.is_empty()) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::null;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::Document;
@@ -70,13 +71,7 @@ impl Dissect {
 impl Processor for Dissect {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
         let Some(text) = document.get_text(&self.field, self.ignore_missing)? else {
-            if self.ignore_missing {
-                return Ok(());
-            }
-            return Err(ProcessorError::Null {
-                path: self.field.clone(),
-                refusal: "cannot process it.".into(),
-            });
+            return null(&self.field, self.ignore_missing, "cannot process it.");
         };
         let fields = self.pattern.fields(text, &self.separator).ok_or_else(|| ProcessorError::Form {
             reason: format!(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use regex::Regex;
 use serde_json::Value;
 
+use super::null;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::Document;
@@ -58,10 +59,7 @@ impl Processor for KeyValue {
             return if self.ignore_missing { Ok(()) } else { Err(ProcessorError::Missing { path }) };
         }
         let Some(text) = document.get_text(&path, self.ignore_missing)? else {
-            if self.ignore_missing {
-                return Ok(());
-            }
-            return Err(ProcessorError::Null { path, refusal: "cannot extract key-value pairs.".into() });
+            return null(&path, self.ignore_missing, "cannot extract key-value pairs.");
         };
         let target = self.target.as_ref().map(|target| target.render(document, Escape::Plain));
         let before = match target {

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use regex::Regex;
 use serde_json::Value;
 
+use super::null;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::{Document, as_text, java_type};
@@ -185,14 +186,6 @@ fn order(a: &Value, b: &Value) -> Option<Ordering> {
             _ => Some(a.as_f64()?.total_cmp(&b.as_f64()?)),
         },
         _ => None,
-    }
-}
-
-fn null(path: &str, ignore_missing: bool, refusal: &str) -> Result<(), ProcessorError> {
-    if ignore_missing {
-        Ok(())
-    } else {
-        Err(ProcessorError::Null { path: path.into(), refusal: refusal.into() })
     }
 }
 

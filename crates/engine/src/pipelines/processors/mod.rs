@@ -24,7 +24,7 @@ pub(crate) use self::foreach::ForEach;
 pub(crate) use self::inference::{Inference, check_tokenization, to_json as vector_to_json};
 use super::chain::{Action, Node, Pipeline, Processor};
 use super::config::Config;
-use super::error::ConfigError;
+use super::error::{ConfigError, ProcessorError};
 use super::stats::Counters;
 
 /// Deepest nesting of handlers within handlers.
@@ -232,6 +232,15 @@ fn build_action(kind: &str, config: &mut Config, depth: usize) -> Result<Action,
         "urldecode" => each(text::simple(config, text::url_decode, CANNOT)?),
         other => return Err(ConfigError::UnknownProcessor { kind: other.to_owned() }),
     })
+}
+
+/// What comes of a field without a value.
+fn null(path: &str, ignore_missing: bool, refusal: &str) -> Result<(), ProcessorError> {
+    if ignore_missing {
+        Ok(())
+    } else {
+        Err(ProcessorError::Null { path: path.into(), refusal: refusal.into() })
+    }
 }
 
 fn each(processor: impl Processor + 'static) -> Action {

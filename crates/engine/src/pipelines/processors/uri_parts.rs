@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::null;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::Document;
@@ -32,13 +33,7 @@ impl UriParts {
 impl Processor for UriParts {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
         let Some(text) = document.get_text(&self.field, self.ignore_missing)? else {
-            if self.ignore_missing {
-                return Ok(());
-            }
-            return Err(ProcessorError::Null {
-                path: self.field.clone(),
-                refusal: "cannot process it.".into(),
-            });
+            return null(&self.field, self.ignore_missing, "cannot process it.");
         };
         let mut parts = parts(text)
             .ok_or_else(|| ProcessorError::Form { reason: format!("unable to parse URI [{text}]") })?;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{MOST_SLICES, Slices};
-use crate::body::{place, position};
+use crate::body::{place, position, token};
 use crate::deprecation;
 use crate::error::{ApiError, EngineError, Exception};
 use crate::request::Request;
@@ -233,14 +233,7 @@ pub(super) fn check_rest(
             problems.push(format!("{name} is not supported in this context"));
             continue;
         }
-        let token = match value {
-            Value::Null => "VALUE_NULL",
-            Value::Bool(_) => "VALUE_BOOLEAN",
-            Value::Number(_) => "VALUE_NUMBER",
-            Value::String(_) => "VALUE_STRING",
-            Value::Array(_) => "START_ARRAY",
-            Value::Object(_) => "START_OBJECT",
-        };
+        let token = token(value);
         let (line, column) = position(text, name);
         let exception =
             Exception::new("parsing_exception", format!("Unknown key for a {token} in [{name}]."))

@@ -71,9 +71,12 @@ pub fn histogram(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     Ok(AggregationKind::Histogram(histogram))
 }
 
-type NumberBounds = (Option<f64>, Option<f64>);
-
-fn number_bounds(options: &Options<'_>, member: &Member) -> Result<NumberBounds, SearchError> {
+/// `min` and `max`, each as `read` takes it; null is none.
+fn bounds<T>(
+    options: &Options<'_>,
+    member: &Member,
+    read: impl Fn(&Member) -> Result<Option<T>, SearchError>,
+) -> Result<(Option<T>, Option<T>), SearchError> {
     let Some(members) = member.value.as_object() else {
         return Err(options.wrong_type(&member.name, &member.value));
     };
@@ -86,9 +89,17 @@ fn number_bounds(options: &Options<'_>, member: &Member) -> Result<NumberBounds,
         };
         *slot = match end.value.json {
             Json::Null => None,
-            _ => Some(options.float(end)?).filter(|value| value.is_finite()),
+            _ => read(end)?,
         };
     }
+    Ok((min, max))
+}
+
+type NumberBounds = (Option<f64>, Option<f64>);
+
+fn number_bounds(options: &Options<'_>, member: &Member) -> Result<NumberBounds, SearchError> {
+    let (min, max) =
+        bounds(options, member, |end| Ok(Some(options.float(end)?).filter(|value| value.is_finite())))?;
     if let (Some(min), Some(max)) = (min, max)
         && max < min
     {
@@ -283,20 +294,5 @@ pub fn date_offset(options: &Options<'_>, member: &Member) -> Result<i64, Search
 type DateBounds = (Option<Value>, Option<Value>);
 
 fn date_bounds(options: &Options<'_>, member: &Member) -> Result<DateBounds, SearchError> {
-    let Some(members) = member.value.as_object() else {
-        return Err(options.wrong_type(&member.name, &member.value));
-    };
-    let (mut min, mut max) = (None, None);
-    for end in members {
-        let slot = match &*end.name {
-            "min" => &mut min,
-            "max" => &mut max,
-            _ => return Err(options.unknown(end, &["min", "max"])),
-        };
-        *slot = match end.value.json {
-            Json::Null => None,
-            _ => Some(scalar(options, &end.name, &end.value)?),
-        };
-    }
-    Ok((min, max))
+    bounds(options, member, |end| scalar(options, &end.name, &end.value).map(Some))
 }
