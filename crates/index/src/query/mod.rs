@@ -7,6 +7,7 @@
 mod addresses;
 mod analyzed;
 pub mod ast;
+mod best_of;
 mod bits;
 mod cache;
 mod columns;

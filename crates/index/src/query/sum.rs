@@ -225,6 +225,12 @@ impl Sum {
 
     fn marks(&self, range: Range<usize>, reader: &SegmentReader) -> Result<Marks, QueryError> {
         let mut marks = Marks { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
+        self.mark(range, reader, &mut marks)?;
+        Ok(marks)
+    }
+
+    /// Adds the documents of some clauses.
+    fn mark(&self, range: Range<usize>, reader: &SegmentReader, marks: &mut Marks) -> Result<(), QueryError> {
         for part in &self.parts[range] {
             match &part.term {
                 Some((term, _)) => {
@@ -235,7 +241,7 @@ impl Sum {
                 None => marks.docs.insert_all(&mut part.weight.scorer(reader, 1.0)?),
             }
         }
-        Ok(marks)
+        Ok(())
     }
 
     /// Where the scores of a clause come from in a segment.
@@ -310,6 +316,15 @@ pub(super) struct RequiredMarks {
 }
 
 impl RequiredMarks {
+    /// Starts to mark the documents that match any clause of any of some sums.
+    pub(super) fn of_any(sums: &[Sum], reader: &SegmentReader) -> Result<Self, QueryError> {
+        let mut any = Marks { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
+        for sum in sums {
+            sum.mark(0..sum.parts.len(), reader, &mut any)?;
+        }
+        Ok(Self { groups: vec![any] })
+    }
+
     /// Bits of a stretch that starts with a word. Stretches must ascend.
     pub(super) fn stretch(&mut self, docs: Range<DocId>) -> impl Iterator<Item = u64> + '_ {
         for marks in &mut self.groups {

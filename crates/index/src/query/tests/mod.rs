@@ -1,5 +1,6 @@
 //! Queries against small indexes, compared with hand computed or naively evaluated results.
 
+mod best_of;
 mod cancel;
 mod clauses;
 mod explain;
