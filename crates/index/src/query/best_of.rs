@@ -14,6 +14,9 @@ use super::error::QueryError;
 use super::sum::{ROUNDING, RequiredMarks, Sum};
 use super::walk::Walk;
 
+/// Each clause is walked beside all others, so their number counts twice.
+const MAX_SUMS: usize = 8;
+
 /// Sums of which the best counts.
 pub(super) struct BestOf {
     sums: Vec<Sum>,
@@ -32,7 +35,7 @@ impl Compiler<'_> {
             },
             _ => return Ok(None),
         };
-        if queries.len() < 2 {
+        if !(2..=MAX_SUMS).contains(&queries.len()) {
             return Ok(None);
         }
         let before = self.clauses();
