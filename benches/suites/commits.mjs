@@ -24,6 +24,7 @@ const SIZES = {
 };
 const BULK = 500;
 const CLIENTS = 32;
+const TEXTS = 'texts';
 /** What a bulk leaves to be indexed behind its answer is not to be the other server's burden. */
 const SETTLED_MS = 60;
 /** What sums of single precision numbers in another order may differ by. */
@@ -73,6 +74,8 @@ export async function run(context) {
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+const withoutVector = ({ id, title: name, text }) => ({ _id: id, title: name, text });
 
 /** What two answers differ in: totals, documents or their sources, or scores by more than f32's sums do; undefined for nothing. */
 function difference(ours, theirs) {
@@ -131,6 +134,7 @@ class Comparison {
     const properties = { ...mappings.properties, length: { type: 'integer' } };
     const create = { settings, mappings: { ...mappings, properties } };
     await this.#both(({ request }) => request('PUT', `/${INDEX}`, create));
+    await this.#both(({ request }) => request('PUT', `/${TEXTS}`, this.#servers[0].create));
     for (let from = 0; from < texts.length; from += BULK) {
       const lines = bulkLines(
         texts.slice(from, from + BULK).map(({ id, title: name, text }, at) => {
@@ -138,7 +142,9 @@ class Comparison {
         }),
       );
       await this.#bulk(`bulk of ${BULK} passages with vectors`, INDEX, lines);
+      await this.#bulk(`bulk of ${BULK} passages`, TEXTS, bulkLines(texts.slice(from, from + BULK).map(withoutVector)));
     }
+    await this.#both(({ request }) => request('DELETE', `/${TEXTS}`));
     // A search is to meet the same on both: nothing in memory, nothing merging.
     await this.#both(({ request }) => request('POST', `/${INDEX}/_refresh`));
     await this.#both(({ request }) => request('POST', `/${INDEX}/_flush`));
@@ -209,7 +215,7 @@ class Comparison {
     return this.#both((server) => ask(this.#context, { ...server, query }, requests, { clients, count, warm }));
   }
 
-  /** Documents of their own for each round, so that no encoding is known; their texts come through `_bulk`. */
+  /** Documents of their own for each round, so that no encoding is known. */
   async reindex() {
     const { rounds, copied } = this.#size;
     const texts = (await this.#context.texts(this.#size.documents)).slice(0, rounds * copied);
@@ -220,11 +226,8 @@ class Comparison {
     for (let round = 0; round < rounds; round += 1) {
       const [source, dest] = [`texts-${round}`, `copy-${round}`];
       const part = texts.slice(round * copied, (round + 1) * copied);
-      for (let from = 0; from < part.length; from += BULK) {
-        const documents = part.slice(from, from + BULK);
-        const lines = bulkLines(documents.map(({ id, title: name, text }) => ({ _id: id, title: name, text })));
-        await this.#bulk(`bulk of ${documents.length} passages`, source, lines);
-      }
+      const lines = bulkLines(part.map(withoutVector));
+      await this.#both(({ request }) => request('POST', `/${source}/_bulk`, lines));
       await this.#both(({ request }) => request('POST', `/${source}/_refresh`));
       await this.#both(({ request }) => request('PUT', `/${dest}`, this.#servers[0].create));
       const rates = await this.#both(async ({ request }) => {
