@@ -35,13 +35,15 @@ impl<'q> TextPlan<'q> {
         let scoring =
             |must, should| Query::new(QueryKind::Bool(BoolQuery { must, should, ..BoolQuery::default() }));
         match &query.kind {
-            QueryKind::Match(_) | QueryKind::QueryString(_) | QueryKind::SimpleQueryString(_) => {
-                Ok(Some(Self {
-                    scoring: scoring(vec![query.clone()], Vec::new()),
-                    filters: &[],
-                    excluded: &[],
-                }))
-            }
+            QueryKind::Match(_)
+            | QueryKind::MultiMatch(_)
+            | QueryKind::DisMax { .. }
+            | QueryKind::QueryString(_)
+            | QueryKind::SimpleQueryString(_) => Ok(Some(Self {
+                scoring: scoring(vec![query.clone()], Vec::new()),
+                filters: &[],
+                excluded: &[],
+            })),
             QueryKind::Bool(tree) => {
                 let (mut must, mut should) = (tree.must.clone(), tree.should.clone());
                 match required_should(tree)? {
