@@ -167,8 +167,8 @@ impl<'q> SparsePlan<'q> {
             let (best, matched) = pass.sparse(compiler, options.size, true, None)?;
             return Ok(Some(best.finish(matched, options.track_total_hits)));
         };
-        if let Some(sum) = compiler.sum(others)? {
-            let (top, matched) = pass.joined_sum(compiler, &sum, *join)?;
+        if let Some(texts) = compiler.best_of(others)? {
+            let (top, matched) = pass.joined_texts(compiler, &texts, *join)?;
             return Ok(Some(top.finish(matched, options.track_total_hits)));
         }
         if options.min_score.is_some() {

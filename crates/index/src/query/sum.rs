@@ -210,10 +210,18 @@ impl Sum {
         Ok(docs)
     }
 
-    /// Documents of a segment that match any clause.
-    pub(super) fn any_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
-        let marked = self.marks(0..self.parts.len(), reader)?.all();
+    /// Documents of a segment that match any clause of any of some sums.
+    pub(super) fn any_docs(sums: &[Self], reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
+        let marked = Self::any_marks(sums, reader)?.all();
         Ok(SegmentDocs::of(marked.into(), reader.max_doc()))
+    }
+
+    fn any_marks(sums: &[Self], reader: &SegmentReader) -> Result<Marks, QueryError> {
+        let mut marks = Marks { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
+        for sum in sums {
+            sum.mark(0..sum.parts.len(), reader, &mut marks)?;
+        }
+        Ok(marks)
     }
 
     /// Starts to mark the documents that match every required clause.
@@ -316,13 +324,12 @@ pub(super) struct RequiredMarks {
 }
 
 impl RequiredMarks {
-    /// Starts to mark the documents that match any clause of any of some sums.
+    /// Starts to mark the documents that match any clause of any of some sums; all, if there are none.
     pub(super) fn of_any(sums: &[Sum], reader: &SegmentReader) -> Result<Self, QueryError> {
-        let mut any = Marks { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
-        for sum in sums {
-            sum.mark(0..sum.parts.len(), reader, &mut any)?;
+        if sums.is_empty() {
+            return Ok(Self { groups: Vec::new() });
         }
-        Ok(Self { groups: vec![any] })
+        Ok(Self { groups: vec![Sum::any_marks(sums, reader)?] })
     }
 
     /// Bits of a stretch that starts with a word. Stretches must ascend.

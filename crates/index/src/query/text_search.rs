@@ -1,4 +1,4 @@
-//! Searches whose scores are a [`Sum`]: the terms of a text, with clauses that restrict.
+//! Searches for texts with known bounds ([`BestOf`]), with clauses that restrict.
 //!
 //! Hits are counted in posting lists, a stretch of documents after the other until the limit is reached,
 //! and found by a walk that passes over what cannot be among the best: no score is worked out just to
@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use tantivy::{DocAddress, SegmentReader};
+use tantivy::DocAddress;
 
 use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, TopDocs, TotalHits};
 use super::best_of::BestOf;
@@ -14,7 +14,6 @@ use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filters::Docs;
 use super::search::is_over;
-use super::sum::{RequiredMarks, Sum};
 use super::top_docs::TopCollector;
 use super::walk::least_score;
 use crate::filter_cache::SegmentDocs;
@@ -63,32 +62,6 @@ impl<'q> TextPlan<'q> {
     }
 }
 
-/// How a text scores.
-enum Scored {
-    Sum(Sum),
-    BestOf(BestOf),
-}
-
-impl Scored {
-    /// `None` where nothing can be passed over.
-    fn find(query: &Query, compiler: &mut Compiler<'_>) -> Result<Option<Self>, QueryError> {
-        if let Some(sum) = compiler.sum(query)? {
-            return Ok(sum.has_several_terms().then_some(Self::Sum(sum)));
-        }
-        let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
-        let ([clause], []) = (&tree.must[..], &tree.should[..]) else { return Ok(None) };
-        let clause = clause.clone().with_boost(query.boost * clause.boost);
-        Ok(compiler.best_of_sums(&clause)?.map(Self::BestOf))
-    }
-
-    fn marks(&self, reader: &SegmentReader) -> Result<RequiredMarks, QueryError> {
-        match self {
-            Self::Sum(sum) => sum.required_marks(reader),
-            Self::BestOf(best) => best.any_marks(reader),
-        }
-    }
-}
-
 impl Snapshot {
     /// Searches for a text; `None` for other queries.
     pub(super) fn search_text(
@@ -103,13 +76,13 @@ impl Snapshot {
         }
         let Some(plan) = TextPlan::find(query)? else { return Ok(None) };
         let before = compiler.clauses();
-        let Some(scored) = Scored::find(&plan.scoring, compiler)? else {
+        let Some(texts) = compiler.best_of(&plan.scoring)?.filter(BestOf::passes_over) else {
             compiler.restore_clauses(before);
             return Ok(None);
         };
         let wanted = plan.filters.iter().chain(&options.post_filter);
         let allowed = compiler.filter_docs(wanted, plan.excluded)?;
-        let matched = self.count_marked(compiler, &allowed, options, |reader| scored.marks(reader))?;
+        let matched = self.count_required(compiler, &texts, &allowed, options)?;
         let mut top = TopCollector::new(options.size);
         let mut order: Vec<u32> = (0..self.segments().len() as u32).collect();
         // What the largest finds spares the others work.
@@ -125,21 +98,11 @@ impl Snapshot {
             let segment = self.segment(ord);
             let reader = self.searcher().segment_reader(ord);
             let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);
-            match &scored {
-                Scored::Sum(sum) => {
-                    let mut walk = sum.walk(reader, compiler.cancel())?;
-                    while let Some((doc, score)) = walk.next(least_score(top.threshold(), 0.0), wanted) {
-                        top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
-                    }
-                }
-                Scored::BestOf(best) => {
-                    let top = RefCell::new(&mut top);
-                    let least = || least_score(top.borrow().threshold(), 0.0);
-                    best.walk(reader, compiler.cancel(), wanted, least, |doc, score| {
-                        top.borrow_mut().offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
-                    })?;
-                }
-            }
+            let top = RefCell::new(&mut top);
+            let least = || least_score(top.borrow().threshold(), 0.0);
+            texts.walk(reader, compiler.cancel(), wanted, least, |doc, score| {
+                top.borrow_mut().offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
+            })?;
         }
         // A walk ends early when the search is over.
         is_over(compiler, options)?;
@@ -148,23 +111,12 @@ impl Snapshot {
 
     /// Number of live, allowed documents that match all required clauses: exact up to the limit of the options,
     /// from there on at least one more.
-    pub(super) fn count_sum(
+    pub(super) fn count_required(
         &self,
         compiler: &Compiler<'_>,
-        sum: &Sum,
+        texts: &BestOf,
         allowed: &Docs,
         options: &SearchOptions,
-    ) -> Result<u64, QueryError> {
-        self.count_marked(compiler, allowed, options, |reader| sum.required_marks(reader))
-    }
-
-    /// The same of the documents that are marked in each segment.
-    fn count_marked(
-        &self,
-        compiler: &Compiler<'_>,
-        allowed: &Docs,
-        options: &SearchOptions,
-        marks: impl Fn(&SegmentReader) -> Result<RequiredMarks, QueryError>,
     ) -> Result<u64, QueryError> {
         let limit = match options.track_total_hits {
             TotalHits::Off => return Ok(0),
@@ -177,7 +129,7 @@ impl Snapshot {
             if matches!(allowed, SegmentDocs::None) {
                 continue;
             }
-            let mut marks = marks(reader)?;
+            let mut marks = texts.required_marks(reader)?;
             for start in (0..reader.max_doc()).step_by(STRETCH as usize) {
                 compiler.check_cancelled()?;
                 let words = marks.stretch(start..reader.max_doc().min(start + STRETCH));

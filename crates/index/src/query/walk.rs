@@ -11,7 +11,7 @@ use super::sum::{ROUNDING, Sum};
 use super::sweep::WINDOW;
 
 /// Documents of which the caller of a sweep has one bound.
-const BLOCK: usize = 8;
+pub(super) const BLOCK: usize = 8;
 /// Documents between two looks at the cancel flag.
 pub(super) const CANCEL_INTERVAL: u32 = 4096;
 
