@@ -190,9 +190,10 @@ impl BestOf {
                 }
                 for at in first..docs.min(first + BLOCK) {
                     let doc = start + at as DocId;
-                    if windows.iter().any(|window| window.may_reach_at(at, needed(place) * share))
+                    let needed = needed(place) * share;
+                    if windows.iter().any(|window| window.may_reach_at(at, needed))
                         && wanted(doc)
-                        && let Some(score) = all.score(doc)
+                        && let Some(score) = all.complete(doc, &windows, at, needed)
                     {
                         offer(doc, score);
                     }
@@ -222,6 +223,26 @@ impl LookUp<'_> {
             return walk.score(doc);
         }
         let scores: Vec<Option<f32>> = self.walks.iter_mut().map(|walk| walk.score(doc)).collect();
+        self.combine(scores.into_iter())
+    }
+
+    /// The score of a document of which the windows know a part, `None` if no clause alone gives `needed`.
+    fn complete(&mut self, doc: DocId, windows: &[Window], at: usize, needed: f32) -> Option<f32> {
+        let mut scores = [None; MAX_SUMS];
+        for ((score, walk), window) in scores.iter_mut().zip(&mut self.walks).zip(windows) {
+            if window.may_reach_at(at, needed) {
+                *score = walk.complete(doc, window.sums[at], needed);
+            }
+        }
+        if scores.iter().all(Option::is_none) {
+            return None;
+        }
+        // Of clauses that give less, only a share counts.
+        if self.tie_breaker != 0.0 {
+            for (score, walk) in scores.iter_mut().zip(&mut self.walks).filter(|(score, _)| score.is_none()) {
+                *score = walk.score(doc);
+            }
+        }
         self.combine(scores.into_iter())
     }
 
