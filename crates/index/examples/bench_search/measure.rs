@@ -152,6 +152,32 @@ pub fn warm(
     Ok(())
 }
 
+/// What it takes to find and count the documents of each filter, without a sparse clause.
+pub fn filters(built: &Built, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let snapshot = built.snapshot();
+    for filter in FILTERS.iter().filter(|filter| filter.name.contains(&arguments.kinds)) {
+        let mut times = Vec::with_capacity(arguments.questions * arguments.passes);
+        for number in 0..arguments.questions * arguments.passes {
+            let query = (filter.clause)(number);
+            let start = Instant::now();
+            black_box(snapshot.count(&query)?);
+            times.push(start.elapsed().as_secs_f64());
+        }
+        println!(
+            "{}",
+            json!({
+                "part": "filters",
+                "index": built.label,
+                "what": filter.name,
+                "p50_us": micros(percentile(&times, 0.5)),
+                "p95_us": micros(percentile(&times, 0.95)),
+                "first_us": times.iter().take(20).map(|time| micros(*time)).collect::<Vec<_>>(),
+            })
+        );
+    }
+    Ok(())
+}
+
 fn kinds(corpus: &Corpus) -> Vec<Kind<'_>> {
     let sparse = |question| corpus.sparse(question);
     let mut kinds = vec![Kind { name: "sparse".to_owned(), query: Box::new(sparse), fetch: false }];

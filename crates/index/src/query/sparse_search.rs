@@ -370,7 +370,7 @@ impl Pass<'_> {
             }
             first.append(&mut lone);
             pending.push(waiting);
-            both.extend(docs.map(|docs| SegmentDocs::of(docs.into(), reader.max_doc())));
+            both.extend(docs.map(|docs| SegmentDocs::of(docs.into())));
         }
         if join == Join::Both {
             matched = Pass { allowed: both, clause: self.clause.clone(), ..*self }

@@ -205,7 +205,7 @@ impl Sum {
         let mut docs = SegmentDocs::All;
         for range in &self.required {
             let marked = self.marks(range.clone(), reader)?.all();
-            docs.intersect(SegmentDocs::of(marked.into(), reader.max_doc()));
+            docs.intersect(SegmentDocs::of(marked.into()));
         }
         Ok(docs)
     }
@@ -213,7 +213,7 @@ impl Sum {
     /// Documents of a segment that match any clause of any of some sums.
     pub(super) fn any_docs(sums: &[Self], reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
         let marked = Self::any_marks(sums, reader)?.all();
-        Ok(SegmentDocs::of(marked.into(), reader.max_doc()))
+        Ok(SegmentDocs::of(marked.into()))
     }
 
     fn any_marks(sums: &[Self], reader: &SegmentReader) -> Result<Marks, QueryError> {

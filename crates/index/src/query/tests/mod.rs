@@ -10,6 +10,7 @@ mod lexical;
 mod like;
 mod pruning;
 mod random;
+mod ranges;
 mod scores;
 mod semantic;
 mod sparse;
