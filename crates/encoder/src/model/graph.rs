@@ -260,8 +260,10 @@ impl Weight<'_> {
             let location = Path::new(std::str::from_utf8(external.location).ok()?);
             let inside = location.components().all(|part| matches!(part, std::path::Component::Normal(_)));
             let fits = kind == Kind::F32 && inside && external.length.is_none_or(|said| said == length);
-            let path = onnx.parent()?.join(location);
-            return fits.then_some(Stored::File { path, offset: external.offset, count, kind });
+            let (path, offset) = (onnx.parent()?.join(location), external.offset);
+            let end = offset.checked_add(length)?;
+            let there = fits && std::fs::metadata(&path).is_ok_and(|file| end <= file.len());
+            return there.then_some(Stored::File { path, offset, count, kind });
         }
         if let Some(place) = &self.place {
             let alone = self.raw.is_empty() && self.floats.is_empty();
