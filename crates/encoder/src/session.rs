@@ -52,7 +52,7 @@ pub(crate) enum Graph {
     /// A file; external data is found beside it.
     File(PathBuf),
     /// A file without its last projection.
-    Cut(CutGraph),
+    Cut(Box<CutGraph>),
 }
 
 /// What a graph input takes.

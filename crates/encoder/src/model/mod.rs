@@ -152,7 +152,7 @@ impl Model {
         };
         // Only the runtime needs a graph without the decoder.
         let graph = if bert.is_none() && output != layout.output {
-            Graph::Cut(CutGraph::new(layout, before))
+            Graph::Cut(Box::new(CutGraph::new(layout, before)))
         } else {
             Graph::File(layout.onnx)
         };
