@@ -20,10 +20,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bert::kernels::{self as f32_kernels, Epilogue, Linear};
+use crate::numbers::Numbers;
 
 use kernels::{DIM_STEP, Document, Kernels, Limits, MAX_DIMS, PANEL, Panel};
 
 pub(crate) mod kernels;
+mod packing;
 mod quantize;
 
 use quantize::Quantized;
@@ -34,12 +36,10 @@ pub(crate) struct Head {
     terms: usize,
     dims: usize,
     /// `[terms][dims]`, for the exact step.
-    rows: Arc<[f32]>,
+    rows: Arc<Numbers<f32>>,
     /// One per term.
     bias: Vec<f32>,
-    /// Bytes before the first panel, so that panels start at cache lines.
-    lead: usize,
-    panels: Vec<i8>,
+    panels: Numbers<i8>,
     scale: Vec<[f32; PANEL]>,
     spread: Vec<[f32; PANEL]>,
     residual: Vec<[f32; PANEL]>,
@@ -84,14 +84,13 @@ impl Head {
         }
         let padded = dims.next_multiple_of(DIM_STEP);
         let count = terms.div_ceil(PANEL);
-        let mut panels = vec![0i8; count * padded * PANEL + 64];
-        let lead = panels.as_ptr().align_offset(64).min(64);
+        let mut packed = Numbers::zeros(count * padded * PANEL);
+        let panels = packed.own();
         let mut head = Self {
             levels: kernels.levels,
             terms,
             dims,
-            lead,
-            panels: Vec::new(),
+            panels: Numbers::default(),
             scale: vec![[0.0; PANEL]; count],
             spread: vec![[0.0; PANEL]; count],
             residual: vec![[0.0; PANEL]; count],
@@ -106,7 +105,7 @@ impl Head {
             let largest = row.iter().fold(0f32, |max, weight| max.max(weight.abs()));
             let scale = if largest > 0.0 { largest / levels } else { 1.0 };
             let (mut exact, mut kept, mut lost) = (0f64, 0f64, 0f64);
-            let out = &mut panels[lead + panel * padded * PANEL..][..padded * PANEL];
+            let out = &mut panels[panel * padded * PANEL..][..padded * PANEL];
             for (dim, &weight) in row.iter().enumerate() {
                 let quantised = (weight / scale).round().clamp(-levels, levels);
                 let product = f64::from(scale) * f64::from(quantised);
@@ -121,8 +120,8 @@ impl Head {
             head.residual[panel][lane] = inflate(lost + rounding * (exact + kept));
             head.bias_above[panel][lane] = bias + bias.abs() * 2f32.powi(-19);
         }
-        head.panels = panels;
-        head.rows = rows.into();
+        head.panels = packed;
+        head.rows = Arc::new(rows.into());
         head.bias = bias;
         Ok(head)
     }
@@ -133,7 +132,7 @@ impl Head {
     }
 
     /// The decoder's weights, `[terms][dims]`; with tied weights also the word embeddings.
-    pub(crate) fn rows(&self) -> &Arc<[f32]> {
+    pub(crate) fn rows(&self) -> &Arc<Numbers<f32>> {
         &self.rows
     }
 
@@ -207,7 +206,7 @@ impl Head {
         let mut found = vec![Vec::new(); documents.len()];
         for index in panels {
             let panel = Panel::new(
-                &self.panels[self.lead + index * padded * PANEL..][..padded * PANEL],
+                &self.panels[index * padded * PANEL..][..padded * PANEL],
                 &self.scale[index],
                 &self.spread[index],
                 &self.residual[index],
@@ -409,7 +408,7 @@ mod tests {
         let quantised = super::Quantized::new(&hidden, dims, kernels.levels).unwrap();
         for index in 0..terms / PANEL {
             let panel = super::Panel::new(
-                &head.panels[head.lead + index * dims * PANEL..][..dims * PANEL],
+                &head.panels[index * dims * PANEL..][..dims * PANEL],
                 &head.scale[index],
                 &head.spread[index],
                 &head.residual[index],

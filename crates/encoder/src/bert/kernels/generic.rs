@@ -166,6 +166,7 @@ fn next_rows(left: usize, most: usize) -> usize {
 pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, out: &mut [f32]) {
     let width = 2 * V::LANES;
     let linear = job.linear;
+    let panels = linear.panels();
     // A panel of weights stays in the first-level cache while all rows pass by.
     for panel in 0..linear.columns / width {
         let mut row = 0;
@@ -177,7 +178,7 @@ pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, out: &mut [f32]) {
                 let at = Tile {
                     a: job.input.as_ptr().add(row * job.stride),
                     lda: job.stride,
-                    b: linear.panels().as_ptr().add(panel * width * linear.depth),
+                    b: panels.as_ptr().add(panel * width * linear.depth),
                     ldb: width,
                     c: out.as_mut_ptr().add(row * linear.columns + panel * width),
                     ldc: linear.columns,
