@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::EncoderError;
-use crate::head::{Head, kernels};
+use crate::head::{Basis, Head, kernels};
 use crate::pooling::Activation;
 
 use super::{ModelInfo, ModelKind, fingerprint, onnx, safetensors};
@@ -76,7 +76,7 @@ impl HeadFile {
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if a tensor is missing or of another shape.
-    pub(super) fn load(&self) -> Result<Head, EncoderError> {
+    pub(super) fn load(&self, basis: Option<&Basis>) -> Result<Head, EncoderError> {
         let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
         let weight = safetensors::read(&self.path, &self.weight)?;
         let [terms, dims] = weight.shape[..] else {
@@ -89,7 +89,7 @@ impl HeadFile {
         if bias.len() != terms {
             return Err(unreadable(format!("{} biases do not fit {terms} terms", bias.len())));
         }
-        Head::new(kernels::chosen(), weight.values, bias, dims).map_err(unreadable)
+        Head::new(kernels::chosen(), weight.values, bias, dims, basis).map_err(unreadable)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::session::Graph;
 use crate::tokenizer::TextTokenizer;
 use crate::vocabulary::Vocabulary;
 
+mod basis;
 mod bert;
 mod fingerprint;
 mod graph;
@@ -113,9 +114,10 @@ impl Model {
         let activation = layout.activation;
         let plan = match layout.pooling {
             Pooling::Splade => {
+                let basis = basis::load(dir)?;
                 let head = match &layout.head {
-                    Some(files) => Some(files.load()?),
-                    None => split::decoder(&layout.onnx, &output).map(|split| {
+                    Some(files) => Some(files.load(basis.as_ref())?),
+                    None => split::decoder(&layout.onnx, &output, basis.as_ref()).map(|split| {
                         output = split.hidden;
                         split.head
                     }),

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::head::{Head, kernels as head_kernels};
+use crate::head::{Basis, Head, kernels as head_kernels};
 
 use super::graph::{
     FLOAT, GRAPH_INITIALIZER, GRAPH_NODE, GRAPH_OUTPUT, Graph, MODEL_GRAPH, Node, graph_bytes, parse_weight,
@@ -23,9 +23,9 @@ pub(super) struct Decoder {
 }
 
 /// The last projection of a graph; `None` if the graph is not of a known form.
-pub(super) fn decoder(path: &Path, logits: &str) -> Option<Decoder> {
+pub(super) fn decoder(path: &Path, logits: &str, basis: Option<&Basis>) -> Option<Decoder> {
     let bytes = std::fs::read(path).ok()?;
-    let found = head(&bytes, logits).ok().flatten();
+    let found = head(&bytes, logits, basis).ok().flatten();
     tracing::debug!(path = %path.display(), split = found.is_some(), "decoder of a plain export");
     found
 }
@@ -36,12 +36,12 @@ pub(super) fn shorter(path: &Path, logits: &str) -> Option<Arc<[u8]>> {
     cut_off(&bytes, logits).ok().flatten()
 }
 
-fn head(bytes: &[u8], logits: &str) -> std::io::Result<Option<Decoder>> {
+fn head(bytes: &[u8], logits: &str, basis: Option<&Basis>) -> std::io::Result<Option<Decoder>> {
     let graph = Graph::parse(graph_bytes(bytes)?)?;
     let Some(cut) = find(&graph, logits.as_bytes()) else { return Ok(None) };
     let Ok(hidden) = String::from_utf8(cut.hidden) else { return Ok(None) };
     let (dims, terms) = (cut.dims, cut.bias.len());
-    let head = Head::new(head_kernels::chosen(), cut.rows, cut.bias, dims).map_err(|_| damaged())?;
+    let head = Head::new(head_kernels::chosen(), cut.rows, cut.bias, dims, basis).map_err(|_| damaged())?;
     tracing::debug!(dims, terms, "decoder split from the graph");
     Ok(Some(Decoder { hidden, head }))
 }
@@ -199,17 +199,17 @@ mod tests {
 
     #[test]
     fn what_is_not_a_known_graph_stays_whole() {
-        assert!(head(b"", "logits").unwrap().is_none());
+        assert!(head(b"", "logits", None).unwrap().is_none());
         assert!(cut_off(&[0x3A, 0], "logits").unwrap().is_none());
-        assert!(head(&[0x3A, 5, 1], "logits").is_err());
+        assert!(head(&[0x3A, 5, 1], "logits", None).is_err());
         assert!(cut_off(&[0x3A, 5, 1], "logits").is_err());
-        assert!(decoder(Path::new("/nowhere"), "logits").is_none());
-        assert!(decoder(&plain_model(), "another output").is_none());
+        assert!(decoder(Path::new("/nowhere"), "logits", None).is_none());
+        assert!(decoder(&plain_model(), "another output", None).is_none());
     }
 
     #[test]
     fn the_shorter_graph_has_the_hidden_states_as_its_output() {
-        let split = decoder(&plain_model(), "logits").unwrap();
+        let split = decoder(&plain_model(), "logits", None).unwrap();
         assert_eq!((split.head.terms(), split.head.dims()), (13, 6));
         let file = tempfile::NamedTempFile::new().unwrap();
         let graph = shorter(&plain_model(), "logits").unwrap();
@@ -230,9 +230,9 @@ mod tests {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
             }
-            let _ = (head(&bytes, "logits"), cut_off(&bytes, "logits"));
+            let _ = (head(&bytes, "logits", None), cut_off(&bytes, "logits"));
             bytes.truncate(keep.index(bytes.len()));
-            let _ = (head(&bytes, "logits"), cut_off(&bytes, "logits"));
+            let _ = (head(&bytes, "logits", None), cut_off(&bytes, "logits"));
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), &bytes).unwrap();
             let _ = outputs(file.path());
