@@ -231,9 +231,12 @@ impl Head {
             }
             let first = pairs[0].term as usize / PANEL * PANEL;
             for (max, &term) in maxima.iter().zip(&order[first..]) {
-                let logit = *max + self.bias[term as usize];
-                if logit > 0.0 {
-                    found.push((term, logit));
+                // Most have no pair; their bias is not looked up.
+                if *max > f32::NEG_INFINITY {
+                    let logit = *max + self.bias[term as usize];
+                    if logit > 0.0 {
+                        found.push((term, logit));
+                    }
                 }
             }
         }
