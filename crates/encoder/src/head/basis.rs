@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let unit = |at: usize| if at % 33 == 0 { 1.0 } else { 0.0 };
+        let unit = |at: usize| if at.is_multiple_of(33) { 1.0 } else { 0.0 };
         let one: Vec<f32> = (0..32 * 32).map(unit).collect();
         let basis =
             Basis::new(one.clone(), one.clone(), vec![0.0; 32], &[0.0, 9.0, 99.0, f32::NAN, -1.0]).unwrap();
