@@ -1,6 +1,6 @@
 //! A decoder as files hold it.
 
-use crate::head::{Head, kernels};
+use crate::head::{Basis, Head, kernels};
 use crate::stored::Stored;
 
 /// Where the weights of a decoder are.
@@ -16,11 +16,11 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads and quantises the decoder.
+    /// Reads and quantises the decoder; a basis saves work.
     ///
     /// # Errors
     /// What does not fit or cannot be read, in words.
-    pub(super) fn load(&self) -> Result<Head, String> {
+    pub(super) fn load(&self, basis: Option<&Basis>) -> Result<Head, String> {
         let read = |stored: &Stored| stored.read().map_err(|error| error.to_string());
         let mut rows = read(&self.rows)?;
         if self.transposed {
@@ -32,6 +32,6 @@ impl Source {
             }
             rows = turned;
         }
-        Head::new(kernels::chosen(), rows, read(&self.bias)?, self.dims)
+        Head::new(kernels::chosen(), rows, read(&self.bias)?, self.dims, basis)
     }
 }

@@ -11,6 +11,7 @@ use crate::session::Graph;
 use crate::tokenizer::TextTokenizer;
 use crate::vocabulary::Vocabulary;
 
+mod basis;
 mod bert;
 mod decoder;
 mod fingerprint;
@@ -127,7 +128,8 @@ impl Model {
         let layout = Layout::detect(dir)?;
         let before = layout.identity(String::new());
         let tokenizer = TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
-        let Loaded { fingerprint, head, output, bert, mapped } = weights::load(&layout, keep)?;
+        let Loaded { fingerprint, head, output, bert, mapped } =
+            weights::load(&layout, basis::load(dir)?.as_ref(), keep)?;
         let mut info = layout.info(fingerprint);
         let (normalize, activation) = (layout.normalize, layout.activation);
         let plan = match layout.pooling {

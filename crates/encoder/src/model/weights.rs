@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::bert::{Bert, Refused, kernels as f32_kernels};
 use crate::error::EncoderError;
-use crate::head::{Head, kernels};
+use crate::head::{Basis, Head, kernels};
 use crate::numbers::Numbers;
 use crate::packed::{Facts, Identity, Packed, Packer, Unusable};
 use crate::stored::Stored;
@@ -72,12 +72,18 @@ pub(super) fn fingerprint(layout: &Layout, packed: Option<&Path>) -> Result<(Str
     layout.fingerprint()
 }
 
-/// Loads a model's weights.
+/// Loads a model's weights. A model with a basis is not kept in a file: those are small.
 ///
 /// # Errors
 /// [`EncoderError::ModelNotReadable`].
-pub(super) fn load(layout: &Layout, keep: Option<Keep<'_>>) -> Result<Loaded, EncoderError> {
-    let Some(Keep { path, .. }) = keep else { return unpack(layout, None) };
+pub(super) fn load(
+    layout: &Layout,
+    basis: Option<&Basis>,
+    keep: Option<Keep<'_>>,
+) -> Result<Loaded, EncoderError> {
+    let Some(Keep { path, .. }) = keep.filter(|_| basis.is_none()) else {
+        return unpack(layout, basis, None);
+    };
     match open(layout, path) {
         Ok(loaded) => Ok(loaded),
         Err(reason) => {
@@ -89,7 +95,7 @@ pub(super) fn load(layout: &Layout, keep: Option<Keep<'_>>) -> Result<Loaded, En
                     tracing::warn!(path = %path.display(), %reason, "packed weights are not used");
                 }
             }
-            unpack(layout, keep)
+            unpack(layout, None, keep)
         }
     }
 }
@@ -125,7 +131,7 @@ pub(super) fn can_open(dir: &Path, path: &Path) -> bool {
 }
 
 /// Reads the graph, and packs what is recognised: into a file, if it is large.
-fn unpack(layout: &Layout, keep: Option<Keep<'_>>) -> Result<Loaded, EncoderError> {
+fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Result<Loaded, EncoderError> {
     // Of the files as they were before they are read.
     let identity = keep.and_then(|_| layout.identity(kernel_names()));
     let fingerprint = layout.fingerprint()?;
@@ -159,8 +165,8 @@ fn unpack(layout: &Layout, keep: Option<Keep<'_>>) -> Result<Loaded, EncoderErro
         }
     }
     let head = match (&source, &layout.head) {
-        (Some(source), Some(file)) => Some(source.load().map_err(|reason| file.unreadable(reason))?),
-        (Some(source), None) => source.load().ok(),
+        (Some(source), Some(file)) => Some(source.load(basis).map_err(|reason| file.unreadable(reason))?),
+        (Some(source), None) => source.load(basis).ok(),
         (None, _) => None,
     };
     if source.is_some() && head.is_none() {
@@ -194,7 +200,7 @@ fn pack(
     let mut packer = Packer::new(path)?;
     let (mut tied, mut head) = (false, None);
     if let Some(source) = source {
-        let decoder = source.load()?;
+        let decoder = source.load(None)?;
         tied = is_tied(&weights.words, Some(source), decoder.rows());
         head = Some(decoder.store(&mut packer)?);
     }

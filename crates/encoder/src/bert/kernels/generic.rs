@@ -195,6 +195,25 @@ pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, out: &mut [f32]) {
     }
 }
 
+/// The dot product of rows of the same length: four sums side by side, and the rest that is no whole vector one by one.
+///
+/// # Safety
+/// The processor has the instructions of `V`; `b` is as long as `a`.
+#[inline(always)]
+pub(super) unsafe fn dot<V: Lanes>(a: &[f32], b: &[f32]) -> f32 {
+    let whole = a.len() / V::LANES * V::LANES;
+    // SAFETY: both rows hold `whole` numbers, a multiple of LANES.
+    let sum = unsafe {
+        let mut sums = [V::splat(0.0); 4];
+        for at in (0..whole).step_by(V::LANES) {
+            let sum = &mut sums[at / V::LANES % 4];
+            *sum = V::load(a.as_ptr().add(at)).mul_add(V::load(b.as_ptr().add(at)), *sum);
+        }
+        sums[0].add(sums[1]).add(sums[2].add(sums[3])).sum()
+    };
+    a[whole..].iter().zip(&b[whole..]).fold(sum, |sum, (a, b)| sum + a * b)
+}
+
 /// # Safety
 /// The processor has the instructions of `V`; `job` was checked by [`Norm::check`].
 #[inline(always)]

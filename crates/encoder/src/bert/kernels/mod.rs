@@ -153,6 +153,7 @@ pub struct Kernels {
     gemm: fn(&Gemm<'_>, &mut [f32]),
     normalize: fn(&Norm<'_>, &mut [f32], &[f32]),
     attention: fn(&Attention<'_>, &mut Vec<f32>, &mut [f32]),
+    dot: fn(&[f32], &[f32]) -> f32,
     #[cfg(test)]
     map: fn(Function, &mut [f32]),
 }
@@ -215,6 +216,15 @@ impl Kernels {
         (self.attention)(job, scratch, out);
     }
 
+    /// The dot product of two rows; the order of its additions depends on nothing but their length.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn dot(&self, a: &[f32], b: &[f32]) -> f32 {
+        assert_eq!(a.len(), b.len(), "rows differ in length");
+        (self.dot)(a, b)
+    }
+
     #[cfg(test)]
     fn map(&self, function: Function, values: &mut [f32]) {
         assert!(values.len().is_multiple_of(STEP));
@@ -235,6 +245,8 @@ macro_rules! kernels {
             normalize: |job, rows, residual| unsafe { normalize(job, rows, residual) },
             // SAFETY: as above.
             attention: |job, scratch, out| unsafe { attention(job, scratch, out) },
+            // SAFETY: as above.
+            dot: |a, b| unsafe { dot(a, b) },
             #[cfg(test)]
             // SAFETY: as above.
             map: |function, values| unsafe { map(function, values) },
@@ -262,6 +274,14 @@ macro_rules! kernels {
         unsafe fn attention(job: &super::Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
             // SAFETY: the caller's promise.
             unsafe { super::generic::attention::<$vector>(job, scratch, out) }
+        }
+
+        /// # Safety
+        /// As `gemm`.
+        $(#[target_feature(enable = $features)])?
+        unsafe fn dot(a: &[f32], b: &[f32]) -> f32 {
+            // SAFETY: the caller's promise.
+            unsafe { super::generic::dot::<$vector>(a, b) }
         }
 
         /// # Safety
