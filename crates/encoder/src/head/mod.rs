@@ -488,8 +488,7 @@ mod tests {
             (0..count * dims).map(|at| if at % dims < 6 { next() } else { next() * 1e-3 }).collect()
         };
         let (rows, hidden) = (few(terms), few(tokens));
-        let one: Vec<f32> =
-            (0..dims * dims).map(|at: usize| if at.is_multiple_of(dims + 1) { 1.0 } else { 0.0 }).collect();
+        let one: Vec<f32> = (0..dims * dims).map(|at| if at % (dims + 1) == 0 { 1.0 } else { 0.0 }).collect();
         let basis = Basis::new(one.clone(), one, vec![0.0; dims], &vec![8.0; terms]).unwrap();
         let logits = reference(&rows, &vec![0.0; terms], dims, &hidden);
         let bias: Vec<f32> = logits.iter().map(|logit| -0.2 - *logit as f32).collect();
@@ -509,8 +508,7 @@ mod tests {
     fn the_rest_counts() {
         let dims = 32;
         let row: Vec<f32> = (0..dims).map(|dim| if dim < 7 { 0.0 } else { 1.0 }).collect();
-        let one: Vec<f32> =
-            (0..dims * dims).map(|at: usize| if at.is_multiple_of(dims + 1) { 1.0 } else { 0.0 }).collect();
+        let one: Vec<f32> = (0..dims * dims).map(|at| if at % (dims + 1) == 0 { 1.0 } else { 0.0 }).collect();
         let basis = Basis::new(one.clone(), one, vec![0.5; dims], &[8.0]).unwrap();
         for kernels in available() {
             let head = Head::new(kernels, row.clone(), vec![0.01 - 25.0], dims, Some(&basis)).unwrap();
