@@ -3,7 +3,8 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::{BoundTerm, DenseTerm, GROUP, Implementation, avx2};
+use super::avx2::{self, AHEAD};
+use super::{BoundTerm, DenseTerm, GROUP, Implementation};
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -17,6 +18,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         && is_x86_feature_detected!("popcnt");
     has.then_some(Implementation {
         name: "avx512",
+        scanned_share: 0.22,
         add_dense,
         nonzero,
         at_least,
@@ -27,6 +29,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         bounds,
         start: avx2::start,
         select,
+        find_blocks: avx2::find_blocks,
         add_blocks: avx2::add_blocks,
     })
 }
@@ -152,6 +155,7 @@ fn mask_groups(wanted: &[u8], sums: &mut [u16]) {
 
 fn bounds(
     terms: &[BoundTerm<'_>],
+    first: usize,
     sums: &[u16],
     inverse: u16,
     wanted: &[u8],
@@ -160,14 +164,16 @@ fn bounds(
 ) {
     // SAFETY: implementation() found the instructions; Implementation::bounds checked that everything
     // covers the chunks of `totals`.
-    unsafe { bounds_of_chunks(terms, sums, inverse, wanted, totals, highest) }
+    unsafe { bounds_of_chunks(terms, first, sums, inverse, wanted, totals, highest) }
 }
 
 /// # Safety
-/// `totals` is whole chunks; `sums`, `wanted`, `highest` and the levels of all terms cover them.
+/// `totals` is whole chunks; `sums`, `wanted` and `highest` cover them, and the levels of all terms from chunk
+/// `first` on.
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn bounds_of_chunks(
     terms: &[BoundTerm<'_>],
+    first: usize,
     documents: &[u16],
     inverse: u16,
     wanted: &[u8],
@@ -184,8 +190,10 @@ unsafe fn bounds_of_chunks(
         for term in terms {
             // SAFETY: the caller promises 64 bytes of levels per chunk; the array has 16 bytes.
             let (levels, table) = unsafe {
+                let levels = term.levels.as_ptr().add((first + chunk) * 64);
+                _mm_prefetch::<_MM_HINT_T0>(levels.wrapping_add(AHEAD * 64).cast());
                 (
-                    _mm512_loadu_si512(term.levels.as_ptr().add(chunk * 64).cast()),
+                    _mm512_loadu_si512(levels.cast()),
                     _mm512_broadcast_i32x4(_mm_loadu_si128(term.bounds.as_ptr().cast())),
                 )
             };
@@ -266,19 +274,35 @@ fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mu
     unsafe { select_groups(totals, highest, floor, first, selected) }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,bmi1")]
+#[target_feature(enable = "avx512f,avx512bw,bmi1,popcnt")]
 fn select_groups(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {
     let floors = _mm512_set1_epi16(floor as i16);
-    for (group, (totals, highest)) in totals.as_chunks::<32>().0.iter().zip(highest).enumerate() {
-        if *highest < floor {
-            continue;
-        }
-        // SAFETY: a group is one vector; unaligned load.
-        let totals = unsafe { _mm512_loadu_si512(totals.as_ptr().cast()) };
-        let mut bits = _mm512_cmpge_epu16_mask(totals, floors);
-        while bits != 0 {
-            selected.push(first + group as u32 * 32 + bits.trailing_zeros());
-            bits &= bits - 1;
+    let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let groups = totals.as_chunks::<32>().0;
+    for (at, (groups, highest)) in groups.chunks(32).zip(highest.chunks(32)).enumerate() {
+        let reached = u32::MAX >> (32 - groups.len().min(highest.len()));
+        // SAFETY: lanes without a group are not read; unaligned load.
+        let highest = unsafe { _mm512_maskz_loadu_epi16(reached, highest.as_ptr().cast()) };
+        let mut reached = _mm512_mask_cmpge_epu16_mask(reached, highest, floors);
+        while reached != 0 {
+            let group = reached.trailing_zeros();
+            reached &= reached - 1;
+            // SAFETY: a group is one vector; unaligned load.
+            let totals = unsafe { _mm512_loadu_si512(groups[group as usize].as_ptr().cast()) };
+            let bits = _mm512_cmpge_epu16_mask(totals, floors);
+            let start = first + (at as u32 * 32 + group) * 32;
+            selected.reserve(32);
+            for (start, bits) in [(start, bits as u16), (start + 16, (bits >> 16) as u16)] {
+                let ids = _mm512_add_epi32(_mm512_set1_epi32(start as i32), lanes);
+                let len = selected.len();
+                // SAFETY: there is room for 32 more, of which the first half takes no more than 16: the
+                // vector, of which the first so many numbers as bits are set count, fits behind either.
+                unsafe {
+                    let ids = _mm512_maskz_compress_epi32(bits, ids);
+                    _mm512_storeu_si512(selected.as_mut_ptr().add(len).cast(), ids);
+                    selected.set_len(len + bits.count_ones() as usize);
+                }
+            }
         }
     }
 }

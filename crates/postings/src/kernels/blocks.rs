@@ -34,10 +34,17 @@ pub(super) fn coarse(highest: u16, inverse: u16) -> u16 {
 
 /// What bounds of blocks are made of.
 pub(crate) struct BoundTerm<'a> {
-    /// Levels, as many chunks of them as are searched.
+    /// Levels of all chunks.
     pub(crate) levels: &'a [u8],
     /// Bound of a level, coarse.
     pub(crate) bounds: [u8; 16],
+}
+
+/// The terms of all bounds, from one of their chunks on.
+#[derive(Clone, Copy)]
+pub(crate) struct BoundTerms<'a> {
+    pub(crate) terms: &'a [BoundTerm<'a>],
+    pub(crate) first: usize,
 }
 
 /// A dense term whose postings are added to the sums of some blocks.
@@ -89,8 +96,12 @@ pub(crate) struct Blocks {
     pub(super) sums: Vec<[u16; BLOCK]>,
     /// Bit per document of a block that is wanted: the others' sums stay as they are.
     pub(super) wanted: Vec<u8>,
-    /// Room for where a term's impacts of a block start.
+    /// Highest sum of a block's wanted documents, once a term was added.
+    pub(super) tops: Vec<u16>,
+    /// Where a term's impacts of a block start.
     pub(super) places: Vec<u32>,
+    /// All places are at least 8 bytes before so many impacts; 0 when they were not computed.
+    reach: usize,
 }
 
 impl Blocks {
@@ -106,6 +117,9 @@ impl Blocks {
         self.rest.resize(ids.len(), 0);
         self.sums.resize(ids.len(), [0; BLOCK]);
         self.places.resize(ids.len(), 0);
+        self.tops.clear();
+        self.tops.resize(ids.len(), 0);
+        self.reach = 0;
         self.wanted.clear();
         self.wanted.extend(ids.iter().map(|id| wanted[*id as usize]));
     }
@@ -122,9 +136,15 @@ impl Blocks {
         &self.sums
     }
 
+    /// Highest sum of each block's wanted documents; all 0 before the first term.
+    pub(crate) fn tops(&self) -> &[u16] {
+        &self.tops
+    }
+
     /// Keeps the first `len` blocks.
     pub(super) fn truncate(&mut self, len: usize) {
         self.ids.truncate(len);
+        self.tops.truncate(len);
         self.rest.truncate(len);
         self.sums.truncate(len);
         self.wanted.truncate(len);
@@ -154,7 +174,7 @@ impl Implementation {
     /// Terms whose levels are too short (the bytes were changed after they were checked) are left out.
     pub(crate) fn bounds(
         &self,
-        terms: &[BoundTerm<'_>],
+        BoundTerms { terms, first }: BoundTerms<'_>,
         sums: &[u16],
         inverse: u16,
         wanted: &[u8],
@@ -164,14 +184,14 @@ impl Implementation {
         let chunks = totals.len() / CHUNK_BLOCKS;
         let blocks = chunks * CHUNK_BLOCKS;
         let (totals, highest) = (&mut totals[..blocks], &mut highest[..blocks / MAXIMUM_BLOCKS]);
-        let covered = |term: &BoundTerm<'_>| term.levels.len() >= chunks * CHUNK_LEVELS;
+        let covered = |term: &BoundTerm<'_>| term.levels.len() >= (first + chunks) * CHUNK_LEVELS;
         let terms = if terms.iter().all(covered) { terms } else { &[] };
-        (self.bounds)(terms, &sums[..blocks * BLOCK], inverse, &wanted[..blocks], totals, highest);
+        (self.bounds)(terms, first, &sums[..blocks * BLOCK], inverse, &wanted[..blocks], totals, highest);
     }
 
     /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
-    /// document), and as what the dense terms can add what that leaves of the bounds `totals`. Nothing
-    /// will be added to documents without a bit in `wanted`.
+    /// document), and as what the dense terms can add what that leaves of the bounds `totals`. The sums of
+    /// documents without a bit in `wanted` are 0 and stay so.
     ///
     /// # Panics
     /// When a block is not among `totals`, `sums` and `wanted`.
@@ -215,8 +235,30 @@ impl Implementation {
         unit: u32,
         need: u32,
     ) {
+        self.find_blocks(term, next, blocks);
+        self.add_found(term, blocks, unit, need);
+    }
+
+    /// The first half of [`Self::add_blocks`]: finds the impacts and has them and the next term's bits fetched,
+    /// so that other blocks' can be found before they are needed.
+    pub(crate) fn find_blocks(
+        &self,
+        term: &BlockTerm<'_>,
+        next: Option<&BlockTerm<'_>>,
+        blocks: &mut Blocks,
+    ) {
+        blocks.reach = 0;
         if term.covers(blocks.limit) {
-            (self.add_blocks)(term, next, blocks, unit, need);
+            (self.find_blocks)(term, next, blocks);
+            blocks.reach = term.impacts.len();
+        }
+    }
+
+    /// The second half of [`Self::add_blocks`], for the blocks and the term of the first.
+    pub(crate) fn add_found(&self, term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
+        let reach = std::mem::take(&mut blocks.reach);
+        if reach > 0 && term.impacts.len() >= reach && term.covers(blocks.limit) {
+            (self.add_blocks)(term, blocks, unit, need);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Kernels to measure, each with data like that of a segment of 100,000 documents.
 
-use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, available};
+use super::{BlockTerm, Blocks, BoundTerm, BoundTerms, DenseTerm, GROUP, available};
 
 /// Chunks of 1,024 documents.
 const CHUNKS: usize = 98;
@@ -55,7 +55,14 @@ fn bounds(kernels: super::Implementation) -> Box<dyn FnMut()> {
     let (mut totals, mut highest) = (vec![0; CHUNKS * 128], vec![0; CHUNKS * 4]);
     Box::new(move || {
         let terms: Vec<_> = levels.iter().map(|levels| BoundTerm { levels, bounds: [7; 16] }).collect();
-        kernels.bounds(&terms, &sums, 1000, &wanted, &mut totals, &mut highest);
+        kernels.bounds(
+            BoundTerms { terms: &terms, first: 0 },
+            &sums,
+            1000,
+            &wanted,
+            &mut totals,
+            &mut highest,
+        );
     })
 }
 
