@@ -130,15 +130,12 @@ mod tests {
     #[test]
     fn the_sum_is_the_least_of_all_choices() {
         // 17 values, of which two share the levels of others.
-        let highest: Vec<u8> =
-            (0..17_u8).flat_map(|at| vec![at * at / 2 + at + 1; usize::from(at % 5 + 1)]).collect();
+        let value = |at: u16| (at * at / 2 + at + 1) as u8;
+        let highest: Vec<u8> = (0..17).flat_map(|at| vec![value(at); usize::from(at % 5 + 1)]).collect();
         let mut least = u64::MAX;
         for first in 0..16 {
             for second in 0..first {
-                let kept: Vec<u8> = (0..17_u8)
-                    .filter(|at| *at != first && *at != second)
-                    .map(|at| at * at / 2 + at + 1)
-                    .collect();
+                let kept = (0..17).filter(|at| *at != first && *at != second).map(value);
                 let codes: Vec<u8> = [0].into_iter().chain(kept).collect();
                 least = least.min(error(&codes, &highest));
             }

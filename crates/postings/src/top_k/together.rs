@@ -77,9 +77,10 @@ where
     }
     let mut records = &records[..];
     let mut searched = Vec::with_capacity(segments.len());
-    for (place, SegmentSearch { reader, mut request, bounds }) in segments.into_iter().enumerate() {
+    for (place, SegmentSearch { reader, request: whole, bounds }) in segments.into_iter().enumerate() {
         let own;
-        (own, records) = records.split_at(request.query.len());
+        (own, records) = records.split_at(whole.query.len());
+        let mut request = whole;
         request.count_limit = request.count_limit.saturating_sub(*matched);
         if request.k == 0 && request.count_limit == 0 {
             continue;
@@ -98,7 +99,8 @@ where
             *matched += found[place].matched;
             continue;
         }
-        searched.push((place, reader, request, bounds, clauses));
+        // What the others before it match is not known yet: its limit is lowered when it is searched.
+        searched.push((place, reader, whole, bounds, clauses));
     }
     let Some(errors) = scale(searched.iter_mut().map(|(.., clauses)| &mut clauses[..])) else {
         for (place, reader, mut request, ..) in searched {
