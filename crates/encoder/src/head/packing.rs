@@ -19,9 +19,7 @@ impl Head {
         file.put("head.rows", &self.rows)?;
         file.put("head.bias", &self.bias)?;
         file.put("head.panels", &self.decoder.weights)?;
-        let per_term = |of: fn(&Bounds) -> [f32; PANEL]| -> Vec<f32> {
-            self.decoder.bounds.iter().flat_map(of).collect()
-        };
+        let per_term = |of: PerTerm| -> Vec<f32> { self.decoder.bounds.iter().flat_map(of).collect() };
         for (name, of) in PER_TERM {
             file.put(name, &per_term(of))?;
         }
@@ -66,8 +64,11 @@ impl Head {
     }
 }
 
+/// What a panel holds of each of its terms.
+type PerTerm = fn(&Bounds) -> [f32; PANEL];
+
 /// Sections of numbers for each term, whole panels of them. Sums of at most [`MAX_DIMS`] bytes are whole numbers that an f32 holds.
-const PER_TERM: [(&str, fn(&Bounds) -> [f32; PANEL]); 5] = [
+const PER_TERM: [(&str, PerTerm); 5] = [
     ("head.scale", |bounds| bounds.scale),
     ("head.spread", |bounds| bounds.spread),
     ("head.residual", |bounds| bounds.residual),

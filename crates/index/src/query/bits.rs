@@ -165,7 +165,9 @@ impl DocBits {
     /// Whether all documents of the segment are in it.
     pub(crate) fn is_full(&self) -> bool {
         let (last, words) = match self.words.split_last() {
-            Some((last, words)) if self.max_doc % 64 != 0 => (last.count_ones() == self.max_doc % 64, words),
+            Some((last, words)) if !self.max_doc.is_multiple_of(64) => {
+                (last.count_ones() == self.max_doc % 64, words)
+            }
             _ => (true, &self.words[..]),
         };
         last && words.iter().all(|word| *word == u64::MAX)
