@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sparrow_encoder::{
     Deployment, DeploymentOptions, Encoded, EncoderError, Model, Output, Priority, RuntimeOptions,
-    init_runtime, simd_name,
+    init_runtime,
 };
 
 #[derive(Deserialize)]
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let question = ask(&one, &questions, rounds)?;
     let report = json!({
-        "kernels": simd_name(),
+        "kernels": model.instructions(),
         "native": model.is_native(),
         "load_ms": load_ms,
         "texts": passages.len(),
@@ -109,7 +109,7 @@ fn alone(
     }
     let tokens: f64 = answers.iter().map(|text| f64::from(text.token_count)).sum();
     Ok(json!({
-        "kernels": simd_name(),
+        "kernels": model.instructions(),
         "native": model.is_native(),
         "mapped": model.is_mapped(),
         "load_ms": load_ms,

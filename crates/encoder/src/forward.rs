@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::bert::Scratch;
 use crate::cache::Vector;
 use crate::error::EncoderError;
-use crate::head::kernels;
 use crate::model::{Model, Plan};
 use crate::pooling::{max_over_tokens, mean, normalize};
 use crate::session::{Batch, OnnxSession};
@@ -124,7 +123,7 @@ fn placed(
     let own = &values[range.start * width..range.end * width];
     let terms: Vec<u32> = weights.iter().map(|(term, _)| *term).collect();
     let positions = match plan {
-        Plan::FusedSparse { head, .. } => head.positions(kernels::chosen(), own, &terms),
+        Plan::FusedSparse { head, .. } => head.positions(own, &terms),
         Plan::SparseLogits { .. } => terms
             .iter()
             .map(|term| {
@@ -178,12 +177,9 @@ fn pool(
     let slice = |range: &Range<usize>| &values[range.start * width..range.end * width];
     match plan {
         Plan::FusedSparse { head, activation } => {
-            let logits = head.project(kernels::chosen(), values, rows, threads).map_err(
-                |crate::head::NotFinite| EncoderError::Runtime {
-                    phase: "project",
-                    reason: "hidden states are not finite".into(),
-                },
-            )?;
+            let logits = head.project(values, rows, threads).map_err(|crate::head::NotFinite| {
+                EncoderError::Runtime { phase: "project", reason: "hidden states are not finite".into() }
+            })?;
             Ok(logits.into_iter().map(|logits| sparse(logits, |logit| activation.weight(logit))).collect())
         }
         Plan::SparseLogits { activation } => Ok(rows

@@ -32,8 +32,3 @@ pub use model::{Model, ModelInfo, ModelKind};
 pub use session::{RuntimeOptions, init_runtime};
 pub use stats::DeploymentStats;
 pub use timings::Timings;
-
-/// Name of the instruction set that the SPLADE head uses in this process.
-pub fn simd_name() -> &'static str {
-    head::kernels::chosen().name
-}

@@ -49,10 +49,12 @@ mod decoder;
 pub(crate) mod kernels;
 mod packing;
 mod quantize;
+mod tiles;
 
 /// A decoder: one row of weights and a bias for each vocabulary term. Shared by all allocations of a model.
 pub(crate) struct Head {
-    levels: i8,
+    /// Those that the decoder was quantised for, or others for the same numbers.
+    kernels: &'static Kernels,
     terms: usize,
     dims: usize,
     /// `[terms][dims]`, for the exact step.
@@ -91,7 +93,7 @@ impl Head {
     /// # Errors
     /// What does not fit, in words.
     pub(crate) fn new(
-        kernels: &Kernels,
+        kernels: &'static Kernels,
         rows: Vec<f32>,
         bias: Vec<f32>,
         dims: usize,
@@ -117,7 +119,12 @@ impl Head {
                 ));
             }
         };
-        Ok(Self { levels: kernels.levels, terms, dims, rows: Arc::new(rows.into()), bias, decoder })
+        Ok(Self { kernels, terms, dims, rows: Arc::new(rows.into()), bias, decoder })
+    }
+
+    /// Name of the instruction set that it is looked at with.
+    pub(crate) fn instructions(&self) -> &'static str {
+        self.kernels.name
     }
 
     /// Vocabulary terms.
@@ -140,17 +147,13 @@ impl Head {
     ///
     /// # Errors
     /// [`NotFinite`] if a hidden state is not a number.
-    ///
-    /// # Panics
-    /// If the decoder was quantised for other kernels.
     pub(crate) fn project(
         &self,
-        kernels: &Kernels,
         hidden: &[f32],
         documents: &[Range<usize>],
         threads: usize,
     ) -> Result<Vec<Vec<(u32, f32)>>, NotFinite> {
-        assert_eq!(self.levels, kernels.levels, "decoder is quantised for another instruction set");
+        let kernels = self.kernels;
         let looked = documents
             .iter()
             .map(|rows| {
@@ -162,13 +165,13 @@ impl Head {
         let threads = if tokens < MIN_TOKENS_FOR_THREADS { 1 } else { threads };
         let mut shares = self.decoder.shares(threads);
         let mut merged = if let [all] = &shares[..] {
-            self.project_panels(kernels, &looked, all.clone())
+            self.project_panels(&looked, all.clone())
         } else {
             let parts: Vec<Vec<Vec<(u32, f32)>>> = std::thread::scope(|scope| {
                 let looked = &looked;
                 let workers: Vec<_> = shares
                     .drain(..)
-                    .map(|share| scope.spawn(move || self.project_panels(kernels, looked, share)))
+                    .map(|share| scope.spawn(move || self.project_panels(looked, share)))
                     .collect();
                 workers
                     .into_iter()
@@ -190,12 +193,8 @@ impl Head {
     }
 
     /// Panels outside, documents inside: a panel stays in the first-level cache while the batch passes by.
-    fn project_panels(
-        &self,
-        kernels: &Kernels,
-        documents: &[Looked<'_>],
-        panels: Range<usize>,
-    ) -> Vec<Vec<(u32, f32)>> {
+    fn project_panels(&self, documents: &[Looked<'_>], panels: Range<usize>) -> Vec<Vec<(u32, f32)>> {
+        let kernels = self.kernels;
         let mut masks = Vec::new();
         let mut work = vec![(Vec::new(), Vec::new()); documents.len()];
         let last = panels.end;
@@ -205,18 +204,19 @@ impl Head {
                 // All pairs of a term are in its panel, so they are looked at together.
                 if pairs.len() >= PAIRS_AT_ONCE || index + 1 == last {
                     self.decoder.second_look(kernels, &document.looks, pairs);
-                    self.exact(kernels, document.hidden, pairs, found);
+                    self.exact(document.hidden, pairs, found);
                     pairs.clear();
                 }
             }
         }
+        kernels.release();
         work.into_iter().map(|(_, found)| found).collect()
     }
 
     /// Adds the positive maximal logits of the pairs' terms, in f32: the maximum of a term is among its pairs, if it is
     /// positive. Pairs come panel by panel.
-    fn exact(&self, kernels: &Kernels, hidden: &[f32], pairs: &[Pair], found: &mut Vec<(u32, f32)>) {
-        let products = f32_kernels::named(kernels.name);
+    fn exact(&self, hidden: &[f32], pairs: &[Pair], found: &mut Vec<(u32, f32)>) {
+        let products = f32_kernels::named(self.kernels.name);
         let order = self.decoder.order();
         let row = |pair: &Pair| &self.rows[order[pair.term as usize] as usize * self.dims..][..self.dims];
         let mut ahead = pairs.iter().skip(EXACT_AHEAD);
@@ -264,8 +264,8 @@ struct Looks {
 impl Head {
     /// The row of `hidden` (`[rows][dims]`) at which each of some terms has its maximal logit; of several equal ones
     /// the first.
-    pub(crate) fn positions(&self, kernels: &Kernels, hidden: &[f32], terms: &[u32]) -> Vec<u32> {
-        let products = f32_kernels::named(kernels.name);
+    pub(crate) fn positions(&self, hidden: &[f32], terms: &[u32]) -> Vec<u32> {
+        let products = f32_kernels::named(self.kernels.name);
         let mut found = Vec::with_capacity(terms.len());
         let mut dots = Vec::new();
         for some in terms.chunks(TERMS_AT_ONCE) {
@@ -320,9 +320,9 @@ mod tests {
             let bias: Vec<f32> = (0..terms).map(|_| next()).collect();
             for kernels in available() {
                 let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
-                let found = head.project(kernels, &hidden, std::slice::from_ref(&(0..tokens)), 1).unwrap();
+                let found = head.project(&hidden, std::slice::from_ref(&(0..tokens)), 1).unwrap();
                 let wanted: Vec<u32> = found[0].iter().map(|(term, _)| *term).collect();
-                let positions = head.positions(kernels, &hidden, &wanted);
+                let positions = head.positions(&hidden, &wanted);
                 prop_assert_eq!(positions.len(), wanted.len());
                 for ((term, logit), position) in found[0].iter().zip(positions) {
                     let at = position as usize * dims..(position as usize + 1) * dims;
@@ -367,7 +367,7 @@ mod tests {
             let documents: Vec<_> = lengths.iter().map(|length| { start += length; start - length..start }).collect();
             for kernels in available() {
                 let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
-                let found = head.project(kernels, &hidden, &documents, threads).unwrap();
+                let found = head.project(&hidden, &documents, threads).unwrap();
                 for (document, found) in documents.iter().zip(&found) {
                     let hidden = &hidden[document.start * dims..document.end * dims];
                     let exact = reference(&rows, &bias, dims, hidden);
@@ -471,10 +471,10 @@ mod tests {
             for kernels in available() {
                 let plain = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
                 let turned = Head::new(kernels, rows.clone(), bias.clone(), dims, Some(&basis)).unwrap();
-                let expected = plain.project(kernels, &hidden, &documents, 1).unwrap();
-                let found = turned.project(kernels, &hidden, &documents, threads).unwrap();
+                let expected = plain.project(&hidden, &documents, 1).unwrap();
+                let found = turned.project(&hidden, &documents, threads).unwrap();
                 prop_assert_eq!(&found, &expected, "{}", kernels.name);
-                prop_assert_eq!(plain.project(kernels, &hidden, &documents, threads).unwrap(), expected);
+                prop_assert_eq!(plain.project(&hidden, &documents, threads).unwrap(), expected);
             }
         }
     }
@@ -512,7 +512,7 @@ mod tests {
         let basis = Basis::new(one.clone(), one, vec![0.5; dims], &[8.0]).unwrap();
         for kernels in available() {
             let head = Head::new(kernels, row.clone(), vec![0.01 - 25.0], dims, Some(&basis)).unwrap();
-            let found = head.project(kernels, &row, std::slice::from_ref(&(0..1)), 1).unwrap();
+            let found = head.project(&row, std::slice::from_ref(&(0..1)), 1).unwrap();
             assert_eq!(found[0].len(), 1, "{}", kernels.name);
         }
     }
@@ -528,7 +528,7 @@ mod tests {
         for (row, hidden) in [(&coarse, &flat), (&flat, &coarse)] {
             for kernels in available() {
                 let head = Head::new(kernels, row.clone(), vec![0.01 - logit], dims, None).unwrap();
-                let found = head.project(kernels, hidden, std::slice::from_ref(&(0..1)), 1).unwrap();
+                let found = head.project(hidden, std::slice::from_ref(&(0..1)), 1).unwrap();
                 assert_eq!(found[0].len(), 1, "{}", kernels.name);
             }
         }
@@ -541,7 +541,7 @@ mod tests {
             let mut hidden = vec![0.5; 16];
             hidden[9] = bad;
             let document = std::slice::from_ref(&(0..2));
-            assert_eq!(head.project(available()[0], &hidden, document, 1), Err(NotFinite));
+            assert_eq!(head.project(&hidden, document, 1), Err(NotFinite));
         }
     }
 

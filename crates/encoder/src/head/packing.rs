@@ -30,7 +30,11 @@ impl Head {
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing or of another length.
-    pub(crate) fn open(packed: &Packed, shape: HeadShape, kernels: &Kernels) -> Result<Self, Unusable> {
+    pub(crate) fn open(
+        packed: &Packed,
+        shape: HeadShape,
+        kernels: &'static Kernels,
+    ) -> Result<Self, Unusable> {
         let HeadShape { terms, dims } = shape;
         let rows: Numbers<f32> = packed.get("head.rows")?;
         let bias: Numbers<f32> = packed.get("head.bias")?;
@@ -59,8 +63,8 @@ impl Head {
             sums: sums[panel].map(|sum: f32| sum as i32),
         });
         let decoder = Decoder::of_panels(dims, terms, panels, bounds.collect());
-        let (levels, rows, bias) = (kernels.levels, Arc::new(rows), bias.to_vec());
-        Ok(Self { levels, terms, dims, rows, bias, decoder })
+        let (rows, bias) = (Arc::new(rows), bias.to_vec());
+        Ok(Self { kernels, terms, dims, rows, bias, decoder })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::bert::Bert;
 use crate::error::EncoderError;
-use crate::head::Head;
+use crate::head::{Head, kernels};
 use crate::pooling::Activation;
 use crate::session::Graph;
 use crate::tokenizer::TextTokenizer;
@@ -212,6 +212,14 @@ impl Model {
     /// Whether deployments run without ONNX Runtime: the model's graph is one that Sparrow computes itself.
     pub fn is_native(&self) -> bool {
         self.bert.is_some()
+    }
+
+    /// Name of the instruction set that the model's own code runs with: the head's, if it has one.
+    pub fn instructions(&self) -> &'static str {
+        match &self.plan {
+            Plan::FusedSparse { head, .. } => head.instructions(),
+            _ => kernels::chosen().name,
+        }
     }
 
     /// Whether the weights are in a mapped file.

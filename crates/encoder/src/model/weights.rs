@@ -105,7 +105,7 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
     let packed = Packed::open(path, &identity)?;
     let chosen = kernels::chosen();
     let head = match packed.facts.head {
-        Some(shape) => Some(Arc::new(Head::open(&packed, shape, chosen)?)),
+        Some(shape) => Some(Arc::new(Head::open(&packed, shape, chosen)?.fastest())),
         None => None,
     };
     let rows = head.as_deref().map(Head::rows);
@@ -179,7 +179,8 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
         let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows));
         Bert::new(weights, tied.cloned(), f32_kernels::named(kernels::chosen().name)).ok()
     });
-    Ok(Loaded { fingerprint, head: head.map(Arc::new), output, bert, mapped: false })
+    let head = head.map(|head| Arc::new(head.fastest()));
+    Ok(Loaded { fingerprint, head, output, bert, mapped: false })
 }
 
 /// Bytes of the packed weights, about.

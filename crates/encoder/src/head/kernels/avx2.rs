@@ -21,6 +21,7 @@ static KERNELS: Kernels = Kernels {
     collect: scalar::collect,
     // SAFETY: as above.
     refine: |rows, document, pairs| unsafe { refine(rows, document, pairs) },
+    release: || {},
 };
 
 /// The kernels, if the processor has all instructions that they use.

@@ -5,9 +5,9 @@ use std::arch::x86_64::*;
 use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, thresholds};
 
 /// `vpdpbusd` multiplies unsigned by signed bytes.
-const SHIFT: u8 = 128;
+pub(super) const SHIFT: u8 = 128;
 
-static KERNELS: Kernels = Kernels {
+pub(super) static KERNELS: Kernels = Kernels {
     name: "avx512",
     levels: 127,
     shift: SHIFT,
@@ -18,6 +18,7 @@ static KERNELS: Kernels = Kernels {
     collect: |masks, first, found| unsafe { collect(masks, first, found) },
     // SAFETY: as above.
     refine: |rows, document, pairs| unsafe { refine(rows, document, pairs) },
+    release: || {},
 };
 
 /// The kernels, if the processor has all instructions that they use.

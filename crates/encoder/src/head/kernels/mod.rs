@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 mod scalar;
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -195,6 +197,7 @@ pub struct Kernels {
     screen: fn(&Panel<'_>, &Document<'_>, &mut [u32]),
     collect: fn(&[u32], u32, &mut Vec<Pair>),
     refine: fn(&Rows<'_>, &Document<'_>, &mut Vec<Pair>),
+    release: fn(),
 }
 
 impl Kernels {
@@ -235,6 +238,11 @@ impl Kernels {
             "rows and document differ in dimensions"
         );
         (self.refine)(rows, document, pairs);
+    }
+
+    /// Gives back what the thread holds of the processor after looking: to be called before it does something else.
+    pub fn release(&self) {
+        (self.release)();
     }
 }
 
@@ -314,6 +322,9 @@ pub fn available() -> &'static [&'static Kernels] {
         #[cfg(target_arch = "x86_64")]
         {
             found.extend(avx512::detect());
+            // Beside the others in tests only: whether it is used is decided for each decoder, see `tiles`.
+            #[cfg(all(test, target_os = "linux"))]
+            found.extend(amx::available());
             found.extend(avx2::detect());
         }
         #[cfg(target_arch = "aarch64")]
@@ -328,19 +339,53 @@ pub fn available() -> &'static [&'static Kernels] {
 pub fn chosen() -> &'static Kernels {
     static CHOSEN: OnceLock<&'static Kernels> = OnceLock::new();
     CHOSEN.get_or_init(|| {
-        let wanted = std::env::var("SPARROW_SIMD").ok();
-        let kernels = choose(wanted.as_deref());
+        let kernels = choose(wanted().as_deref());
         tracing::debug!(kernels = kernels.name, "encoder kernels chosen");
         kernels
     })
 }
 
+/// What `SPARROW_SIMD` names.
+fn wanted() -> Option<String> {
+    std::env::var("SPARROW_SIMD").ok().filter(|name| !name.is_empty())
+}
+
 fn choose(wanted: Option<&str>) -> &'static Kernels {
     let best = available()[0];
-    let Some(wanted) = wanted.filter(|name| !name.is_empty()) else { return best };
+    let Some(wanted) = wanted.filter(|name| *name != "amx") else { return best };
     available().iter().copied().find(|kernels| kernels.name == wanted).unwrap_or_else(|| {
         tracing::warn!(wanted, used = best.name, "SPARROW_SIMD names no instruction set of this processor");
         best
+    })
+}
+
+/// How the tiles of a processor may be used for a decoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tiles {
+    /// Where they are the faster.
+    IfFaster,
+    /// `SPARROW_SIMD=amx` asks for them.
+    Always,
+}
+
+/// The implementation for AMX, where the processor and the system have it and it gives what the one for AVX-512 gives, unless
+/// `SPARROW_SIMD` names another. It takes the same panels and documents as [`chosen`].
+pub fn tiles() -> Option<(&'static Kernels, Tiles)> {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    let detect = amx::detect;
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    let detect = || None;
+    static FOUND: OnceLock<Option<(&'static Kernels, Tiles)>> = OnceLock::new();
+    *FOUND.get_or_init(|| match wanted().as_deref() {
+        Some("amx") => {
+            let found = detect().map(|kernels| (kernels, Tiles::Always));
+            if found.is_none() {
+                tracing::warn!(used = chosen().name, "SPARROW_SIMD=amx: not on this processor or system");
+            }
+            found
+        }
+        Some(name) if available().iter().any(|kernels| kernels.name == name) => None,
+        _ => detect().map(|kernels| (kernels, Tiles::IfFaster)),
     })
 }
 

@@ -12,6 +12,7 @@ static KERNELS: Kernels = Kernels {
     screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
     collect: scalar::collect,
     refine: scalar::refine,
+    release: || {},
 };
 
 /// The kernels, if the processor has all instructions that they use.

@@ -3,7 +3,7 @@
 use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, Rows, keep, thresholds};
 
 pub(super) static KERNELS: Kernels =
-    Kernels { name: "scalar", levels: 127, shift: 0, screen, collect, refine };
+    Kernels { name: "scalar", levels: 127, shift: 0, screen, collect, refine, release: || {} };
 
 fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) {
     let thresholds = thresholds(panel.bounds, &document.limits, 0);
