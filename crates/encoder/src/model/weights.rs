@@ -105,10 +105,10 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
     let packed = Packed::open(path, &identity)?;
     let chosen = kernels::chosen();
     let head = match packed.facts.head {
-        Some(shape) => Some(Arc::new(Head::open(&packed, shape, chosen)?.fastest())),
+        Some(shape) => Some(Head::open(&packed, shape, chosen)?),
         None => None,
     };
-    let rows = head.as_deref().map(Head::rows);
+    let rows = head.as_ref().map(Head::rows);
     let bert = Bert::open(&packed, rows, f32_kernels::named(chosen.name))?;
     if head.as_ref().is_some_and(|head| head.dims() != bert.width())
         || head.is_some() != (layout.pooling == Pooling::Splade)
@@ -117,7 +117,7 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
     }
     Ok(Loaded {
         fingerprint: (packed.facts.fingerprint, packed.facts.size_bytes),
-        head,
+        head: head.map(|head| Arc::new(head.fastest(Some(&bert)))),
         output: layout.output.clone(),
         bert: Some(bert),
         mapped: true,
@@ -179,7 +179,7 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
         let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows));
         Bert::new(weights, tied.cloned(), f32_kernels::named(kernels::chosen().name)).ok()
     });
-    let head = head.map(|head| Arc::new(head.fastest()));
+    let head = head.map(|head| Arc::new(head.fastest(bert.as_ref())));
     Ok(Loaded { fingerprint, head, output, bert, mapped: false })
 }
 

@@ -376,17 +376,24 @@ pub fn tiles() -> Option<(&'static Kernels, Tiles)> {
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     let detect = || None;
     static FOUND: OnceLock<Option<(&'static Kernels, Tiles)>> = OnceLock::new();
-    *FOUND.get_or_init(|| match wanted().as_deref() {
+    *FOUND.get_or_init(|| tiles_for(wanted().as_deref(), detect))
+}
+
+fn tiles_for(
+    wanted: Option<&str>,
+    detect: impl FnOnce() -> Option<&'static Kernels>,
+) -> Option<(&'static Kernels, Tiles)> {
+    match wanted {
         Some("amx") => {
-            let found = detect().map(|kernels| (kernels, Tiles::Always));
+            let found = detect();
             if found.is_none() {
                 tracing::warn!(used = chosen().name, "SPARROW_SIMD=amx: not on this processor or system");
             }
-            found
+            Some((found?, Tiles::Always))
         }
         Some(name) if available().iter().any(|kernels| kernels.name == name) => None,
-        _ => detect().map(|kernels| (kernels, Tiles::IfFaster)),
-    })
+        _ => Some((detect()?, Tiles::IfFaster)),
+    }
 }
 
 #[cfg(test)]

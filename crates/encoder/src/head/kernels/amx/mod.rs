@@ -20,7 +20,7 @@ mod tests;
 
 static KERNELS: Kernels = Kernels {
     name: "amx",
-    // SAFETY: `native` hands this function out only where the processor has the features and the system allows their use;
+    // SAFETY: `detect` hands this function out only where the processor has the features and the system allows their use;
     // `Kernels` checked that the lengths agree.
     screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
     // SAFETY: as above.
@@ -44,11 +44,11 @@ fn sound(kernels: &'static Kernels) -> Option<&'static Kernels> {
     None
 }
 
-/// For the tests: by emulation, where the processor has nothing but AVX-512.
+/// For the tests: by emulation, where there is nothing but AVX-512.
 #[cfg(test)]
 pub(super) fn available() -> Option<&'static Kernels> {
-    let there = avx512::detect().is_some() && (system::allows_tiles() || emulator::install());
-    there.then_some(&KERNELS)
+    let runs = || system::allows_tiles() || !system::has_tiles() && emulator::install();
+    (avx512::detect().is_some() && runs()).then_some(&KERNELS)
 }
 
 /// Rows of a tile: tokens, or steps of four dimensions.
@@ -238,7 +238,7 @@ impl Config {
     }
 }
 
-/// Configures the tiles, unless they are: that takes many times as long as looking, and one panel after the other has the same.
+/// Configures the tiles, unless they are: one panel after the other wants the same, and configuring clears all tiles.
 ///
 /// # Safety
 /// The processor has the features and the system lets this process use them; the configuration is one of palette 1.

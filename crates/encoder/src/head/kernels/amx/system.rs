@@ -6,7 +6,12 @@ use std::sync::OnceLock;
 /// Asks once: Linux gives the tiles' registers only to processes that ask for them.
 pub(super) fn allows_tiles() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
-    *ALLOWED.get_or_init(|| has_instructions() && saves_tiles() && permitted())
+    *ALLOWED.get_or_init(|| has_tiles() && permitted())
+}
+
+/// Whether the instructions run, at least in a process that was permitted to use tiles.
+pub(super) fn has_tiles() -> bool {
+    has_instructions() && saves_tiles()
 }
 
 /// AMX-TILE and AMX-INT8, with tiles of the only palette that there is so far.

@@ -6,6 +6,8 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
+use crate::head::{Basis, Head};
+
 use super::emulator::{self, tiles::Tiles};
 use super::{Config, KERNELS, available, avx512, check, configure, release, sound, step, system};
 
@@ -14,7 +16,7 @@ use super::{Config, KERNELS, available, avx512, check, configure, release, sound
 fn can_run() -> bool {
     let can = available().is_some();
     if !can {
-        eprintln!("skipped: AMX can only be emulated on a processor with AVX-512 and VNNI");
+        eprintln!("skipped: AMX is neither here nor emulated, which takes a processor with AVX-512 and VNNI");
     }
     can
 }
@@ -31,13 +33,68 @@ fn the_check_passes_and_finds_a_processor_that_adds_one() {
     assert!(agrees());
     assert_eq!(sound(&KERNELS).unwrap().name, "amx");
     if !system::allows_tiles() {
-        assert!(sound_with_errors().is_none());
+        for error in [1, -1] {
+            assert!(emulator::with_error(error, || sound(&KERNELS)).is_none());
+        }
         assert!(agrees(), "the error is gone");
     }
 }
 
-fn sound_with_errors() -> Option<&'static super::Kernels> {
-    emulator::with_errors(|| sound(&KERNELS))
+/// A head with a basis, and hidden states.
+fn head() -> (Head, Vec<f32>) {
+    let (dims, terms, tokens) = (64, 70, 20);
+    let mut state = 1u32;
+    let mut next = || {
+        state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+        (state >> 8) as f32 / (1u32 << 23) as f32 - 1.0
+    };
+    let mut numbers = |count: usize| -> Vec<f32> { (0..count).map(|_| next()).collect() };
+    let (rows, bias, hidden) = (numbers(terms * dims), numbers(terms), numbers(tokens * dims));
+    let one: Vec<f32> = (0..dims * dims).map(|at| if at % (dims + 1) == 0 { 1.0 } else { 0.0 }).collect();
+    let basis = Basis::new(one.clone(), one, vec![0.0; dims], &vec![24.0; terms]).unwrap();
+    let kernels = avx512::detect().unwrap();
+    (Head::new(kernels, rows, bias, dims, Some(&basis)).unwrap(), hidden)
+}
+
+fn logits(head: &Head, hidden: &[f32]) -> Vec<Vec<(u32, f32)>> {
+    head.project(hidden, &[0..20, 3..20, 19..20], 1).unwrap()
+}
+
+#[test]
+fn a_head_gives_the_same_with_amx_and_takes_what_is_faster() {
+    if !can_run() {
+        return;
+    }
+    let (head, hidden) = head();
+    let wanted = logits(&head, &hidden);
+    assert!(wanted.iter().all(|found| !found.is_empty()));
+    let head = head.faster(&KERNELS, &hidden.repeat(4)[..64 * 64]);
+    assert_eq!(logits(&head, &hidden), wanted);
+    if !system::allows_tiles() {
+        assert_eq!(head.instructions(), "avx512", "an emulated processor is slower than a real one");
+    }
+    let (head, _) = head.with(&KERNELS);
+    assert_eq!(head.instructions(), "amx");
+    assert_eq!(logits(&head, &hidden), wanted);
+    assert_eq!(configured(), [0; 64], "tiles are given back");
+}
+
+#[test]
+fn a_head_whose_results_differ_stays_as_it_is() {
+    if !can_run() || system::allows_tiles() {
+        return;
+    }
+    let (head, hidden) = head();
+    let wanted = logits(&head, &hidden);
+    let sample = hidden.repeat(4)[..64 * 64].to_vec();
+    let (head, found) = emulator::with_error(-1 << 24, || {
+        let head = head.faster(&KERNELS, &sample);
+        let found = logits(&head, &hidden);
+        (head, found)
+    });
+    assert_eq!((head.instructions(), &found), ("avx512", &wanted));
+    let (head, _) = head.with(&KERNELS);
+    assert_ne!(emulator::with_error(-1 << 24, || logits(&head, &hidden)), wanted, "the test tests nothing");
 }
 
 #[test]
@@ -62,6 +119,8 @@ fn each_thread_has_its_own_configuration_until_it_is_released() {
     if !can_run() {
         return;
     }
+    // SAFETY: there are tiles. Another test may have left some on this thread.
+    unsafe { release() };
     assert_eq!(configured(), [0; 64]);
     let config = Config::new(3, 20);
     // SAFETY: there are tiles, and these are such.

@@ -46,9 +46,9 @@ pub(super) fn install() -> bool {
     })
 }
 
-/// Runs with a processor that adds one to each of this thread's dot products.
-pub(super) fn with_errors<T>(run: impl FnOnce() -> T) -> T {
-    WRONG.set(1);
+/// Runs with a processor that adds a number to each of this thread's dot products, once for each instruction.
+pub(super) fn with_error<T>(error: i32, run: impl FnOnce() -> T) -> T {
+    WRONG.set(error);
     let result = run();
     WRONG.set(0);
     result
