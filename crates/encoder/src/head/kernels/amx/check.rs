@@ -8,8 +8,10 @@ const SHAPES: [(usize, usize); 5] = [(4, 1), (68, 5), (128, 16), (128, 37), (768
 /// Whether two implementations of the same levels give the same masks where these depend on the last digit of the integers: for
 /// each pair of a panel and a document, with a threshold of its dot product, and of one less.
 pub(super) fn agree(one: &Kernels, other: &Kernels) -> bool {
-    (one.levels, one.shift) == (other.levels, other.shift)
-        && SHAPES.iter().all(|&(dims, tokens)| agree_on(one, other, dims, tokens))
+    let agree = (one.levels, one.shift) == (other.levels, other.shift)
+        && SHAPES.iter().all(|&(dims, tokens)| agree_on(one, other, dims, tokens));
+    (one.release)();
+    agree
 }
 
 fn agree_on(one: &Kernels, other: &Kernels, dims: usize, tokens: usize) -> bool {
@@ -34,7 +36,7 @@ fn agree_on(one: &Kernels, other: &Kernels, dims: usize, tokens: usize) -> bool 
     let document = Document::new(&values, tokens, dims, limits);
     let mut bounds = Bounds::empty();
     bounds.sums = std::array::from_fn(|term| (0..dims).map(|dim| weight(term, dim)).sum());
-    let agree = (0..2 * tokens).all(|at| {
+    (0..2 * tokens).all(|at| {
         // The threshold becomes one less than the bias; all of these are whole numbers that an f32 holds.
         let least = |term: usize| dots[(term + at / 2) % tokens][term] + (at % 2) as i32;
         bounds.bias = std::array::from_fn(|term| -least(term) as f32);
@@ -43,7 +45,5 @@ fn agree_on(one: &Kernels, other: &Kernels, dims: usize, tokens: usize) -> bool 
         (one.screen)(&panel, &document, &mut found);
         (other.screen)(&panel, &document, &mut wanted);
         found == wanted
-    });
-    (one.release)();
-    agree
+    })
 }
