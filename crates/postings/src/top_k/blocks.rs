@@ -13,7 +13,7 @@
 use std::ops::Deref;
 
 use super::pruned::{Clause, Search};
-use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerm};
+use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerm, Scope};
 use crate::term::Kind;
 
 /// Blocks scored first.
@@ -60,7 +60,15 @@ impl BlockScratch {
         if let Some(term) = plan.dense.first() {
             term.fetch(selected);
         }
-        kernels::chosen().start(selected, totals, sums, wanted.as_flattened(), plan.inverse, blocks);
+        kernels::chosen().start(
+            selected,
+            totals,
+            sums,
+            wanted.as_flattened(),
+            plan.scope,
+            plan.inverse,
+            blocks,
+        );
     }
 
     /// Sums of the documents of some words.
@@ -70,13 +78,15 @@ impl BlockScratch {
 }
 
 /// What bounds and sums of this query are made of.
-struct Plan<'a> {
-    unit: u32,
+pub(super) struct Plan<'a> {
+    pub(super) unit: u32,
     /// 65,536 / unit, rounded up.
-    inverse: u16,
+    pub(super) inverse: u16,
+    /// Which documents bounds are of.
+    scope: Scope,
     bounds: Vec<BoundTerm<'a>>,
     /// Highest bound first.
-    dense: Vec<BlockTerm<'a>>,
+    pub(super) dense: Vec<BlockTerm<'a>>,
 }
 
 impl<'a, B> Search<'a, '_, B>
@@ -107,7 +117,7 @@ where
     }
 
     fn collect_blocks(&mut self, own: &mut BlockScratch, scratch: &mut super::pruned::Scratch) -> bool {
-        let plan = self.plan();
+        let plan = Plan { scope: self.scope(), ..self.plan() };
         let chunks = (self.reader.num_docs() as usize).div_ceil(CHUNK_BLOCKS * BLOCK);
         self.fill_wanted(chunks, &mut own.wanted);
         let docs = chunks * CHUNK_BLOCKS * BLOCK;
@@ -115,7 +125,7 @@ where
             own.sums.resize(docs + OVERRUN, 0);
         }
         // Bounds of documents that are not wanted would keep many blocks.
-        let masked = self.request.filter.is_some();
+        let masked = self.request.filter.is_some() && plan.scope == Scope::All;
         self.scatter_sparse(masked.then_some(own.wanted.as_flattened()), &mut own.sums);
         own.totals.resize(chunks * CHUNK_BLOCKS, 0);
         own.highest.resize(chunks * CHUNK_BLOCKS / MAXIMUM_BLOCKS, 0);
@@ -124,6 +134,7 @@ where
             &own.sums,
             plan.inverse,
             own.wanted.as_flattened(),
+            plan.scope,
             &mut own.totals,
             &mut own.highest,
         );
@@ -173,17 +184,17 @@ where
         true
     }
 
-    fn plan(&self) -> Plan<'a> {
+    pub(super) fn plan(&self) -> Plan<'a> {
         let reader = self.reader;
         let highest = self.clauses.iter().map(|clause| clause.bound + 1).max().unwrap_or(1);
         let unit = highest.div_ceil(255).max(2);
         let inverse = 65_536_u32.div_ceil(unit) as u16;
-        let mut plan = Plan { unit, inverse, bounds: Vec::new(), dense: Vec::new() };
+        let mut plan = Plan { unit, inverse, scope: Scope::All, bounds: Vec::new(), dense: Vec::new() };
         for i in &self.dense {
             let Clause { postings, factor, .. } = &self.clauses[*i];
             let bound = |code: u8| ((u32::from(code) * u32::from(*factor)) >> 8).div_ceil(unit);
             let bounds = postings.codes.map(|code| bound(code).min(255) as u8);
-            plan.bounds.push(BoundTerm { levels: postings.levels, bounds });
+            plan.bounds.push(BoundTerm { levels: postings.levels, bitmap: postings.docs, bounds });
             plan.dense.push(BlockTerm {
                 bitmap: postings.docs,
                 ranks: postings.ranks,

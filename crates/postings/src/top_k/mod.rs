@@ -8,6 +8,7 @@ mod bounds;
 mod collect;
 mod count;
 mod exhaustive;
+mod filtered;
 mod listed;
 mod pruned;
 #[cfg(test)]

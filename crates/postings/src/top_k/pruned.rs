@@ -29,6 +29,7 @@ use sparrow_types::DocId;
 use super::blocks::BlockScratch;
 use super::bounds::ScoreBounds;
 use super::collect::Collector;
+use super::filtered::DocumentScratch;
 use super::{TopK, TopKRequest, exhaustive, listed};
 use crate::kernels::{self, DenseTerm, GROUP, lane};
 use crate::reader::PostingsReader;
@@ -63,13 +64,14 @@ pub(super) struct Errors {
 /// Accumulators of a window. As long as 16 bits can count, so that no id, be it damaged, is out of
 /// bounds; only the window's part is used.
 #[repr(align(64))]
-struct Sums([u16; 1 << 16]);
+pub(super) struct Sums(pub(super) [u16; 1 << 16]);
 
 pub(super) struct Scratch {
-    sums: Box<Sums>,
+    pub(super) sums: Box<Sums>,
     pub(super) allowed: Vec<u64>,
     pub(super) matches: Vec<u64>,
     pub(super) blocks: BlockScratch,
+    pub(super) documents: DocumentScratch,
 }
 
 impl Scratch {
@@ -79,6 +81,7 @@ impl Scratch {
             allowed: Vec::new(),
             matches: Vec::new(),
             blocks: BlockScratch::default(),
+            documents: DocumentScratch::default(),
         }
     }
 }
@@ -177,6 +180,8 @@ pub(super) struct Search<'a, 'r, B> {
     /// Blocks of 8 documents, ascending, that were scored already.
     pub(super) seeds: Vec<u32>,
     pub(super) matched: u64,
+    /// Documents that pass the filter.
+    pub(super) passed: Option<u64>,
 }
 
 impl<'a, 'r, B> Search<'a, 'r, B>
@@ -205,12 +210,23 @@ where
             need: 0,
             seeds: Vec::new(),
             matched: 0,
+            passed: None,
         }
     }
 
     fn run(mut self, scratch: &mut Scratch) -> TopK {
-        if self.has_useful_blocks() && self.collect_by_blocks(scratch) {
-            self.count(scratch);
+        self.passed = self.count_passed();
+        let bounded = self.has_useful_blocks()
+            && if self.is_strict() {
+                self.collect_by_documents(scratch)
+            } else {
+                let found = self.collect_by_blocks(scratch);
+                if found {
+                    self.count(scratch);
+                }
+                found
+            };
+        if bounded {
             return if self.request.is_cancelled() { TopK::default() } else { self.finish() };
         }
         let window = self.reader.window() as usize;
