@@ -1,10 +1,11 @@
-// npm run bench [-- --full | --smoke] [--only SUITES] [--data DIR] [--peers DIR] [--work DIR] [--prepare] [--json FILE]
+// npm run bench [-- --full | --smoke] [--only SUITES] [--data DIR] [--peers DIR] [--base DIR] [--work DIR] [--prepare] [--json FILE]
 //
 // Runs the suites of benches/suites/, each of which measures one part of Sparrow against what a user could take instead, in one
 // run, and checks the answers that it times. Without options: a quick form of all, some minutes. --full: the published tables,
 // which want a folder of real texts (--data or SPARROW_BENCH_DATA; see docs/performance.md) and the launchers of other engines
 // (--peers or SPARROW_BENCH_PEERS); a row says why it is skipped where one is missing. --smoke: a few seconds a suite, answers only,
-// as `npm test` does. --work keeps what is expensive to make; --prepare makes it and measures nothing.
+// as `npm test` does. --base is a built tree of another commit, for the suite `commits`. --work keeps what is expensive to make;
+// --prepare makes it and measures nothing.
 //
 // A wrong answer ends the run with 1. A target that is not reached is marked: it may be the machine. Except in smoke, each
 // suite leaves benches/results/<suite>-<size>.json.
@@ -35,6 +36,7 @@ await main(async (args) => {
       only: { type: 'string' },
       data: { type: 'string', default: process.env.SPARROW_BENCH_DATA },
       peers: { type: 'string', default: process.env.SPARROW_BENCH_PEERS },
+      base: { type: 'string' },
       work: { type: 'string', default: process.env.SPARROW_BENCH_WORK ?? join(targetDir(), 'bench') },
       json: { type: 'string' },
     },
@@ -43,7 +45,8 @@ await main(async (args) => {
   const size = values.full ? 'full' : values.smoke ? 'smoke' : 'quick';
   // A smoke run needs nothing but the repository, whatever the environment offers.
   const given = (path) => (path === undefined || size === 'smoke' ? undefined : existing(path));
-  const options = { size, data: given(values.data), peers: given(values.peers), work: resolve(values.work) };
+  const [data, peers, base] = [values.data, values.peers, values.base].map(given);
+  const options = { size, data, peers, base, work: resolve(values.work) };
   mkdirSync(options.work, { recursive: true });
   const log = (text) => line(text);
   const context = createContext({ ...options, prepare: values.prepare, log });

@@ -11,6 +11,7 @@ import { folder, python, rustBench, rustEnvironment, rustExample } from './progr
  *   minutes, full the published tables
  * @property {string | undefined} data folder with passages-200k.jsonl.gz and queries-20k.jsonl.gz, perhaps squad/
  * @property {string | undefined} peers folder with the launchers of other engines
+ * @property {string | undefined} base a built tree of another commit
  * @property {string} work scratch folder; what is expensive is kept there for the next run
  * @property {boolean} prepare only fill the work folder (indexes of peers, vectors), measure nothing
  * @property {(text: string) => void} log progress
@@ -27,13 +28,14 @@ import { folder, python, rustBench, rustEnvironment, rustExample } from './progr
  */
 
 /** @returns {Context} */
-export function createContext({ size, data, peers, work, prepare, log }) {
+export function createContext({ size, data, peers, base, work, prepare, log }) {
   const corpus = new Corpus({ data, work, log });
   const skip = { skipped: 'peers are measured by `npm run bench -- --full`' };
   return {
     size,
     data,
     peers,
+    base,
     work,
     prepare,
     log,

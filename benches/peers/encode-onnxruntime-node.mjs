@@ -112,6 +112,7 @@ process.stdout.write(
     question_p50_ms: quantile(times, 0.5),
     question_p95_ms: quantile(times, 0.95),
     rss_anon_kb: kilobytes('RssAnon'),
+    rss_kb: kilobytes('VmRSS'),
     peak_rss_kb: kilobytes('VmHWM'),
     passages: answers?.map(told),
     questions: questions.map(told),

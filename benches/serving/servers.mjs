@@ -1,13 +1,13 @@
 // The two servers of the serving benchmarks, loaded alike: Sparrow, and OpenSearch from a folder of peers.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { createClient, findApiKey } from '../../scripts/lib/api-client.mjs';
-import { CLI } from '../../scripts/lib/paths.mjs';
+import { CLI, ROOT } from '../../scripts/lib/paths.mjs';
 import { startServer } from '../../scripts/lib/server-process.mjs';
 import { keptFolder } from '../lib/programs.mjs';
 import { vectorsOf } from './corpus.mjs';
@@ -31,14 +31,14 @@ export function sparrowFolder(work, documents) {
   return keptFolder(work, `sparrow-${documents}`, ['engine', 'storage', 'index', 'postings', 'vectors', 'types']);
 }
 
-/** Starts Sparrow's process; `node` are options for Node itself. */
-export function startProcess(data, node = []) {
-  return startServer(process.execPath, [...node, CLI], data);
+/** Starts Sparrow's process; `node` are options for Node itself, `tree` is where it was built. */
+export function startProcess(data, node = [], tree = ROOT) {
+  return startServer(process.execPath, [...node, join(tree, relative(ROOT, CLI))], data);
 }
 
-/** A Sparrow of its own on a data directory. */
-export async function startSparrow(data) {
-  const server = await startProcess(data, ['--import', EVENT_LOOP]);
+/** A Sparrow of its own on a data directory; `tree` is a built tree of another commit. */
+export async function startSparrow(data, tree = ROOT) {
+  const server = await startProcess(data, ['--import', EVENT_LOOP], tree);
   const apiKey = findApiKey(data);
   return {
     ...server,

@@ -93,7 +93,8 @@ describe('kill -9', () => {
     // Each document was created once, and the second run began behind what the first had written.
     expect(task.body.response).toMatchObject({ total, created: total, version_conflicts: 0, failures: [] });
     const after = await inferences();
-    expect(after).toBeLessThanOrEqual(total - created);
+    // The last chunk of 250 documents may have been written and counted, and not set down.
+    expect(after).toBeLessThanOrEqual(total - created + 250);
     expect(after).toBeGreaterThan(0);
     // Only what was encoded and not written yet was encoded again: four chunks of 250 documents at most.
     expect(before + after).toBeLessThanOrEqual(total + 1000);

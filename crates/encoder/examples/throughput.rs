@@ -1,13 +1,13 @@
 //! What a deployment does with a CPU: passages per CPU-second, the time of a question, two allocations against one, the cache,
 //! a question beside long documents, and memory.
 //!
-//! `throughput MODEL_DIR [ROUNDS] < JOB`, where the job is `{"passages": [texts], "questions": [texts], "top": n}` as JSON; the
+//! `throughput MODEL_DIR [ROUNDS [PACKED]] < JOB`, with a file for the packed weights of a large model, where the job is `{"passages": [texts], "questions": [texts], "top": n}` as JSON; the
 //! library comes from SPARROW_ONNXRUNTIME, the instruction set from SPARROW_SIMD. Prints one line of JSON, with the `n` tokens of
 //! the highest weights of each text. `benches/suites/encoder.mjs` runs it beside onnxruntime-node.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -31,12 +31,15 @@ struct Job {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let dir = PathBuf::from(arguments.first().ok_or("usage: throughput MODEL_DIR [ROUNDS] < JOB")?);
+    let dir = PathBuf::from(arguments.first().ok_or("usage: throughput MODEL_DIR [ROUNDS [PACKED]] < JOB")?);
     let rounds = arguments.get(1).map_or(Ok(3), |text| text.parse::<usize>())?.max(1);
     let job: Job = serde_json::from_reader(std::io::stdin().lock())?;
     let (passages, questions) = (strs(&job.passages), strs(&job.questions));
     let before = Instant::now();
-    let model = Model::load(&dir)?;
+    let model = match arguments.get(2) {
+        Some(packed) => Model::load_packed(&dir, Path::new(packed))?,
+        None => Model::load(&dir)?,
+    };
     if !model.is_native() {
         let library = std::env::var_os("SPARROW_ONNXRUNTIME").ok_or("set SPARROW_ONNXRUNTIME")?.into();
         init_runtime(&RuntimeOptions { library })?;
@@ -44,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let one = start(&model, 1, 0)?;
     let load_ms = milliseconds(before.elapsed());
     if job.alone {
-        println!("{}", alone(&model, &one, &passages, rounds, &job)?);
+        println!("{}", alone(&model, &one, &passages, rounds, (&job, load_ms))?);
         return Ok(());
     }
     let two = start(&model, 2, 0)?;
@@ -95,7 +98,7 @@ fn alone(
     one: &Deployment,
     passages: &[&str],
     rounds: usize,
-    job: &Job,
+    (job, load_ms): (&Job, f64),
 ) -> Result<Value, EncoderError> {
     let mut answers = one.encode_paced(passages, None)?;
     let mut per_cpu_s = 0f64;
@@ -108,10 +111,13 @@ fn alone(
     Ok(json!({
         "kernels": simd_name(),
         "native": model.is_native(),
+        "mapped": model.is_mapped(),
+        "load_ms": load_ms,
         "texts": passages.len(),
         "tokens_per_text": tokens / passages.len() as f64,
         "texts_per_cpu_s": per_cpu_s,
         "rss_anon_kb": status("RssAnon:"),
+        "rss_kb": status("VmRSS:"),
         "peak_rss_kb": status("VmHWM:"),
         "passages": top(&answers, job.top),
     }))

@@ -3,7 +3,7 @@
 //!
 //! [`Model`] is what a model directory holds, read once and shared; [`Deployment`] is a model at work: a bounded queue
 //! and worker threads (allocations) that take batches from it. Nothing outside `session.rs` knows ONNX Runtime, and
-//! `unsafe` lives in `head/kernels/` and `bert/kernels/` alone. Absent: networking, and any knowledge of indices or documents.
+//! `unsafe` lives in `head/kernels/`, `bert/kernels/` and `numbers.rs` (mapped files) alone. Absent: networking, and any knowledge of indices or documents.
 
 mod attribution;
 mod bert;
@@ -13,10 +13,13 @@ mod error;
 mod forward;
 mod head;
 mod model;
+mod numbers;
+mod packed;
 mod pooling;
 mod queue;
 mod session;
 mod stats;
+mod stored;
 mod timings;
 mod tokenizer;
 mod vocabulary;

@@ -11,6 +11,7 @@ use ort::value::{Tensor, TensorElementType, ValueType};
 use parking_lot::Mutex;
 
 use crate::error::EncoderError;
+use crate::model::CutGraph;
 
 /// Where the ONNX Runtime shared library is.
 #[derive(Debug, Clone)]
@@ -46,12 +47,12 @@ pub fn init_runtime(options: &RuntimeOptions) -> Result<(), EncoderError> {
 }
 
 /// Where a session reads its graph.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum Graph {
     /// A file; external data is found beside it.
     File(PathBuf),
-    /// A graph that was changed in memory. Its weights are inside.
-    Bytes(std::sync::Arc<[u8]>),
+    /// A file without its last projection.
+    Cut(Box<CutGraph>),
 }
 
 /// What a graph input takes.
@@ -136,7 +137,7 @@ impl OnnxSession {
         let mut builder = options(environment, threads).map_err(failed)?;
         let session = match graph {
             Graph::File(path) => builder.commit_from_file(path),
-            Graph::Bytes(bytes) => builder.commit_from_memory(bytes),
+            Graph::Cut(cut) => builder.commit_from_memory(&cut.read()?),
         }
         .map_err(|error| failed(error.to_string()))?;
         let unsupported = |reason: String| EncoderError::Unsupported { path: dir.to_path_buf(), reason };

@@ -124,3 +124,44 @@ fn prefixes_go_before_the_texts_of_their_purpose() {
     };
     assert_eq!(encode("prefixed", "coin"), encode("plain", "blue coin"));
 }
+
+#[test]
+fn packed_weights_of_a_large_model_are_in_the_data_directory_until_it_is_deleted() {
+    let with_models = |options: &mut EngineOptions| {
+        with_runtime(options);
+        options.models = workspace::models();
+    };
+    let names = |node: &Node| {
+        let entries = std::fs::read_dir(node.folder.path().join("packed")).into_iter().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let node = Node::start_with(with_models);
+    let text = r#"{"docs": [{"text_field": "old red coins"}]}"#;
+    for model in [".sparse_encoder_model_2", ".all-minilm-l6-v2"] {
+        node.ok("start_deployment", &format!("model={model}"), "", "");
+    }
+    assert_eq!(names(&node), [".all-minilm-l6-v2.weights"], "the sparse model is small");
+    let before = node.ok("infer_trained_model", "model=.all-minilm-l6-v2", "", text);
+    let packed = node.folder.path().join("packed");
+    for left_over in ["gone.weights", ".all-minilm-l6-v2.weights.77-0.tmp"] {
+        std::fs::write(packed.join(left_over), "").unwrap();
+    }
+    let node = node.crash_with(with_models);
+    assert_eq!(names(&node), [".all-minilm-l6-v2.weights"]);
+    assert_eq!(node.ok("infer_trained_model", "model=.all-minilm-l6-v2", "", text), before);
+    node.ok("delete_trained_model", "model=.all-minilm-l6-v2", "force=true", "");
+    assert_eq!(names(&node), Vec::<String>::new());
+    // Put again, it is packed again.
+    node.ok(
+        "put_trained_model",
+        "model=.all-minilm-l6-v2",
+        "",
+        r#"{"input": {"field_names": ["text_field"]}}"#,
+    );
+    node.ok("start_deployment", "model=.all-minilm-l6-v2", "", "");
+    assert_eq!(names(&node), [".all-minilm-l6-v2.weights"]);
+    assert_eq!(node.ok("infer_trained_model", "model=.all-minilm-l6-v2", "", text), before);
+}

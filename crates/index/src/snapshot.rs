@@ -100,6 +100,11 @@ impl SegmentSnapshot {
         &self.filters
     }
 
+    /// The same, shared with the weights of a query.
+    pub(crate) fn shared_filters(&self) -> &Arc<SegmentFilters> {
+        &self.filters
+    }
+
     /// The plugin readers, shared with the weights of a query, which must own what they read.
     pub(crate) fn shared_plugins(&self) -> &Arc<SegmentPlugins> {
         &self.plugins

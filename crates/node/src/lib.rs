@@ -22,6 +22,11 @@ use sparrow_engine::{CancelFlag, Engine, EngineError, EngineOptions, Reply, Requ
 
 use crate::outbox::Outbox;
 
+/// Documents are made by the threads that parse them and freed by those that index them: glibc's allocator lets the one
+/// wait for the other's arena, which a bulk request feels (`benches/results/commits-full.json`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What a request came to. `ok: false` carries an error body that is ready to be sent as it is.
 #[napi(object)]
 pub struct NativeReply {

@@ -38,6 +38,19 @@ pub(crate) fn half_value(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 13) * f32::from_bits(0x7780_0000)
 }
 
+/// Bits of the half nearest to a positive number of at most 65,504, ties to even: without the call that the
+/// conversion otherwise is.
+#[inline]
+fn nearest_half(value: f32) -> u16 {
+    // The least normal half is 2^-14. Below it, halves count in 2^-24, as numbers from 1/2 to 1 do.
+    let normal = {
+        let bits = value.to_bits();
+        (bits + 0x0FFF + (bits >> 13 & 1)).wrapping_sub(112 << 23) >> 13
+    };
+    let small = (value + 0.5).to_bits().wrapping_sub(0.5_f32.to_bits());
+    (if value < f32::from_bits(0x3880_0000) { small } else { normal }) as u16
+}
+
 /// Scale of one term's impacts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
@@ -63,7 +76,7 @@ impl Scale {
     /// Half bits a little below the lowest weight with this impact.
     #[inline]
     fn base(&self, impact: u8) -> i32 {
-        i32::from(f16::from_f32(((f32::from(impact) - 0.5) * self.step).max(0.0)).to_bits()) - 1
+        i32::from(nearest_half(((f32::from(impact) - 0.5) * self.step).max(0.0))) - 1
     }
 
     pub(crate) fn residual(&self, impact: u8, bits: u16) -> u8 {
@@ -95,6 +108,20 @@ mod tests {
                 let error = half_value(bits) - f32::from(impact) * scale.step;
                 let below = if impact == 1 { scale.step } else { scale.step * 0.5001 };
                 assert!(error <= scale.step * 0.5001 && error >= -below, "max {max} bits {bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_half_is_that_of_the_conversion() {
+        for bits in (0..65_504_f32.to_bits()).step_by(61).chain(0x3300_0000..0x3300_0100) {
+            let value = f32::from_bits(bits);
+            assert_eq!(nearest_half(value), f16::from_f32(value).to_bits(), "{value}");
+        }
+        for half in 0..0x7BFF_u16 {
+            let (low, high) = (half_value(half), half_value(half + 1));
+            for value in [low, (low + high) / 2.0, high] {
+                assert_eq!(nearest_half(value), f16::from_f32(value).to_bits(), "{value}");
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::cursor::SparseCursor;
 use crate::dictionary::Dictionary;
 use crate::error::PostingsError;
 use crate::frame::{Footer, Format, HEADER_BYTES, check_crc};
+use crate::kernels;
 use crate::term::{Postings, Record};
 
 /// One sparse field of one segment over borrowed or shared bytes. Cheap to clone when `B` is.
@@ -122,9 +123,28 @@ where
     pub(crate) fn postings(&self, term: TermId) -> Postings<'_> {
         let empty =
             Record { blob: HEADER_BYTES as u64, df: 0, escapes: 0, max: 1, kind: crate::term::Kind::Plain };
-        // Checked again because bytes may have changed since `open`.
-        let record = self.record(term).filter(|record| record.is_valid(&self.footer)).unwrap_or(empty);
-        Postings::new(&self.bytes, &self.footer, &record)
+        self.postings_of(&self.checked_record(term).unwrap_or(empty))
+    }
+
+    /// Has what [`Self::checked_record`] reads fetched.
+    pub(crate) fn fetch_record(&self, term: TermId) {
+        let size = self.footer.format.record_bytes();
+        kernels::fetch(&self.bytes, self.footer.records as usize + term as usize * size);
+    }
+
+    /// A term's record, if it is one. Checked again because bytes may have changed since `open`.
+    pub(crate) fn checked_record(&self, term: TermId) -> Option<Record> {
+        self.record(term).filter(|record| record.is_valid(&self.footer))
+    }
+
+    /// Has what [`Self::postings_of`] and a search of all documents read first fetched.
+    pub(crate) fn fetch_start(&self, record: &Record) {
+        record.fetch_start(&self.bytes, &self.footer);
+    }
+
+    /// Postings of a term whose record was checked.
+    pub(crate) fn postings_of(&self, record: &Record) -> Postings<'_> {
+        Postings::new(&self.bytes, &self.footer, record)
     }
 
     /// Id of a token in this segment.

@@ -53,6 +53,9 @@ const RANKED: u32 = 128;
 /// A term in at least one of so many documents is dense.
 const DENSE_SHARE: u64 = 24;
 
+/// Ids on both sides of a guess among which most are found.
+const NEAR: usize = 16;
+
 /// Where a chunk has the level of a block (0 to 127) of 8 documents: the byte, and the shift in it.
 ///
 /// The even bytes have the first 32 of 64 blocks, so that widening to 16 bits leaves them in order.
@@ -131,6 +134,21 @@ impl Record {
                 Kind::Sparse => df * 4 + escapes * 6,
                 Kind::Dense => df * 2 + escapes * 6,
             }
+    }
+
+    /// Has the start of the term fetched: of a dense one, levels and codes.
+    pub(crate) fn fetch_start(&self, bytes: &[u8], footer: &Footer) {
+        let blob = self.blob as usize;
+        let after = blob + Self::directory_bytes(self.kind, footer.num_docs, footer.window) as usize;
+        kernels::fetch(bytes, blob);
+        match self.kind {
+            Kind::Dense => kernels::fetch(bytes, after - 16),
+            Kind::Sparse => {
+                kernels::fetch(bytes, after);
+                kernels::fetch(bytes, after + self.df as usize * 2);
+            }
+            Kind::Plain | Kind::Rare => {}
+        }
     }
 
     /// Whether the record fits the file.
@@ -261,12 +279,24 @@ impl<'a> Postings<'a> {
         kernels::fetch(self.residuals, if self.kind == Kind::Rare { position * 2 } else { position });
     }
 
-    /// Has the start of the term fetched.
+    /// Has what [`Self::find`] reads fetched, as far as it is known where that is.
     #[inline]
-    pub(crate) fn fetch_start(&self) {
-        for bytes in [self.directory, self.levels, self.docs, self.impacts] {
-            kernels::fetch(bytes, 0);
+    pub(crate) fn fetch_place(&self, doc: DocId) {
+        match self.kind {
+            Kind::Dense => {
+                kernels::fetch(self.docs, doc as usize / 8);
+                kernels::fetch(self.ranks, (doc / RANKED) as usize * 2);
+            }
+            // What the search of all documents read a moment ago.
+            Kind::Sparse | Kind::Plain | Kind::Rare => {}
         }
+    }
+
+    /// Has the postings of a sparse term in one window fetched.
+    pub(crate) fn fetch_window(&self, window: usize) {
+        let range = self.window_range(window);
+        (range.start * 2..range.end * 2).step_by(64).for_each(|at| kernels::fetch(self.docs, at));
+        range.step_by(64).for_each(|at| kernels::fetch(self.impacts, at));
     }
 
     fn escaped_weight(&self, position: usize) -> f32 {
@@ -332,7 +362,16 @@ impl<'a> Postings<'a> {
     #[inline]
     fn id_lower_bound(&self, range: std::ops::Range<usize>, id: u16) -> usize {
         let ids = self.docs.get(range.start * 2..range.end * 2).unwrap_or(&[]).as_chunks::<2>().0;
-        ids.partition_point(|bytes| u16::from_le_bytes(*bytes) < id)
+        let is_below = |bytes: &[u8; 2]| u16::from_le_bytes(*bytes) < id;
+        // Near where it is if ids lie evenly: a search by halves waits for one line after the other.
+        let guess = ids.len() * usize::from(id) / self.window as usize;
+        let (mut low, mut high) = (guess.saturating_sub(NEAR).min(ids.len()), ids.len().min(guess + NEAR));
+        if low > 0 && !is_below(&ids[low - 1]) {
+            (low, high) = (0, low);
+        } else if high < ids.len() && is_below(&ids[high]) {
+            (low, high) = (high, ids.len());
+        }
+        low + ids[low..high].partition_point(is_below)
     }
 
     /// Postings of a dense term before a document.

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::frame::{Footer, Format, HEADER_BYTES, header, window_for};
+use crate::levels::codes_for;
 use crate::quantize::{ESCAPE, Scale, half_value};
 use crate::term::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, Kind, REGION, Record, kind_for, level_place};
 
@@ -188,11 +189,6 @@ impl<'w> FieldWriter<'w> {
         debug_assert!(presence_at >= HEADER_BYTES as u64);
         self.out.write_all(&footer.encode())
     }
-}
-
-/// What the 16 levels of a term stand for, given the highest impact of every block.
-fn codes_for(_highest: &[u8]) -> [u8; 16] {
-    std::array::from_fn(|level| (level * 17) as u8)
 }
 
 /// Appends impacts, residuals and escapes; returns the number of escapes.

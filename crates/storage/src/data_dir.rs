@@ -4,6 +4,8 @@
 //! lock                held as long as the process lives
 //! store/<name>.json   {"format":1,"checksum":crc32 of the value's bytes,"value":…}
 //! indices/<uuid>/     one index
+//! models/<id>/        an uploaded model (the engine's)
+//! packed/             packed weights of models: may be deleted while no server runs (the engine's)
 //! ```
 
 use std::fs::{self, File, OpenOptions, TryLockError};

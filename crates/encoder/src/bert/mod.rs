@@ -2,15 +2,21 @@
 //!
 //! For the embedded models this is what ONNX Runtime computes, in the same f32 (another order of additions, another
 //! polynomial for `erf` and `exp`; the hidden states differ by 10⁻⁵ of their size, see the test). Rows of many texts are
-//! stacked for the matrix products; attention looks at one text at a time. The weights are packed once and shared by all
-//! allocations.
+//! stacked for the matrix products; attention looks at one text at a time. The weights are packed once ([`packing`]) and shared
+//! by all allocations.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use kernels::{Attention, Epilogue, Kernels, Linear, Norm};
 
+use crate::numbers::Numbers;
+use crate::stored::Stored;
+
 pub(crate) mod kernels;
+mod packing;
+
+pub(crate) use packing::Refused;
 
 /// Rows that go through the feed-forward part at once: their inner activations stay in the second-level cache.
 const ROWS_AT_ONCE: usize = 120;
@@ -29,10 +35,10 @@ impl NormWeights {
     }
 }
 
-/// A linear map as files hold it: `weights` is `[inputs][outputs]`.
+/// A linear map as files hold it: `weights` is `[inputs][outputs]`, and stays in the file until it is packed.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct LinearWeights {
-    pub(crate) weights: Vec<f32>,
+    pub(crate) weights: Stored,
     pub(crate) bias: Vec<f32>,
 }
 
@@ -55,7 +61,7 @@ pub(crate) struct Weights {
     pub(crate) width: usize,
     pub(crate) heads: usize,
     /// `[vocabulary][width]`.
-    pub(crate) words: Arc<[f32]>,
+    pub(crate) words: Stored,
     /// `[positions][width]`.
     pub(crate) positions: Vec<f32>,
     pub(crate) embedding_norm: NormWeights,
@@ -80,8 +86,8 @@ pub(crate) struct Bert {
     kernels: &'static Kernels,
     width: usize,
     heads: usize,
-    words: Arc<[f32]>,
-    positions: Vec<f32>,
+    words: Arc<Numbers<f32>>,
+    positions: Numbers<f32>,
     embedding_norm: NormWeights,
     layers: Vec<Layer>,
     transform: Option<(Linear, NormWeights)>,
@@ -107,58 +113,6 @@ pub(crate) struct Scratch {
 }
 
 impl Bert {
-    /// Packs an encoder; `None` if its shape is not one that the kernels take (all widths multiples of 32, a head's too)
-    /// or a weight is not finite.
-    pub(crate) fn new(weights: Weights, kernels: &'static Kernels) -> Option<Self> {
-        let Weights { width, heads, words, positions, embedding_norm, layers, transform } = weights;
-        let aligned = |size: usize| size > 0 && size.is_multiple_of(kernels::STEP);
-        let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
-        let norm_fits = |norm: &NormWeights| {
-            norm.scale.len() == width
-                && norm.shift.len() == width
-                && finite(&norm.scale)
-                && finite(&norm.shift)
-        };
-        let linear_fits = |linear: &LinearWeights, inputs: usize, outputs: usize| {
-            linear.bias.len() == outputs
-                && linear.weights.len() == inputs * outputs
-                && finite(&linear.weights)
-                && finite(&linear.bias)
-        };
-        let layer_fits = |layer: &LayerWeights| {
-            let inner = layer.inner.bias.len();
-            aligned(inner)
-                && [&layer.query, &layer.key, &layer.value, &layer.attended]
-                    .into_iter()
-                    .all(|linear| linear_fits(linear, width, width))
-                && linear_fits(&layer.inner, width, inner)
-                && linear_fits(&layer.outer, inner, width)
-                && norm_fits(&layer.attention_norm)
-                && norm_fits(&layer.output_norm)
-        };
-        let fits = heads > 0
-            && aligned(width)
-            && width.is_multiple_of(heads)
-            && aligned(width / heads)
-            && words.len().is_multiple_of(width)
-            && positions.len().is_multiple_of(width)
-            && !positions.is_empty()
-            && !words.is_empty()
-            && finite(&words)
-            && finite(&positions)
-            && norm_fits(&embedding_norm)
-            && layers.iter().all(layer_fits)
-            && transform
-                .as_ref()
-                .is_none_or(|(linear, norm)| linear_fits(linear, width, width) && norm_fits(norm));
-        if !fits {
-            return None;
-        }
-        let layers = layers.into_iter().map(|layer| pack(layer, width, heads, kernels)).collect();
-        let transform = transform.map(|(linear, norm)| (plain(linear, width, kernels), norm));
-        Some(Self { kernels, width, heads, words, positions, embedding_norm, layers, transform })
-    }
-
     /// Width of a hidden state.
     pub(crate) fn width(&self) -> usize {
         self.width
@@ -235,30 +189,4 @@ impl Bert {
             kernels.normalize(&layer.output_norm.view(), rows, attended);
         }
     }
-}
-
-fn pack(layer: LayerWeights, width: usize, heads: usize, kernels: &Kernels) -> Layer {
-    let scale = 1.0 / ((width / heads) as f32).sqrt();
-    let parts = [&layer.query, &layer.key, &layer.value];
-    let factor = |part: usize| if part == 0 { scale } else { 1.0 };
-    let bias = (0..3 * width).map(|at| parts[at / width].bias[at % width] * factor(at / width)).collect();
-    let qkv = Linear::new(kernels, width, bias, |row, column| {
-        parts[column / width].weights[row * width + column % width] * factor(column / width)
-    });
-    Layer {
-        qkv,
-        attended: plain(layer.attended, width, kernels),
-        attention_norm: layer.attention_norm,
-        inner: plain(layer.inner, width, kernels),
-        outer: {
-            let inputs = layer.outer.weights.len() / width;
-            plain(layer.outer, inputs, kernels)
-        },
-        output_norm: layer.output_norm,
-    }
-}
-
-fn plain(linear: LinearWeights, inputs: usize, kernels: &Kernels) -> Linear {
-    let columns = linear.bias.len();
-    Linear::new(kernels, inputs, linear.bias, |row, column| linear.weights[row * columns + column])
 }

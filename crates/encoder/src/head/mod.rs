@@ -1,32 +1,54 @@
 //! The SPLADE head: hidden states to token weights, with logits never materialised.
 //!
 //! A term's weight is `ln(1 + max(0, max_t(w·h_t) + b))` over the tokens t of a text (SPLADE v2, arXiv:2109.10086). The
-//! maximum goes before bias, ReLU and logarithm, which are all increasing. For nearly all of the vocabulary that
-//! maximum is negative, so the head works in two steps: integer dot products of quantised weights and hidden states,
-//! the running maximum kept in registers, rule out most terms; the rest is computed exactly in f32.
+//! maximum goes before bias, ReLU and logarithm, which are all increasing. Nearly all pairs of a term and a token have a
+//! negative logit and play no part in this, so the head looks at all pairs with integer dot products, and at those that
+//! are left in f32. With a [`Basis`] it looks twice: first at a few dimensions of all pairs, then at all dimensions of the
+//! pairs that are left (under one in a hundred).
 //!
-//! # Why no term is missed
+//! # Why no pair is missed
 //! Per term `w = s·q + e` and per token `h = a·p + d`, with integer vectors `q`, `p` and the quantisation errors `e`, `d`
 //! known exactly. Then `w·h = s·a·(q·p) + s·q·d + e·h`, and by Cauchy-Schwarz
 //!
-//! `max_t w·h_t ≤ s·a·max_t(q·p_t) + ‖s·q‖·max_t‖d_t‖ + ‖e‖·max_t‖h_t‖`.
+//! `w·h ≤ s·a·(q·p) + ‖s·q‖·‖d‖ + ‖e‖·‖h‖`.
 //!
-//! The norms are computed once per term and once per document; a term is ruled out only if the right side plus its bias
-//! is not positive. The roundings of f32 (in the bound itself, and in the exact step, whose sum of `n` products is off by
-//! at most `n·2⁻²³·‖w‖·‖h‖` in any order) are covered by enlarging the norms: see [`inflate`] and [`Head::new`]. The
-//! alternative, a fixed margin (0.25 in the prototype), is cheaper by a few candidates and proves nothing.
+//! The norms are computed once per term, and once per document as the largest of its tokens; a pair is ruled out only if
+//! the right side plus the bias is not positive. The roundings of f32 (in the bound itself, and in the exact step, whose
+//! sum of `n` products is off by at most `n·2⁻²³·‖w‖·‖h‖` in any order) are covered by enlarging the norms: see
+//! [`quantize`] and [`decoder`]. The alternative, a fixed margin (0.25 in the prototype), is cheaper by a few candidates
+//! and proves nothing.
+//!
+//! # The first look
+//! Let `P`, `Q` be the matrices of the basis and `k` its offset, as the f32 numbers that they are. The term becomes
+//! `w' = P·w + ε`, rounded as it comes, and a token `z' = Q·h + k + η`. Whatever `P`, `Q` and `k` are,
+//!
+//! `w·h = w'·z' − w'·k − w'·η + (w − Qᵀw')·h`,
+//!
+//! because `(Qᵀw')·h = w'·(Q·h)`. The bias takes `w'·k`. Sums of `n` products of f32 are off by at most `γ = (n + 16)·2⁻²⁴`
+//! of the sum of their absolute values, which gives `‖ε‖ ≤ γ·‖P‖·‖w‖` and `‖η‖ ≤ γ·(‖Q‖·‖h‖ + ‖k‖)` in Frobenius norms, and
+//!
+//! `‖w − Qᵀw'‖ ≤ ‖(1 − QᵀP)·w‖ + ‖Qᵀε‖ ≤ (‖1 − QᵀP‖ + γ·‖Q‖·‖P‖)·‖w‖`.
+//!
+//! So the slack of a pair is at most `((‖1 − QᵀP‖ + γ·‖Q‖·‖P‖)·‖w‖ + γ·‖Q‖·‖w'‖)·(‖h‖ + ‖k‖/‖Q‖)`: a number of the term times
+//! one of the document. Of `w'·z'` the first dimensions are quantised as above, and the rest is at most the product of the
+//! rests' norms: both are rounded up to a whole number of the scale and become one more dimension.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bert::kernels::{self as f32_kernels, Epilogue, Linear};
+use crate::numbers::Numbers;
 
-use kernels::{DIM_STEP, Document, Kernels, Limits, MAX_DIMS, PANEL, Panel};
-
-pub(crate) mod kernels;
-mod quantize;
-
+pub(crate) use basis::Basis;
+use decoder::Decoder;
+use kernels::{Kernels, MAX_DIMS, PANEL, Pair, prefetch};
 use quantize::Quantized;
+
+mod basis;
+mod decoder;
+pub(crate) mod kernels;
+mod packing;
+mod quantize;
 
 /// A decoder: one row of weights and a bias for each vocabulary term. Shared by all allocations of a model.
 pub(crate) struct Head {
@@ -34,17 +56,10 @@ pub(crate) struct Head {
     terms: usize,
     dims: usize,
     /// `[terms][dims]`, for the exact step.
-    rows: Arc<[f32]>,
+    rows: Arc<Numbers<f32>>,
     /// One per term.
     bias: Vec<f32>,
-    /// Bytes before the first panel, so that panels start at cache lines.
-    lead: usize,
-    panels: Vec<i8>,
-    scale: Vec<[f32; PANEL]>,
-    spread: Vec<[f32; PANEL]>,
-    residual: Vec<[f32; PANEL]>,
-    /// The bias, rounded up; negative infinity beyond the vocabulary.
-    bias_above: Vec<[f32; PANEL]>,
+    decoder: Decoder,
 }
 
 /// Hidden states held a NaN or an infinity.
@@ -54,8 +69,15 @@ pub(crate) struct NotFinite;
 /// Less work than this is not spread over threads: starting them costs more.
 const MIN_TOKENS_FOR_THREADS: usize = 32;
 
-/// Candidates of one matrix product in the exact step: few enough that it stays in the second-level cache.
-const CANDIDATES_AT_ONCE: usize = 256;
+/// Terms of one matrix product when positions are looked for: few enough that it stays in the second-level cache.
+const TERMS_AT_ONCE: usize = 256;
+
+/// Pairs of a document that are looked at again together: enough that what is asked for ahead comes in time, and a bound of the
+/// memory when hardly anything is ruled out (one panel's pairs come on top).
+const PAIRS_AT_ONCE: usize = 4096;
+
+/// Rows that the exact step asks for ahead.
+const EXACT_AHEAD: usize = 8;
 
 impl std::fmt::Debug for Head {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -64,7 +86,7 @@ impl std::fmt::Debug for Head {
 }
 
 impl Head {
-    /// Quantises a decoder for one implementation. `rows` is `[terms][dims]`, `bias` is `[terms]`.
+    /// Quantises a decoder for one implementation. `rows` is `[terms][dims]`, `bias` is `[terms]`; a basis saves work.
     ///
     /// # Errors
     /// What does not fit, in words.
@@ -73,58 +95,29 @@ impl Head {
         rows: Vec<f32>,
         bias: Vec<f32>,
         dims: usize,
+        basis: Option<&Basis>,
     ) -> Result<Self, String> {
-        let levels = f32::from(kernels.levels);
         let terms = bias.len();
-        if dims == 0 || dims > MAX_DIMS || terms == 0 || rows.len() != terms * dims {
+        if dims == 0 || dims > MAX_DIMS || terms == 0 || Some(rows.len()) != terms.checked_mul(dims) {
             return Err(format!("decoder of {} weights is not {terms} rows of {dims}", rows.len()));
         }
         if !rows.iter().chain(&bias).all(|weight| weight.is_finite()) {
             return Err("decoder holds a weight that is not finite".into());
         }
-        let padded = dims.next_multiple_of(DIM_STEP);
-        let count = terms.div_ceil(PANEL);
-        let mut panels = vec![0i8; count * padded * PANEL + 64];
-        let lead = panels.as_ptr().align_offset(64).min(64);
-        let mut head = Self {
-            levels: kernels.levels,
-            terms,
-            dims,
-            lead,
-            panels: Vec::new(),
-            scale: vec![[0.0; PANEL]; count],
-            spread: vec![[0.0; PANEL]; count],
-            residual: vec![[0.0; PANEL]; count],
-            bias_above: vec![[f32::NEG_INFINITY; PANEL]; count],
-            rows: Arc::default(),
-            bias: Vec::new(),
-        };
-        // The exact step and the bound add up n products, and a few single operations: n + 16 roundings.
-        let rounding = (dims + 16) as f64 * 2f64.powi(-23);
-        for (term, (row, bias)) in rows.chunks_exact(dims).zip(&bias).enumerate() {
-            let (panel, lane) = (term / PANEL, term % PANEL);
-            let largest = row.iter().fold(0f32, |max, weight| max.max(weight.abs()));
-            let scale = if largest > 0.0 { largest / levels } else { 1.0 };
-            let (mut exact, mut kept, mut lost) = (0f64, 0f64, 0f64);
-            let out = &mut panels[lead + panel * padded * PANEL..][..padded * PANEL];
-            for (dim, &weight) in row.iter().enumerate() {
-                let quantised = (weight / scale).round().clamp(-levels, levels);
-                let product = f64::from(scale) * f64::from(quantised);
-                exact += f64::from(weight).powi(2);
-                kept += product.powi(2);
-                lost += (f64::from(weight) - product).powi(2);
-                out[dim / DIM_STEP * PANEL * DIM_STEP + lane * DIM_STEP + dim % DIM_STEP] = quantised as i8;
+        let decoder = match basis {
+            None => Decoder::plain(kernels, &rows, &bias, dims),
+            Some(basis) if basis.dims() == dims && basis.looks.len() == terms => {
+                Decoder::turned(kernels, &rows, &bias, basis)
             }
-            let (exact, kept, lost) = (exact.sqrt(), kept.sqrt(), lost.sqrt());
-            head.scale[panel][lane] = scale;
-            head.spread[panel][lane] = inflate(kept);
-            head.residual[panel][lane] = inflate(lost + rounding * (exact + kept));
-            head.bias_above[panel][lane] = bias + bias.abs() * 2f32.powi(-19);
-        }
-        head.panels = panels;
-        head.rows = rows.into();
-        head.bias = bias;
-        Ok(head)
+            Some(basis) => {
+                return Err(format!(
+                    "basis of {} terms and {} dimensions is not for {terms} and {dims}",
+                    basis.looks.len(),
+                    basis.dims()
+                ));
+            }
+        };
+        Ok(Self { levels: kernels.levels, terms, dims, rows: Arc::new(rows.into()), bias, decoder })
     }
 
     /// Vocabulary terms.
@@ -133,7 +126,7 @@ impl Head {
     }
 
     /// The decoder's weights, `[terms][dims]`; with tied weights also the word embeddings.
-    pub(crate) fn rows(&self) -> &Arc<[f32]> {
+    pub(crate) fn rows(&self) -> &Arc<Numbers<f32>> {
         &self.rows
     }
 
@@ -158,37 +151,40 @@ impl Head {
         threads: usize,
     ) -> Result<Vec<Vec<(u32, f32)>>, NotFinite> {
         assert_eq!(self.levels, kernels.levels, "decoder is quantised for another instruction set");
-        let quantised = documents
+        let looked = documents
             .iter()
             .map(|rows| {
-                Quantized::new(&hidden[rows.start * self.dims..rows.end * self.dims], self.dims, self.levels)
+                let hidden = &hidden[rows.start * self.dims..rows.end * self.dims];
+                Ok(Looked { hidden, looks: self.decoder.quantise(kernels, hidden)? })
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let count = self.scale.len();
         let tokens: usize = documents.iter().map(Range::len).sum();
-        let threads = if tokens < MIN_TOKENS_FOR_THREADS { 1 } else { threads.clamp(1, count) };
-        if threads == 1 {
-            return Ok(self.project_panels(kernels, hidden, documents, &quantised, 0..count));
-        }
-        let share = count.div_ceil(threads);
-        let parts: Vec<Vec<Vec<(u32, f32)>>> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads)
-                .map(|thread| {
-                    let range = (thread * share).min(count)..((thread + 1) * share).min(count);
-                    let quantised = &quantised;
-                    scope.spawn(move || self.project_panels(kernels, hidden, documents, quantised, range))
-                })
-                .collect();
-            workers
-                .into_iter()
-                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
-        });
-        let mut merged = vec![Vec::new(); documents.len()];
-        for part in parts {
-            for (all, mut some) in merged.iter_mut().zip(part) {
-                all.append(&mut some);
+        let threads = if tokens < MIN_TOKENS_FOR_THREADS { 1 } else { threads };
+        let mut shares = self.decoder.shares(threads);
+        let mut merged = if let [all] = &shares[..] {
+            self.project_panels(kernels, &looked, all.clone())
+        } else {
+            let parts: Vec<Vec<Vec<(u32, f32)>>> = std::thread::scope(|scope| {
+                let looked = &looked;
+                let workers: Vec<_> = shares
+                    .drain(..)
+                    .map(|share| scope.spawn(move || self.project_panels(kernels, looked, share)))
+                    .collect();
+                workers
+                    .into_iter()
+                    .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                    .collect()
+            });
+            let mut merged = vec![Vec::new(); documents.len()];
+            for part in parts {
+                for (all, mut some) in merged.iter_mut().zip(part) {
+                    all.append(&mut some);
+                }
             }
+            merged
+        };
+        if self.decoder.is_turned() {
+            merged.iter_mut().for_each(|found| found.sort_unstable_by_key(|(term, _)| *term));
         }
         Ok(merged)
     }
@@ -197,66 +193,72 @@ impl Head {
     fn project_panels(
         &self,
         kernels: &Kernels,
-        hidden: &[f32],
-        documents: &[Range<usize>],
-        quantised: &[Quantized],
+        documents: &[Looked<'_>],
         panels: Range<usize>,
     ) -> Vec<Vec<(u32, f32)>> {
-        let padded = self.dims.next_multiple_of(DIM_STEP);
-        let views: Vec<Document<'_>> = quantised.iter().map(|document| document.view(padded)).collect();
-        let mut found = vec![Vec::new(); documents.len()];
+        let mut masks = Vec::new();
+        let mut work = vec![(Vec::new(), Vec::new()); documents.len()];
+        let last = panels.end;
         for index in panels {
-            let panel = Panel::new(
-                &self.panels[self.lead + index * padded * PANEL..][..padded * PANEL],
-                &self.scale[index],
-                &self.spread[index],
-                &self.residual[index],
-                &self.bias_above[index],
-            );
-            for (document, candidates) in views.iter().zip(&mut found) {
-                let mut mask = kernels.candidates(&panel, document);
-                while mask != 0 {
-                    candidates.push((index * PANEL) as u32 + mask.trailing_zeros());
-                    mask &= mask - 1;
+            for (document, (pairs, found)) in documents.iter().zip(&mut work) {
+                self.decoder.first_look(kernels, index, &document.looks, &mut masks, pairs);
+                // All pairs of a term are in its panel, so they are looked at together.
+                if pairs.len() >= PAIRS_AT_ONCE || index + 1 == last {
+                    self.decoder.second_look(kernels, &document.looks, pairs);
+                    self.exact(kernels, document.hidden, pairs, found);
+                    pairs.clear();
                 }
             }
         }
-        documents
-            .iter()
-            .zip(found)
-            .map(|(rows, candidates)| {
-                self.exact(kernels, &hidden[rows.start * self.dims..rows.end * self.dims], &candidates)
-            })
-            .collect()
+        work.into_iter().map(|(_, found)| found).collect()
     }
 
-    /// The positive maximal logits among `candidates`, in f32: their rows become a small matrix, so that this is a matrix
-    /// product and not a dot product at a time (which took a tenth of the whole encoding).
-    fn exact(&self, kernels: &Kernels, hidden: &[f32], candidates: &[u32]) -> Vec<(u32, f32)> {
+    /// Adds the positive maximal logits of the pairs' terms, in f32: the maximum of a term is among its pairs, if it is
+    /// positive. Pairs come panel by panel.
+    fn exact(&self, kernels: &Kernels, hidden: &[f32], pairs: &[Pair], found: &mut Vec<(u32, f32)>) {
         let products = f32_kernels::named(kernels.name);
-        let mut found = Vec::with_capacity(candidates.len() / 2);
-        let mut dots = Vec::new();
-        let mut maxima = [0f32; CANDIDATES_AT_ONCE];
-        for some in candidates.chunks(CANDIDATES_AT_ONCE) {
-            let rows = some.iter().map(|&term| &self.rows[term as usize * self.dims..][..self.dims]);
-            let linear = Linear::from_columns(products, self.dims, rows);
-            let columns = linear.columns();
-            dots.resize(hidden.len() / self.dims * columns, 0.0);
-            products.linear(&linear, hidden, Epilogue::None, &mut dots);
-            let maxima = &mut maxima[..columns];
-            maxima.fill(f32::NEG_INFINITY);
-            for token in dots.chunks_exact(columns) {
-                for (max, &dot) in maxima.iter_mut().zip(token) {
-                    *max = if dot > *max { dot } else { *max };
+        let order = self.decoder.order();
+        let row = |pair: &Pair| &self.rows[order[pair.term as usize] as usize * self.dims..][..self.dims];
+        let mut ahead = pairs.iter().skip(EXACT_AHEAD);
+        for pairs in pairs.chunk_by(|a, b| a.term as usize / PANEL == b.term as usize / PANEL) {
+            let mut maxima = [f32::NEG_INFINITY; PANEL];
+            for pair in pairs {
+                if let Some(next) = ahead.next() {
+                    prefetch(row(next));
+                }
+                let token = &hidden[pair.token as usize * self.dims..][..self.dims];
+                let dot = products.dot(row(pair), token);
+                let max = &mut maxima[pair.term as usize % PANEL];
+                *max = if dot > *max { dot } else { *max };
+            }
+            let first = pairs[0].term as usize / PANEL * PANEL;
+            for (max, &term) in maxima.iter().zip(&order[first..]) {
+                // Most have no pair; their bias is not looked up.
+                if *max > f32::NEG_INFINITY {
+                    let logit = *max + self.bias[term as usize];
+                    if logit > 0.0 {
+                        found.push((term, logit));
+                    }
                 }
             }
-            found.extend(some.iter().zip(maxima).filter_map(|(&term, max)| {
-                let logit = *max + self.bias[term as usize];
-                (logit > 0.0).then_some((term, logit))
-            }));
         }
-        found
     }
+}
+
+/// A document, ready to be looked at.
+struct Looked<'a> {
+    /// `[tokens][dims]`.
+    hidden: &'a [f32],
+    looks: Looks,
+}
+
+/// A document's tokens, quantised for each look.
+#[derive(Debug)]
+struct Looks {
+    /// For each number of dimensions that panels have.
+    first: Vec<Quantized>,
+    /// All dimensions, if there is a second look.
+    second: Option<Quantized>,
 }
 
 impl Head {
@@ -266,7 +268,7 @@ impl Head {
         let products = f32_kernels::named(kernels.name);
         let mut found = Vec::with_capacity(terms.len());
         let mut dots = Vec::new();
-        for some in terms.chunks(CANDIDATES_AT_ONCE) {
+        for some in terms.chunks(TERMS_AT_ONCE) {
             let rows = some.iter().map(|&term| &self.rows[term as usize * self.dims..][..self.dims]);
             let linear = Linear::from_columns(products, self.dims, rows);
             let columns = linear.columns();
@@ -286,22 +288,12 @@ impl Head {
     }
 }
 
-/// Rounds a norm up by one part in a thousand, far more than its own computation can be off.
-fn inflate(norm: f64) -> f32 {
-    (norm * (1.0 + 2f64.powi(-10))) as f32
-}
-
-/// The document's part of the bound; see [`Quantized::new`].
-fn limits(scale: f32, error: f32, norm: f32) -> Limits {
-    Limits { scale, error, norm }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::kernels::{PANEL, available};
-    use super::{Head, NotFinite};
+    use super::{Basis, Head, NotFinite};
 
     /// A small generator: values in −1..1.
     fn numbers(seed: u64) -> impl FnMut() -> f32 {
@@ -327,7 +319,7 @@ mod tests {
             let hidden: Vec<f32> = (0..tokens * dims).map(|_| next()).collect();
             let bias: Vec<f32> = (0..terms).map(|_| next()).collect();
             for kernels in available() {
-                let head = Head::new(kernels, rows.clone(), bias.clone(), dims).unwrap();
+                let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
                 let found = head.project(kernels, &hidden, std::slice::from_ref(&(0..tokens)), 1).unwrap();
                 let wanted: Vec<u32> = found[0].iter().map(|(term, _)| *term).collect();
                 let positions = head.positions(kernels, &hidden, &wanted);
@@ -374,7 +366,7 @@ mod tests {
             let mut start = 0;
             let documents: Vec<_> = lengths.iter().map(|length| { start += length; start - length..start }).collect();
             for kernels in available() {
-                let head = Head::new(kernels, rows.clone(), bias.clone(), dims).unwrap();
+                let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
                 let found = head.project(kernels, &hidden, &documents, threads).unwrap();
                 for (document, found) in documents.iter().zip(&found) {
                     let hidden = &hidden[document.start * dims..document.end * dims];
@@ -405,17 +397,123 @@ mod tests {
         // All logits are 5 below zero: a bound that is any good rules all of them out.
         let bias: Vec<f32> = logits.iter().map(|logit| -5.0 - *logit as f32).collect();
         let kernels = available()[0];
-        let head = Head::new(kernels, rows, bias, dims).unwrap();
-        let quantised = super::Quantized::new(&hidden, dims, kernels.levels).unwrap();
-        for index in 0..terms / PANEL {
-            let panel = super::Panel::new(
-                &head.panels[head.lead + index * dims * PANEL..][..dims * PANEL],
-                &head.scale[index],
-                &head.spread[index],
-                &head.residual[index],
-                &head.bias_above[index],
-            );
-            assert_eq!(kernels.candidates(&panel, &quantised.view(dims)), 0);
+        let head = Head::new(kernels, rows, bias, dims, None).unwrap();
+        let looks = head.decoder.quantise(kernels, &hidden).unwrap();
+        for panel in 0..terms / PANEL {
+            let mut found = Vec::new();
+            head.decoder.first_look(kernels, panel, &looks, &mut Vec::new(), &mut found);
+            assert_eq!(found, []);
+        }
+    }
+
+    /// A rotation and its opposite, each dimension longer on one side and shorter on the other.
+    fn basis(dims: usize, terms: usize, next: &mut impl FnMut() -> f32) -> Basis {
+        let mut one = vec![0f64; dims * dims];
+        (0..dims).for_each(|at| one[at * dims + at] = 1.0);
+        for _ in 0..6 * dims {
+            let pick = |number: f32| ((number.abs() * dims as f32) as usize).min(dims - 1);
+            let (a, b, angle) = (pick(next()), pick(next()), f64::from(next()) * 3.0);
+            if a != b {
+                for column in 0..dims {
+                    let (x, y) = (one[a * dims + column], one[b * dims + column]);
+                    one[a * dims + column] = x * angle.cos() - y * angle.sin();
+                    one[b * dims + column] = x * angle.sin() + y * angle.cos();
+                }
+            }
+        }
+        let stretch: Vec<f64> = (0..dims).map(|_| f64::from(next()).exp2()).collect();
+        let side = |power: i32| {
+            one.iter()
+                .enumerate()
+                .map(|(at, value)| (value * stretch[at / dims].powi(power)) as f32)
+                .collect()
+        };
+        let offset = (0..dims).map(|_| next()).collect();
+        let looks: Vec<f32> = (0..terms).map(|_| next().abs() * dims as f32).collect();
+        Basis::new(side(1), side(-1), offset, &looks).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// Whatever the basis, the result is that of the plain head, bit by bit: random numbers, rows and tokens of one
+        /// number, zeros, outliers, very large and very small ones; a basis that is one, and two matrices that are none.
+        #[test]
+        fn a_basis_changes_nothing(
+            dims in prop::sample::select(vec![32usize, 64, 96]), terms in 1usize..200,
+            lengths in prop::collection::vec(1usize..30, 1..4), threads in 1usize..4, seed in any::<u64>(),
+            outlier in 1f32..50.0, size in prop::sample::select(vec![1f32, 1e-20, 1e-6, 1e4, 1e9]), wrong in any::<bool>(),
+        ) {
+            let mut next = numbers(seed);
+            let mut rows: Vec<f32> = (0..terms * dims).map(|_| next()).collect();
+            rows.chunks_exact_mut(dims).for_each(|row| match (next() * 8.0) as i32 {
+                5 => row.fill(next()),
+                6 => row.fill(0.0),
+                7 => row[0] = next() * 100.0,
+                _ => {}
+            });
+            let tokens: usize = lengths.iter().sum();
+            let mut hidden: Vec<f32> =
+                (0..tokens * dims).map(|at| if at % 61 == 0 { next() * outlier } else { next() } * size).collect();
+            hidden.chunks_exact_mut(dims).for_each(|token| match (next() * 8.0) as i32 {
+                6 => token.fill(next() * size),
+                7 => token.fill(0.0),
+                _ => {}
+            });
+            let all = reference(&rows, &vec![0.0; terms], dims, &hidden);
+            let bias: Vec<f32> = all.iter().map(|logit| (next() * 0.05 * size) - *logit as f32).collect();
+            let mut basis = basis(dims, terms, &mut next);
+            if wrong {
+                basis.tokens.iter_mut().for_each(|value| *value += next());
+            }
+            let mut start = 0;
+            let documents: Vec<_> = lengths.iter().map(|length| { start += length; start - length..start }).collect();
+            for kernels in available() {
+                let plain = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
+                let turned = Head::new(kernels, rows.clone(), bias.clone(), dims, Some(&basis)).unwrap();
+                let expected = plain.project(kernels, &hidden, &documents, 1).unwrap();
+                let found = turned.project(kernels, &hidden, &documents, threads).unwrap();
+                prop_assert_eq!(&found, &expected, "{}", kernels.name);
+                prop_assert_eq!(plain.project(kernels, &hidden, &documents, threads).unwrap(), expected);
+            }
+        }
+    }
+
+    /// Most pairs are ruled out by few dimensions, if these tell all: otherwise a basis would be of no use.
+    #[test]
+    fn a_basis_that_tells_all_leaves_few_pairs_for_the_second_look() {
+        let (dims, terms, tokens) = (32, 4 * PANEL, 10);
+        let mut next = numbers(3);
+        let mut few = |count: usize| -> Vec<f32> {
+            (0..count * dims).map(|at| if at % dims < 6 { next() } else { next() * 1e-3 }).collect()
+        };
+        let (rows, hidden) = (few(terms), few(tokens));
+        let one: Vec<f32> = (0..dims * dims).map(|at| if at % (dims + 1) == 0 { 1.0 } else { 0.0 }).collect();
+        let basis = Basis::new(one.clone(), one, vec![0.0; dims], &vec![8.0; terms]).unwrap();
+        let logits = reference(&rows, &vec![0.0; terms], dims, &hidden);
+        let bias: Vec<f32> = logits.iter().map(|logit| -0.2 - *logit as f32).collect();
+        for kernels in available() {
+            let head = Head::new(kernels, rows.clone(), bias.clone(), dims, Some(&basis)).unwrap();
+            let looks = head.decoder.quantise(kernels, &hidden).unwrap();
+            for panel in 0..terms / PANEL {
+                let mut found = Vec::new();
+                head.decoder.first_look(kernels, panel, &looks, &mut Vec::new(), &mut found);
+                assert_eq!(found, [], "{}", kernels.name);
+            }
+        }
+    }
+
+    /// The rest beyond the first dimensions lies in the same direction on both sides: its norms are the whole logit.
+    #[test]
+    fn the_rest_counts() {
+        let dims = 32;
+        let row: Vec<f32> = (0..dims).map(|dim| if dim < 7 { 0.0 } else { 1.0 }).collect();
+        let one: Vec<f32> = (0..dims * dims).map(|at| if at % (dims + 1) == 0 { 1.0 } else { 0.0 }).collect();
+        let basis = Basis::new(one.clone(), one, vec![0.5; dims], &[8.0]).unwrap();
+        for kernels in available() {
+            let head = Head::new(kernels, row.clone(), vec![0.01 - 25.0], dims, Some(&basis)).unwrap();
+            let found = head.project(kernels, &row, std::slice::from_ref(&(0..1)), 1).unwrap();
+            assert_eq!(found[0].len(), 1, "{}", kernels.name);
         }
     }
 
@@ -429,7 +527,7 @@ mod tests {
         let logit = 0.49 * (dims - 1) as f32;
         for (row, hidden) in [(&coarse, &flat), (&flat, &coarse)] {
             for kernels in available() {
-                let head = Head::new(kernels, row.clone(), vec![0.01 - logit], dims).unwrap();
+                let head = Head::new(kernels, row.clone(), vec![0.01 - logit], dims, None).unwrap();
                 let found = head.project(kernels, hidden, std::slice::from_ref(&(0..1)), 1).unwrap();
                 assert_eq!(found[0].len(), 1, "{}", kernels.name);
             }
@@ -438,7 +536,7 @@ mod tests {
 
     #[test]
     fn a_hidden_state_that_is_not_finite_is_an_error() {
-        let head = Head::new(available()[0], vec![1.0; 40 * 8], vec![0.0; 40], 8).unwrap();
+        let head = Head::new(available()[0], vec![1.0; 40 * 8], vec![0.0; 40], 8, None).unwrap();
         for bad in [f32::NAN, f32::INFINITY] {
             let mut hidden = vec![0.5; 16];
             hidden[9] = bad;
@@ -449,8 +547,12 @@ mod tests {
 
     #[test]
     fn decoders_that_do_not_fit_are_refused() {
-        assert!(Head::new(available()[0], vec![1.0; 7], vec![0.0; 2], 4).is_err());
-        assert!(Head::new(available()[0], vec![f32::NAN; 8], vec![0.0; 2], 4).is_err());
-        assert!(Head::new(available()[0], vec![], vec![], 4).is_err());
+        assert!(Head::new(available()[0], vec![1.0; 7], vec![0.0; 2], 4, None).is_err());
+        assert!(Head::new(available()[0], vec![f32::NAN; 8], vec![0.0; 2], 4, None).is_err());
+        assert!(Head::new(available()[0], vec![], vec![], 4, None).is_err());
+        let other = basis(32, 3, &mut numbers(1));
+        assert!(Head::new(available()[0], vec![1.0; 64], vec![0.0; 2], 32, Some(&other)).is_err());
+        assert!(Head::new(available()[0], vec![1.0; 192], vec![0.0; 3], 64, Some(&other)).is_err());
+        assert!(Head::new(available()[0], vec![1.0; 96], vec![0.0; 3], 32, Some(&other)).is_ok());
     }
 }

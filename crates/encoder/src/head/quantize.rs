@@ -1,91 +1,214 @@
-//! Hidden states of one document as bytes, with the norms that bound what was lost.
+//! Rows of numbers as bytes, with the norms that bound what was lost.
 
-use super::kernels::{DIM_STEP, Document};
-use super::{Limits, NotFinite, limits};
+use super::NotFinite;
+use super::basis::TURNED_STEP;
+use super::kernels::{Document, Kernels, Limits};
 
-/// One document's hidden states, `[tokens][dims padded to four]`, one scale for all of them: the running maximum over
-/// tokens compares integers, which a scale per token would forbid.
+/// One document's hidden states, `[tokens][dims, padded]`, one scale for all of them, so that a term has one threshold.
 #[derive(Debug)]
 pub(super) struct Quantized {
-    values: Vec<i8>,
-    shifted: Vec<u8>,
-    corrections: Vec<i32>,
-    limits: Limits,
+    dims: usize,
+    tokens: usize,
+    /// Each [`Kernels::shift`] too large.
+    values: Vec<u8>,
+    pub(super) limits: Limits,
 }
 
 /// Adding this to a number below 2²² rounds it to an integer, which then stands in the low bits. The plain `round` is a
 /// library call on processors without SSE 4.1, which the compiler has to assume.
 const ROUNDER: f32 = 12_582_912.0;
 
+/// Sums of one row, or of a part of it.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Sums {
+    /// Of the whole numbers.
+    pub(super) values: i32,
+    /// Of the squares of what was lost.
+    pub(super) lost: f32,
+    /// Of the squares.
+    pub(super) square: f32,
+}
+
+/// The scale at which the largest number becomes `levels`; a little more, so that a number times its inverse is not above
+/// `levels`. Below 10⁻³⁰ the inverse would overflow: all numbers become 0 and the error carries them.
+pub(super) fn scale(largest: f32, levels: i8) -> f32 {
+    if largest > 1e-30 { largest * (1.0 + 2f32.powi(-20)) / f32::from(levels) } else { 1.0 }
+}
+
+/// Rounds numbers to whole ones of a scale.
+pub(super) fn quantise(numbers: &[f32], scale: f32, out: &mut [i8]) -> Sums {
+    let inverse = 1.0 / scale;
+    let (mut lost, mut square) = ([0f32; 8], [0f32; 8]);
+    let mut values = 0;
+    for (at, (&value, out)) in numbers.iter().zip(out).enumerate() {
+        let shifted = value * inverse + ROUNDER;
+        let quantised = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()) as i8;
+        *out = quantised;
+        values += i32::from(quantised);
+        let rest = value - (shifted - ROUNDER) * scale;
+        lost[at % 8] += rest * rest;
+        square[at % 8] += value * value;
+    }
+    Sums { values, lost: lost.iter().sum(), square: square.iter().sum() }
+}
+
+/// Upper bounds of the norms of a row and of what was lost of it, from their squares. The sums of [`quantise`] are off by at
+/// most (dims / 8 + 8) roundings; a rest by two roundings of its value.
+pub(super) fn norms(square: f32, lost: f32, dims: usize) -> (f32, f32) {
+    let inflation = inflation(dims);
+    let norm = square.sqrt() * inflation;
+    (norm, lost.sqrt() * inflation + norm * 2f32.powi(-22))
+}
+
+/// Makes up for the roundings of a norm of `dims` numbers, and for a few more.
+fn inflation(dims: usize) -> f32 {
+    1.0 + 2f32.powi(-10) + dims as f32 * 2f32.powi(-23)
+}
+
+/// The whole number of a norm, rounded up. At most `levels`, if the norm is at most what its [`scale`] was made for.
+pub(super) fn round_up(norm: f32, scale: f32) -> i8 {
+    // A norm was enlarged by more than this multiplication is off.
+    (norm * (1.0 / scale)) as i8 + i8::from(norm > 0.0)
+}
+
 impl Quantized {
-    /// Quantises `[tokens][dims]` to whole numbers from `−levels` to `levels`.
-    pub(super) fn new(hidden: &[f32], dims: usize, levels: i8) -> Result<Self, NotFinite> {
-        let padded = dims.next_multiple_of(DIM_STEP);
+    /// Quantises `[tokens][dims]` to the whole numbers of an implementation, in rows of `padded`.
+    pub(super) fn new(
+        hidden: &[f32],
+        dims: usize,
+        padded: usize,
+        kernels: &Kernels,
+    ) -> Result<Self, NotFinite> {
         let largest =
             hidden.iter().fold(0f32, |max, value| if value.abs() > max { value.abs() } else { max });
         if !largest.is_finite() {
             return Err(NotFinite);
         }
-        // Below that, the inverse would overflow: all values become 0 and the error term carries them.
-        let scale = if largest > 1e-30 { largest / f32::from(levels) } else { 1.0 };
-        let inverse = 1.0 / scale;
+        let scale = scale(largest, kernels.levels);
         let tokens = hidden.len() / dims;
         let mut values = vec![0i8; tokens * padded];
-        let mut corrections = Vec::with_capacity(tokens);
-        let (mut error, mut norm) = (0f32, 0f32);
+        let (mut square, mut lost) = (0f32, 0f32);
         for (token, out) in hidden.chunks_exact(dims).zip(values.chunks_exact_mut(padded)) {
-            let mut sum = 0i32;
-            let (mut lost, mut square) = ([0f32; 8], [0f32; 8]);
-            for (at, (&value, out)) in token.iter().zip(out).enumerate() {
-                // |value · inverse| ≤ levels·(1 + 2⁻²²): it rounds to at most `levels`.
-                let shifted = value * inverse + ROUNDER;
-                let quantised = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()) as i32;
-                *out = quantised as i8;
-                sum += i32::from(quantised as i8);
-                let rest = value - (shifted - ROUNDER) * scale;
-                lost[at % 8] += rest * rest;
-                square[at % 8] += value * value;
-            }
-            corrections.push(-128 * sum);
-            let (lost, square): (f32, f32) = (lost.iter().sum(), square.iter().sum());
+            let sums = quantise(token, scale, out);
             // NaN fails here, whatever the comparisons above made of it.
-            if !square.is_finite() {
+            if !sums.square.is_finite() {
                 return Err(NotFinite);
             }
-            norm = norm.max(square.sqrt());
-            error = error.max(lost.sqrt());
+            (square, lost) = (square.max(sums.square), lost.max(sums.lost));
         }
-        // The sums above are off by at most (dims / 8 + 8) roundings; a rest by two roundings of its value.
-        let inflation = 1.0 + 2f32.powi(-10) + dims as f32 * 2f32.powi(-23);
-        let norm = norm * inflation;
-        let error = error * inflation + norm * 2f32.powi(-22);
-        let shifted = values.iter().map(|value| (*value as u8).wrapping_add(64)).collect();
-        Ok(Self { values, shifted, corrections, limits: limits(scale, error, norm) })
+        let (norm, error) = norms(square, lost, dims);
+        let values = values.into_iter().map(|value| (value as u8).wrapping_add(kernels.shift)).collect();
+        Ok(Self { dims: padded, tokens, values, limits: Limits { scale, error, norm, reach: 0.0 } })
     }
 
-    pub(super) fn view(&self, padded: usize) -> Document<'_> {
-        Document::new(&self.values, &self.shifted, &self.corrections, padded, self.limits)
+    /// Quantises turned tokens, `[tokens][dims]`, once for each of some numbers of dimensions (ascending, multiples of
+    /// [`TURNED_STEP`]): all but the last are the token's own, the last is the norm of its rest, rounded up.
+    pub(super) fn turned(
+        tokens: &[f32],
+        dims: usize,
+        looks: &[usize],
+        kernels: &Kernels,
+        reach: f32,
+    ) -> Result<Vec<Self>, NotFinite> {
+        let count = tokens.len() / dims;
+        let blocks = dims / TURNED_STEP;
+        // The rest of each token, for each number of dimensions, from the squares of blocks.
+        let mut rests = vec![0f32; looks.len() * count];
+        let mut largest = 0f32;
+        let mut squares = vec![0f32; blocks + 1];
+        for (at, token) in tokens.chunks_exact(dims).enumerate() {
+            let mut most = [0f32; TURNED_STEP];
+            for (square, block) in squares.iter_mut().zip(token.chunks_exact(TURNED_STEP)) {
+                *square = block.iter().map(|value| value * value).sum();
+                for (most, value) in most.iter_mut().zip(block) {
+                    *most = if value.abs() > *most { value.abs() } else { *most };
+                }
+            }
+            largest = most.into_iter().fold(largest, f32::max);
+            for block in (0..blocks).rev() {
+                squares[block] += squares[block + 1];
+            }
+            if !squares[0].is_finite() {
+                return Err(NotFinite);
+            }
+            for (look, &first) in looks.iter().enumerate() {
+                let rest = squares[first / TURNED_STEP] + token[first - 1] * token[first - 1];
+                let rest = rest.sqrt() * inflation(dims);
+                rests[look * count + at] = rest;
+                largest = largest.max(rest);
+            }
+        }
+        let scale = scale(largest, kernels.levels);
+        let mut whole = vec![0i8; tokens.len()];
+        let mut parts = vec![Sums::default(); count * blocks];
+        let rows = tokens.chunks_exact(TURNED_STEP).zip(whole.chunks_exact_mut(TURNED_STEP));
+        for ((block, out), sums) in rows.zip(&mut parts) {
+            *sums = quantise(block, scale, out);
+        }
+        let whole: Vec<u8> =
+            whole.into_iter().map(|value| (value as u8).wrapping_add(kernels.shift)).collect();
+        let mut all = Vec::with_capacity(looks.len());
+        for (look, &first) in looks.iter().enumerate() {
+            let mut values = vec![0u8; count * first];
+            let (mut square, mut lost) = (0f32, 0f32);
+            for (at, out) in values.chunks_exact_mut(first).enumerate() {
+                out.copy_from_slice(&whole[at * dims..][..first]);
+                let mut sums = Sums::default();
+                for part in &parts[at * blocks..][..first / TURNED_STEP] {
+                    sums.lost += part.lost;
+                    sums.square += part.square;
+                }
+                let norm = round_up(rests[look * count + at], scale);
+                out[first - 1] = (norm as u8).wrapping_add(kernels.shift);
+                (square, lost) = (square.max(sums.square), lost.max(sums.lost));
+            }
+            let (norm, error) = norms(square, lost, dims);
+            let limits = Limits { scale, error, norm, reach };
+            all.push(Self { dims: first, tokens: count, values, limits });
+        }
+        Ok(all)
+    }
+
+    pub(super) fn view(&self) -> Document<'_> {
+        Document::new(&self.values, self.tokens, self.dims, self.limits)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Quantized;
+    use crate::head::kernels::{Kernels, available};
+
+    /// The scalar ones: 127 levels, no shift.
+    fn kernels() -> &'static Kernels {
+        available().last().unwrap()
+    }
 
     #[test]
     fn values_are_rounded_and_the_norms_bound_the_error() {
         let hidden = [1.0f32, -0.5, 0.25, 0.0, 127.0, -127.0, 63.4, 0.6];
-        let quantised = Quantized::new(&hidden, 8, 127).unwrap();
-        assert_eq!(quantised.values, [1, 0, 0, 0, 127, -127, 63, 1]);
-        assert_eq!(quantised.corrections, [-128 * 65]);
+        let quantised = Quantized::new(&hidden, 8, 8, kernels()).unwrap();
+        assert_eq!(quantised.values, [1, 0, 0, 0, 127, -127i8 as u8, 63, 1]);
         let lost = (0.5f32 * 0.5 + 0.25 * 0.25 + 0.4 * 0.4 + 0.4 * 0.4).sqrt();
         assert!(quantised.limits.error >= lost && quantised.limits.error < lost * 1.01);
     }
 
     #[test]
     fn all_zero_states_are_fine() {
-        let quantised = Quantized::new(&[0.0; 6], 3, 63).unwrap();
+        let quantised = Quantized::new(&[0.0; 6], 3, 4, kernels()).unwrap();
         assert_eq!(quantised.values, [0; 8]);
         assert_eq!(quantised.limits.norm, 0.0);
+        let turned = Quantized::turned(&[0.0; 64], 32, &[8, 32], kernels(), 0.0).unwrap();
+        assert_eq!(turned[0].values, [0; 16]);
+    }
+
+    #[test]
+    fn the_last_dimension_of_a_turned_token_is_the_norm_of_its_rest() {
+        let token: Vec<f32> = (0..32).map(|dim| if dim < 7 { 10.0 } else { 2.0 }).collect();
+        for (first, rest) in [(8, 10.0f32), (16, 68f32.sqrt()), (32, 2.0)] {
+            let turned = &Quantized::turned(&token, 32, &[first], kernels(), 0.0).unwrap()[0];
+            let norm = f32::from(turned.values[first - 1]) * turned.limits.scale;
+            assert!(norm >= rest && norm < rest + 2.0 * turned.limits.scale, "{first}: {norm} {rest}");
+        }
     }
 }

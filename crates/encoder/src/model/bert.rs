@@ -8,17 +8,20 @@
 use std::path::Path;
 
 use crate::bert::{LayerWeights, LinearWeights, NormWeights, Weights};
+use crate::stored::Stored;
 
 use super::graph::{Graph, Node, graph_bytes};
+use super::skeleton;
 
 /// Layers of the deepest model that is looked at: a damaged graph may have a loop.
 const MAX_LAYERS: usize = 100;
 
-/// The parameters of the encoder that computes `output`; `None` if the graph is not of the known form.
+/// The parameters of the encoder that computes `output`, the large ones still in the file; `None` if the graph is not of the
+/// known form.
 pub(super) fn recognise(path: &Path, output: &str) -> Option<Weights> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = skeleton::read(path).ok()?;
     let graph = Graph::parse(graph_bytes(&bytes).ok()?).ok()?;
-    let reader = Reader { graph: &graph, dir: path.parent()? };
+    let reader = Reader { graph: &graph, path };
     let found = reader.model(output.as_bytes());
     tracing::debug!(path = %path.display(), recognised = found.is_some(), "forward pass in own code");
     found
@@ -26,7 +29,7 @@ pub(super) fn recognise(path: &Path, output: &str) -> Option<Weights> {
 
 struct Reader<'g, 'a> {
     graph: &'g Graph<'a>,
-    dir: &'g Path,
+    path: &'g Path,
 }
 
 /// What a layer's attention was read from.
@@ -83,7 +86,7 @@ impl<'a> Reader<'_, 'a> {
     fn embeddings(&self, words: &[u8], positions: &[u8], weights: &mut Weights) -> Option<()> {
         let gather = self.node(words, b"Gather")?;
         let [table, b"input_ids"] = gather.inputs[..] else { return None };
-        let (dims, words) = self.values(table)?;
+        let (dims, words) = self.stored(table)?;
         let positions = self.positions(positions)?;
         if gather.int("axis").unwrap_or(0) != 0 {
             return None;
@@ -94,7 +97,7 @@ impl<'a> Reader<'_, 'a> {
             return None;
         }
         weights.width = width;
-        weights.words = words.into();
+        weights.words = words;
         weights.positions = positions;
         Some(())
     }
@@ -106,7 +109,7 @@ impl<'a> Reader<'_, 'a> {
         let places = self.integers(self.beginning(places, 1)?)?;
         let counted = places.iter().zip(0..).all(|(place, number)| *place == number);
         // The runtime would fail on a text that is longer than this list: all of the table must be in it.
-        let (dims, _) = self.values(table)?;
+        let (dims, _) = self.stored(table)?;
         let fits = counted && gather.int("axis").unwrap_or(0) == 0 && dims.first() == Some(&places.len());
         fits.then_some(table)
     }
@@ -237,7 +240,7 @@ impl<'a> Reader<'_, 'a> {
         let [left, right] = self.node(name, b"Add")?.inputs[..] else { return None };
         let (product, bias) = if self.graph.weight(left).is_some() { (right, left) } else { (left, right) };
         let [input, weight] = self.node(product, b"MatMul")?.inputs[..] else { return None };
-        let (dims, weights) = self.values(weight)?;
+        let (dims, weights) = self.stored(weight)?;
         let (_, bias) = self.values(bias)?;
         (dims.len() == 2 && dims[1] == bias.len()).then_some((LinearWeights { weights, bias }, input))
     }
@@ -272,8 +275,14 @@ impl<'a> Reader<'_, 'a> {
         (node.operator == operator && node.outputs.len() == 1).then_some(node)
     }
 
-    /// The numbers of a weight, which may be stored in half precision and cast.
+    /// The shape and the numbers of a weight that is not large.
     fn values(&self, name: &[u8]) -> Option<(Vec<usize>, Vec<f32>)> {
+        let (dims, stored) = self.stored(name)?;
+        Some((dims, stored.read().ok()?))
+    }
+
+    /// The shape of a weight and where its numbers are; it may be stored in half precision and cast.
+    fn stored(&self, name: &[u8]) -> Option<(Vec<usize>, Stored)> {
         let weight = match self.graph.weight(name) {
             Some(weight) => weight,
             None => {
@@ -282,7 +291,7 @@ impl<'a> Reader<'_, 'a> {
             }
         };
         let dims = weight.dims.iter().map(|dim| usize::try_from(*dim).ok()).collect::<Option<Vec<_>>>()?;
-        Some((dims, weight.values_in(self.dir)?))
+        Some((dims, weight.stored(self.path)?))
     }
 
     fn integers(&self, name: &[u8]) -> Option<Vec<i64>> {
@@ -290,7 +299,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn is_constant(&self, name: &[u8], value: f32) -> bool {
-        let number = self.graph.weight(name).and_then(|weight| weight.values());
+        let number = self.graph.weight(name).and_then(|weight| weight.values(self.path));
         number.is_some_and(|number| number.len() == 1 && (number[0] - value).abs() <= value.abs() * 1e-6)
     }
 }

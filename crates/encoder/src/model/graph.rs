@@ -2,17 +2,20 @@
 //!
 //! Field numbers are those of `onnx.proto3`.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use crate::stored::{Kind, Stored};
+
 use super::onnx::{Value, damaged, each};
-use super::safetensors::half_to_f32;
+use super::skeleton::TENSOR_PLACE;
 
 pub(super) const MODEL_GRAPH: u64 = 7;
 pub(super) const GRAPH_NODE: u64 = 1;
 pub(super) const GRAPH_INITIALIZER: u64 = 5;
 pub(super) const GRAPH_OUTPUT: u64 = 12;
+/// `float_data` and `raw_data` of a tensor.
+pub(super) const TENSOR_FLOATS: u64 = 4;
+pub(super) const TENSOR_RAW: u64 = 9;
 /// `TensorProto.DataType`.
 pub(super) const FLOAT: u64 = 1;
 const INT64: u64 = 7;
@@ -56,7 +59,7 @@ impl Node<'_> {
     }
 }
 
-/// A weight: its numbers are in the graph, or in a file beside it.
+/// A weight: its numbers are in the graph, in the graph's file, or in a file beside it.
 #[derive(Debug, Default)]
 pub(super) struct Weight<'a> {
     pub(super) name: &'a [u8],
@@ -64,7 +67,16 @@ pub(super) struct Weight<'a> {
     kind: u64,
     raw: &'a [u8],
     floats: Vec<f32>,
+    place: Option<Place>,
     external: Option<External<'a>>,
+}
+
+/// Where a field of a weight lies that a skeleton leaves in the file.
+#[derive(Debug)]
+struct Place {
+    field: u64,
+    offset: u64,
+    length: u64,
 }
 
 /// Where the numbers of a weight lie beside the graph.
@@ -172,9 +184,23 @@ pub(super) fn parse_weight(bytes: &[u8]) -> std::io::Result<Weight<'_>> {
             (1, Value::Number(dim)) => weight.dims.push(dim),
             (1, Value::Bytes(packed)) => weight.dims.append(&mut unpack(packed)?),
             (2, Value::Number(kind)) => weight.kind = kind,
-            (4, Value::Bytes(floats)) => weight.floats.extend(floats.chunks_exact(4).map(float)),
+            (TENSOR_FLOATS, Value::Bytes(floats)) => {
+                weight.floats.extend(floats.chunks_exact(4).map(float));
+            }
             (8, Value::Bytes(name)) => weight.name = name,
-            (9, Value::Bytes(raw)) => weight.raw = raw,
+            (TENSOR_RAW, Value::Bytes(raw)) => weight.raw = raw,
+            (TENSOR_PLACE, Value::Bytes(place)) => {
+                // Numbers in several pieces: nobody writes that.
+                if weight.place.is_some() {
+                    return Err(damaged());
+                }
+                let &[field, offset, length] = place.as_chunks().0 else { return Err(damaged()) };
+                weight.place = Some(Place {
+                    field: u64::from_le_bytes(field),
+                    offset: u64::from_le_bytes(offset),
+                    length: u64::from_le_bytes(length),
+                });
+            }
             (13, Value::Bytes(entry)) => parse_external(entry, &mut external)?,
             (14, Value::Number(location)) => outside = location == 1,
             _ => {}
@@ -221,44 +247,52 @@ fn unpack(packed: &[u8]) -> std::io::Result<Vec<u64>> {
 }
 
 impl Weight<'_> {
-    /// The numbers, if they are floats and in the graph.
-    pub(super) fn values(&self) -> Option<Vec<f32>> {
-        let values: Vec<f32> = match self.kind {
-            _ if self.external.is_some() => return None,
-            FLOAT if self.raw.is_empty() => self.floats.clone(),
-            FLOAT => self.raw.chunks_exact(4).map(float).collect(),
-            FLOAT16 => self
-                .raw
-                .chunks_exact(2)
-                .map(|half| half_to_f32(u16::from_le_bytes([half[0], half[1]])))
-                .collect(),
+    /// Where the numbers are, if they are floats as many as the shape says; `onnx` is the graph's file.
+    pub(super) fn stored(&self, onnx: &Path) -> Option<Stored> {
+        let kind = match self.kind {
+            FLOAT => Kind::F32,
+            FLOAT16 => Kind::F16,
             _ => return None,
         };
-        (values.len() as u64 == self.count()?).then_some(values)
+        let count = usize::try_from(self.count()?).ok()?;
+        let length = count.checked_mul(kind.width())? as u64;
+        if let Some(external) = &self.external {
+            let location = Path::new(std::str::from_utf8(external.location).ok()?);
+            let inside = location.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+            let fits = kind == Kind::F32 && inside && external.length.is_none_or(|said| said == length);
+            let (path, offset) = (onnx.parent()?.join(location), external.offset);
+            let end = offset.checked_add(length)?;
+            let there = fits && std::fs::metadata(&path).is_ok_and(|file| end <= file.len());
+            return there.then_some(Stored::File { path, offset, count, kind });
+        }
+        if let Some(place) = &self.place {
+            let alone = self.raw.is_empty() && self.floats.is_empty();
+            let fits = alone && place.length == length && (place.field == TENSOR_RAW || kind == Kind::F32);
+            let path = onnx.to_path_buf();
+            return fits.then_some(Stored::File { path, offset: place.offset, count, kind });
+        }
+        let mut values = Vec::new();
+        if kind == Kind::F32 && self.raw.is_empty() {
+            values.clone_from(&self.floats);
+        } else {
+            kind.decode(self.raw, &mut values);
+        }
+        (values.len() == count).then_some(Stored::Here(values))
     }
 
-    /// The numbers, wherever they are; `dir` is the graph's.
-    pub(super) fn values_in(&self, dir: &Path) -> Option<Vec<f32>> {
-        let Some(external) = &self.external else { return self.values() };
-        let length = self.count()?.checked_mul(4)?;
-        let location = Path::new(std::str::from_utf8(external.location).ok()?);
-        let inside = location.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-        if self.kind != FLOAT || external.length.is_some_and(|said| said != length) || !inside {
-            return None;
-        }
-        let mut file = File::open(dir.join(location)).ok()?;
-        if external.offset.checked_add(length)? > file.metadata().ok()?.len() {
-            return None;
-        }
-        file.seek(SeekFrom::Start(external.offset)).ok()?;
-        let mut bytes = vec![0; usize::try_from(length).ok()?];
-        file.read_exact(&mut bytes).ok()?;
-        Some(bytes.chunks_exact(4).map(float).collect())
+    /// The numbers, wherever they are.
+    pub(super) fn values(&self, onnx: &Path) -> Option<Vec<f32>> {
+        self.stored(onnx)?.read().ok()
+    }
+
+    /// Whether the numbers are in the graph's file.
+    pub(super) fn is_inside(&self) -> bool {
+        self.external.is_none()
     }
 
     /// The numbers of a list of whole numbers in the graph.
     pub(super) fn integers(&self) -> Option<Vec<i64>> {
-        (self.kind == INT64 && self.external.is_none()).then(|| {
+        (self.kind == INT64 && self.external.is_none() && self.place.is_none()).then(|| {
             let eight = |b: &[u8]| i64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
             self.raw.chunks_exact(8).map(eight).collect()
         })

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::EncoderError;
-use crate::head::{Head, kernels};
+use crate::packed::Identity;
 use crate::pooling::Activation;
+use crate::stored::Stored;
 
+use super::decoder::Source;
 use super::{ModelInfo, ModelKind, fingerprint, onnx, safetensors};
 
 /// Most tokens of a text that are encoded, whatever a model could take.
@@ -72,24 +74,28 @@ pub(super) struct HeadFile {
 }
 
 impl HeadFile {
-    /// Reads and quantises the decoder.
+    /// Finds the decoder.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if a tensor is missing or of another shape.
-    pub(super) fn load(&self) -> Result<Head, EncoderError> {
-        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
-        let weight = safetensors::read(&self.path, &self.weight)?;
+    pub(super) fn find(&self) -> Result<Source, EncoderError> {
+        let weight = safetensors::find(&self.path, &self.weight)?;
         let [terms, dims] = weight.shape[..] else {
-            return Err(unreadable(format!("tensor [{}] is not a matrix", self.weight)));
+            return Err(self.unreadable(format!("tensor [{}] is not a matrix", self.weight)));
         };
         let bias = match &self.bias {
-            Some(name) => safetensors::read(&self.path, name)?.values,
-            None => vec![0.0; terms],
+            Some(name) => safetensors::find(&self.path, name)?.values,
+            None => Stored::Here(vec![0.0; terms]),
         };
         if bias.len() != terms {
-            return Err(unreadable(format!("{} biases do not fit {terms} terms", bias.len())));
+            return Err(self.unreadable(format!("{} biases do not fit {terms} terms", bias.len())));
         }
-        Head::new(kernels::chosen(), weight.values, bias, dims).map_err(unreadable)
+        Ok(Source { rows: weight.values, transposed: false, bias, terms, dims })
+    }
+
+    /// The error of a decoder that cannot be used.
+    pub(super) fn unreadable(&self, reason: String) -> EncoderError {
+        EncoderError::ModelNotReadable { path: self.path.clone(), reason }
     }
 }
 
@@ -240,21 +246,30 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The facts, with the fingerprint of all files.
-    pub(super) fn info(&self) -> Result<ModelInfo, EncoderError> {
-        let (fingerprint, size_bytes) = fingerprint::fingerprint(&self.dir, &self.files)?;
+    /// The fingerprint of all files and the sum of their lengths.
+    pub(super) fn fingerprint(&self) -> Result<(String, u64), EncoderError> {
+        fingerprint::fingerprint(&self.dir, &self.files)
+    }
+
+    /// What weights that are packed of the files as they are now must say; `None` if a file is not there.
+    pub(super) fn identity(&self, kernels: String) -> Option<Identity> {
+        Identity::of(kernels, &self.dir, &self.files)
+    }
+
+    /// The facts, with what [`Layout::fingerprint`] gives.
+    pub(super) fn info(&self, (fingerprint, size_bytes): (String, u64)) -> ModelInfo {
         let dims = match self.kind {
             ModelKind::Dense { dims } => Some(dims),
             ModelKind::SparseMlm | ModelKind::SparseDocOnly => None,
         };
-        Ok(ModelInfo {
+        ModelInfo {
             kind: self.kind,
             fingerprint,
             size_bytes,
             vocabulary_size: self.vocabulary_size,
             max_tokens: self.max_tokens,
             dims,
-        })
+        }
     }
 
     pub(super) fn is_sparse(&self) -> bool {

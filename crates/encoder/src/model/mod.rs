@@ -3,24 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::bert::{Bert, kernels};
+use crate::bert::Bert;
 use crate::error::EncoderError;
-use crate::head::{self, Head};
+use crate::head::Head;
 use crate::pooling::Activation;
 use crate::session::Graph;
 use crate::tokenizer::TextTokenizer;
 use crate::vocabulary::Vocabulary;
 
+mod basis;
 mod bert;
+mod decoder;
 mod fingerprint;
 mod graph;
 mod layout;
 mod onnx;
 mod safetensors;
+mod skeleton;
 mod split;
+mod weights;
 mod weights_table;
 
 use layout::{Layout, Pooling};
+pub(crate) use split::CutGraph;
+use weights::{Keep, Loaded};
 
 /// What a model makes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +91,7 @@ pub(crate) enum Plan {
 pub struct Model {
     info: ModelInfo,
     dir: PathBuf,
+    mapped: bool,
     pub(crate) graph: Graph,
     pub(crate) output: String,
     /// The graph up to `output` in our own code, if it is of a known form.
@@ -104,43 +111,37 @@ impl Model {
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] or [`EncoderError::Unsupported`].
     pub fn load(dir: &Path) -> Result<Arc<Model>, EncoderError> {
+        Self::read(dir, None)
+    }
+
+    /// As [`Model::load`], with a file for the packed weights of a large model: they are made once and mapped from there. A file
+    /// that is not of these files, or not whole, is made anew; where it cannot be written, the weights are in memory, and the
+    /// log says so.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn load_packed(dir: &Path, packed: &Path) -> Result<Arc<Model>, EncoderError> {
+        Self::read(dir, Some(Keep::large(packed)))
+    }
+
+    fn read(dir: &Path, keep: Option<Keep<'_>>) -> Result<Arc<Model>, EncoderError> {
         let layout = Layout::detect(dir)?;
-        let mut info = layout.info()?;
+        let before = layout.identity(String::new());
         let tokenizer = TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
-        let mut graph = Graph::File(layout.onnx.clone());
-        let mut output = layout.output.clone();
-        let normalize = layout.normalize;
-        let activation = layout.activation;
+        let Loaded { fingerprint, head, output, bert, mapped } =
+            weights::load(&layout, basis::load(dir)?.as_ref(), keep)?;
+        let mut info = layout.info(fingerprint);
+        let (normalize, activation) = (layout.normalize, layout.activation);
         let plan = match layout.pooling {
-            Pooling::Splade => {
-                let head = match &layout.head {
-                    Some(files) => Some(files.load()?),
-                    None => split::decoder(&layout.onnx, &output).map(|split| {
-                        output = split.hidden;
-                        split.head
-                    }),
-                };
-                match head {
-                    Some(head) => Plan::FusedSparse { head: Arc::new(head), activation },
-                    None => Plan::SparseLogits { activation },
-                }
-            }
+            Pooling::Splade => match head {
+                Some(head) => Plan::FusedSparse { head, activation },
+                None => Plan::SparseLogits { activation },
+            },
             Pooling::Done if layout.is_sparse() => Plan::SparsePooled { activation },
             Pooling::Done => Plan::DensePooled { normalize },
             Pooling::Mean => Plan::DenseMean { normalize },
             Pooling::Cls => Plan::DenseCls { normalize },
         };
-        let per_token =
-            matches!(plan, Plan::FusedSparse { .. } | Plan::DenseMean { .. } | Plan::DenseCls { .. });
-        let bert = if per_token { native(&layout.onnx, &output, &plan) } else { None };
-        // Only the runtime needs a graph without the decoder; it would hold all other weights once more.
-        if bert.is_none() && output != layout.output {
-            let graph_changed = || EncoderError::ModelNotReadable {
-                path: layout.onnx.clone(),
-                reason: "the file was changed while it was read".into(),
-            };
-            graph = Graph::Bytes(split::shorter(&layout.onnx, &layout.output).ok_or_else(graph_changed)?);
-        }
         if let Plan::FusedSparse { head, .. } = &plan {
             info.vocabulary_size = head.terms();
         }
@@ -151,9 +152,16 @@ impl Model {
             Some(path) => Some(weights_table::load(path, &tokenizer, info.vocabulary_size)?),
             None => None,
         };
+        // Only the runtime needs a graph without the decoder.
+        let graph = if bert.is_none() && output != layout.output {
+            Graph::Cut(Box::new(CutGraph::new(layout, before)))
+        } else {
+            Graph::File(layout.onnx)
+        };
         Ok(Arc::new(Model {
             info,
             dir: dir.to_path_buf(),
+            mapped,
             graph,
             output,
             bert,
@@ -180,7 +188,17 @@ impl Model {
     /// # Errors
     /// As [`Model::load`].
     pub fn inspect(dir: &Path) -> Result<ModelInfo, EncoderError> {
-        Layout::detect(dir)?.info()
+        let layout = Layout::detect(dir)?;
+        Ok(layout.info(layout.fingerprint()?))
+    }
+
+    /// As [`Model::inspect`]; where the weights are packed in a file, that has the fingerprint, and nothing else is read.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn inspect_packed(dir: &Path, packed: &Path) -> Result<ModelInfo, EncoderError> {
+        let layout = Layout::detect(dir)?;
+        Ok(layout.info(weights::fingerprint(&layout, Some(packed))?))
     }
 
     /// Whether an ONNX file takes weights from other files, which a model that someone uploaded must not.
@@ -196,23 +214,16 @@ impl Model {
         self.bert.is_some()
     }
 
+    /// Whether the weights are in a mapped file.
+    pub fn is_mapped(&self) -> bool {
+        self.mapped
+    }
+
     /// Whether each token of a batch makes a row of logits in memory.
     pub(crate) fn materialises_logits(&self) -> bool {
         matches!(self.plan, Plan::SparseLogits { .. })
     }
 }
 
-/// The forward pass in our own code, if the graph is of the known form and fits the rest of the model.
-fn native(path: &Path, output: &str, plan: &Plan) -> Option<Bert> {
-    let mut weights = bert::recognise(path, output)?;
-    if let Plan::FusedSparse { head, .. } = plan {
-        if head.dims() != weights.width {
-            return None;
-        }
-        // A tied decoder is in memory once.
-        if head.rows() == &weights.words {
-            weights.words = Arc::clone(head.rows());
-        }
-    }
-    Bert::new(weights, kernels::named(head::kernels::chosen().name))
-}
+#[cfg(test)]
+mod tests;

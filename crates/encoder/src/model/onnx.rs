@@ -22,9 +22,7 @@ pub(super) struct Output {
 /// [`EncoderError::ModelNotReadable`] if the file is not ONNX.
 pub(super) fn outputs(path: &Path) -> Result<Vec<Output>, EncoderError> {
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
-    let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
-    let length = file.metadata().map_err(|error| unreadable(error.to_string()))?.len();
-    let mut fields = Fields { reader: BufReader::new(file), left: length };
+    let mut fields = Fields::open(path).map_err(|error| unreadable(error.to_string()))?;
     let outputs =
         read_outputs(&mut fields).map_err(|error| unreadable(format!("not an ONNX file: {error}")))?;
     if outputs.is_empty() {
@@ -39,8 +37,9 @@ pub(super) fn outputs(path: &Path) -> Result<Vec<Output>, EncoderError> {
 /// [`EncoderError::ModelNotReadable`] if the file is not ONNX.
 pub(super) fn has_external_data(path: &Path) -> Result<bool, EncoderError> {
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-    external(&bytes, Message::Model, 0).map_err(|error| unreadable(format!("not an ONNX file: {error}")))
+    super::skeleton::read(path)
+        .and_then(|bytes| external(&bytes, Message::Model, 0))
+        .map_err(|error| unreadable(format!("not an ONNX file: {error}")))
 }
 
 /// Messages of ONNX that may hold tensors.
@@ -93,25 +92,26 @@ fn external(bytes: &[u8], message: Message, depth: usize) -> std::io::Result<boo
 }
 
 fn read_outputs(model: &mut Fields<BufReader<File>>) -> std::io::Result<Vec<Output>> {
-    while let Some((field, length)) = model.next()? {
-        let Some(length) = length.filter(|_| field == 7) else {
-            model.skip(length)?;
-            continue;
+    while let Some((field, found)) = model.next()? {
+        let length = match found {
+            Found::Bytes(length) if field == 7 => length,
+            other => {
+                model.skip(other)?;
+                continue;
+            }
         };
         let after = model.enter(length)?;
         let mut outputs = Vec::new();
-        while let Some((field, length)) = model.next()? {
-            match length {
+        while let Some((field, found)) = model.next()? {
+            match found {
                 // 1 MiB is far more than a name and a shape take.
-                Some(length) if field == 12 && length < 1 << 20 => {
-                    let mut bytes = vec![0; length as usize];
-                    model.read(&mut bytes)?;
-                    outputs.push(value_info(&bytes)?);
+                Found::Bytes(length) if field == 12 && length < 1 << 20 => {
+                    outputs.push(value_info(&model.bytes(length)?)?);
                 }
-                _ => model.skip(length)?,
+                other => model.skip(other)?,
             }
         }
-        model.left = after;
+        model.leave(after);
         return Ok(outputs);
     }
     Ok(Vec::new())
@@ -161,7 +161,7 @@ pub(super) fn each<'a>(
     bytes: &'a [u8],
     mut visit: impl FnMut(u64, Value<'a>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    let mut fields = Fields { reader: bytes, left: bytes.len() as u64 };
+    let mut fields = Fields { reader: bytes, left: bytes.len() as u64, at: 0 };
     while fields.left > 0 {
         let key = fields.varint()?;
         match key & 7 {
@@ -205,9 +205,19 @@ pub(super) fn damaged() -> std::io::Error {
 }
 
 /// Walks the fields of a message; lengths are checked against what is left of it.
-struct Fields<R> {
+#[derive(Debug)]
+pub(super) struct Fields<R> {
     reader: R,
     left: u64,
+    /// Bytes that were read or skipped: the place in the file.
+    at: u64,
+}
+
+/// What follows a field's number in a file: a number, or bytes that are still unread.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Found {
+    Number(u64),
+    Bytes(u64),
 }
 
 impl<R: Read> Fields<R> {
@@ -226,43 +236,95 @@ impl<R: Read> Fields<R> {
 
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<()> {
         self.left = self.left.checked_sub(out.len() as u64).ok_or_else(damaged)?;
+        self.at += out.len() as u64;
         self.reader.read_exact(out)
     }
 }
 
 impl Fields<BufReader<File>> {
-    /// The next field: its number, and its length if it has one that is still unread.
-    fn next(&mut self) -> std::io::Result<Option<(u64, Option<u64>)>> {
+    /// The fields of a file.
+    pub(super) fn open(path: &Path) -> std::io::Result<Self> {
+        let file = File::open(path)?;
+        let left = file.metadata()?.len();
+        Ok(Self { reader: BufReader::new(file), left, at: 0 })
+    }
+
+    /// The next field: its number and what comes with it.
+    pub(super) fn next(&mut self) -> std::io::Result<Option<(u64, Found)>> {
         if self.left == 0 {
             return Ok(None);
         }
         let key = self.varint()?;
-        let length = match key & 7 {
-            0 => {
-                self.varint()?;
-                None
-            }
-            1 => Some(8),
-            2 => Some(self.varint()?),
-            5 => Some(4),
+        let found = match key & 7 {
+            0 => Found::Number(self.varint()?),
+            1 => Found::Bytes(8),
+            2 => Found::Bytes(self.varint()?),
+            5 => Found::Bytes(4),
             _ => return Err(damaged()),
         };
-        Ok(Some((key >> 3, length)))
+        Ok(Some((key >> 3, found)))
     }
 
-    fn skip(&mut self, length: Option<u64>) -> std::io::Result<()> {
-        let length = length.unwrap_or(0);
+    /// The place in the file.
+    pub(super) fn place(&self) -> u64 {
+        self.at
+    }
+
+    /// Reads the bytes of a field.
+    pub(super) fn bytes(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
+        // Before memory is taken for them.
+        if length > self.left {
+            return Err(damaged());
+        }
+        let mut bytes = vec![0; length as usize];
+        self.read(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Passes over the bytes of a field.
+    pub(super) fn skip(&mut self, found: Found) -> std::io::Result<()> {
+        let Found::Bytes(length) = found else { return Ok(()) };
         self.left = self.left.checked_sub(length).ok_or_else(damaged)?;
+        self.at += length;
         // A relative seek keeps the buffer where it can; a plain one throws it away.
         self.reader.seek_relative(i64::try_from(length).map_err(|_| damaged())?)
     }
 
     /// Narrows to an embedded message; returns what is left after it.
-    fn enter(&mut self, length: u64) -> std::io::Result<u64> {
+    pub(super) fn enter(&mut self, length: u64) -> std::io::Result<u64> {
         let after = self.left.checked_sub(length).ok_or_else(damaged)?;
         self.left = length;
         Ok(after)
     }
+
+    /// Widens again to what [`Fields::enter`] gave.
+    pub(super) fn leave(&mut self, after: u64) {
+        self.left = after;
+    }
+}
+
+/// Writes a field. Fixed-width numbers do not occur in the messages copied here: `each` gives bytes for length-delimited
+/// fields and for those alike, so a graph with one would be damaged, and the runtime would say so.
+pub(super) fn emit(out: &mut Vec<u8>, field: u64, value: Value<'_>) {
+    match value {
+        Value::Number(number) => {
+            varint(out, field << 3);
+            varint(out, number);
+        }
+        Value::Bytes(bytes) => {
+            varint(out, field << 3 | 2);
+            varint(out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
 }
 
 #[cfg(test)]

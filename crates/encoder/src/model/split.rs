@@ -5,51 +5,80 @@
 //! a shorter graph is built in memory, field by field (numbers of `onnx.proto3` are named below).
 
 use std::path::Path;
-use std::sync::Arc;
 
-use crate::head::{Head, kernels as head_kernels};
+use crate::error::EncoderError;
+use crate::packed::Identity;
+use crate::stored::Stored;
 
+use super::decoder::Source;
 use super::graph::{
     FLOAT, GRAPH_INITIALIZER, GRAPH_NODE, GRAPH_OUTPUT, Graph, MODEL_GRAPH, Node, graph_bytes, parse_weight,
 };
-use super::onnx::{Value, damaged, each};
+use super::layout::Layout;
+use super::onnx::{Value, each, emit};
+use super::skeleton;
 
 /// What was cut from a graph.
 #[derive(Debug)]
 pub(super) struct Decoder {
     /// Where the graph was cut: its output `[texts, tokens, dims]`.
     pub(super) hidden: String,
-    pub(super) head: Head,
+    pub(super) head: Source,
 }
 
 /// The last projection of a graph; `None` if the graph is not of a known form.
 pub(super) fn decoder(path: &Path, logits: &str) -> Option<Decoder> {
-    let bytes = std::fs::read(path).ok()?;
-    let found = head(&bytes, logits).ok().flatten();
+    let bytes = skeleton::read(path).ok()?;
+    let found = head(&bytes, path, logits).ok().flatten();
     tracing::debug!(path = %path.display(), split = found.is_some(), "decoder of a plain export");
     found
 }
 
-/// The graph without its last projection, for the runtime; `None` if it is not of a known form.
-pub(super) fn shorter(path: &Path, logits: &str) -> Option<Arc<[u8]>> {
+/// A graph without its last projection, for the runtime. Made for each session and then dropped: it holds all other weights once
+/// more.
+#[derive(Debug)]
+pub(crate) struct CutGraph {
+    layout: Layout,
+    /// The model's files when they were loaded.
+    files: Option<Identity>,
+}
+
+impl CutGraph {
+    pub(super) fn new(layout: Layout, files: Option<Identity>) -> Self {
+        Self { layout, files }
+    }
+
+    /// Reads the file and cuts the graph.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if the model's files are others by now.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, EncoderError> {
+        let Layout { onnx, output, .. } = &self.layout;
+        let found = shorter(onnx, output);
+        let same = self.files.is_some() && self.files == self.layout.identity(String::new());
+        found.filter(|_| same).ok_or_else(|| EncoderError::ModelNotReadable {
+            path: onnx.clone(),
+            reason: "the file was changed after the model was loaded".into(),
+        })
+    }
+}
+
+fn shorter(path: &Path, logits: &str) -> Option<Vec<u8>> {
     let bytes = std::fs::read(path).ok()?;
-    cut_off(&bytes, logits).ok().flatten()
+    cut_off(&bytes, path, logits).ok().flatten()
 }
 
-fn head(bytes: &[u8], logits: &str) -> std::io::Result<Option<Decoder>> {
+fn head(bytes: &[u8], path: &Path, logits: &str) -> std::io::Result<Option<Decoder>> {
     let graph = Graph::parse(graph_bytes(bytes)?)?;
-    let Some(cut) = find(&graph, logits.as_bytes()) else { return Ok(None) };
+    let Some(cut) = find(&graph, path, logits.as_bytes()) else { return Ok(None) };
     let Ok(hidden) = String::from_utf8(cut.hidden) else { return Ok(None) };
-    let (dims, terms) = (cut.dims, cut.bias.len());
-    let head = Head::new(head_kernels::chosen(), cut.rows, cut.bias, dims).map_err(|_| damaged())?;
-    tracing::debug!(dims, terms, "decoder split from the graph");
-    Ok(Some(Decoder { hidden, head }))
+    Ok(Some(Decoder { hidden, head: cut.head }))
 }
 
-fn cut_off(bytes: &[u8], logits: &str) -> std::io::Result<Option<Arc<[u8]>>> {
+fn cut_off(bytes: &[u8], path: &Path, logits: &str) -> std::io::Result<Option<Vec<u8>>> {
     let graph_bytes = graph_bytes(bytes)?;
     let graph = Graph::parse(graph_bytes)?;
-    let Some(cut) = find(&graph, logits.as_bytes()) else { return Ok(None) };
+    let Some(cut) = find(&graph, path, logits.as_bytes()) else { return Ok(None) };
 
     // Weights and nodes that others use as well stay; an unused one would only cost memory.
     let kept: Vec<&Node<'_>> = graph
@@ -92,7 +121,7 @@ fn cut_off(bytes: &[u8], logits: &str) -> std::io::Result<Option<Arc<[u8]>>> {
         emit(&mut model, field, if field == MODEL_GRAPH { Value::Bytes(&shorter) } else { value });
         Ok(())
     })?;
-    Ok(Some(model.into()))
+    Ok(Some(model))
 }
 
 /// What is cut off.
@@ -100,12 +129,10 @@ struct Cut<'a> {
     hidden: Vec<u8>,
     nodes: Vec<usize>,
     weights: Vec<&'a [u8]>,
-    rows: Vec<f32>,
-    bias: Vec<f32>,
-    dims: usize,
+    head: Source,
 }
 
-fn find<'a>(graph: &Graph<'a>, logits: &[u8]) -> Option<Cut<'a>> {
+fn find<'a>(graph: &Graph<'a>, path: &Path, logits: &[u8]) -> Option<Cut<'a>> {
     let mut nodes = vec![graph.producer(logits)?];
     let mut weights = Vec::new();
     let last = &graph.nodes[nodes[0]];
@@ -116,7 +143,7 @@ fn find<'a>(graph: &Graph<'a>, logits: &[u8]) -> Option<Cut<'a>> {
         let (bias_name, product_name) =
             if graph.weight(left).is_some() { (left, right) } else { (right, left) };
         let weight = graph.weight(bias_name)?;
-        bias = Some(weight.values().filter(|_| weight.dims.len() == 1)?);
+        bias = Some(weight.stored(path).filter(|_| weight.dims.len() == 1 && weight.is_inside())?);
         weights.push(weight.name);
         nodes.push(graph.producer(product_name)?);
         product = &graph.nodes[*nodes.last()?];
@@ -144,44 +171,11 @@ fn find<'a>(graph: &Graph<'a>, logits: &[u8]) -> Option<Cut<'a>> {
     if first == 0 || second == 0 {
         return None;
     }
-    let values = weight.values()?;
-    let (dims, terms, rows) = if transposed {
-        let mut rows = vec![0f32; values.len()];
-        for (dim, column) in values.chunks_exact(second).enumerate() {
-            for (term, value) in column.iter().enumerate() {
-                rows[term * first + dim] = *value;
-            }
-        }
-        (first, second, rows)
-    } else {
-        (second, first, values)
-    };
-    let bias = bias.unwrap_or_else(|| vec![0.0; terms]);
-    (bias.len() == terms).then(|| Cut { hidden: hidden.to_vec(), nodes, weights, rows, bias, dims })
-}
-
-/// Writes a field. Fixed-width numbers do not occur in the messages copied here: `each` gives bytes for length-delimited
-/// fields and for those alike, so a graph with one would be damaged, and the runtime would say so.
-fn emit(out: &mut Vec<u8>, field: u64, value: Value<'_>) {
-    match value {
-        Value::Number(number) => {
-            varint(out, field << 3);
-            varint(out, number);
-        }
-        Value::Bytes(bytes) => {
-            varint(out, field << 3 | 2);
-            varint(out, bytes.len() as u64);
-            out.extend_from_slice(bytes);
-        }
-    }
-}
-
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
+    let rows = weight.stored(path).filter(|_| weight.is_inside())?;
+    let (dims, terms) = if transposed { (first, second) } else { (second, first) };
+    let bias = bias.unwrap_or_else(|| Stored::Here(vec![0.0; terms]));
+    let head = Source { rows, transposed, bias, terms, dims };
+    (head.bias.len() == terms).then(|| Cut { hidden: hidden.to_vec(), nodes, weights, head })
 }
 
 #[cfg(test)]
@@ -199,10 +193,11 @@ mod tests {
 
     #[test]
     fn what_is_not_a_known_graph_stays_whole() {
-        assert!(head(b"", "logits").unwrap().is_none());
-        assert!(cut_off(&[0x3A, 0], "logits").unwrap().is_none());
-        assert!(head(&[0x3A, 5, 1], "logits").is_err());
-        assert!(cut_off(&[0x3A, 5, 1], "logits").is_err());
+        let path = Path::new("model.onnx");
+        assert!(head(b"", path, "logits").unwrap().is_none());
+        assert!(cut_off(&[0x3A, 0], path, "logits").unwrap().is_none());
+        assert!(head(&[0x3A, 5, 1], path, "logits").is_err());
+        assert!(cut_off(&[0x3A, 5, 1], path, "logits").is_err());
         assert!(decoder(Path::new("/nowhere"), "logits").is_none());
         assert!(decoder(&plain_model(), "another output").is_none());
     }
@@ -210,7 +205,7 @@ mod tests {
     #[test]
     fn the_shorter_graph_has_the_hidden_states_as_its_output() {
         let split = decoder(&plain_model(), "logits").unwrap();
-        assert_eq!((split.head.terms(), split.head.dims()), (13, 6));
+        assert_eq!((split.head.terms, split.head.dims), (13, 6));
         let file = tempfile::NamedTempFile::new().unwrap();
         let graph = shorter(&plain_model(), "logits").unwrap();
         std::fs::write(file.path(), &*graph).unwrap();
@@ -230,12 +225,14 @@ mod tests {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;
             }
-            let _ = (head(&bytes, "logits"), cut_off(&bytes, "logits"));
-            bytes.truncate(keep.index(bytes.len()));
-            let _ = (head(&bytes, "logits"), cut_off(&bytes, "logits"));
             let file = tempfile::NamedTempFile::new().unwrap();
-            std::fs::write(file.path(), &bytes).unwrap();
-            let _ = outputs(file.path());
+            let all = |bytes: &[u8]| {
+                std::fs::write(file.path(), bytes).unwrap();
+                (decoder(file.path(), "logits").is_some(), cut_off(bytes, file.path(), "logits").is_ok(), outputs(file.path()).is_ok())
+            };
+            all(&bytes);
+            bytes.truncate(keep.index(bytes.len()));
+            all(&bytes);
         }
     }
 }

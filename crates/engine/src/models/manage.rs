@@ -254,7 +254,8 @@ fn complete(
     let Some((length, parts)) = stored.definition.filter(|(_, parts)| folder.is_whole(*parts)) else {
         return Ok(());
     };
-    if let Err(error) = folder.assemble(id, &stored.config, length, parts) {
+    let packed = models.store.packed().file(id);
+    if let Err(error) = folder.assemble(id, &stored.config, &packed, length, parts) {
         folder.take_back(part);
         return Err(error);
     }
@@ -313,6 +314,7 @@ pub(crate) fn delete_trained_model(
     for running in deployed {
         models.deployments.stop(&running.settings().deployment_id);
     }
+    models.store.packed().remove(&model.id);
     if model.origin == Origin::Uploaded {
         models.store.folder(&model.id).remove()?;
     }

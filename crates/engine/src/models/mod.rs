@@ -13,6 +13,7 @@ mod documents;
 mod error;
 mod manage;
 mod monitor;
+mod packed;
 mod registry;
 mod start;
 mod store;
@@ -39,6 +40,7 @@ pub(crate) use self::documents::encode_documents;
 pub use self::error::ModelError;
 pub(crate) use self::manage::{delete_trained_model, put_definition_part, put_trained_model, put_vocabulary};
 use self::monitor::Monitor;
+use self::packed::PackedFolder;
 use self::registry::Registry;
 pub(crate) use self::registry::{DENSE_MODEL, RegisteredModel, is_valid_id};
 pub(crate) use self::start::{start_deployment, update_deployment};
@@ -134,13 +136,15 @@ impl Models {
         if options.threads == 0 {
             options.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
-        let registry = Registry::open(&options.directories);
+        let packed = PackedFolder::new(data.path());
+        let registry = Registry::open(&options.directories, &packed);
         if let Err(error) =
             sparrow_encoder::init_runtime(&RuntimeOptions { library: options.library.clone() })
         {
             tracing::error!(%error, "models cannot be deployed");
         }
         let store = Store::open(Arc::clone(&data), &registry, options.folder.as_deref());
+        packed.tidy(|id| registry.find(id).is_some_and(|model| model.id == id));
         let models = Self {
             store,
             endpoints: Endpoints::open(Arc::clone(&data)),

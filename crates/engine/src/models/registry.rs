@@ -14,6 +14,7 @@ use sparrow_encoder::{Model, ModelInfo};
 
 use super::config::ModelConfig;
 use super::error::ModelError;
+use super::packed::PackedFolder;
 
 /// Directories of the embedded models, the ids under which they are served, and further names for them.
 const EMBEDDED: [(&str, &str, &[&str]); 2] = [
@@ -67,6 +68,8 @@ pub(crate) struct RegisteredModel {
     /// All of it is there. An upload may be under way.
     pub complete: bool,
     directory: PathBuf,
+    /// The file for its packed weights.
+    packed: PathBuf,
     /// What the directory holds, or why it cannot be used.
     info: Result<ModelInfo, String>,
     /// The loaded model, while a deployment keeps it.
@@ -75,7 +78,7 @@ pub(crate) struct RegisteredModel {
 
 impl RegisteredModel {
     /// The model of a directory that is there at the start.
-    fn new(directory: &Path) -> Self {
+    fn new(directory: &Path, packed: &PackedFolder) -> Self {
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("model").to_owned();
         let known = EMBEDDED.iter().find(|(folder, _, _)| *folder == name);
         let created_ms = std::fs::metadata(directory)
@@ -89,6 +92,7 @@ impl RegisteredModel {
             known.map_or(name, |(_, id, _)| (*id).to_owned()),
             origin,
             directory.to_path_buf(),
+            packed,
             ModelConfig::plain(),
             created_ms,
         );
@@ -96,8 +100,16 @@ impl RegisteredModel {
     }
 
     /// The model of a directory, whatever is in it.
-    pub fn of(id: String, origin: Origin, directory: PathBuf, config: ModelConfig, created_ms: u64) -> Self {
-        let info = Model::inspect(&directory).map_err(|error| error.to_string());
+    pub fn of(
+        id: String,
+        origin: Origin,
+        directory: PathBuf,
+        packed: &PackedFolder,
+        config: ModelConfig,
+        created_ms: u64,
+    ) -> Self {
+        let packed = packed.file(&id);
+        let info = Model::inspect_packed(&directory, &packed).map_err(|error| error.to_string());
         if let Err(reason) = &info {
             tracing::warn!(directory = %directory.display(), %reason, "model directory cannot be used");
         }
@@ -109,6 +121,7 @@ impl RegisteredModel {
             config,
             complete: true,
             directory,
+            packed,
             info,
             loaded: Mutex::new(Weak::new()),
         }
@@ -124,6 +137,7 @@ impl RegisteredModel {
             config,
             complete: false,
             directory,
+            packed: PathBuf::new(),
             info: Err("its definition or vocabulary has not been uploaded".into()),
             loaded: Mutex::new(Weak::new()),
         }
@@ -160,8 +174,8 @@ impl RegisteredModel {
         if let Some(model) = loaded.upgrade() {
             return Ok(model);
         }
-        let model =
-            Model::load(&self.directory).map_err(|error| ModelError::from_encoder(&self.id, error))?;
+        let model = Model::load_packed(&self.directory, &self.packed)
+            .map_err(|error| ModelError::from_encoder(&self.id, error))?;
         *loaded = Arc::downgrade(&model);
         Ok(model)
     }
@@ -186,10 +200,10 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// Looks into model directories. Of two directories with one id the first stays.
-    pub fn open(directories: &[PathBuf]) -> Self {
+    pub fn open(directories: &[PathBuf], packed: &PackedFolder) -> Self {
         let mut models: Vec<Arc<RegisteredModel>> = Vec::with_capacity(directories.len());
         for directory in directories {
-            let model = RegisteredModel::new(directory);
+            let model = RegisteredModel::new(directory, packed);
             if models.iter().any(|known| known.id == model.id) {
                 tracing::warn!(id = model.id, directory = %directory.display(), "a model of this id exists already");
                 continue;

@@ -10,6 +10,7 @@ use serde_json::json;
 use sparrow_storage::{DataDir, StorageError};
 
 use super::config::ModelConfig;
+use super::packed::PackedFolder;
 use super::registry::{Origin, RegisteredModel, Registry};
 use super::upload::Folder;
 
@@ -107,18 +108,25 @@ impl Store {
         Folder(self.data.path().join(UPLOADS).join(id))
     }
 
+    /// Where packed weights lie.
+    pub fn packed(&self) -> PackedFolder {
+        PackedFolder::new(self.data.path())
+    }
+
     /// The model as the registry knows it.
     pub fn register(&self, id: &str, model: &StoredModel, folder: Option<&Path>) -> RegisteredModel {
         let (id_text, config) = (id.to_owned(), model.config.clone());
+        let packed = self.packed();
         match &model.directory {
             Some(name) => {
                 // Without the folder that it was named in, the model is one whose files are gone.
                 let nowhere = || self.data.path().join(UPLOADS).join(".no-folder-of-models");
                 let directory = folder.map_or_else(nowhere, Path::to_path_buf).join(name);
-                RegisteredModel::of(id_text, Origin::Linked, directory, config, model.create_time)
+                RegisteredModel::of(id_text, Origin::Linked, directory, &packed, config, model.create_time)
             }
             None if model.complete => {
-                RegisteredModel::of(id_text, Origin::Uploaded, self.folder(id).0, config, model.create_time)
+                let directory = self.folder(id).0;
+                RegisteredModel::of(id_text, Origin::Uploaded, directory, &packed, config, model.create_time)
             }
             None => RegisteredModel::incomplete(id_text, self.folder(id).0, config, model.create_time),
         }
@@ -131,7 +139,7 @@ impl Store {
         if model.complete {
             folder.drop_parts();
         } else if folder.is_whole(parts) {
-            match folder.assemble(id, &model.config, length, parts) {
+            match folder.assemble(id, &model.config, &self.packed().file(id), length, parts) {
                 Ok(_) => model.complete = true,
                 Err(error) => {
                     tracing::warn!(model = id, %error, "no model could be made of what was uploaded")

@@ -117,7 +117,7 @@ impl Folder {
         self.has_vocabulary() && self.stored_parts().is_ok_and(|parts| parts.len() as u64 == total_parts)
     }
 
-    /// Makes the model directory.
+    /// Makes the model directory, and the packed weights of a large model.
     ///
     /// # Errors
     /// Status 400 that says why no model can be made of what was uploaded.
@@ -125,6 +125,7 @@ impl Folder {
         &self,
         id: &str,
         config: &ModelConfig,
+        packed: &Path,
         total_length: u64,
         total_parts: u64,
     ) -> Result<ModelInfo, EngineError> {
@@ -168,7 +169,7 @@ impl Folder {
             durable::atomic_write(&self.0.join(name), value.to_string().as_bytes())?;
         }
         // Loading finds what a look at the outputs does not.
-        match Model::load(&self.0) {
+        match Model::load_packed(&self.0, packed) {
             Ok(model) => Ok(model.info().clone()),
             Err(error) => refuse(without_path(&error)),
         }

@@ -10,7 +10,7 @@
 //! | `--limit`, `--questions` | rows used of either, 100,000 and 1,000 |
 //! | `--texts`, `--question-texts` | JSON lines with `title` and `text`, row for row; synthetic words without |
 //! | `--segments`, `--deleted` | of the second index, 5 and 0.2; the first is one segment without deletions |
-//! | `--only` | some of `warm`, `cold`, `mixes`, `write`, comma separated; `warm,cold` |
+//! | `--only` | some of `warm`, `cold`, `mixes`, `filters`, `write`, comma separated; `warm,cold` |
 //! | `--kinds` | only kinds of search whose name has this in it, and the lone clause |
 //! | `--passes` | runs of each question, of which the fastest counts, 3 |
 //! | `--rebuild` | builds the indexes anew |
@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if wants("write") {
         write::measure(&arguments, &corpus)?;
     }
-    if !wants("warm") && !wants("cold") && !wants("mixes") {
+    if !["warm", "cold", "mixes", "filters"].into_iter().any(wants) {
         return Ok(());
     }
     let clean = build::prepare(&arguments, &corpus, 1, 0.0)?;
@@ -115,6 +115,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     if wants("mixes") {
         for index in [&clean, &split] {
             mixes::measure(index, &corpus, &arguments)?;
+        }
+    }
+    if wants("filters") {
+        for index in [&clean, &split] {
+            measure::filters(index, &arguments)?;
         }
     }
     if wants("warm") {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use sparrow_index::Snapshot;
 use sparrow_index::query::{BoolQuery, Query, QueryKind, RangeQuery, SearchOptions};
-use sparrow_postings::{SharedThreshold, TopKRequest};
+use sparrow_postings::{SegmentSearch, SharedThreshold, TopKRequest, top_k_of_segments};
 
 use crate::Arguments;
 use crate::build::Built;
@@ -152,6 +152,32 @@ pub fn warm(
     Ok(())
 }
 
+/// What it takes to find and count the documents of each filter, without a sparse clause.
+pub fn filters(built: &Built, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let snapshot = built.snapshot();
+    for filter in FILTERS.iter().filter(|filter| filter.name.contains(&arguments.kinds)) {
+        let mut times = Vec::with_capacity(arguments.questions * arguments.passes);
+        for number in 0..arguments.questions * arguments.passes {
+            let query = (filter.clause)(number);
+            let start = Instant::now();
+            black_box(snapshot.count(&query)?);
+            times.push(start.elapsed().as_secs_f64());
+        }
+        println!(
+            "{}",
+            json!({
+                "part": "filters",
+                "index": built.label,
+                "what": filter.name,
+                "p50_us": micros(percentile(&times, 0.5)),
+                "p95_us": micros(percentile(&times, 0.95)),
+                "first_us": times.iter().take(20).map(|time| micros(*time)).collect::<Vec<_>>(),
+            })
+        );
+    }
+    Ok(())
+}
+
 fn kinds(corpus: &Corpus) -> Vec<Kind<'_>> {
     let sparse = |question| corpus.sparse(question);
     let mut kinds = vec![Kind { name: "sparse".to_owned(), query: Box::new(sparse), fetch: false }];
@@ -218,24 +244,25 @@ fn run_postings(snapshot: &Snapshot, corpus: &Corpus, best: &mut [f64]) {
             })
             .collect();
         parts.sort_by_key(|(_, postings, _)| std::cmp::Reverse(postings.num_docs()));
+        let ties: Vec<_> = parts.iter().map(|(segment, ..)| |doc| segment.seq_no(doc)).collect();
         let start = Instant::now();
         let threshold = SharedThreshold::new();
-        let mut matched = 0;
-        for (segment, postings, query) in &parts {
-            let found = postings.top_k(&TopKRequest {
+        let segments = parts.iter().zip(&ties).map(|((segment, postings, query), tie)| SegmentSearch {
+            reader: *postings,
+            request: TopKRequest {
                 query,
                 k: 10,
                 min_score: None,
                 threshold: &threshold,
                 live: segment.live(),
                 filter: None,
-                count_limit: 10_001_u64.saturating_sub(matched),
-                tie: &|doc| segment.seq_no(doc),
+                count_limit: 10_001,
+                tie,
                 cancel: None,
-            });
-            matched += found.matched;
-            black_box(&found);
-        }
+            },
+            bounds: None,
+        });
+        black_box(top_k_of_segments(segments.collect()));
         *best = best.min(start.elapsed().as_secs_f64());
     }
 }

@@ -36,8 +36,6 @@ enum Clause {
 
 use Clause::{Match, MultiMatch, QueryString, Range, Sparse, Term};
 
-const CLAUSES: [Clause; 4] = [Sparse, Match, QueryString, MultiMatch];
-
 impl Clause {
     fn query(self, corpus: &Corpus, question: usize) -> Query {
         match self {
@@ -75,7 +73,8 @@ struct Mix {
     filter: &'static [Clause],
     /// Of the text clauses.
     boost: Option<f32>,
-    /// As a share of the tenth best score without it.
+    /// `min_score`, as a share of the tenth best score without it. The clauses alone are searched with one too: it
+    /// is an option of the search, and counting what reaches it costs them as well.
     least: Option<f32>,
 }
 
@@ -127,12 +126,12 @@ impl Mix {
         corpus: &Corpus,
         question: usize,
     ) -> Result<SearchOptions, Box<dyn Error>> {
-        let mut options = SearchOptions::default();
-        if let Some(share) = self.least {
-            let found = snapshot.search(&self.query(corpus, question), &options)?;
-            options.min_score = found.hits.last().map(|hit| hit.score * share);
-        }
-        Ok(options)
+        options(snapshot, &self.query(corpus, question), self.least)
+    }
+
+    /// The clauses whose cost is added up. What a filter costs is the sparse clause's to bear.
+    fn parts(&self) -> impl Iterator<Item = Part> {
+        self.must.iter().chain(self.should).map(|clause| (*clause, self.least))
     }
 
     /// Holds the answer against adding up the scores that each clause gives alone.
@@ -172,6 +171,18 @@ impl Mix {
     }
 }
 
+/// A clause that is searched alone, and its `min_score` as in [`Mix::least`].
+type Part = (Clause, Option<f32>);
+
+fn options(snapshot: &Snapshot, query: &Query, least: Option<f32>) -> Result<SearchOptions, Box<dyn Error>> {
+    let mut options = SearchOptions::default();
+    if let Some(share) = least {
+        let found = snapshot.search(query, &options)?;
+        options.min_score = found.hits.last().map(|hit| hit.score * share);
+    }
+    Ok(options)
+}
+
 /// What a clause alone gives every document.
 fn scores(
     snapshot: &Snapshot,
@@ -197,15 +208,20 @@ pub fn measure(built: &Built, corpus: &Corpus, arguments: &Arguments) -> Result<
             mix.check(snapshot, corpus, question)?;
         }
     }
-    let mut alone = vec![vec![f64::MAX; corpus.questions()]; CLAUSES.len()];
+    let mut parts: Vec<Part> = Vec::new();
+    for part in mixes.iter().flat_map(|mix| mix.parts()) {
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    let mut alone = vec![vec![f64::MAX; corpus.questions()]; parts.len()];
     let mut mixed = vec![vec![f64::MAX; corpus.questions()]; mixes.len()];
-    let plain = SearchOptions::default();
     for _ in 0..arguments.passes {
         for question in 0..corpus.questions() {
-            for (clause, times) in CLAUSES.iter().zip(&mut alone) {
-                if mixes.iter().any(|mix| mix.clauses().any(|own| own == *clause)) {
-                    time(snapshot, &clause.query(corpus, question), &plain, &mut times[question])?;
-                }
+            for ((clause, least), times) in parts.iter().zip(&mut alone) {
+                let query = clause.query(corpus, question);
+                let options = options(snapshot, &query, *least)?;
+                time(snapshot, &query, &options, &mut times[question])?;
             }
             for (mix, times) in mixes.iter().zip(&mut mixed) {
                 let options = mix.options(snapshot, corpus, question)?;
@@ -214,12 +230,11 @@ pub fn measure(built: &Built, corpus: &Corpus, arguments: &Arguments) -> Result<
         }
     }
     for (mix, times) in mixes.iter().zip(&mixed) {
-        let place = |clause: Clause| CLAUSES.iter().position(|other| *other == clause).unwrap_or(0);
-        // What a filter costs is the sparse clause's to bear.
-        let places: Vec<usize> = mix.must.iter().chain(mix.should).map(|clause| place(*clause)).collect();
-        let sums: Vec<f64> = (0..corpus.questions())
-            .map(|question| places.iter().map(|place| alone[*place][question]).sum())
-            .collect();
+        let cost = |question: usize| -> f64 {
+            let of = |part: Part| parts.iter().zip(&alone).find(|(other, _)| **other == part);
+            mix.parts().filter_map(of).map(|(_, times)| times[question]).sum()
+        };
+        let sums: Vec<f64> = (0..corpus.questions()).map(cost).collect();
         println!(
             "{}",
             json!({

@@ -1,5 +1,6 @@
 //! Sets of documents of one segment, as words of 64 bits.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -84,6 +85,13 @@ impl DocBits {
         self.words[at as usize] |= word;
     }
 
+    /// Adds the documents that are not in the set, and takes out those that are.
+    pub(crate) fn flip(&mut self, docs: &[DocId]) {
+        for &doc in docs {
+            self.words[(doc / 64) as usize] ^= 1 << (doc % 64);
+        }
+    }
+
     /// The words.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
@@ -105,6 +113,22 @@ impl DocBits {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= other;
         }
+    }
+
+    /// What is in both sets.
+    pub(crate) fn intersection(&self, other: &DocBits) -> Self {
+        self.combined(other, |word, other| word & other)
+    }
+
+    /// What is in this set and not in the other.
+    pub(crate) fn difference(&self, other: &DocBits) -> Self {
+        self.combined(other, |word, other| word & !other)
+    }
+
+    /// In one pass, where a copy that is changed then takes two.
+    fn combined(&self, other: &DocBits, combine: impl Fn(u64, u64) -> u64) -> Self {
+        let words = self.words.iter().zip(&other.words).map(|(word, other)| combine(*word, *other));
+        Self { words: words.collect(), max_doc: self.max_doc }
     }
 
     /// Adds what is in `other`.
@@ -133,6 +157,22 @@ impl DocBits {
         self
     }
 
+    /// Whether there is no document in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// Whether all documents of the segment are in it.
+    pub(crate) fn is_full(&self) -> bool {
+        let (last, words) = match self.words.split_last() {
+            Some((last, words)) if !self.max_doc.is_multiple_of(64) => {
+                (last.count_ones() == self.max_doc % 64, words)
+            }
+            _ => (true, &self.words[..]),
+        };
+        last && words.iter().all(|word| *word == u64::MAX)
+    }
+
     /// Number of documents.
     pub(crate) fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
@@ -158,15 +198,27 @@ impl DocBits {
 pub(crate) struct BitsScorer {
     bits: Arc<DocBits>,
     doc: DocId,
-    size: u32,
+    /// Counted when it is asked for.
+    size: OnceCell<u32>,
     score: f32,
+    cheap: bool,
 }
 
 impl BitsScorer {
     /// Starts at the first document.
     pub(crate) fn new(bits: impl Into<Arc<DocBits>>, score: f32) -> Self {
         let bits = bits.into();
-        Self { doc: bits.next(0), size: bits.count(), bits, score }
+        Self { doc: bits.next(0), size: OnceCell::new(), bits, score, cheap: false }
+    }
+
+    /// A set that is found anew in less time than it takes to keep it.
+    pub(crate) fn cheap(bits: DocBits, score: f32) -> Self {
+        Self { cheap: true, ..Self::new(bits, score) }
+    }
+
+    /// Whether the set is not worth keeping for a single use.
+    pub(crate) fn is_cheap(&self) -> bool {
+        self.cheap
     }
 
     /// The whole set, for who wants just that of a scorer.
@@ -195,7 +247,7 @@ impl DocSet for BitsScorer {
     }
 
     fn size_hint(&self) -> u32 {
-        self.size
+        *self.size.get_or_init(|| self.bits.count())
     }
 }
 
@@ -240,6 +292,21 @@ mod tests {
         assert_eq!(all.complement().count(), 0);
     }
 
+    #[test]
+    fn full_and_empty_are_told_from_nearly_so() {
+        for max_doc in [1, 63, 64, 65, 130] {
+            let (empty, full) = (DocBits::empty(max_doc), DocBits::empty(max_doc).complement());
+            assert!(empty.is_empty() && !empty.is_full() && full.is_full() && !full.is_empty());
+            for doc in 0..max_doc {
+                let (mut one, mut but_one) = (empty.clone(), full.clone());
+                one.flip(&[doc]);
+                but_one.flip(&[doc]);
+                assert!(!one.is_empty() && one.contains(doc) && one.is_full() == (max_doc == 1));
+                assert!(!but_one.is_full() && !but_one.contains(doc) && but_one.is_empty() == (max_doc == 1));
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn scorer_walks_and_seeks_like_a_sorted_list(
@@ -282,6 +349,8 @@ mod tests {
             any.unite(&bits(200, &r));
             let mut minus = bits(200, &l);
             minus.subtract(&bits(200, &r));
+            prop_assert_eq!(&bits(200, &l).intersection(&bits(200, &r)), &both);
+            prop_assert_eq!(&bits(200, &l).difference(&bits(200, &r)), &minus);
             for doc in 0..200 {
                 prop_assert_eq!(both.contains(doc), left.contains(&doc) && right.contains(&doc));
                 prop_assert_eq!(any.contains(doc), left.contains(&doc) || right.contains(&doc));

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tantivy::SegmentReader;
 use tantivy::query::{Scorer, Weight};
+use tantivy::{SegmentReader, TERMINATED};
 
 use super::ast::{BoolQuery, Query, QueryKind};
 use super::bits::{BitsScorer, DocBits};
@@ -21,19 +21,23 @@ use crate::filter_cache::{Cached, SegmentDocs};
 impl SegmentDocs {
     /// The documents that a scorer stands on or comes to.
     /// Some of them if `cancel` is set meanwhile.
-    fn collect(mut scorer: Box<dyn Scorer>, reader: &SegmentReader, cancel: Option<&AtomicBool>) -> Self {
-        let max_doc = reader.max_doc();
+    fn collect(scorer: &mut dyn Scorer, reader: &SegmentReader, cancel: Option<&AtomicBool>) -> Self {
+        if scorer.doc() == TERMINATED {
+            return SegmentDocs::None;
+        }
         match scorer.downcast_ref::<BitsScorer>() {
-            Some(scorer) => Self::of(scorer.bits(), max_doc),
-            None => Self::of(Arc::new(DocBits::from_docset(&mut scorer, max_doc, cancel)), max_doc),
+            Some(scorer) => Self::of(scorer.bits()),
+            None => Self::of(Arc::new(DocBits::from_docset(scorer, reader.max_doc(), cancel))),
         }
     }
 
-    pub(super) fn of(bits: Arc<DocBits>, max_doc: u32) -> Self {
-        match bits.count() {
-            0 => SegmentDocs::None,
-            count if count == max_doc => SegmentDocs::All,
-            _ => SegmentDocs::Some(bits),
+    pub(super) fn of(bits: Arc<DocBits>) -> Self {
+        if bits.is_empty() {
+            SegmentDocs::None
+        } else if bits.is_full() {
+            SegmentDocs::All
+        } else {
+            SegmentDocs::Some(bits)
         }
     }
 
@@ -61,7 +65,10 @@ impl SegmentDocs {
             (SegmentDocs::None, _) | (_, SegmentDocs::All) => {}
             (SegmentDocs::All, other) => *self = other,
             (_, SegmentDocs::None) => *self = SegmentDocs::None,
-            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => Arc::make_mut(bits).intersect(&other),
+            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => match Arc::get_mut(bits) {
+                Some(bits) => bits.intersect(&other),
+                None => *bits = Arc::new(bits.intersection(&other)),
+            },
         }
     }
 
@@ -81,7 +88,10 @@ impl SegmentDocs {
             (SegmentDocs::All, SegmentDocs::Some(other)) => {
                 *self = SegmentDocs::Some(Arc::new(DocBits::clone(&other).complement()));
             }
-            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => Arc::make_mut(bits).subtract(&other),
+            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => match Arc::get_mut(bits) {
+                Some(bits) => bits.subtract(&other),
+                None => *bits = Arc::new(bits.difference(&other)),
+            },
         }
     }
 }
@@ -209,11 +219,13 @@ impl Compiler<'_> {
             }
             self.check_cancelled()?;
             let reader = self.searcher().segment_reader(ord as u32);
-            let found = SegmentDocs::collect(weight.scorer(reader, 1.0)?, reader, self.cancel());
+            let mut scorer = weight.scorer(reader, 1.0)?;
+            let cheap = scorer.downcast_ref().is_some_and(BitsScorer::is_cheap);
+            let found = SegmentDocs::collect(&mut *scorer, reader, self.cancel());
             self.check_cancelled()?;
             if let Some(key) = &key {
                 let cached = Cached { docs: found.clone(), clauses };
-                self.snapshot.segment(ord as u32).filters().insert(key, cached);
+                self.snapshot.segment(ord as u32).filters().insert(key, cached, cheap);
             }
             docs.push(found);
         }

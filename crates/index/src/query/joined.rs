@@ -1,4 +1,4 @@
-//! A sparse clause beside other scoring clauses, when those are a [`Sum`] with known bounds.
+//! A sparse clause beside other scoring clauses, when those are texts with known bounds ([`BestOf`]).
 //!
 //! The best documents of the sparse clause are found first, and what the others give them; the score of
 //! the last of these is then the most that any other document has from the sparse clause, and only
@@ -10,10 +10,10 @@ use sparrow_postings::{ScoreBounds, SharedThreshold, TopKRequest};
 use tantivy::{DocAddress, DocId};
 
 use super::ast::{SearchOptions, TotalHits};
+use super::best_of::BestOf;
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::sparse_search::{Join, Pass};
-use super::sum::Sum;
 use super::top_docs::TopCollector;
 use super::walk::least_score;
 use crate::filter_cache::SegmentDocs;
@@ -29,31 +29,33 @@ const STRETCH: u32 = 1 << 14;
 
 impl Pass<'_> {
     /// The best documents and the number of all, as far as it is wanted.
-    pub(super) fn joined_sum(
+    pub(super) fn joined_texts(
         mut self,
         compiler: &Compiler<'_>,
-        sum: &Sum,
+        texts: &BestOf,
         join: Join,
     ) -> Result<(TopCollector, u64), QueryError> {
         let depth = DEPTH.max(self.options.size);
         let tally = Tally::new(self.options);
         let text_required = matches!(join, Join::Both | Join::Others);
-        if text_required && sum.is_broad(self.snapshot.num_docs()) {
+        if text_required && texts.is_broad(self.snapshot.num_docs()) {
             let best = self.best(compiler, depth, false)?.0;
-            if let Some(top) = self.add_up(compiler, sum, join, best, depth, &tally)? {
+            if let Some(top) = self.add_up(compiler, texts, join, best, depth, &tally)? {
                 let matched = match (self.options.min_score, join) {
                     (Some(_), _) => tally.matched.get(),
-                    (None, Join::Both) => self.count_both(compiler, sum)?,
-                    (None, _) => self.snapshot.count_sum(compiler, sum, &self.allowed, self.options)?,
+                    (None, Join::Both) => self.count_both(compiler, texts)?,
+                    (None, _) => {
+                        self.snapshot.count_required(compiler, texts, &self.allowed, self.options)?
+                    }
                 };
                 return Ok((top, matched));
             }
         }
         self.required_taken = true;
-        if sum.has_required() {
+        if texts.has_required() {
             for (ord, allowed) in self.allowed.iter_mut().enumerate() {
                 compiler.check_cancelled()?;
-                allowed.intersect(sum.required_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
+                allowed.intersect(texts.required_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
             }
         }
         let least = self.options.min_score;
@@ -63,9 +65,9 @@ impl Pass<'_> {
             Join::Sparse | Join::Both => sparse_matches,
             Join::Others if self.options.track_total_hits == TotalHits::Off => 0,
             Join::Others => self.count_allowed(),
-            Join::Either => self.count_either(compiler, sum, sparse_matches)?,
+            Join::Either => self.count_either(compiler, texts, sparse_matches)?,
         };
-        let top = self.add_up(compiler, sum, join, best, depth, &tally)?;
+        let top = self.add_up(compiler, texts, join, best, depth, &tally)?;
         let matched = if least.is_some() { tally.matched.get() } else { matched };
         // All that is required was taken care of: there is nothing to give up for.
         Ok((top.unwrap_or_else(|| TopCollector::new(0)), matched))
@@ -76,7 +78,7 @@ impl Pass<'_> {
     fn add_up(
         &self,
         compiler: &Compiler<'_>,
-        sum: &Sum,
+        texts: &BestOf,
         join: Join,
         best: Best,
         depth: usize,
@@ -96,11 +98,11 @@ impl Pass<'_> {
                 continue;
             }
             first.sort_unstable_by_key(|(doc, _)| *doc);
-            let mut walk = sum.walk(self.snapshot.searcher().segment_reader(ord), None)?;
+            let mut walk = texts.look_up(self.snapshot.searcher().segment_reader(ord), None)?;
             for (doc, own) in first {
                 let score = match walk.score(*doc) {
                     Some(score) => score,
-                    None if sum.has_required() => continue,
+                    None if texts.has_required() => continue,
                     None => 0.0,
                 };
                 found.push((DocAddress::new(ord, *doc), *own + score));
@@ -124,7 +126,7 @@ impl Pass<'_> {
             compiler.check_cancelled()?;
             let rest =
                 Rest { ord, first, bound, bounds: &bounds[ord as usize], found_all, sparse_required, tally };
-            self.rest(compiler, sum, &rest, &mut top)?;
+            self.rest(compiler, texts, &rest, &mut top)?;
         }
         Ok(Some(top))
     }
@@ -133,7 +135,7 @@ impl Pass<'_> {
     fn rest(
         &self,
         compiler: &Compiler<'_>,
-        sum: &Sum,
+        texts: &BestOf,
         rest: &Rest<'_>,
         top: &mut TopCollector,
     ) -> Result<(), QueryError> {
@@ -148,7 +150,6 @@ impl Pass<'_> {
             return Ok(());
         }
         let reader = self.snapshot.searcher().segment_reader(rest.ord);
-        let walk = sum.walk(reader, compiler.cancel())?;
         let narrow = !rest.found_all && rest.bounds.is_known();
         let top = RefCell::new(top);
         let needed = |doc: DocId| {
@@ -171,7 +172,7 @@ impl Pass<'_> {
             }
         };
         let least = || least_score(rest.tally.threshold(&top.borrow()), rest.bound);
-        walk.sweep(sum, reader, least, needed, wanted, offer)?;
+        texts.sweep(reader, compiler.cancel(), least, needed, wanted, offer)?;
         // A sweep ends early when the search is cancelled.
         compiler.check_cancelled()
     }
@@ -197,7 +198,7 @@ impl Pass<'_> {
     fn count_either(
         &self,
         compiler: &Compiler<'_>,
-        sum: &Sum,
+        texts: &BestOf,
         sparse_matches: u64,
     ) -> Result<u64, QueryError> {
         match self.options.track_total_hits {
@@ -208,7 +209,7 @@ impl Pass<'_> {
         let mut others = self.allowed.clone();
         for (ord, docs) in others.iter_mut().enumerate() {
             compiler.check_cancelled()?;
-            docs.intersect(sum.any_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
+            docs.intersect(texts.any_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
         }
         let others = Pass { allowed: others, clause: self.clause.clone(), ..*self };
         let matched = others.count_allowed();
@@ -222,7 +223,7 @@ impl Pass<'_> {
 
     /// Documents that match both the sparse clause and all that is required of the sum: counted stretch
     /// by stretch, as far as it is wanted.
-    fn count_both(&self, compiler: &Compiler<'_>, sum: &Sum) -> Result<u64, QueryError> {
+    fn count_both(&self, compiler: &Compiler<'_>, texts: &BestOf) -> Result<u64, QueryError> {
         let limit = match self.options.track_total_hits {
             TotalHits::Off => return Ok(0),
             TotalHits::UpTo(limit) => limit.saturating_add(1),
@@ -233,7 +234,7 @@ impl Pass<'_> {
             let reader = self.snapshot.searcher().segment_reader(ord as u32);
             let segment = self.snapshot.segment(ord as u32);
             let Some((postings, query)) = self.clause.bind(segment.plugins(), self.boost) else { continue };
-            let mut marks = sum.required_marks(reader)?;
+            let mut marks = texts.required_marks(reader)?;
             let mut filter: Vec<u64> = Vec::new();
             for start in (0..reader.max_doc()).step_by(STRETCH as usize) {
                 compiler.check_cancelled()?;

@@ -28,29 +28,38 @@ impl Compiler<'_> {
         query: &MultiMatchQuery,
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
-        let defaults = [("*".to_owned(), 1.0)];
-        let fields: &[_] = if query.fields.is_empty() { &defaults } else { &query.fields };
-        let fields = self.expand_fields(fields);
-        let tie_breaker = query.tie_breaker.unwrap_or(query.kind.tie_breaker());
-        if query.kind == MultiMatchType::CrossFields {
-            return self.cross_fields(query, fields, tie_breaker, scoring);
+        match self.fields_of(query) {
+            Some((queries, tie_breaker)) => self.dis_max(&queries, tie_breaker, scoring),
+            None => self.cross_fields(query, scoring),
         }
-        let queries: Vec<Query> = fields.into_iter().map(|field| one_field(query, field)).collect();
-        self.dis_max(&queries, tie_breaker, scoring)
+    }
+
+    /// The clauses, one for each field, of which the best counts, and the share of the others; `None` where
+    /// fields are not looked at one by one.
+    pub(super) fn fields_of(&self, query: &MultiMatchQuery) -> Option<(Vec<Query>, f32)> {
+        if query.kind == MultiMatchType::CrossFields {
+            return None;
+        }
+        let queries = self.searched_fields(query).into_iter().map(|field| one_field(query, field)).collect();
+        Some((queries, query.tie_breaker.unwrap_or(query.kind.tie_breaker())))
+    }
+
+    fn searched_fields(&self, query: &MultiMatchQuery) -> Vec<(String, f32, bool)> {
+        let defaults = [("*".to_owned(), 1.0)];
+        self.expand_fields(if query.fields.is_empty() { &defaults } else { &query.fields })
     }
 
     /// Each term of the text may be in any field; fields with one analyzer are a group.
     fn cross_fields(
         &mut self,
         query: &MultiMatchQuery,
-        fields: Vec<(String, f32, bool)>,
-        tie_breaker: f32,
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
+        let tie_breaker = query.tie_breaker.unwrap_or(query.kind.tie_breaker());
         let analyzer = query.template.analyzer.as_deref();
         let mut groups: Vec<(String, Vec<CrossField>)> = Vec::new();
         let mut ways = Vec::new();
-        for (path, boost, by_pattern) in fields {
+        for (path, boost, by_pattern) in self.searched_fields(query) {
             let Some(terms) = self.string_terms(&path) else {
                 let other = one_field(query, (path, boost, by_pattern));
                 ways.push(self.compile(&other, scoring)?);

@@ -3,29 +3,20 @@
 use std::ops::{Bound, RangeInclusive};
 
 use serde_json::Value;
-use tantivy::columnar::{Column, DynamicColumn};
+use tantivy::Term;
 use tantivy::query::{EnableScoring, Query as _, TermQuery, Weight};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{SegmentReader, TantivyError, Term};
 
 use super::ast::RangeQuery;
-use super::bits::DocBits;
 use super::compile::{Compiler, scalar_text};
 use super::dates::DateRequest;
 use super::error::QueryError;
-use super::fields::{number_column, number_term};
+use super::fields::number_term;
 use super::multi_term::{TermFilter, multi_term};
+use super::value_range::Interval;
 use super::weights;
 use crate::mapping::date::parse_formats;
 use crate::mapping::{DateFormat, FieldType, NumberValue, normalize_float};
-
-/// Values between two bounds, both included; empty when the first is the larger.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Interval {
-    Whole(i128, i128),
-    Float(f64, f64),
-    Boolean(bool, bool),
-}
 
 impl Compiler<'_> {
     /// One exact number or boolean; no score.
@@ -121,7 +112,7 @@ impl Compiler<'_> {
                 });
             }
         };
-        Ok(interval_weight(&query.field, interval))
+        Ok(self.interval_weight(&query.field, interval))
     }
 
     /// A range of dates; no score. `in_range` is false when it stands for one exact value.
@@ -158,7 +149,7 @@ impl Compiler<'_> {
             (None, Some(to)) => i128::from(to),
             (None, None) => i128::from(i64::MAX),
         };
-        Ok(interval_weight(&query.field, Interval::Whole(lower, upper)))
+        Ok(self.interval_weight(&query.field, Interval::Whole(lower, upper)))
     }
 }
 
@@ -269,78 +260,4 @@ fn boolean_interval(query: &RangeQuery) -> Result<Interval, QueryError> {
     let lower = gt.is_some() || gte == Some(true);
     let upper = !(lt.is_some() || lte == Some(false));
     Ok(Interval::Boolean(lower, upper))
-}
-
-/// The documents with a value in the interval.
-fn interval_weight(path: &str, interval: Interval) -> Box<dyn Weight> {
-    let column = number_column(path);
-    weights::bits(move |reader| interval_docs(reader, &column, interval))
-}
-
-fn interval_docs(reader: &SegmentReader, column: &str, interval: Interval) -> tantivy::Result<DocBits> {
-    let mut docs = DocBits::empty(reader.max_doc());
-    // Segments may differ in the type of a column: tantivy keeps a column of whole numbers as such.
-    for handle in reader.fast_fields().dynamic_column_handles(column)? {
-        match (handle.open().map_err(TantivyError::from)?, interval) {
-            (DynamicColumn::I64(column), interval) => {
-                let (lower, upper) = interval.as_whole();
-                let clamp = |value: i128| value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
-                if lower <= upper && lower <= i128::from(i64::MAX) && upper >= i128::from(i64::MIN) {
-                    collect(&column, clamp(lower)..=clamp(upper), &mut docs);
-                }
-            }
-            (DynamicColumn::U64(column), interval) => {
-                let (lower, upper) = interval.as_whole();
-                let clamp = |value: i128| value.clamp(0, i128::from(u64::MAX)) as u64;
-                if lower <= upper && lower <= i128::from(u64::MAX) && upper >= 0 {
-                    collect(&column, clamp(lower)..=clamp(upper), &mut docs);
-                }
-            }
-            (DynamicColumn::F64(column), Interval::Float(lower, upper)) if lower <= upper => {
-                collect(&column, lower..=upper, &mut docs);
-            }
-            (DynamicColumn::F64(column), Interval::Whole(lower, upper)) if lower <= upper => {
-                collect(&column, lower as f64..=upper as f64, &mut docs);
-            }
-            (DynamicColumn::Bool(column), Interval::Boolean(lower, upper)) if lower <= upper => {
-                collect(&column, lower..=upper, &mut docs);
-            }
-            _ => {}
-        }
-    }
-    Ok(docs)
-}
-
-impl Interval {
-    fn as_whole(self) -> (i128, i128) {
-        match self {
-            Interval::Whole(lower, upper) => (lower, upper),
-            // The cast saturates, so that open ends stay open.
-            Interval::Float(lower, upper) => (lower.ceil() as i128, upper.floor() as i128),
-            Interval::Boolean(..) => (1, 0),
-        }
-    }
-}
-
-/// Documents looked at in one go: bounds the buffer of matches.
-const CHUNK: u32 = 1 << 16;
-
-fn collect<T>(column: &Column<T>, range: RangeInclusive<T>, docs: &mut DocBits)
-where
-    T: PartialOrd + Copy + std::fmt::Debug + Send + Sync + 'static,
-{
-    // tantivy's bit-packed columns take a range below the lowest value for that value.
-    if *range.end() < column.min_value() || *range.start() > column.max_value() {
-        return;
-    }
-    let end = column.num_docs();
-    let mut found = Vec::new();
-    let mut start = 0;
-    while start < end {
-        let stop = end.min(start + CHUNK);
-        found.clear();
-        column.get_docids_for_value_range(range.clone(), start..stop, &mut found);
-        docs.insert_sorted(&found);
-        start = stop;
-    }
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
-use sparrow_postings::{ScoreBounds, SharedThreshold, TopK, TopKRequest};
+use sparrow_postings::{ScoreBounds, SegmentSearch, SharedThreshold, TopK, TopKRequest, top_k_of_segments};
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
@@ -167,8 +167,8 @@ impl<'q> SparsePlan<'q> {
             let (best, matched) = pass.sparse(compiler, options.size, true, None)?;
             return Ok(Some(best.finish(matched, options.track_total_hits)));
         };
-        if let Some(sum) = compiler.sum(others)? {
-            let (top, matched) = pass.joined_sum(compiler, &sum, *join)?;
+        if let Some(texts) = compiler.best_of(others)? {
+            let (top, matched) = pass.joined_texts(compiler, &texts, *join)?;
             return Ok(Some(top.finish(matched, options.track_total_hits)));
         }
         if options.min_score.is_some() {
@@ -224,7 +224,7 @@ impl Pass<'_> {
         compiler: &Compiler<'_>,
         depth: usize,
         counting: bool,
-        mut bounds: Option<&mut [ScoreBounds]>,
+        bounds: Option<&mut [ScoreBounds]>,
     ) -> Result<(TopCollector, u64), QueryError> {
         let options = self.options;
         let mut top = TopCollector::new(depth);
@@ -237,58 +237,74 @@ impl Pass<'_> {
         };
         let limit = if counting { limit } else { 0 };
         let mut matched = 0u64;
+        let mut bounds: Vec<Option<&mut ScoreBounds>> = match bounds {
+            Some(bounds) => bounds.iter_mut().map(Some).collect(),
+            None => self.allowed.iter().map(|_| None).collect(),
+        };
+        let (mut parts, mut ties) = (Vec::new(), Vec::new());
         for ord in self.segments_by_size() {
-            if is_over(compiler, options)? {
-                break;
-            }
             let segment = self.snapshot.segment(ord);
             if matches!(self.allowed[ord as usize], SegmentDocs::None) {
                 continue;
             }
             let Some((postings, query)) = self.clause.bind(segment.plugins(), self.boost) else { continue };
+            parts.push((ord, segment, postings, query));
+            ties.push(move |doc| segment.seq_no(doc));
+        }
+        let mut segments = Vec::with_capacity(parts.len());
+        for ((ord, segment, postings, query), tie) in parts.iter().zip(&ties) {
             let request = TopKRequest {
-                query: &query,
+                query,
                 k: depth,
                 min_score: self.min_score,
                 threshold: &threshold,
                 live: segment.live(),
-                filter: self.allowed[ord as usize].words(),
+                filter: self.allowed[*ord as usize].words(),
                 count_limit: limit.saturating_sub(matched),
-                tie: &|doc| segment.seq_no(doc),
+                tie,
                 cancel: options.cancel.as_deref(),
             };
-            let found = match (self.clause.map(segment.plugins()), bounds.as_deref_mut()) {
-                // The joined paths, which want bounds, are not taken for passages.
-                (Some(map), _) => TopK {
-                    hits: if depth > 0 { best_documents(postings, map, &request) } else { Vec::new() },
-                    matched: self.count_passages(
-                        ord,
-                        PassageScorer::new(postings.cursor(&query), map.clone()),
-                        &request,
-                    ),
-                },
-                (None, bounds) => match bounds.and_then(|bounds| bounds.get_mut(ord as usize)) {
-                    None => postings.top_k(&request),
-                    Some(bounds) => {
-                        let found;
-                        (found, *bounds) = postings.top_k_bounded(&request);
-                        found
-                    }
-                },
+            let Some(map) = self.clause.map(segment.plugins()) else {
+                let bounds = bounds.get_mut(*ord as usize).and_then(Option::take);
+                segments.push((*ord, SegmentSearch { reader: *postings, request, bounds }));
+                continue;
             };
+            // The joined paths, which want bounds, are not taken for passages.
+            if is_over(compiler, options)? {
+                break;
+            }
+            let hits = if depth > 0 { best_documents(postings, map, &request) } else { Vec::new() };
+            let scorer = PassageScorer::new(postings.cursor(query), map.clone());
+            let found = TopK { hits, matched: self.count_passages(*ord, scorer, &request) };
             if is_over(compiler, options)? {
                 // What a search leaves behind in a segment is of no use.
                 break;
             }
-            matched += found.matched;
-            for (doc, score) in found.hits {
-                top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
-            }
+            matched += self.offer(&mut top, *ord, found);
             if depth > 0 {
                 threshold.raise(top.threshold());
             }
         }
+        if segments.is_empty() || is_over(compiler, options)? {
+            return Ok((top, matched));
+        }
+        let (ords, segments): (Vec<u32>, Vec<_>) = segments.into_iter().unzip();
+        let found = top_k_of_segments(segments);
+        if !is_over(compiler, options)? {
+            for (ord, found) in ords.into_iter().zip(found) {
+                matched += self.offer(&mut top, ord, found);
+            }
+        }
         Ok((top, matched))
+    }
+
+    /// Offers what was found in a segment, and returns how many documents match there.
+    fn offer(&self, top: &mut TopCollector, ord: u32, found: TopK) -> u64 {
+        let segment = self.snapshot.segment(ord);
+        for (doc, score) in found.hits {
+            top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
+        }
+        found.matched
     }
 
     /// Number of documents that match by a passage, exact up to the limit.
@@ -370,7 +386,7 @@ impl Pass<'_> {
             }
             first.append(&mut lone);
             pending.push(waiting);
-            both.extend(docs.map(|docs| SegmentDocs::of(docs.into(), reader.max_doc())));
+            both.extend(docs.map(|docs| SegmentDocs::of(docs.into())));
         }
         if join == Join::Both {
             matched = Pass { allowed: both, clause: self.clause.clone(), ..*self }

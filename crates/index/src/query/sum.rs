@@ -205,15 +205,23 @@ impl Sum {
         let mut docs = SegmentDocs::All;
         for range in &self.required {
             let marked = self.marks(range.clone(), reader)?.all();
-            docs.intersect(SegmentDocs::of(marked.into(), reader.max_doc()));
+            docs.intersect(SegmentDocs::of(marked.into()));
         }
         Ok(docs)
     }
 
-    /// Documents of a segment that match any clause.
-    pub(super) fn any_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
-        let marked = self.marks(0..self.parts.len(), reader)?.all();
-        Ok(SegmentDocs::of(marked.into(), reader.max_doc()))
+    /// Documents of a segment that match any clause of any of some sums.
+    pub(super) fn any_docs(sums: &[Self], reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
+        let marked = Self::any_marks(sums, reader)?.all();
+        Ok(SegmentDocs::of(marked.into()))
+    }
+
+    fn any_marks(sums: &[Self], reader: &SegmentReader) -> Result<Marks, QueryError> {
+        let mut marks = Marks { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
+        for sum in sums {
+            sum.mark(0..sum.parts.len(), reader, &mut marks)?;
+        }
+        Ok(marks)
     }
 
     /// Starts to mark the documents that match every required clause.
@@ -225,6 +233,12 @@ impl Sum {
 
     fn marks(&self, range: Range<usize>, reader: &SegmentReader) -> Result<Marks, QueryError> {
         let mut marks = Marks { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
+        self.mark(range, reader, &mut marks)?;
+        Ok(marks)
+    }
+
+    /// Adds the documents of some clauses.
+    fn mark(&self, range: Range<usize>, reader: &SegmentReader, marks: &mut Marks) -> Result<(), QueryError> {
         for part in &self.parts[range] {
             match &part.term {
                 Some((term, _)) => {
@@ -235,7 +249,7 @@ impl Sum {
                 None => marks.docs.insert_all(&mut part.weight.scorer(reader, 1.0)?),
             }
         }
-        Ok(marks)
+        Ok(())
     }
 
     /// Where the scores of a clause come from in a segment.
@@ -310,6 +324,14 @@ pub(super) struct RequiredMarks {
 }
 
 impl RequiredMarks {
+    /// Starts to mark the documents that match any clause of any of some sums; all, if there are none.
+    pub(super) fn of_any(sums: &[Sum], reader: &SegmentReader) -> Result<Self, QueryError> {
+        if sums.is_empty() {
+            return Ok(Self { groups: Vec::new() });
+        }
+        Ok(Self { groups: vec![Sum::any_marks(sums, reader)?] })
+    }
+
     /// Bits of a stretch that starts with a word. Stretches must ascend.
     pub(super) fn stretch(&mut self, docs: Range<DocId>) -> impl Iterator<Item = u64> + '_ {
         for marks in &mut self.groups {

@@ -1,17 +1,19 @@
-//! Searches whose scores are a [`Sum`]: the terms of a text, with clauses that restrict.
+//! Searches for texts with known bounds ([`BestOf`]), with clauses that restrict.
 //!
 //! Hits are counted in posting lists, a stretch of documents after the other until the limit is reached,
 //! and found by a walk that passes over what cannot be among the best: no score is worked out just to
 //! count a hit.
 
+use std::cell::RefCell;
+
 use tantivy::DocAddress;
 
 use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, TopDocs, TotalHits};
+use super::best_of::BestOf;
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filters::Docs;
 use super::search::is_over;
-use super::sum::Sum;
 use super::top_docs::TopCollector;
 use super::walk::least_score;
 use crate::filter_cache::SegmentDocs;
@@ -32,7 +34,11 @@ impl<'q> TextPlan<'q> {
         let scoring =
             |must, should| Query::new(QueryKind::Bool(BoolQuery { must, should, ..BoolQuery::default() }));
         match &query.kind {
-            QueryKind::Match(_) => Ok(Some(Self {
+            QueryKind::Match(_)
+            | QueryKind::MultiMatch(_)
+            | QueryKind::DisMax { .. }
+            | QueryKind::QueryString(_)
+            | QueryKind::SimpleQueryString(_) => Ok(Some(Self {
                 scoring: scoring(vec![query.clone()], Vec::new()),
                 filters: &[],
                 excluded: &[],
@@ -70,14 +76,13 @@ impl Snapshot {
         }
         let Some(plan) = TextPlan::find(query)? else { return Ok(None) };
         let before = compiler.clauses();
-        let Some(sum) = compiler.sum(&plan.scoring)? else { return Ok(None) };
-        if !sum.has_several_terms() {
+        let Some(texts) = compiler.best_of(&plan.scoring)?.filter(BestOf::passes_over) else {
             compiler.restore_clauses(before);
             return Ok(None);
-        }
+        };
         let wanted = plan.filters.iter().chain(&options.post_filter);
         let allowed = compiler.filter_docs(wanted, plan.excluded)?;
-        let matched = self.count_sum(compiler, &sum, &allowed, options)?;
+        let matched = self.count_required(compiler, &texts, &allowed, options)?;
         let mut top = TopCollector::new(options.size);
         let mut order: Vec<u32> = (0..self.segments().len() as u32).collect();
         // What the largest finds spares the others work.
@@ -91,11 +96,13 @@ impl Snapshot {
                 continue;
             }
             let segment = self.segment(ord);
-            let mut walk = sum.walk(self.searcher().segment_reader(ord), compiler.cancel())?;
+            let reader = self.searcher().segment_reader(ord);
             let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);
-            while let Some((doc, score)) = walk.next(least_score(top.threshold(), 0.0), wanted) {
-                top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
-            }
+            let top = RefCell::new(&mut top);
+            let least = || least_score(top.borrow().threshold(), 0.0);
+            texts.walk(reader, compiler.cancel(), wanted, least, |doc, score| {
+                top.borrow_mut().offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
+            })?;
         }
         // A walk ends early when the search is over.
         is_over(compiler, options)?;
@@ -104,10 +111,10 @@ impl Snapshot {
 
     /// Number of live, allowed documents that match all required clauses: exact up to the limit of the options,
     /// from there on at least one more.
-    pub(super) fn count_sum(
+    pub(super) fn count_required(
         &self,
         compiler: &Compiler<'_>,
-        sum: &Sum,
+        texts: &BestOf,
         allowed: &Docs,
         options: &SearchOptions,
     ) -> Result<u64, QueryError> {
@@ -122,7 +129,7 @@ impl Snapshot {
             if matches!(allowed, SegmentDocs::None) {
                 continue;
             }
-            let mut marks = sum.required_marks(reader)?;
+            let mut marks = texts.required_marks(reader)?;
             for start in (0..reader.max_doc()).step_by(STRETCH as usize) {
                 compiler.check_cancelled()?;
                 let words = marks.stretch(start..reader.max_doc().min(start + STRETCH));

@@ -11,7 +11,7 @@ use super::sum::{ROUNDING, Sum};
 use super::sweep::WINDOW;
 
 /// Documents of which the caller of a sweep has one bound.
-const BLOCK: usize = 8;
+pub(super) const BLOCK: usize = 8;
 /// Documents between two looks at the cancel flag.
 pub(super) const CANCEL_INTERVAL: u32 = 4096;
 
@@ -155,7 +155,7 @@ impl Walk<'_> {
 
     /// The score of a document of which the essential parts' scores are known, within rounding, unless it is
     /// found to be too low. Documents must ascend over all calls.
-    fn complete(&mut self, doc: DocId, found: f32, least: f32) -> Option<f32> {
+    pub(super) fn complete(&mut self, doc: DocId, found: f32, least: f32) -> Option<f32> {
         let mut sum = found;
         for place in (0..self.essential).rev() {
             if sum + self.below[place] < least {

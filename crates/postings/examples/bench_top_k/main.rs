@@ -30,7 +30,9 @@ use std::time::Instant;
 
 use corpus::{Rows, VOCABULARY, random_bits};
 use reference::{Hits, Lists, best};
-use sparrow_postings::{Format, PostingsBuilder, PostingsReader, SharedThreshold, TopKRequest};
+use sparrow_postings::{
+    Format, PostingsBuilder, PostingsReader, SegmentSearch, SharedThreshold, TopKRequest, top_k_of_segments,
+};
 
 type Reader = PostingsReader<std::sync::Arc<[u8]>>;
 
@@ -108,28 +110,32 @@ struct Variant<'a> {
 impl Variant<'_> {
     fn search(&self, question: usize) -> (Hits, u64) {
         let threshold = SharedThreshold::new();
-        let mut hits = Hits::new();
-        let mut matched = 0;
-        for ((base, reader, live), query) in self.segments.parts.iter().zip(&self.segments.queries[question])
-        {
-            let found = reader.top_k(&TopKRequest {
+        let parts = self.segments.parts.iter().zip(&self.segments.queries[question]);
+        let searches = parts.map(|((_, reader, live), query)| SegmentSearch {
+            reader,
+            request: TopKRequest {
                 query,
                 k: 10,
                 min_score: None,
                 threshold: &threshold,
                 live: live.as_deref(),
                 filter: self.filter.as_deref(),
-                count_limit: 10_000_u64.saturating_sub(matched),
+                count_limit: 10_000,
                 tie: &|doc| u64::from(doc),
                 cancel: None,
-            });
+            },
+            bounds: None,
+        });
+        let found = top_k_of_segments(searches.collect());
+        let mut hits = Hits::new();
+        let mut matched = 0;
+        for ((base, ..), found) in self.segments.parts.iter().zip(found) {
             matched += found.matched;
             hits.extend(found.hits.into_iter().map(|(doc, score)| (doc + base, score)));
-            if self.segments.parts.len() > 1 {
-                hits.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-                hits.truncate(10);
-                hits.get(9).inspect(|hit| threshold.raise(hit.1));
-            }
+        }
+        if self.segments.parts.len() > 1 {
+            hits.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            hits.truncate(10);
         }
         (hits, matched)
     }

@@ -14,6 +14,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         && is_x86_feature_detected!("popcnt");
     has.then_some(Implementation {
         name: "avx2",
+        scanned_share: 0.35,
         add_dense,
         nonzero,
         at_least,
@@ -25,6 +26,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         wanted_bounds: None,
         start,
         select,
+        find_blocks,
         add_blocks,
         count,
         list: documents::list,
@@ -210,6 +212,7 @@ fn mark_groups(sums: &[u16], bits: &mut [u64]) {
 
 fn bounds(
     terms: &[BoundTerm<'_>],
+    first: usize,
     sums: &[u16],
     inverse: u16,
     wanted: &[u8],
@@ -218,14 +221,16 @@ fn bounds(
 ) {
     // SAFETY: implementation() found the instructions; Implementation::bounds checked that everything
     // covers the chunks of `totals`.
-    unsafe { bounds_of_chunks(terms, sums, inverse, wanted, totals, highest) }
+    unsafe { bounds_of_chunks(terms, first, sums, inverse, wanted, totals, highest) }
 }
 
 /// # Safety
-/// `totals` is whole chunks; `sums`, `wanted`, `highest` and the levels of all terms cover them.
+/// `totals` is whole chunks; `sums`, `wanted` and `highest` cover them, and the levels of all terms from chunk
+/// `first` on.
 #[target_feature(enable = "avx2")]
 unsafe fn bounds_of_chunks(
     terms: &[BoundTerm<'_>],
+    first: usize,
     documents: &[u16],
     inverse: u16,
     wanted: &[u8],
@@ -243,8 +248,11 @@ unsafe fn bounds_of_chunks(
             let mut odd = [_mm256_setzero_si256(); 2];
             for term in terms {
                 // SAFETY: the caller promises 64 bytes of levels per chunk.
-                let levels =
-                    unsafe { _mm256_loadu_si256(term.levels.as_ptr().add(chunk * 64 + half * 32).cast()) };
+                let levels = unsafe {
+                    let levels = term.levels.as_ptr().add((first + chunk) * 64 + half * 32);
+                    _mm_prefetch::<_MM_HINT_T0>(levels.wrapping_add(AHEAD * 64).cast());
+                    _mm256_loadu_si256(levels.cast())
+                };
                 // SAFETY: the array has 16 bytes.
                 let table =
                     _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(term.bounds.as_ptr().cast()) });
@@ -309,6 +317,9 @@ unsafe fn highest_of_blocks(numbers: *const __m256i) -> __m256i {
     _mm256_set_m128i(_mm_unpackhi_epi16(first, second), _mm_unpacklo_epi16(first, second))
 }
 
+/// Chunks of levels that are fetched ahead of those that are read.
+pub(super) const AHEAD: usize = 4;
+
 pub(super) fn start(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {
     // SAFETY: implementation() found the instructions; Implementation::start checked that all blocks
     // are among `totals` and `sums`.
@@ -320,16 +331,15 @@ pub(super) fn start(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mu
 #[target_feature(enable = "avx2")]
 unsafe fn start_blocks(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {
     let masked = blocks.scope != Scope::All;
-    let places = blocks.ids.iter().zip(&mut blocks.rest).zip(&mut blocks.sums).zip(&blocks.wanted);
-    for (((id, rest), own), wanted) in places {
-        // SAFETY: the caller promises both; 8 sums are a vector, unaligned, and so are 16 bytes of LANES.
+    let Blocks { ids, rest, sums: own, wanted, .. } = blocks;
+    for (((id, rest), own), wanted) in ids.iter().zip(rest).zip(own).zip(wanted) {
+        // SAFETY: the caller promises both; 8 sums are a vector, as 8 lanes are; unaligned.
         unsafe {
-            let mut of_block = _mm_loadu_si128(sums.as_ptr().add(*id as usize).cast());
-            if masked {
-                let lanes = _mm_loadu_si128(LANES[usize::from(*wanted)].as_ptr().cast());
-                of_block = _mm_and_si128(of_block, lanes);
-            }
-            _mm_storeu_si128(own.as_mut_ptr().cast(), of_block);
+            let of_block = _mm_loadu_si128(sums.as_ptr().add(*id as usize).cast());
+            let lanes = _mm_loadu_si128(LANES[usize::from(*wanted)].as_ptr().cast());
+            let of_wanted = _mm_and_si128(of_block, lanes);
+            _mm_storeu_si128(own.as_mut_ptr().cast(), of_wanted);
+            let of_block = if masked { of_wanted } else { of_block };
             let lowest = _mm_minpos_epu16(_mm_xor_si128(of_block, _mm_set1_epi8(-1)));
             let highest = !(_mm_cvtsi128_si32(lowest) as u16);
             *rest = totals.as_ptr().add(*id as usize).read().wrapping_sub(coarse(highest, inverse));
@@ -363,19 +373,16 @@ fn select_groups(totals: &[u16], highest: &[u16], floor: u16, first: u32, select
     }
 }
 
-pub(super) fn add_blocks(
-    term: &BlockTerm<'_>,
-    next: Option<&BlockTerm<'_>>,
-    blocks: &mut Blocks,
-    unit: u32,
-    need: u32,
-) {
-    // SAFETY: implementation() found the instructions; Implementation::add_blocks checked that the
+pub(super) fn find_blocks(term: &BlockTerm<'_>, next: Option<&BlockTerm<'_>>, blocks: &mut Blocks) {
+    // SAFETY: implementation() found the instructions; Implementation::find_blocks checked that the
     // term covers all blocks.
-    unsafe {
-        find_in_blocks(term, next.unwrap_or(term), blocks);
-        add_to_blocks(term, blocks, unit, need);
-    }
+    unsafe { find_in_blocks(term, next.unwrap_or(term), blocks) }
+}
+
+pub(super) fn add_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
+    // SAFETY: implementation() found the instructions; Implementation::add_found checked that the
+    // term covers all blocks and that their places were found in no more impacts than it has.
+    unsafe { add_to_blocks(term, blocks, unit, need) }
 }
 
 /// Finds the impacts of all blocks, and has them and the next term's bits fetched: what follows would
@@ -399,6 +406,7 @@ unsafe fn find_in_blocks(term: &BlockTerm<'_>, next: &BlockTerm<'_>, blocks: &mu
             *place = base.wrapping_add(u32::from(near)).wrapping_add(rank).min(last);
             _mm_prefetch::<_MM_HINT_T0>(term.impacts.as_ptr().add(*place as usize).cast());
             _mm_prefetch::<_MM_HINT_T0>(next.bitmap.as_ptr().wrapping_add(*id as usize).cast());
+            _mm_prefetch::<_MM_HINT_T0>(next.ranks.as_ptr().wrapping_add(group * 2).cast());
         }
     }
 }
@@ -411,10 +419,10 @@ unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, ne
     let factor = _mm_set1_epi16(term.factor as i16);
     let len = blocks.ids.len();
     let (ids, rests, sums) = (blocks.ids.as_mut_ptr(), blocks.rest.as_mut_ptr(), blocks.sums.as_mut_ptr());
-    let (wanted, others) = (blocks.wanted.as_mut_ptr(), blocks.others());
+    let (wanted, others, tops) = (blocks.wanted.as_mut_ptr(), blocks.others(), blocks.tops.as_mut_ptr());
     let mut kept = 0;
     for (i, place) in blocks.places[..len].iter().enumerate() {
-        // SAFETY: `i` and `kept` are below the length of all four; the caller promises that the
+        // SAFETY: `i` and `kept` are below the length of all five; the caller promises that the
         // term's slices cover block `id` and 8 bytes at its place.
         unsafe {
             let id = *ids.add(i);
@@ -435,6 +443,7 @@ unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, ne
             *wanted.add(kept) = *wanted.add(i);
             *ids.add(kept) = id;
             *rests.add(kept) = rest;
+            *tops.add(kept) = highest as u16;
             _mm_storeu_si128(sums.add(kept).cast(), sum);
             kept += usize::from(highest + u32::from(rest) * unit >= need);
         }

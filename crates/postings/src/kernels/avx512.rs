@@ -3,7 +3,9 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::{BoundTerm, DenseTerm, GROUP, Implementation, avx2, avx512_documents as documents};
+use super::avx2::{self, AHEAD};
+use super::avx512_documents::{self as documents, fetch_ahead};
+use super::{BoundTerm, DenseTerm, GROUP, Implementation};
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -18,6 +20,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         && is_x86_feature_detected!("popcnt");
     has.then_some(Implementation {
         name: "avx512",
+        scanned_share: 0.22,
         add_dense,
         nonzero,
         at_least,
@@ -29,6 +32,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         wanted_bounds: Some(wanted_bounds),
         start: avx2::start,
         select,
+        find_blocks: avx2::find_blocks,
         add_blocks: avx2::add_blocks,
         count: documents::count,
         list: documents::list,
@@ -159,6 +163,7 @@ fn mask_groups(wanted: &[u8], sums: &mut [u16]) {
 
 fn bounds(
     terms: &[BoundTerm<'_>],
+    first: usize,
     sums: &[u16],
     inverse: u16,
     wanted: &[u8],
@@ -167,11 +172,12 @@ fn bounds(
 ) {
     // SAFETY: implementation() found the instructions; Implementation::bounds checked that everything
     // covers the chunks of `totals`.
-    unsafe { bounds_of_chunks::<false, false>(terms, sums, inverse, wanted, totals, highest) }
+    unsafe { bounds_of_chunks::<false, false>(terms, first, sums, inverse, wanted, totals, highest) }
 }
 
 fn wanted_bounds(
     terms: &[BoundTerm<'_>],
+    first: usize,
     sums: &[u16],
     inverse: u16,
     wanted: &[u8],
@@ -182,21 +188,11 @@ fn wanted_bounds(
     // SAFETY: as above; for `levels` it checked the bitmaps as well.
     unsafe {
         if levels {
-            bounds_of_chunks::<true, true>(terms, sums, inverse, wanted, totals, highest);
+            bounds_of_chunks::<true, true>(terms, first, sums, inverse, wanted, totals, highest);
         } else {
-            bounds_of_chunks::<true, false>(terms, sums, inverse, wanted, totals, highest);
+            bounds_of_chunks::<true, false>(terms, first, sums, inverse, wanted, totals, highest);
         }
     }
-}
-
-/// So many chunks ahead everything is fetched: in a large segment the bounds wait for memory.
-pub(super) const AHEAD: usize = 2;
-
-/// Has the memory at a place fetched, wherever it is.
-#[inline]
-pub(super) fn fetch_ahead(bytes: &[u8], at: usize) {
-    // SAFETY: fetching touches no memory, whatever the address; every x86-64 has the instruction.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(at).cast()) }
 }
 
 /// Which of 64 blocks each byte of levels is for (see `level_place`).
@@ -211,11 +207,12 @@ static LEVEL_ORDER: [u8; 64] = {
 };
 
 /// # Safety
-/// `totals` is whole chunks; `sums`, `wanted`, `highest` and the levels of all terms cover them, and so do
-/// their bitmaps if only `LEVELS` of wanted documents count.
+/// `totals` is whole chunks; `sums`, `wanted` and `highest` cover them, and the levels of all terms from chunk
+/// `first` on, as do their bitmaps if only `LEVELS` of wanted documents count.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
     terms: &[BoundTerm<'_>],
+    first: usize,
     documents: &[u16],
     inverse: u16,
     wanted: &[u8],
@@ -228,28 +225,26 @@ unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
     let order = unsafe { _mm512_loadu_si512(LEVEL_ORDER.as_ptr().cast()) };
     for chunk in 0..totals.len() / 128 {
         // Bytes of 64 blocks, in the order of levels.
-        let ordered = |bytes: &[u8], half: usize| {
+        let ordered = |bytes: &[u8], chunk: usize, half: usize| {
             // SAFETY: only for what the caller promises to cover the chunk; unaligned.
             let bytes = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(chunk * 128 + half * 64).cast()) };
             _mm512_permutexvar_epi8(order, bytes)
         };
-        let asked = if LEVELS { [ordered(wanted, 0), ordered(wanted, 1)] } else { [one; 2] };
+        let asked = if LEVELS { [0, 1].map(|half| ordered(wanted, chunk, half)) } else { [one; 2] };
         // Sums of all bytes' even and odd lanes together, and of the odd alone, for the low levels
         // and the high ones.
         let mut both = [_mm512_setzero_si512(); 2];
         let mut odd = [_mm512_setzero_si512(); 2];
         for term in terms {
-            if SUMS {
-                fetch_ahead(term.levels, (chunk + AHEAD) * 64);
-            }
             if LEVELS {
-                fetch_ahead(term.bitmap, (chunk + AHEAD) * 128);
-                fetch_ahead(term.bitmap, (chunk + AHEAD) * 128 + 64);
+                fetch_ahead(term.bitmap, (first + chunk) * 128);
             }
             // SAFETY: the caller promises 64 bytes of levels per chunk; the array has 16 bytes.
             let (levels, table) = unsafe {
+                let levels = term.levels.as_ptr().add((first + chunk) * 64);
+                _mm_prefetch::<_MM_HINT_T0>(levels.wrapping_add(AHEAD * 64).cast());
                 (
-                    _mm512_loadu_si512(term.levels.as_ptr().add(chunk * 64).cast()),
+                    _mm512_loadu_si512(levels.cast()),
                     _mm512_broadcast_i32x4(_mm_loadu_si128(term.bounds.as_ptr().cast())),
                 )
             };
@@ -257,7 +252,7 @@ unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
             let high = _mm512_and_si512(_mm512_srli_epi16(levels, 4), four);
             for (i, levels) in [low, high].into_iter().enumerate() {
                 let bounds = if LEVELS {
-                    let counts = _mm512_test_epi8_mask(ordered(term.bitmap, i), asked[i]);
+                    let counts = _mm512_test_epi8_mask(ordered(term.bitmap, first + chunk, i), asked[i]);
                     _mm512_maskz_shuffle_epi8(counts, table, levels)
                 } else {
                     _mm512_shuffle_epi8(table, levels)
@@ -343,19 +338,35 @@ fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mu
     unsafe { select_groups(totals, highest, floor, first, selected) }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,bmi1")]
+#[target_feature(enable = "avx512f,avx512bw,bmi1,popcnt")]
 fn select_groups(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {
     let floors = _mm512_set1_epi16(floor as i16);
-    for (group, (totals, highest)) in totals.as_chunks::<32>().0.iter().zip(highest).enumerate() {
-        if *highest < floor {
-            continue;
-        }
-        // SAFETY: a group is one vector; unaligned load.
-        let totals = unsafe { _mm512_loadu_si512(totals.as_ptr().cast()) };
-        let mut bits = _mm512_cmpge_epu16_mask(totals, floors);
-        while bits != 0 {
-            selected.push(first + group as u32 * 32 + bits.trailing_zeros());
-            bits &= bits - 1;
+    let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let groups = totals.as_chunks::<32>().0;
+    for (at, (groups, highest)) in groups.chunks(32).zip(highest.chunks(32)).enumerate() {
+        let reached = u32::MAX >> (32 - groups.len().min(highest.len()));
+        // SAFETY: lanes without a group are not read; unaligned load.
+        let highest = unsafe { _mm512_maskz_loadu_epi16(reached, highest.as_ptr().cast()) };
+        let mut reached = _mm512_mask_cmpge_epu16_mask(reached, highest, floors);
+        while reached != 0 {
+            let group = reached.trailing_zeros();
+            reached &= reached - 1;
+            // SAFETY: a group is one vector; unaligned load.
+            let totals = unsafe { _mm512_loadu_si512(groups[group as usize].as_ptr().cast()) };
+            let bits = _mm512_cmpge_epu16_mask(totals, floors);
+            let start = first + (at as u32 * 32 + group) * 32;
+            selected.reserve(32);
+            for (start, bits) in [(start, bits as u16), (start + 16, (bits >> 16) as u16)] {
+                let ids = _mm512_add_epi32(_mm512_set1_epi32(start as i32), lanes);
+                let len = selected.len();
+                // SAFETY: there is room for 32 more, of which the first half takes no more than 16: the
+                // vector, of which the first so many numbers as bits are set count, fits behind either.
+                unsafe {
+                    let ids = _mm512_maskz_compress_epi32(bits, ids);
+                    _mm512_storeu_si512(selected.as_mut_ptr().add(len).cast(), ids);
+                    selected.set_len(len + bits.count_ones() as usize);
+                }
+            }
         }
     }
 }

@@ -2,8 +2,23 @@
 
 use std::arch::x86_64::*;
 
-use super::avx512::{AHEAD, fetch_ahead, multiply_high};
+use super::avx512::multiply_high;
 use super::blocks::BlockTerm;
+
+/// Chunks of levels and bitmaps that are fetched ahead of those that are read; twice as many drive each
+/// other out of the first level cache.
+const AHEAD: usize = 2;
+
+/// Has the part of a bitmap fetched that is [`AHEAD`] chunks behind a place.
+#[inline]
+pub(super) fn fetch_ahead(bitmap: &[u8], at: usize) {
+    let ahead = bitmap.as_ptr().wrapping_add(at + AHEAD * 128);
+    // SAFETY: fetching touches no memory, whatever the address; every x86-64 has the instruction.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+        _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(64).cast());
+    }
+}
 
 /// The numbers 0 to 31, and those of bits as bytes.
 static LANES: [u16; 32] = {
@@ -114,9 +129,9 @@ unsafe fn bound(
     let bits = _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(BITS.as_ptr().cast()) });
     let mut matched = 0;
     for term in terms {
-        fetch_ahead(term.levels, (chunk + AHEAD) * 64);
-        fetch_ahead(term.bitmap, (chunk + AHEAD) * 128);
-        fetch_ahead(term.bitmap, (chunk + AHEAD) * 128 + 64);
+        let levels = term.levels.as_ptr().wrapping_add((chunk + AHEAD) * 64);
+        _mm_prefetch::<_MM_HINT_T0>(levels.cast());
+        fetch_ahead(term.bitmap, chunk * 128);
     }
     for at in (0..ids.len()).step_by(64) {
         let lanes = u64::MAX >> (64 - (ids.len() - at).min(64));

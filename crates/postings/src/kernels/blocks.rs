@@ -33,9 +33,10 @@ pub(crate) fn coarse(highest: u16, inverse: u16) -> u16 {
 }
 
 /// Which documents the bound of a block is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// All of the block.
+    #[default]
     All,
     /// The sums of the wanted ones, the levels of all.
     WantedSums,
@@ -45,12 +46,20 @@ pub(crate) enum Scope {
 
 /// What bounds of blocks are made of.
 pub(crate) struct BoundTerm<'a> {
-    /// Levels, as many chunks of them as are searched.
+    /// Levels of all chunks.
     pub(crate) levels: &'a [u8],
     /// Read for [`Scope::Wanted`] only.
     pub(crate) bitmap: &'a [u8],
     /// Bound of a level, coarse.
     pub(crate) bounds: [u8; 16],
+}
+
+/// The terms of all bounds, from one of their chunks on.
+#[derive(Clone, Copy)]
+pub(crate) struct BoundTerms<'a> {
+    pub(crate) terms: &'a [BoundTerm<'a>],
+    pub(crate) first: usize,
+    pub(crate) scope: Scope,
 }
 
 /// A dense term whose postings are added to the sums of some blocks.
@@ -100,6 +109,7 @@ impl BlockTerm<'_> {
 }
 
 /// Blocks that are being scored, with the sums of their documents.
+#[derive(Default)]
 pub(crate) struct Blocks {
     /// Every number in `ids` is below.
     limit: u32,
@@ -111,15 +121,12 @@ pub(crate) struct Blocks {
     pub(super) wanted: Vec<u8>,
     /// Of what `rest` is a part.
     pub(super) scope: Scope,
-    /// Room for where a term's impacts of a block start.
+    /// Highest sum of a block's wanted documents, once a term was added.
+    pub(super) tops: Vec<u16>,
+    /// Where a term's impacts of a block start.
     pub(super) places: Vec<u32>,
-}
-
-impl Default for Blocks {
-    fn default() -> Self {
-        let (ids, rest, sums, wanted, places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { limit: 0, ids, rest, sums, wanted, scope: Scope::All, places }
-    }
+    /// All places are at least 8 bytes before so many impacts; 0 when they were not computed.
+    reach: usize,
 }
 
 impl Blocks {
@@ -136,6 +143,9 @@ impl Blocks {
         self.rest.resize(ids.len(), 0);
         self.sums.resize(ids.len(), [0; BLOCK]);
         self.places.resize(ids.len(), 0);
+        self.tops.clear();
+        self.tops.resize(ids.len(), 0);
+        self.reach = 0;
         self.wanted.clear();
         self.wanted.extend(ids.iter().map(|id| wanted[*id as usize]));
     }
@@ -157,9 +167,15 @@ impl Blocks {
         &self.sums
     }
 
+    /// Highest sum of each block's wanted documents; all 0 before the first term.
+    pub(crate) fn tops(&self) -> &[u16] {
+        &self.tops
+    }
+
     /// Keeps the first `len` blocks.
     pub(super) fn truncate(&mut self, len: usize) {
         self.ids.truncate(len);
+        self.tops.truncate(len);
         self.rest.truncate(len);
         self.sums.truncate(len);
         self.wanted.truncate(len);
@@ -187,14 +203,12 @@ impl Implementation {
     /// blocks. Whole chunks, as many as `totals` has. `inverse` is 65,536 / unit, rounded up.
     ///
     /// Terms whose levels are too short (the bytes were changed after they were checked) are left out.
-    #[expect(clippy::too_many_arguments, reason = "all that a bound is made of")]
     pub(crate) fn bounds(
         &self,
-        terms: &[BoundTerm<'_>],
+        BoundTerms { terms, first, scope }: BoundTerms<'_>,
         sums: &[u16],
         inverse: u16,
         wanted: &[u8],
-        scope: Scope,
         totals: &mut [u16],
         highest: &mut [u16],
     ) {
@@ -202,16 +216,16 @@ impl Implementation {
         let blocks = chunks * CHUNK_BLOCKS;
         let (totals, highest) = (&mut totals[..blocks], &mut highest[..blocks / MAXIMUM_BLOCKS]);
         let covered = |term: &BoundTerm<'_>| {
-            term.levels.len() >= chunks * CHUNK_LEVELS
-                && (scope != Scope::Wanted || term.bitmap.len() >= blocks)
+            term.levels.len() >= (first + chunks) * CHUNK_LEVELS
+                && (scope != Scope::Wanted || term.bitmap.len() >= (first + chunks) * CHUNK_BLOCKS)
         };
         let terms = if terms.iter().all(covered) { terms } else { &[] };
         let (sums, wanted) = (&sums[..blocks * BLOCK], &wanted[..blocks]);
         if scope == Scope::All {
-            (self.bounds)(terms, sums, inverse, wanted, totals, highest);
+            (self.bounds)(terms, first, sums, inverse, wanted, totals, highest);
         } else {
             let bounds = self.wanted_bounds.unwrap_or(super::scalar::wanted_bounds);
-            bounds(terms, sums, inverse, wanted, scope == Scope::Wanted, totals, highest);
+            bounds(terms, first, sums, inverse, wanted, scope == Scope::Wanted, totals, highest);
         }
     }
 
@@ -221,8 +235,8 @@ impl Implementation {
     }
 
     /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
-    /// document), and as what the dense terms can add what that leaves of the bounds `totals`. Nothing
-    /// will be added to documents without a bit in `wanted`. `scope` is that of the bounds.
+    /// document), and as what the dense terms can add what that leaves of the bounds `totals`, which were
+    /// computed in `scope`. The sums of documents without a bit in `wanted` are 0 and stay so.
     ///
     /// # Panics
     /// When a block is not among `totals`, `sums` and `wanted`.
@@ -268,8 +282,30 @@ impl Implementation {
         unit: u32,
         need: u32,
     ) {
+        self.find_blocks(term, next, blocks);
+        self.add_found(term, blocks, unit, need);
+    }
+
+    /// The first half of [`Self::add_blocks`]: finds the impacts and has them and the next term's bits fetched,
+    /// so that other blocks' can be found before they are needed.
+    pub(crate) fn find_blocks(
+        &self,
+        term: &BlockTerm<'_>,
+        next: Option<&BlockTerm<'_>>,
+        blocks: &mut Blocks,
+    ) {
+        blocks.reach = 0;
         if term.covers(blocks.limit) {
-            (self.add_blocks)(term, next, blocks, unit, need);
+            (self.find_blocks)(term, next, blocks);
+            blocks.reach = term.impacts.len();
+        }
+    }
+
+    /// The second half of [`Self::add_blocks`], for the blocks and the term of the first.
+    pub(crate) fn add_found(&self, term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
+        let reach = std::mem::take(&mut blocks.reach);
+        if reach > 0 && term.impacts.len() >= reach && term.covers(blocks.limit) {
+            (self.add_blocks)(term, blocks, unit, need);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Kernels to measure, each with data like that of a segment of 100,000 documents.
 
-use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Scope, available};
+use super::{BlockTerm, Blocks, BoundTerm, BoundTerms, DenseTerm, GROUP, Scope, available};
 
 /// Chunks of 1,024 documents.
 const CHUNKS: usize = 98;
@@ -56,7 +56,14 @@ fn bounds(kernels: super::Implementation) -> Box<dyn FnMut()> {
     Box::new(move || {
         let terms: Vec<_> =
             levels.iter().map(|levels| BoundTerm { levels, bitmap: &[], bounds: [7; 16] }).collect();
-        kernels.bounds(&terms, &sums, 1000, &wanted, Scope::All, &mut totals, &mut highest);
+        kernels.bounds(
+            BoundTerms { terms: &terms, first: 0, scope: Scope::All },
+            &sums,
+            1000,
+            &wanted,
+            &mut totals,
+            &mut highest,
+        );
     })
 }
 

@@ -28,7 +28,7 @@ use std::sync::LazyLock;
 
 pub use cases::kernel_cases;
 
-pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm, Scope, coarse, fetch};
+pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm, BoundTerms, Scope, coarse, fetch};
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;
@@ -63,15 +63,16 @@ impl DenseTerm<'_> {
 /// Of [`Implementation::scatter`].
 type Scatter = fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]);
 /// Of [`Implementation::bounds`].
-type Bounds = fn(&[BoundTerm<'_>], &[u16], u16, &[u8], &mut [u16], &mut [u16]);
+type Bounds = fn(&[BoundTerm<'_>], usize, &[u16], u16, &[u8], &mut [u16], &mut [u16]);
 /// The same; whether levels are those of wanted documents, too.
-type WantedBounds = fn(&[BoundTerm<'_>], &[u16], u16, &[u8], bool, &mut [u16], &mut [u16]);
+type WantedBounds = fn(&[BoundTerm<'_>], usize, &[u16], u16, &[u8], bool, &mut [u16], &mut [u16]);
 /// Of [`Implementation::bound_documents`].
 type BoundDocuments = fn(&[BlockTerm<'_>], usize, &[u16], &[u16], u16, &mut [u16]) -> u32;
 
 /// One set of kernels. The functions may be called only as the methods call them.
 pub(crate) struct Implementation {
     name: &'static str,
+    scanned_share: f64,
     add_dense: fn(&mut [u16], &[u64], &[DenseTerm<'_>]),
     nonzero: fn(&[u16], &mut [u64]),
     at_least: fn(&[u16], u16, &mut [u64]),
@@ -84,7 +85,8 @@ pub(crate) struct Implementation {
     wanted_bounds: Option<WantedBounds>,
     start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),
     select: fn(&[u16], &[u16], u16, u32, &mut Vec<u32>),
-    add_blocks: fn(&BlockTerm<'_>, Option<&BlockTerm<'_>>, &mut Blocks, u32, u32),
+    find_blocks: fn(&BlockTerm<'_>, Option<&BlockTerm<'_>>, &mut Blocks),
+    add_blocks: fn(&BlockTerm<'_>, &mut Blocks, u32, u32),
     count: fn(&[u64]) -> u64,
     list: fn(&[u64], &mut Vec<u16>),
     highest: fn(&[u16], &mut [u16]),
@@ -125,6 +127,11 @@ impl Implementation {
     #[inline]
     pub(crate) fn rank(&self, block: &[u8; 16], end: u32) -> u32 {
         (self.rank)(block, end)
+    }
+
+    /// Share of the blocks of a part above which scanning all its documents costs less than scoring the blocks.
+    pub(crate) fn scanned_share(&self) -> f64 {
+        self.scanned_share
     }
 
     /// Which instructions it uses.

@@ -10,6 +10,7 @@ pub(super) fn implementation() -> Option<Implementation> {
     let scalar = scalar::implementation();
     std::arch::is_aarch64_feature_detected!("neon").then_some(Implementation {
         name: "neon",
+        scanned_share: scalar.scanned_share,
         add_dense,
         nonzero: scalar.nonzero,
         at_least,
@@ -21,6 +22,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         wanted_bounds: scalar.wanted_bounds,
         start: scalar.start,
         select: scalar.select,
+        find_blocks: scalar.find_blocks,
         add_blocks: scalar.add_blocks,
         count: scalar.count,
         list: scalar.list,

@@ -8,6 +8,7 @@ use crate::term::level_place;
 pub(super) fn implementation() -> Implementation {
     Implementation {
         name: "scalar",
+        scanned_share: 0.35,
         add_dense,
         nonzero,
         at_least,
@@ -19,6 +20,7 @@ pub(super) fn implementation() -> Implementation {
         wanted_bounds: None,
         start,
         select,
+        find_blocks,
         add_blocks,
         count: documents::count,
         list: documents::list,
@@ -82,6 +84,7 @@ fn mark(sums: &[u16], bits: &mut [u64]) {
 
 fn bounds(
     terms: &[BoundTerm<'_>],
+    first: usize,
     sums: &[u16],
     inverse: u16,
     wanted: &[u8],
@@ -92,13 +95,19 @@ fn bounds(
     let tables: Vec<[u32; 256]> = terms
         .iter()
         .map(|term| term.bounds.map(u32::from))
-        .map(|bounds| std::array::from_fn(|byte| bounds[byte & 15] | bounds[byte >> 4] << 16))
+        .map(|bounds| {
+            let mut table = [0; 256];
+            for (row, second) in table.as_chunks_mut::<16>().0.iter_mut().zip(bounds) {
+                row.iter_mut().zip(bounds).for_each(|(pair, first)| *pair = first | second << 16);
+            }
+            table
+        })
         .collect();
     let chunks = totals.as_chunks_mut::<128>().0.iter_mut().zip(sums.as_chunks::<1024>().0);
     for (chunk, (totals, sums)) in chunks.enumerate() {
         let mut pairs = [0_u32; 64];
         for (term, table) in terms.iter().zip(&tables) {
-            for (pair, byte) in pairs.iter_mut().zip(&term.levels[chunk * 64..][..64]) {
+            for (pair, byte) in pairs.iter_mut().zip(&term.levels[(first + chunk) * 64..][..64]) {
                 *pair = pair.wrapping_add(table[usize::from(*byte)]);
             }
         }
@@ -117,6 +126,7 @@ fn bounds(
 /// The reference of bounds of wanted documents.
 pub(super) fn wanted_bounds(
     terms: &[BoundTerm<'_>],
+    first: usize,
     sums: &[u16],
     inverse: u16,
     wanted: &[u8],
@@ -126,6 +136,7 @@ pub(super) fn wanted_bounds(
 ) {
     let blocks = totals.iter_mut().zip(sums.as_chunks::<BLOCK>().0).zip(wanted);
     for (block, ((total, sums), wanted)) in blocks.enumerate() {
+        let block = first * 128 + block;
         let (byte, shift) = BlockTerm::level_at(block);
         *total = coarse(highest_wanted(sums, *wanted), inverse);
         for term in terms.iter().filter(|term| !levels || term.bitmap[block] & wanted != 0) {
@@ -145,13 +156,12 @@ fn highest_wanted(sums: &[u16; BLOCK], wanted: u8) -> u16 {
 
 fn start(totals: &[u16], sums: &[[u16; BLOCK]], inverse: u16, blocks: &mut Blocks) {
     let masked = blocks.scope != Scope::All;
-    let places = blocks.ids.iter().zip(&mut blocks.rest).zip(&mut blocks.sums).zip(&blocks.wanted);
-    for (((id, rest), own), wanted) in places {
+    let Blocks { ids, rest, sums: own, wanted, .. } = blocks;
+    for (((id, rest), own), wanted) in ids.iter().zip(rest).zip(own).zip(wanted) {
         *own = sums[*id as usize];
-        if masked {
-            own.iter_mut().enumerate().for_each(|(lane, sum)| *sum *= u16::from(wanted >> lane & 1));
-        }
-        let highest = own.iter().copied().fold(0, u16::max);
+        let of_all = own.iter().copied().fold(0, u16::max);
+        mask(&[*wanted], own);
+        let highest = if masked { own.iter().copied().fold(0, u16::max) } else { of_all };
         *rest = totals[*id as usize].wrapping_sub(coarse(highest, inverse));
     }
 }
@@ -165,7 +175,18 @@ fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mu
     }
 }
 
-fn add_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Blocks, unit: u32, need: u32) {
+fn find_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Blocks) {
+    let last = (term.impacts.len() - BLOCK) as u32;
+    for (id, place) in blocks.ids.iter().zip(&mut blocks.places) {
+        let group = *id as usize / 16;
+        let bits = u128::from_le_bytes(term.bitmap.as_chunks().0[group]) & ((1 << (id % 16 * 8)) - 1);
+        let base = u32_at(term.regions, *id as usize / 8192 * 4)
+            .wrapping_add(u32::from(u16_at(term.ranks, group * 2)));
+        *place = base.wrapping_add(bits.count_ones()).min(last);
+    }
+}
+
+fn add_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
     let others = blocks.others();
     let mut kept = 0;
     for i in 0..blocks.ids.len() {
@@ -175,11 +196,7 @@ fn add_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Bloc
         let counts = term.bitmap[id as usize] & (blocks.wanted[i] | others) != 0;
         let rest = blocks.rest[i].wrapping_sub(if counts { u16::from(bound) } else { 0 });
         let mut sums = blocks.sums[i];
-        let group = id as usize / 16;
-        let bits = u128::from_le_bytes(term.bitmap.as_chunks().0[group]) & ((1 << (id % 16 * 8)) - 1);
-        let base = u32_at(term.regions, id as usize / 8192 * 4)
-            .wrapping_add(u32::from(u16_at(term.ranks, group * 2)));
-        let mut position = ((base.wrapping_add(bits.count_ones())) as usize).min(term.impacts.len() - 8);
+        let mut position = blocks.places[i] as usize;
         let mut bits = term.bitmap[id as usize];
         while bits != 0 {
             let lane = bits.trailing_zeros() as usize;
@@ -190,10 +207,10 @@ fn add_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Bloc
             position += 1;
             bits &= bits - 1;
         }
+        let highest = sums.into_iter().fold(0, u16::max);
         (blocks.ids[kept], blocks.rest[kept], blocks.sums[kept]) = (id, rest, sums);
-        blocks.wanted[kept] = blocks.wanted[i];
-        let highest = u32::from(sums.into_iter().fold(0, u16::max));
-        kept += usize::from(highest + u32::from(rest) * unit >= need);
+        (blocks.wanted[kept], blocks.tops[kept]) = (blocks.wanted[i], highest);
+        kept += usize::from(u32::from(highest) + u32::from(rest) * unit >= need);
     }
     blocks.truncate(kept);
 }

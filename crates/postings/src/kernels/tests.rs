@@ -193,7 +193,17 @@ proptest! {
         let bounds: Vec<_> = terms.iter().map(OwnedBlocks::bound).collect();
         let run = |one: &Implementation| {
             let (mut totals, mut highest) = (vec![1; chunks * 128], vec![1; chunks * 4]);
-            one.bounds(&bounds, &sums, inverse, &wanted, scope, &mut totals, &mut highest);
+            // The last chunks by themselves.
+            for range in [0..chunks / 2, chunks / 2..chunks] {
+                one.bounds(
+                    BoundTerms { terms: &bounds, first: range.start, scope },
+                    &sums[range.start * 1024..],
+                    inverse,
+                    &wanted[range.start * 128..],
+                    &mut totals[range.start * 128..range.end * 128],
+                    &mut highest[range.start * 4..range.end * 4],
+                );
+            }
             let mut selected = vec![3];
             one.select(&totals, &highest, floor, 7, &mut selected);
             let mut scattered = Box::new([0_u16; 1 << 16]);
@@ -212,7 +222,7 @@ proptest! {
             one.mask(&wanted, &mut masked);
             let marked = (marked, masked);
             let totals = (totals, marked);
-            (totals, highest, selected, scattered, blocks.ids().to_vec(), blocks.sums().to_vec())
+            (totals, highest, selected, scattered, blocks.ids().to_vec(), (blocks.sums().to_vec(), blocks.tops().to_vec()))
         };
         let expected = run(&scalar::implementation());
         prop_assert_eq!(&expected.1, &expected.0.0.chunks(32).map(|totals| *totals.iter().max().unwrap()).collect::<Vec<_>>());

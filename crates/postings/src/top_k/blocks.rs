@@ -1,84 +1,104 @@
-//! The search by bounds of blocks of 8 documents.
+//! The search by bounds of blocks of 8 documents, in one segment or in several at once.
 //!
 //! 1. The sparse terms are added to the sums of all documents. Every block gets an upper bound of its
 //!    documents' estimates: the highest of its sums, and the levels of the dense terms.
-//! 2. The most promising blocks ([`SEEDS`]) are scored, which gives nearly the final threshold.
+//! 2. The most promising blocks of all segments are scored, which gives nearly the final threshold (`seeds`).
 //! 3. Window by window, the blocks whose bound reaches it are scored term by term, the highest terms
 //!    first, and dropped as soon as sum and remaining bound fall below.
 //!
 //! Estimates are those of the window scan (see `pruned`), so that its error bounds hold here as well.
 //! Bounds count in coarse units of `unit` estimate units, so that one term's bound fits a byte and
-//! adding up the levels of 64 blocks is a table look-up in a register; they are rounded up.
+//! adding up the levels of 64 blocks is a table look-up in a register; they are rounded up. Both kinds of
+//! unit are the same in all segments.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use super::pruned::{Clause, Search};
-use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerm, Scope};
+use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerm, BoundTerms, Scope};
 use crate::term::Kind;
 
-/// Blocks scored first.
-const SEEDS: usize = 64;
-/// Blocks scored first when there is a threshold.
-const FEW_SEEDS: usize = 16;
 /// With more hits wanted than this, the blocks that hold them are no small part of all.
 const MAX_K: usize = 1000;
 /// With more terms the coarse sums could overflow.
 const MAX_TERMS: usize = 256;
-/// A window of which more than this share of the blocks stays is scanned as a whole.
-const SCANNED_SHARE: f64 = 0.35;
 /// Blocks of a chunk.
-const CHUNK_BLOCKS: usize = 128;
+pub(super) const CHUNK_BLOCKS: usize = 128;
 /// Blocks that share a maximum.
-const MAXIMUM_BLOCKS: usize = 32;
+pub(super) const MAXIMUM_BLOCKS: usize = 32;
 /// Blocks of a part, whole windows: so many are selected and scored together, that fetching what they
 /// need overlaps, and the sums of those that stay fit the first level cache.
 const PART: usize = (1 << 16) / BLOCK;
 /// Documents that a damaged id can point behind its window's first.
 const OVERRUN: usize = 1 << 16;
 
-/// Memory of a search, kept for the next.
+/// Memory of a search, kept for the next. The segments' shares follow each other, whole chunks each.
 #[derive(Default)]
 pub(super) struct BlockScratch {
     /// Sums of the sparse terms, per document.
-    sums: Vec<u16>,
+    pub(super) sums: Vec<u16>,
     /// Coarse bound of a block.
-    totals: Vec<u16>,
+    pub(super) totals: Vec<u16>,
     /// Highest of 32 bounds.
-    highest: Vec<u16>,
+    pub(super) highest: Vec<u16>,
     /// Bit per document that may be found.
-    wanted: Vec<[u8; 8]>,
-    selected: Vec<u32>,
+    pub(super) wanted: Vec<[u8; 8]>,
+    pub(super) selected: Vec<u32>,
     /// Of every block that is being scored, the highest sum.
-    best: Vec<u16>,
-    blocks: Blocks,
+    pub(super) best: Vec<u16>,
+    pub(super) blocks: Blocks,
+    /// The first blocks of each segment.
+    pub(super) seeds: Vec<Blocks>,
 }
 
 impl BlockScratch {
-    /// Starts scoring the selected blocks.
-    fn start(&mut self, plan: &Plan<'_>) {
-        let Self { sums, totals, wanted, selected, blocks, .. } = self;
-        if let Some(term) = plan.dense.first() {
-            term.fetch(selected);
+    /// Makes room for so many chunks; what is in it stays as it is.
+    fn resize(&mut self, chunks: usize) {
+        let docs = chunks * CHUNK_BLOCKS * BLOCK;
+        if self.sums.len() < docs + OVERRUN {
+            self.sums.resize(docs + OVERRUN, 0);
         }
-        kernels::chosen().start(
-            selected,
-            totals,
-            sums,
-            wanted.as_flattened(),
-            plan.scope,
-            plan.inverse,
-            blocks,
-        );
+        self.totals.resize(chunks * CHUNK_BLOCKS, 0);
+        self.highest.resize(chunks * CHUNK_BLOCKS / MAXIMUM_BLOCKS, 0);
+        self.wanted.resize(chunks * CHUNK_BLOCKS / 8, [0; 8]);
     }
 
-    /// Sums of the documents of some words.
-    pub(super) fn sums_of_words(&self, words: std::ops::Range<usize>) -> &[u16] {
-        self.sums.get(words.start * 64..words.end * 64).unwrap_or(&[])
+    /// Selects those of some blocks of a segment (whole chunks) whose bounds reach `floor`.
+    fn select(&mut self, plan: &Plan<'_>, blocks: Range<usize>, floor: u16) {
+        self.selected.clear();
+        let range = plan.blocks().start + blocks.start..plan.blocks().start + blocks.end;
+        let highest = &self.highest[range.start / MAXIMUM_BLOCKS..range.end / MAXIMUM_BLOCKS];
+        let first = blocks.start as u32;
+        kernels::chosen().select(&self.totals[range], highest, floor, first, &mut self.selected);
+    }
+
+    /// Starts scoring the selected blocks of a segment.
+    fn start(&mut self, plan: &Plan<'_>) {
+        let mut blocks = std::mem::take(&mut self.blocks);
+        self.start_blocks(plan, &self.selected, &mut blocks);
+        self.blocks = blocks;
+    }
+
+    /// Starts scoring some blocks of a segment.
+    pub(super) fn start_blocks(&self, plan: &Plan<'_>, ids: &[u32], blocks: &mut Blocks) {
+        if let Some(term) = plan.dense.first() {
+            term.fetch(ids);
+        }
+        let docs = plan.chunks.start * CHUNK_BLOCKS * BLOCK..plan.chunks.end * CHUNK_BLOCKS * BLOCK;
+        let totals = &self.totals[plan.blocks()];
+        let wanted = &self.wanted.as_flattened()[plan.blocks()];
+        kernels::chosen().start(ids, totals, &self.sums[docs], wanted, plan.scope, plan.inverse, blocks);
+    }
+
+    /// Sums of some documents, counted from the first of the first segment.
+    pub(super) fn sums_of(&self, docs: Range<usize>) -> &[u16] {
+        self.sums.get(docs).unwrap_or(&[])
     }
 }
 
-/// What bounds and sums of this query are made of.
+/// What bounds and sums of this query are made of in a segment.
 pub(super) struct Plan<'a> {
+    /// The segment's chunks among those of all.
+    chunks: Range<usize>,
     pub(super) unit: u32,
     /// 65,536 / unit, rounded up.
     pub(super) inverse: u16,
@@ -89,107 +109,135 @@ pub(super) struct Plan<'a> {
     pub(super) dense: Vec<BlockTerm<'a>>,
 }
 
+impl Plan<'_> {
+    /// The segment's blocks among those of all.
+    pub(super) fn blocks(&self) -> Range<usize> {
+        self.chunks.start * CHUNK_BLOCKS..self.chunks.end * CHUNK_BLOCKS
+    }
+}
+
+/// Whether bounds of blocks are likely to exclude most of them.
+pub(super) fn are_useful<B>(searches: &[Search<'_, '_, B>]) -> bool
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let docs: usize = searches.iter().map(|search| search.reader.num_docs() as usize).sum();
+    searches.iter().all(|search| {
+        let minimum = search.request.min_score.is_some_and(|minimum| minimum > 0.0);
+        let k = search.request.k;
+        k > 0
+            && k <= MAX_K
+            && k * 16 <= docs
+            && search.clauses.len() <= MAX_TERMS
+            // Judging every document by the minimum is the window scan's.
+            && !(minimum && search.request.count_limit > 0)
+    })
+}
+
+/// Estimate units of a coarse one: the least with which the bound of any term fits a byte.
+pub(super) fn coarse_unit<'s, 'a: 's>(clauses: impl Iterator<Item = &'s Clause<'a>>) -> u32 {
+    clauses.map(|clause| clause.bound + 1).max().unwrap_or(1).div_ceil(255).max(2)
+}
+
+/// Collects the candidates of all segments. Returns false, with nothing collected, when there is no
+/// threshold that excludes anything.
+pub(super) fn collect<B>(searches: &mut [Search<'_, '_, B>], scratch: &mut super::pruned::Scratch) -> bool
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let mut own = std::mem::take(&mut scratch.blocks);
+    let found = collect_blocks(searches, &mut own, scratch);
+    scratch.blocks = own;
+    searches.iter_mut().for_each(|search| search.seeds.clear());
+    found
+}
+
+fn collect_blocks<B>(
+    searches: &mut [Search<'_, '_, B>],
+    own: &mut BlockScratch,
+    scratch: &mut super::pruned::Scratch,
+) -> bool
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let unit = coarse_unit(searches.iter().flat_map(|search| &search.clauses));
+    let mut chunks = 0;
+    let mut plans = Vec::with_capacity(searches.len());
+    for search in &mut *searches {
+        let first = chunks;
+        chunks += (search.reader.num_docs() as usize).div_ceil(CHUNK_BLOCKS * BLOCK);
+        search.sums_at = first * CHUNK_BLOCKS * BLOCK;
+        plans.push(search.plan(unit, first..chunks));
+    }
+    own.resize(chunks);
+    for (search, plan) in searches.iter_mut().zip(&plans) {
+        if search.request.is_cancelled() {
+            return true;
+        }
+        search.bound_blocks(plan, own);
+    }
+    if let Some(first) = searches.first_mut() {
+        first.raise_need(first.request.floor());
+    }
+    super::seeds::score(searches, &plans, own);
+    let mut found = true;
+    Search::one_after_another(searches, |at, search| {
+        if search.need <= 0 {
+            search.forget();
+            found = false;
+        } else {
+            search.collect_parts(&plans[at], own, scratch);
+        }
+    });
+    found
+}
+
 impl<'a, B> Search<'a, '_, B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    /// Whether bounds of blocks are likely to exclude most of them.
-    pub(super) fn has_useful_blocks(&self) -> bool {
-        let minimum = self.request.min_score.is_some_and(|minimum| minimum > 0.0);
-        let docs = self.reader.num_docs() as usize;
-        let k = self.request.k;
-        k > 0
-            && k <= MAX_K
-            && k * 16 <= docs
-            && self.clauses.len() <= MAX_TERMS
-            // Judging every document by the minimum is the window scan's.
-            && !(minimum && self.request.count_limit > 0)
-    }
-
-    /// Collects the candidates. Returns false, with nothing collected, when there is no threshold that
-    /// excludes anything.
-    pub(super) fn collect_by_blocks(&mut self, scratch: &mut super::pruned::Scratch) -> bool {
-        let mut own = std::mem::take(&mut scratch.blocks);
-        let found = self.collect_blocks(&mut own, scratch);
-        scratch.blocks = own;
-        self.seeds.clear();
-        found
-    }
-
-    fn collect_blocks(&mut self, own: &mut BlockScratch, scratch: &mut super::pruned::Scratch) -> bool {
-        let plan = Plan { scope: self.scope(), ..self.plan() };
-        let chunks = (self.reader.num_docs() as usize).div_ceil(CHUNK_BLOCKS * BLOCK);
-        self.fill_wanted(chunks, &mut own.wanted);
-        let docs = chunks * CHUNK_BLOCKS * BLOCK;
-        if own.sums.len() < docs + OVERRUN {
-            own.sums.resize(docs + OVERRUN, 0);
-        }
-        // Bounds of documents that are not wanted would keep many blocks.
-        let masked = self.request.filter.is_some() && plan.scope == Scope::All;
-        self.scatter_sparse(masked.then_some(own.wanted.as_flattened()), &mut own.sums);
-        own.totals.resize(chunks * CHUNK_BLOCKS, 0);
-        own.highest.resize(chunks * CHUNK_BLOCKS / MAXIMUM_BLOCKS, 0);
-        kernels::chosen().bounds(
-            &plan.bounds,
-            &own.sums,
-            plan.inverse,
-            own.wanted.as_flattened(),
-            plan.scope,
-            &mut own.totals,
-            &mut own.highest,
-        );
-        if let Some(bounds) = self.bounds.as_deref_mut() {
-            bounds.set(&own.totals, plan.unit, self.errors.units, self.errors.above);
-        }
-        self.raise_need(self.request.floor());
-        self.score_seeds(&plan, own);
-        if self.need <= 0 {
-            self.forget();
-            return false;
-        }
-        let blocks = (self.reader.num_docs() as usize).div_ceil(BLOCK);
-        for first in (0..blocks).step_by(PART) {
+    /// Selects and scores the blocks of this segment that can hold one of the best documents.
+    fn collect_parts(
+        &mut self,
+        plan: &Plan<'_>,
+        own: &mut BlockScratch,
+        scratch: &mut super::pruned::Scratch,
+    ) {
+        let blocks = plan.blocks();
+        for first in (0..blocks.len()).step_by(PART) {
             if self.request.is_cancelled() {
-                return true;
+                return;
             }
-            let end = (first + PART).min(own.totals.len());
-            let range = first..end;
-            // A bound is at most 65,535 units.
-            let Ok(floor) = u16::try_from((self.need as u64).div_ceil(u64::from(plan.unit))) else {
-                return true;
-            };
-            own.selected.clear();
-            let groups = first / MAXIMUM_BLOCKS..end / MAXIMUM_BLOCKS;
-            kernels::chosen().select(
-                &own.totals[range.clone()],
-                &own.highest[groups],
-                floor,
-                first as u32,
-                &mut own.selected,
-            );
+            let end = (first + PART).min(blocks.len());
+            let Some(floor) = self.coarse_need(plan) else { return };
+            own.select(plan, first..end, floor);
             if own.selected.is_empty() {
                 continue;
             }
-            if own.selected.len() as f64 > range.len() as f64 * SCANNED_SHARE {
+            if own.selected.len() as f64 > (end - first) as f64 * kernels::chosen().scanned_share() {
                 let words = (self.reader.num_docs() as usize).div_ceil(64);
                 let window = self.reader.window() as usize / 64;
                 for start in (first / 8..(end / 8).min(words)).step_by(window) {
                     self.window(start, window.min(words - start), false, scratch);
                 }
             } else {
-                self.score_part(&plan, own);
+                self.score_part(plan, own);
                 self.share();
             }
         }
-        true
     }
 
-    pub(super) fn plan(&self) -> Plan<'a> {
+    /// What is needed in coarse units; `None` when no bound reaches it.
+    fn coarse_need(&self, plan: &Plan<'_>) -> Option<u16> {
+        // A bound is at most 65,535 units.
+        u16::try_from((self.need as u64).div_ceil(u64::from(plan.unit))).ok()
+    }
+
+    pub(super) fn plan(&self, unit: u32, chunks: Range<usize>) -> Plan<'a> {
         let reader = self.reader;
-        let highest = self.clauses.iter().map(|clause| clause.bound + 1).max().unwrap_or(1);
-        let unit = highest.div_ceil(255).max(2);
         let inverse = 65_536_u32.div_ceil(unit) as u16;
-        let mut plan = Plan { unit, inverse, scope: Scope::All, bounds: Vec::new(), dense: Vec::new() };
+        let (bounds, dense) = (Vec::with_capacity(self.dense.len()), Vec::with_capacity(self.dense.len()));
+        let mut plan = Plan { chunks, unit, inverse, scope: self.scope(), bounds, dense };
         for i in &self.dense {
             let Clause { postings, factor, .. } = &self.clauses[*i];
             let bound = |code: u8| ((u32::from(code) * u32::from(*factor)) >> 8).div_ceil(unit);
@@ -208,115 +256,94 @@ where
         plan
     }
 
-    /// Bit per document that is live and wanted; none behind the last document.
-    fn fill_wanted(&self, chunks: usize, wanted: &mut Vec<[u8; 8]>) {
-        wanted.clear();
+    /// Sets a bit per document that is live and wanted; none behind the last document.
+    fn fill_wanted(&self, wanted: &mut [[u8; 8]]) {
         let docs = self.reader.num_docs() as usize;
-        if self.request.live.is_none() && self.request.filter.is_none() {
-            wanted.resize(docs.div_ceil(64), [u8::MAX; 8]);
-        } else {
-            let words = docs.div_ceil(64);
-            let mut given = [self.request.filter, self.request.live].into_iter().flatten();
-            wanted.extend(given.next().unwrap_or(&[]).iter().take(words).map(|word| word.to_le_bytes()));
-            if let Some(more) = given.next() {
-                wanted.truncate(more.len());
-                for (word, more) in wanted.iter_mut().zip(more) {
-                    *word = (u64::from_le_bytes(*word) & more).to_le_bytes();
-                }
+        let (inside, behind) = wanted.split_at_mut(docs.div_ceil(64));
+        behind.fill([0; 8]);
+        let mut given = [self.request.filter, self.request.live].into_iter().flatten();
+        match given.next() {
+            None => inside.fill([u8::MAX; 8]),
+            Some(bits) => {
+                let known = inside.len().min(bits.len());
+                inside.iter_mut().zip(bits).for_each(|(word, bits)| *word = bits.to_le_bytes());
+                inside[known..].fill([0; 8]);
             }
-            wanted.resize(words, [0; 8]);
+        }
+        if let Some(bits) = given.next() {
+            let known = inside.len().min(bits.len());
+            for (word, bits) in inside.iter_mut().zip(bits) {
+                *word = (u64::from_le_bytes(*word) & bits).to_le_bytes();
+            }
+            inside[known..].fill([0; 8]);
         }
         if !docs.is_multiple_of(64)
-            && let Some(last) = wanted.last_mut()
+            && let Some(last) = inside.last_mut()
         {
             *last = (u64::from_le_bytes(*last) & (u64::MAX >> (64 - docs % 64))).to_le_bytes();
         }
-        wanted.resize(chunks * CHUNK_BLOCKS / 8, [0; 8]);
     }
 
-    /// Adds the sparse terms to the sums of their documents, of those with a bit in `wanted` alone (apart
-    /// from rare terms).
-    fn scatter_sparse(&self, wanted: Option<&[u8]>, sums: &mut [u16]) {
+    /// Adds up the sparse terms and computes the bounds of all blocks, window by window, so that the sums
+    /// are still in the first level cache when they are read.
+    fn bound_blocks(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
+        let blocks = plan.blocks();
+        let BlockScratch { sums, totals, highest, wanted, .. } = own;
+        let sums = &mut sums[blocks.start * BLOCK..];
+        let totals = &mut totals[blocks.clone()];
+        let highest = &mut highest[blocks.start / MAXIMUM_BLOCKS..blocks.end / MAXIMUM_BLOCKS];
+        let wanted = &mut wanted[blocks.start / 8..blocks.end / 8];
+        self.fill_wanted(wanted);
+        let wanted = wanted.as_flattened();
         let window = self.reader.window() as usize;
+        // Bounds of documents that are not wanted would keep many blocks.
+        let masked = self.request.filter.is_some() && plan.scope == Scope::All;
         for (number, first) in (0..self.reader.num_docs() as usize).step_by(window).enumerate() {
+            let end = (first + window).next_multiple_of(CHUNK_BLOCKS * BLOCK).min(blocks.len() * BLOCK);
             let Some(sums) = sums[first..].first_chunk_mut::<OVERRUN>() else { return };
-            sums[..window.next_multiple_of(CHUNK_BLOCKS * BLOCK)].fill(0);
-            for i in &self.others {
-                let Clause { postings, factor, .. } = &self.clauses[*i];
-                if postings.kind == Kind::Sparse {
-                    let range = postings.window_range(number);
-                    let ids = postings.docs.get(range.start * 2..range.end * 2).unwrap_or(&[]);
-                    let impacts = postings.impacts.get(range).unwrap_or(&[]);
-                    kernels::chosen().scatter(ids.as_chunks::<2>().0, impacts, *factor, sums);
-                }
+            sums[..end - first].fill(0);
+            self.scatter_sparse(number, sums);
+            let range = first / BLOCK..end / BLOCK;
+            if masked {
+                kernels::chosen().mask(&wanted[range.clone()], &mut sums[..end - first]);
             }
-            // While they are in the first level cache.
-            if let Some(wanted) = wanted {
-                kernels::chosen().mask(&wanted[first / BLOCK..], &mut sums[..window]);
-            }
+            kernels::chosen().bounds(
+                BoundTerms { terms: &plan.bounds, first: range.start / CHUNK_BLOCKS, scope: plan.scope },
+                &sums[..end - first],
+                plan.inverse,
+                &wanted[range.clone()],
+                &mut totals[range.clone()],
+                &mut highest[range.start / MAXIMUM_BLOCKS..range.end / MAXIMUM_BLOCKS],
+            );
         }
-        for i in &self.others {
-            let Clause { postings, factor, .. } = &self.clauses[*i];
-            // The few of a rare term.
-            for position in 0..if postings.kind == Kind::Sparse { 0 } else { postings.df as usize } {
-                if let Some(sum) = sums.get_mut(postings.rare_doc_at(position) as usize) {
+        if let Some(bounds) = self.bounds.as_deref_mut() {
+            bounds.set(totals, plan.unit, self.errors.units, self.errors.above);
+        }
+    }
+
+    /// Adds the sparse terms to the sums of the documents of a window.
+    pub(super) fn scatter_sparse(&self, number: usize, sums: &mut [u16; OVERRUN]) {
+        let mut others = self.others.iter().map(|i| &self.clauses[*i]).peekable();
+        while let Some(Clause { postings, factor, .. }) = others.next() {
+            if let Some(next) = others.peek()
+                && next.postings.kind == Kind::Sparse
+            {
+                next.postings.fetch_window(number);
+            }
+            if postings.kind == Kind::Sparse {
+                let range = postings.window_range(number);
+                let ids = postings.docs.get(range.start * 2..range.end * 2).unwrap_or(&[]);
+                let impacts = postings.impacts.get(range).unwrap_or(&[]);
+                kernels::chosen().scatter(ids.as_chunks::<2>().0, impacts, *factor, sums);
+                continue;
+            }
+            let first = number as u32 * self.reader.window();
+            postings.for_range(first, first.saturating_add(self.reader.window()), |doc, position| {
+                if let Some(sum) = sums.get_mut(doc.wrapping_sub(first) as usize) {
                     let impact = u32::from(postings.impact_at(position));
                     *sum = sum.wrapping_add(((impact * u32::from(*factor) + 255) >> 8) as u16);
                 }
-            }
-        }
-    }
-
-    /// Scores the best block of each of the best groups, and takes what it finds as candidates.
-    fn score_seeds(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
-        // What other segments found is a threshold already.
-        let seeds = if self.need > 0 { FEW_SEEDS } else { SEEDS.max(self.request.k * 2) };
-        let needed = self.need.max(1) as u64;
-        let mut groups: Vec<u64> = (0_u64..)
-            .zip(&own.highest)
-            .filter(|(_, highest)| u64::from(**highest) * u64::from(plan.unit) >= needed)
-            .map(|(group, highest)| u64::from(*highest) << 32 | group)
-            .collect();
-        if groups.len() > seeds {
-            groups.select_nth_unstable_by(seeds, |a, b| b.cmp(a));
-            groups.truncate(seeds);
-        }
-        own.selected.clear();
-        for key in groups {
-            let (highest, first) = ((key >> 32) as u16, (key & 0xffff_ffff) as usize * MAXIMUM_BLOCKS);
-            let totals = &own.totals[first..first + MAXIMUM_BLOCKS];
-            own.selected
-                .extend(totals.iter().position(|total| *total == highest).map(|at| (first + at) as u32));
-        }
-        own.selected.sort_unstable();
-        own.start(plan);
-        for (i, term) in plan.dense.iter().enumerate() {
-            if i % 3 == 2 {
-                self.raise_need_by_sums(own);
-            }
-            let need = self.need.clamp(0, i64::from(u32::MAX)) as u32;
-            kernels::chosen().add_blocks(term, plan.dense.get(i + 1), &mut own.blocks, plan.unit, need);
-        }
-        self.take(own);
-        own.selected.iter().for_each(|id| own.totals[*id as usize] = 0);
-        self.seeds.extend_from_slice(&own.selected);
-    }
-
-    /// Raises what is needed by documents of different blocks: what was added up is no more than their
-    /// estimates will be.
-    fn raise_need_by_sums(&mut self, own: &mut BlockScratch) {
-        let wanted = own.wanted.as_flattened();
-        let BlockScratch { best, blocks, .. } = own;
-        best.clear();
-        for (id, sums) in blocks.ids().iter().zip(blocks.sums()) {
-            let bits = wanted[*id as usize];
-            let sums =
-                sums.iter().enumerate().map(|(lane, sum)| if bits >> lane & 1 == 1 { *sum } else { 0 });
-            best.push(sums.fold(0, u16::max));
-        }
-        if let Some(place) = best.len().checked_sub(self.request.k) {
-            let (_, kth, _) = best.select_nth_unstable(place);
-            self.raise_need_to(*kth);
+            });
         }
     }
 
@@ -330,20 +357,16 @@ where
                 return;
             }
         }
-        self.take(own);
+        self.take(&own.blocks);
     }
 
-    /// Takes the scored documents that are wanted and can be among the best as candidates.
-    fn take(&mut self, own: &BlockScratch) {
-        let wanted = own.wanted.as_flattened();
-        for (id, sums) in own.blocks.ids().iter().zip(own.blocks.sums()) {
-            let mut bits = wanted[*id as usize];
-            while bits != 0 {
-                let lane = bits.trailing_zeros();
-                bits &= bits - 1;
-                let estimate = sums[lane as usize];
-                if estimate > 0 && i64::from(estimate) >= self.need {
-                    self.push(estimate, *id * BLOCK as u32 + lane);
+    /// Takes the scored documents that can be among the best as candidates; the sums of those that are not
+    /// wanted are 0.
+    pub(super) fn take(&mut self, blocks: &Blocks) {
+        for (id, sums) in blocks.ids().iter().zip(blocks.sums()) {
+            for (doc, estimate) in (*id * BLOCK as u32..).zip(sums) {
+                if *estimate > 0 && i64::from(*estimate) >= self.need {
+                    self.push(*estimate, doc);
                 }
             }
         }

@@ -32,7 +32,8 @@ where
             }
             matches.clear();
             matches.resize(groups, 0);
-            kernels::chosen().mark(blocks.sums_of_words(start..start + groups), matches);
+            let first = self.sums_at + start * 64;
+            kernels::chosen().mark(blocks.sums_of(first..first + groups * 64), matches);
             for (place, i) in frequent.iter().enumerate() {
                 if place == FREQUENT {
                     let open = matches

@@ -14,11 +14,12 @@
 
 use std::ops::Deref;
 
-use super::blocks::Plan;
-use super::pruned::{Clause, Scratch, Search};
+use super::TopKRequest;
+use super::blocks::{Plan, coarse_unit};
+use super::pruned::{Scratch, Search};
 use crate::bytes::{u16_at, u32_at};
 use crate::kernels::{self, BLOCK, BlockTerm, Scope, coarse, fetch};
-use crate::term::{CHUNK, Kind};
+use crate::term::CHUNK;
 
 /// Documents scored first.
 const SEEDS: usize = 32;
@@ -44,8 +45,6 @@ pub(super) struct DocumentScratch {
     highest: Vec<u16>,
     /// First document of every window and place of its first wanted one.
     windows: Vec<(u32, u32)>,
-    /// Postings of rare terms by document: document and estimate.
-    rare: Vec<(u32, u16)>,
     /// Room for choosing among numbers.
     best: Vec<u16>,
     selected: Vec<u32>,
@@ -63,6 +62,12 @@ struct Scored {
 }
 
 const NOWHERE: u32 = u32::MAX;
+
+/// How many documents pass the filter, if there is one.
+pub(super) fn passed(num_docs: u32, request: &TopKRequest<'_>) -> Option<u64> {
+    let words = num_docs.div_ceil(64) as usize;
+    request.filter.map(|filter| kernels::chosen().count(&filter[..words.min(filter.len())]))
+}
 
 impl<'a, B> Search<'a, '_, B>
 where
@@ -86,12 +91,6 @@ where
         }
     }
 
-    /// How many documents pass the filter.
-    pub(super) fn count_passed(&self) -> Option<u64> {
-        let words = (self.reader.num_docs() as usize).div_ceil(64);
-        self.request.filter.map(|filter| kernels::chosen().count(&filter[..words.min(filter.len())]))
-    }
-
     /// Collects the candidates and counts. Returns false, with nothing collected, when there is no
     /// threshold that excludes anything.
     pub(super) fn collect_by_documents(&mut self, scratch: &mut Scratch) -> bool {
@@ -102,7 +101,7 @@ where
     }
 
     fn collect_documents(&mut self, own: &mut DocumentScratch, scratch: &mut Scratch) -> bool {
-        let plan = self.plan();
+        let plan = self.plan(coarse_unit(self.clauses.iter()), 0..0);
         let matched = self.bound_documents(&plan, own, scratch);
         if self.request.is_cancelled() {
             return true;
@@ -137,13 +136,12 @@ where
 
     /// Lists the wanted documents with their sums and bounds. Returns how many match.
     fn bound_documents(&self, plan: &Plan<'a>, own: &mut DocumentScratch, scratch: &mut Scratch) -> u64 {
-        let DocumentScratch { ids, sums, totals, windows, rare, .. } = own;
+        let DocumentScratch { ids, sums, totals, windows, .. } = own;
         let Scratch { sums: window_sums, allowed, .. } = scratch;
         ids.clear();
         sums.clear();
         totals.clear();
         windows.clear();
-        self.list_rare(rare);
         let kernels = kernels::chosen();
         let words = (self.reader.num_docs() as usize).div_ceil(64);
         let window = self.reader.window() as usize;
@@ -160,7 +158,8 @@ where
                 continue;
             }
             windows.push((start as u32 * 64, first as u32));
-            self.scatter_window(number, rare, &mut window_sums.0);
+            window_sums.0[..window].fill(0);
+            self.scatter_sparse(number, &mut window_sums.0);
             sums.extend(ids[first..].iter().map(|id| window_sums.0[usize::from(*id)]));
             totals.resize(ids.len(), 0);
             let mut at = first;
@@ -199,43 +198,6 @@ where
             && let Some(last) = words.last_mut()
         {
             *last &= u64::MAX >> (64 - docs % 64);
-        }
-    }
-
-    /// The postings of rare terms by document, with what they add.
-    fn list_rare(&self, rare: &mut Vec<(u32, u16)>) {
-        rare.clear();
-        for i in &self.others {
-            let Clause { postings, factor, .. } = &self.clauses[*i];
-            if postings.kind == Kind::Sparse {
-                continue;
-            }
-            rare.extend((0..postings.df as usize).map(|position| {
-                let impact = u32::from(postings.impact_at(position));
-                (postings.rare_doc_at(position), ((impact * u32::from(*factor) + 255) >> 8) as u16)
-            }));
-        }
-        rare.sort_unstable();
-    }
-
-    /// Sums of the sparse and rare terms of a window.
-    fn scatter_window(&self, number: usize, rare: &[(u32, u16)], sums: &mut [u16; 1 << 16]) {
-        let window = self.reader.window();
-        sums[..window as usize].fill(0);
-        for i in &self.others {
-            let Clause { postings, factor, .. } = &self.clauses[*i];
-            if postings.kind == Kind::Sparse {
-                let range = postings.window_range(number);
-                let ids = postings.docs.get(range.start * 2..range.end * 2).unwrap_or(&[]);
-                let impacts = postings.impacts.get(range).unwrap_or(&[]);
-                kernels::chosen().scatter(ids.as_chunks::<2>().0, impacts, *factor, sums);
-            }
-        }
-        let first = number as u32 * window;
-        let from = rare.partition_point(|(doc, _)| *doc < first);
-        for (doc, add) in rare[from..].iter().take_while(|(doc, _)| *doc - first < window) {
-            let sum = &mut sums[(*doc - first) as usize];
-            *sum = sum.wrapping_add(*add);
         }
     }
 

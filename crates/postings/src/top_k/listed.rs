@@ -3,7 +3,8 @@
 use sparrow_types::DocId;
 
 use super::collect::Collector;
-use super::pruned::{Clause, for_each_score};
+use super::exact::for_each_score;
+use super::pruned::Clause;
 use super::{TopK, TopKRequest};
 use crate::term::Kind;
 

@@ -7,12 +7,15 @@ mod blocks;
 mod bounds;
 mod collect;
 mod count;
+mod exact;
 mod exhaustive;
 mod filtered;
 mod listed;
 mod pruned;
+mod seeds;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -21,7 +24,6 @@ use sparrow_types::{DocId, TermId};
 
 pub use bounds::ScoreBounds;
 
-use crate::frame::Format;
 use crate::reader::PostingsReader;
 
 /// Score that a document must reach, shared by the segments of one search: the k-th best score
@@ -116,26 +118,47 @@ impl TopKRequest<'_> {
     }
 }
 
+/// A segment among several that are searched together.
+pub struct SegmentSearch<'a, B> {
+    /// The segment.
+    pub reader: &'a PostingsReader<B>,
+    /// What to find. The segments have the threshold, `k`, the weights and the limit of counting in common:
+    /// no segment counts what would be above the limit together with those before it.
+    pub request: TopKRequest<'a>,
+    /// Where to leave what the search learns of all other documents' scores.
+    pub bounds: Option<&'a mut ScoreBounds>,
+}
+
+/// The best documents of several segments, for each what [`PostingsReader::top_k`] gives. Together they hold
+/// the best of all.
+///
+/// The blocks that promise most are scored first, wherever they are, so that small segments cost hardly more
+/// than one of their size together.
+pub fn top_k_of_segments<B>(segments: Vec<SegmentSearch<'_, B>>) -> Vec<TopK>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    together::top_k(segments)
+}
+
 impl<B> PostingsReader<B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
     /// The best documents, found with pruning where the format allows.
     pub fn top_k(&self, request: &TopKRequest<'_>) -> TopK {
-        match self.format() {
-            Format::V1 => exhaustive::top_k(self, request),
-            Format::V3 => pruned::top_k(self, request, None),
-        }
+        self.top_k_with(request, None)
     }
 
     /// The same, and what the search learns of all other documents' scores on its way, if it does.
     pub fn top_k_bounded(&self, request: &TopKRequest<'_>) -> (TopK, ScoreBounds) {
         let mut bounds = ScoreBounds::default();
-        let found = match self.format() {
-            Format::V1 => exhaustive::top_k(self, request),
-            Format::V3 => pruned::top_k(self, request, Some(&mut bounds)),
-        };
-        (found, bounds)
+        (self.top_k_with(request, Some(&mut bounds)), bounds)
+    }
+
+    fn top_k_with(&self, request: &TopKRequest<'_>, bounds: Option<&mut ScoreBounds>) -> TopK {
+        let segment = SegmentSearch { reader: self, request: *request, bounds };
+        together::top_k(vec![segment]).pop().unwrap_or_default()
     }
 
     /// The best documents, found by scoring every matching one: the reference for [`Self::top_k`].

@@ -19,18 +19,17 @@
 //! Dense terms with the lowest bounds, in sum at most [`DEFERRED_SHARE`] of what is needed, are not
 //! added up but looked up for the documents that the others leave.
 
-use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Deref;
 
 use sparrow_types::DocId;
 
+use super::TopKRequest;
 use super::blocks::BlockScratch;
 use super::bounds::ScoreBounds;
-use super::collect::Collector;
-use super::filtered::DocumentScratch;
-use super::{TopK, TopKRequest, exhaustive, listed};
+use super::exact::for_each_score;
+use super::filtered::{self, DocumentScratch};
 use crate::kernels::{self, DenseTerm, GROUP, lane};
 use crate::reader::PostingsReader;
 use crate::term::{Kind, Postings};
@@ -38,8 +37,6 @@ use crate::term::{Kind, Postings};
 /// Highest sum of the bounds of deferred terms, as a share of the estimate needed. Between 0.15
 /// and 0.25 was best; above 0.35 look-ups cost more than they save.
 const DEFERRED_SHARE: f64 = 0.2;
-/// More query terms than this make the errors as large as the estimates.
-const MAX_TERMS: usize = 4096;
 
 /// A query term that the segment has.
 pub(super) struct Clause<'a> {
@@ -49,16 +46,17 @@ pub(super) struct Clause<'a> {
     /// Highest contribution to an estimate.
     pub(super) bound: u32,
     /// Next posting of a rare term.
-    next: usize,
+    pub(super) next: usize,
 }
 
-/// How far estimates and scores can lie apart, in units.
+/// How far estimates and scores can lie apart, in units: in all segments that are searched together.
+#[derive(Clone, Copy)]
 pub(super) struct Errors {
     pub(super) units: f64,
     pub(super) above: f64,
-    below: f64,
+    pub(super) below: f64,
     /// Both, rounded up: how far below the k-th best estimate a document among the best can be.
-    distance: i64,
+    pub(super) distance: i64,
 }
 
 /// Accumulators of a window. As long as 16 bits can count, so that no id, be it damaged, is out of
@@ -75,7 +73,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             sums: Box::new(Sums([0; 1 << 16])),
             allowed: Vec::new(),
@@ -86,84 +84,9 @@ impl Scratch {
     }
 }
 
-thread_local! {
-    /// Kept between searches: clearing 128 KB costs as much as a small search.
-    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
-}
-
-pub(super) fn top_k<B>(
-    reader: &PostingsReader<B>,
-    request: &TopKRequest<'_>,
-    bounds: Option<&mut ScoreBounds>,
-) -> TopK
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
-    if request.k == 0 && request.count_limit == 0 {
-        return TopK::default();
-    }
-    let Some((clauses, errors)) = prepare(reader, request) else {
-        return exhaustive::top_k(reader, request);
-    };
-    if clauses.is_empty() {
-        return TopK::default();
-    }
-    if listed::is_cheaper(reader.num_docs(), request, &clauses) {
-        return listed::top_k(reader.num_docs(), request, &clauses);
-    }
-    let mut scratch = SCRATCH.take().unwrap_or_else(|| Box::new(Scratch::new()));
-    let result = Search { bounds, ..Search::new(reader, request, clauses, errors) }.run(&mut scratch);
-    SCRATCH.set(Some(scratch));
-    result
-}
-
-/// The clauses in query order, or `None` when estimates cannot be bounded.
-fn prepare<'a, B>(
-    reader: &'a PostingsReader<B>,
-    request: &TopKRequest<'_>,
-) -> Option<(Vec<Clause<'a>>, Errors)>
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
-    let query = request.query;
-    if query.len() > MAX_TERMS || query.iter().any(|(_, weight)| !weight.is_finite() || *weight <= 0.0) {
-        return None;
-    }
-    let mut clauses: Vec<Clause<'a>> = Vec::with_capacity(query.len());
-    for (term, weight) in query {
-        let postings = reader.postings(*term);
-        if postings.df > 0 {
-            postings.fetch_start();
-            clauses.push(Clause { postings, weight: *weight, factor: 0, bound: 0, next: 0 });
-        }
-    }
-    let terms = clauses.len() as f64;
-    let highest: f64 =
-        clauses.iter().map(|clause| f64::from(clause.weight) * f64::from(clause.postings.scale.max)).sum();
-    // Outside, f32 scores overflow, or lose the precision that the error bounds count on.
-    if !clauses.is_empty() && !(1e-30..1e37).contains(&highest) {
-        return None;
-    }
-    let units = (65_000.0 - 3.0 * terms) / highest;
-    // Beyond the sums: one unit for rounding here, and what summing in f32 loses.
-    let slack = 1.0 + 0.01 * terms;
-    let mut errors = Errors { units, above: slack, below: slack, distance: 0 };
-    for clause in &mut clauses {
-        let step = f64::from(clause.weight) * f64::from(clause.postings.scale.step) * units;
-        // At least 1, so that a scattered posting never adds 0.
-        let factor = (step * 256.0).round().clamp(1.0, 65_535.0) as u32;
-        clause.factor = factor as u16;
-        clause.bound = (255 * factor) >> 8;
-        errors.above += step * 0.501 + 1.5;
-        errors.below += step * 1.001 + 1.5;
-    }
-    errors.distance = (errors.above + errors.below).ceil() as i64;
-    Some((clauses, errors))
-}
-
 pub(super) struct Search<'a, 'r, B> {
     pub(super) reader: &'a PostingsReader<B>,
-    pub(super) request: &'a TopKRequest<'r>,
+    pub(super) request: TopKRequest<'r>,
     /// In query order, for exact scores.
     pub(super) clauses: Vec<Clause<'a>>,
     /// Dense clauses by bound, highest first; then the others.
@@ -172,13 +95,15 @@ pub(super) struct Search<'a, 'r, B> {
     pub(super) errors: Errors,
     /// Where to leave the bounds of blocks.
     pub(super) bounds: Option<&'a mut ScoreBounds>,
-    /// The k highest estimates.
+    /// The k highest estimates, of this segment and those before it.
     highest: BinaryHeap<Reverse<u16>>,
     candidates: Vec<(u16, DocId)>,
     /// Lowest estimate wanted; not positive: any.
     pub(super) need: i64,
     /// Blocks of 8 documents, ascending, that were scored already.
     pub(super) seeds: Vec<u32>,
+    /// Where its documents' sums begin among those of all segments.
+    pub(super) sums_at: usize,
     pub(super) matched: u64,
     /// Documents that pass the filter.
     pub(super) passed: Option<u64>,
@@ -188,15 +113,17 @@ impl<'a, 'r, B> Search<'a, 'r, B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    fn new(
+    pub(super) fn new(
         reader: &'a PostingsReader<B>,
-        request: &'a TopKRequest<'r>,
+        request: TopKRequest<'r>,
+        bounds: Option<&'a mut ScoreBounds>,
         clauses: Vec<Clause<'a>>,
         errors: Errors,
     ) -> Self {
         let (mut dense, others): (Vec<usize>, Vec<usize>) =
             (0..clauses.len()).partition(|i| clauses[*i].postings.kind == Kind::Dense);
         dense.sort_by_key(|i| Reverse(clauses[*i].bound));
+        let passed = filtered::passed(reader.num_docs(), &request);
         Self {
             reader,
             request,
@@ -204,44 +131,48 @@ where
             dense,
             others,
             errors,
-            bounds: None,
+            bounds,
             highest: BinaryHeap::new(),
             candidates: Vec::new(),
             need: 0,
             seeds: Vec::new(),
+            sums_at: 0,
             matched: 0,
-            passed: None,
+            passed,
         }
     }
 
-    fn run(mut self, scratch: &mut Scratch) -> TopK {
-        self.passed = self.count_passed();
-        let bounded = self.has_useful_blocks()
-            && if self.is_strict() {
-                self.collect_by_documents(scratch)
-            } else {
-                let found = self.collect_by_blocks(scratch);
-                if found {
-                    self.count(scratch);
-                }
-                found
-            };
-        if bounded {
-            return if self.request.is_cancelled() { TopK::default() } else { self.finish() };
+    /// Calls `each(number, search)` for one segment after the other, which goes on with what those before it
+    /// found; the first has it all in the end.
+    pub(super) fn one_after_another(searches: &mut [Self], mut each: impl FnMut(usize, &mut Self)) {
+        for at in 0..searches.len() {
+            let (before, rest) = searches.split_at_mut(at);
+            if let (Some(before), Some(search)) = (before.last_mut(), rest.first_mut()) {
+                search.go_on(before);
+            }
+            each(at, &mut searches[at]);
         }
+        if let [first, .., last] = searches {
+            first.go_on(last);
+        }
+    }
+
+    fn go_on(&mut self, before: &mut Self) {
+        self.need = before.need;
+        std::mem::swap(&mut self.highest, &mut before.highest);
+    }
+
+    /// Scans all windows.
+    pub(super) fn scan(&mut self, scratch: &mut Scratch) {
         let window = self.reader.window() as usize;
         let words = (self.reader.num_docs() as usize).div_ceil(64);
         for start in (0..words).step_by(window / 64) {
-            if self.request.is_cancelled() {
-                return TopK::default();
-            }
             let counting = self.matched < self.request.count_limit;
-            if self.request.k == 0 && !counting {
-                break;
+            if self.request.is_cancelled() || (self.request.k == 0 && !counting) {
+                return;
             }
             self.window(start, (window / 64).min(words - start), counting, scratch);
         }
-        self.finish()
     }
 
     /// Takes back all candidates.
@@ -489,45 +420,9 @@ where
         }
     }
 
-    fn finish(mut self) -> TopK {
-        self.raise_need(self.request.floor());
-        let need = self.need;
-        let docs: Vec<DocId> = self
-            .candidates
-            .iter()
-            .filter(|(estimate, _)| i64::from(*estimate) >= need)
-            .map(|(_, doc)| *doc)
-            .collect();
-        let mut collector = Collector::new(self.request.k, self.request.floor());
-        for_each_score(&self.clauses, &docs, |doc, score, _| collector.push(doc, score));
-        TopK { hits: collector.into_hits(self.request), matched: self.matched }
-    }
-}
-
-/// Documents scored at a time.
-const BATCH: usize = 32;
-
-/// Calls `each(document, score summed in query order, whether it shares a term)`.
-///
-/// Term by term over a few documents: the cache misses of different documents then overlap.
-pub(super) fn for_each_score(clauses: &[Clause<'_>], docs: &[DocId], mut each: impl FnMut(DocId, f32, bool)) {
-    for docs in docs.chunks(BATCH) {
-        let mut found = [(0_f32, false); BATCH];
-        let mut positions = [None; BATCH];
-        for Clause { postings, weight, .. } in clauses {
-            for (position, doc) in positions.iter_mut().zip(docs) {
-                *position = postings.find(*doc);
-                if let Some(position) = position {
-                    postings.fetch_weight(*position);
-                }
-            }
-            for (position, (score, shares)) in positions.iter().zip(&mut found).take(docs.len()) {
-                if let Some(position) = position {
-                    *score += weight * postings.weight_at(*position);
-                    *shares = true;
-                }
-            }
-        }
-        docs.iter().zip(found).for_each(|(doc, (score, shares))| each(*doc, score, shares));
+    /// Documents whose estimates reach `need`.
+    pub(super) fn candidates_from(&self, need: i64) -> impl Iterator<Item = DocId> + '_ {
+        let reaching = self.candidates.iter().filter(move |(estimate, _)| i64::from(*estimate) >= need);
+        reaching.map(|(_, doc)| *doc)
     }
 }

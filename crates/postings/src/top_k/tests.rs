@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Format;
 use crate::testing::{Model, random_bits, random_query};
 
 /// Everything is wanted and counted, ties by document.
@@ -187,6 +188,100 @@ proptest! {
         found.truncate(k);
         prop_assert_eq!(found, expected);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn segments_searched_together_equal_one_segment(
+        seed in any::<u64>(),
+        cuts in proptest::collection::vec(prop_oneof![3 => 1_usize..200, 2 => 200_usize..4000, 1 => 4000_usize..20_000], 1..6),
+        k in prop_oneof![Just(0_usize), 1_usize..30, Just(300), Just(10_000)],
+        count_limit in prop_oneof![Just(0_u64), 1_u64..2000, Just(u64::MAX)],
+        (live, filter, old) in (density(), density(), proptest::option::weighted(0.2, 0_usize..6)),
+        min_score in proptest::option::weighted(0.2, 0_usize..200),
+    ) {
+        let whole = Model::random(seed, cuts.iter().sum(), 30);
+        let reader = whole.reader(Format::V3);
+        // Words of their own for every part.
+        let bits = |seed: u64, density: Option<f64>| -> Vec<Option<Vec<u64>>> {
+            let of = |(part, size): (usize, &usize)| Some(random_bits(seed ^ part as u64, *size, density?));
+            cuts.iter().enumerate().map(of).collect()
+        };
+        let (live, filters) = (bits(seed ^ 0x100, live), bits(seed ^ 0x200, filter));
+        let is_wanted = |part: usize, doc: usize| {
+            [&live[part], &filters[part]].into_iter().flatten().all(|bits| bits[doc / 64] >> (doc % 64) & 1 == 1)
+        };
+        let (mut readers, mut starts, mut wanted) = (Vec::new(), Vec::new(), vec![0_u64; whole.docs.len().div_ceil(64)]);
+        let mut base = 0;
+        for (part, size) in cuts.iter().enumerate() {
+            let format = if old == Some(part) { Format::V1 } else { Format::V3 };
+            readers.push(Model { docs: whole.docs[base..base + size].to_vec() }.reader(format));
+            starts.push(base);
+            for doc in (0..*size).filter(|doc| is_wanted(part, *doc)) {
+                wanted[(base + doc) / 64] |= 1 << ((base + doc) % 64);
+            }
+            base += size;
+        }
+        for round in 0..4 {
+            let query = random_query(seed.wrapping_add(round), &reader);
+            let none = SharedThreshold::new();
+            let all = TopKRequest { filter: Some(&wanted), ..plain_request(&query, usize::MAX, &none) };
+            let ranking = reader.top_k_exhaustive(&all).hits;
+            let min_score = min_score.and_then(|place| Some(ranking.get(place)?.1));
+            let expected: Vec<_> =
+                ranking.iter().copied().filter(|hit| min_score.is_none_or(|least| hit.1 >= least)).collect();
+            let queries: Vec<Vec<_>> = readers
+                .iter()
+                .map(|part| query.iter().filter_map(|(term, weight)| Some((part.term(reader.token(*term))?, *weight))).collect())
+                .collect();
+            let threshold = SharedThreshold::new();
+            let mut bounds: Vec<ScoreBounds> = readers.iter().map(|_| ScoreBounds::default()).collect();
+            let segments = readers.iter().zip(&queries).zip(&mut bounds).enumerate();
+            let segments = segments.map(|(part, ((reader, query), bounds))| SegmentSearch {
+                reader,
+                request: TopKRequest {
+                    query,
+                    min_score,
+                    live: live[part].as_deref(),
+                    filter: filters[part].as_deref(),
+                    count_limit,
+                    ..plain_request(query, k, &threshold)
+                },
+                bounds: (round % 2 == 0).then_some(bounds),
+            });
+            let parts = top_k_of_segments(segments.collect());
+            let mut found = Vec::new();
+            let matched: u64 = parts.iter().map(|part| part.matched).sum();
+            for (part, start) in parts.into_iter().zip(&starts) {
+                found.extend(part.hits.into_iter().map(|(doc, score)| (doc + *start as u32, score)));
+            }
+            found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            found.truncate(k);
+            prop_assert_eq!(&found[..], &expected[..k.min(expected.len())], "query {:?}", query);
+            prop_assert_eq!(matched.min(count_limit), (expected.len() as u64).min(count_limit));
+            for (doc, score) in &ranking {
+                let part = starts.partition_point(|start| start <= &(*doc as usize)) - 1;
+                let most = bounds[part].most(doc - starts[part] as u32);
+                prop_assert!(most >= *score, "{score} of {doc} above {most}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_segments_than_are_searched_at_once_are_searched_in_turns() {
+    let reader = Model::random(9, 40, 200).reader(Format::V3);
+    let query: Vec<_> = (0..reader.term_count()).map(|term| (term, 1.0 + term as f32)).collect();
+    let threshold = SharedThreshold::new();
+    let request = TopKRequest { count_limit: 1000, ..plain_request(&query, 3, &threshold) };
+    let alone = reader.top_k(&TopKRequest { threshold: &SharedThreshold::new(), ..request });
+    let segments = (0..100).map(|_| SegmentSearch { reader: &reader, request, bounds: None });
+    let found = top_k_of_segments(segments.collect());
+    assert_eq!(threshold.get(), alone.hits[0].1);
+    assert!(found.iter().filter(|found| found.hits.first() == alone.hits.first()).count() >= 3);
+    assert!((1000..1000 + alone.matched).contains(&found.iter().map(|found| found.matched).sum()));
 }
 
 #[test]

@@ -166,6 +166,7 @@ fn next_rows(left: usize, most: usize) -> usize {
 pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, out: &mut [f32]) {
     let width = 2 * V::LANES;
     let linear = job.linear;
+    let panels = linear.panels();
     // A panel of weights stays in the first-level cache while all rows pass by.
     for panel in 0..linear.columns / width {
         let mut row = 0;
@@ -177,7 +178,7 @@ pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, out: &mut [f32]) {
                 let at = Tile {
                     a: job.input.as_ptr().add(row * job.stride),
                     lda: job.stride,
-                    b: linear.panels().as_ptr().add(panel * width * linear.depth),
+                    b: panels.as_ptr().add(panel * width * linear.depth),
                     ldb: width,
                     c: out.as_mut_ptr().add(row * linear.columns + panel * width),
                     ldc: linear.columns,
@@ -192,6 +193,25 @@ pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, out: &mut [f32]) {
             row += rows;
         }
     }
+}
+
+/// The dot product of rows of the same length: four sums side by side, and the rest that is no whole vector one by one.
+///
+/// # Safety
+/// The processor has the instructions of `V`; `b` is as long as `a`.
+#[inline(always)]
+pub(super) unsafe fn dot<V: Lanes>(a: &[f32], b: &[f32]) -> f32 {
+    let whole = a.len() / V::LANES * V::LANES;
+    // SAFETY: both rows hold `whole` numbers, a multiple of LANES.
+    let sum = unsafe {
+        let mut sums = [V::splat(0.0); 4];
+        for at in (0..whole).step_by(V::LANES) {
+            let sum = &mut sums[at / V::LANES % 4];
+            *sum = V::load(a.as_ptr().add(at)).mul_add(V::load(b.as_ptr().add(at)), *sum);
+        }
+        sums[0].add(sums[1]).add(sums[2].add(sums[3])).sum()
+    };
+    a[whole..].iter().zip(&b[whole..]).fold(sum, |sum, (a, b)| sum + a * b)
 }
 
 /// # Safety

@@ -7,6 +7,8 @@
 
 use std::sync::OnceLock;
 
+use crate::numbers::Numbers;
+
 mod generic;
 mod scalar;
 
@@ -25,9 +27,7 @@ pub const STEP: usize = 32;
 /// `panels` is `[columns / panel][depth][panel]`, where a panel is two vectors wide.
 #[derive(Debug)]
 pub struct Linear {
-    weights: Vec<f32>,
-    /// Numbers before the first panel, so that panels start at cache lines.
-    lead: usize,
+    panels: Numbers<f32>,
     bias: Vec<f32>,
     depth: usize,
     columns: usize,
@@ -48,17 +48,15 @@ impl Linear {
         let columns = bias.len();
         let panel = 2 * kernels.lanes;
         assert!(columns.is_multiple_of(STEP) && STEP.is_multiple_of(panel), "columns are not whole panels");
-        let mut weights = vec![0.0; depth * columns + 16];
-        let lead = weights.as_ptr().align_offset(64).min(16);
-        let packed = &mut weights[lead..lead + depth * columns];
-        for (number, out) in packed.chunks_exact_mut(depth * panel).enumerate() {
+        let mut panels = Numbers::zeros(depth * columns);
+        for (number, out) in panels.own().chunks_exact_mut((depth * panel).max(1)).enumerate() {
             for (row, out) in out.chunks_exact_mut(panel).enumerate() {
                 for (lane, out) in out.iter_mut().enumerate() {
                     *out = weight(row, number * panel + lane);
                 }
             }
         }
-        Self { weights, lead, bias, depth, columns, panel }
+        Self { panels, bias, depth, columns, panel }
     }
 
     /// Packs columns of `depth` weights, without a bias; fills up with columns of zeros to a multiple of [`STEP`].
@@ -72,14 +70,25 @@ impl Linear {
     ) -> Self {
         let count = columns.len().next_multiple_of(STEP);
         let panel = 2 * kernels.lanes;
-        let mut weights = vec![0.0; depth * count + 16];
-        let lead = weights.as_ptr().align_offset(64).min(16);
+        let mut panels = Numbers::zeros(depth * count);
         for (column, values) in columns.enumerate() {
-            let start = lead + column / panel * depth * panel + column % panel;
-            let out = weights[start..].iter_mut().step_by(panel);
+            let start = column / panel * depth * panel + column % panel;
+            let out = panels.own()[start..].iter_mut().step_by(panel);
             out.zip(&values[..depth]).for_each(|(out, value)| *out = *value);
         }
-        Self { weights, lead, bias: vec![0.0; count], depth, columns: count, panel }
+        Self { panels, bias: vec![0.0; count], depth, columns: count, panel }
+    }
+
+    /// What [`Linear::new`] made for the same implementation; `None` if the panels are not `depth` × whole panels.
+    pub fn packed(kernels: &Kernels, depth: usize, bias: Vec<f32>, panels: Numbers<f32>) -> Option<Self> {
+        let (columns, panel) = (bias.len(), 2 * kernels.lanes);
+        let fits = columns.is_multiple_of(STEP) && panels.len() == depth.checked_mul(columns)?;
+        fits.then_some(Self { panels, bias, depth, columns, panel })
+    }
+
+    /// The weights as they are packed, and the bias.
+    pub fn parts(&self) -> (&[f32], &[f32]) {
+        (&self.panels, &self.bias)
     }
 
     /// Width of the result.
@@ -88,7 +97,7 @@ impl Linear {
     }
 
     fn panels(&self) -> &[f32] {
-        &self.weights[self.lead..][..self.depth * self.columns]
+        &self.panels
     }
 }
 
@@ -144,6 +153,7 @@ pub struct Kernels {
     gemm: fn(&Gemm<'_>, &mut [f32]),
     normalize: fn(&Norm<'_>, &mut [f32], &[f32]),
     attention: fn(&Attention<'_>, &mut Vec<f32>, &mut [f32]),
+    dot: fn(&[f32], &[f32]) -> f32,
     #[cfg(test)]
     map: fn(Function, &mut [f32]),
 }
@@ -206,6 +216,15 @@ impl Kernels {
         (self.attention)(job, scratch, out);
     }
 
+    /// The dot product of two rows; the order of its additions depends on nothing but their length.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn dot(&self, a: &[f32], b: &[f32]) -> f32 {
+        assert_eq!(a.len(), b.len(), "rows differ in length");
+        (self.dot)(a, b)
+    }
+
     #[cfg(test)]
     fn map(&self, function: Function, values: &mut [f32]) {
         assert!(values.len().is_multiple_of(STEP));
@@ -226,6 +245,8 @@ macro_rules! kernels {
             normalize: |job, rows, residual| unsafe { normalize(job, rows, residual) },
             // SAFETY: as above.
             attention: |job, scratch, out| unsafe { attention(job, scratch, out) },
+            // SAFETY: as above.
+            dot: |a, b| unsafe { dot(a, b) },
             #[cfg(test)]
             // SAFETY: as above.
             map: |function, values| unsafe { map(function, values) },
@@ -253,6 +274,14 @@ macro_rules! kernels {
         unsafe fn attention(job: &super::Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
             // SAFETY: the caller's promise.
             unsafe { super::generic::attention::<$vector>(job, scratch, out) }
+        }
+
+        /// # Safety
+        /// As `gemm`.
+        $(#[target_feature(enable = $features)])?
+        unsafe fn dot(a: &[f32], b: &[f32]) -> f32 {
+            // SAFETY: the caller's promise.
+            unsafe { super::generic::dot::<$vector>(a, b) }
         }
 
         /// # Safety

@@ -6,14 +6,21 @@
 
 use std::arch::x86_64::*;
 
-use super::{DIM_STEP, Document, Kernels, PANEL, Panel, select};
+use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, scalar, thresholds};
+
+/// `vpmaddubsw` multiplies unsigned by signed bytes.
+const SHIFT: u8 = 64;
 
 static KERNELS: Kernels = Kernels {
     name: "avx2",
     levels: 63,
-    #[cfg(test)]
-    maxima,
-    candidates,
+    shift: SHIFT,
+    // SAFETY: `detect` hands these functions out only where the processor has the features; `Kernels` checked that the
+    // lengths agree.
+    screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
+    collect: scalar::collect,
+    // SAFETY: as above.
+    refine: |rows, document, pairs| unsafe { refine(rows, document, pairs) },
 };
 
 /// The kernels, if the processor has all instructions that they use.
@@ -21,97 +28,48 @@ pub(super) fn detect() -> Option<&'static Kernels> {
     (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(&KERNELS)
 }
 
-#[cfg(test)]
-fn maxima(panel: &Panel<'_>, document: &Document<'_>, out: &mut [i32; PANEL]) {
-    // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked that panel
-    // and document agree.
-    unsafe { maxima_avx2(panel, document, out) }
-}
-
-fn candidates(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
-    // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked that panel
-    // and document agree.
-    unsafe { candidates_avx2(panel, document) }
-}
-
 /// # Safety
-/// The processor has the features, and `document.values` holds `tokens × panel.dims()` values.
+/// The processor has the features, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn candidates_avx2(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
-    let mut out = [i32::MIN; PANEL];
-    // SAFETY: the caller's promise.
-    unsafe { maxima_avx2(panel, document, &mut out) };
-    select(&out, panel, &document.limits)
-}
-
-/// # Safety
-/// As [`candidates_avx2`].
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn maxima_avx2(panel: &Panel<'_>, document: &Document<'_>, out: &mut [i32; PANEL]) {
+unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) {
     let dims = panel.dims();
-    let tokens = document.tokens();
-    if tokens == 0 {
-        return;
-    }
+    let tokens = document.tokens;
+    let limits = thresholds(panel.bounds, &document.limits, SHIFT);
     for half in 0..2 {
-        let out = &mut out[half * 16..][..16];
-        // SAFETY: `out` holds 16 numbers: two registers.
-        let mut max = unsafe {
-            [_mm256_loadu_si256(out.as_ptr().cast()), _mm256_loadu_si256(out.as_ptr().add(8).cast())]
+        // SAFETY: a half of the limits is two registers.
+        let limits = unsafe {
+            let start = limits.as_ptr().add(half * 16);
+            [_mm256_loadu_si256(start.cast()), _mm256_loadu_si256(start.add(8).cast())]
         };
         let mut first = 0;
         while first < tokens {
             let rows = (tokens - first).min(4);
             // SAFETY: rows `first .. first + rows` exist, each of `dims` values, by the caller's promise.
             unsafe {
-                let values = document.shifted.as_ptr().add(first * dims);
+                let values = document.values.as_ptr().add(first * dims);
+                let masks = masks.as_mut_ptr().add(first);
                 match rows {
-                    1 => block::<1>(panel, half, values, &mut max),
-                    2 => block::<2>(panel, half, values, &mut max),
-                    3 => block::<3>(panel, half, values, &mut max),
-                    _ => block::<4>(panel, half, values, &mut max),
+                    1 => block::<1>(panel, half, values, &limits, masks),
+                    2 => block::<2>(panel, half, values, &limits, masks),
+                    3 => block::<3>(panel, half, values, &limits, masks),
+                    _ => block::<4>(panel, half, values, &limits, masks),
                 }
             }
             first += rows;
         }
-        // The values came 64 too large: the same for all tokens of a term.
-        let offset = shift(panel, half);
-        max = [_mm256_sub_epi32(max[0], offset[0]), _mm256_sub_epi32(max[1], offset[1])];
-        // SAFETY: as for the loads.
-        unsafe {
-            _mm256_storeu_si256(out.as_mut_ptr().cast(), max[0]);
-            _mm256_storeu_si256(out.as_mut_ptr().add(8).cast(), max[1]);
-        }
     }
-}
-
-/// 64 times the sum of each term's weights.
-#[inline]
-#[target_feature(enable = "avx2,fma")]
-fn shift(panel: &Panel<'_>, half: usize) -> [__m256i; 2] {
-    let mut dots = [_mm256_setzero_si256(); 2];
-    for column in panel.weights.chunks_exact(PANEL * DIM_STEP) {
-        let column = &column[half * 64..][..64];
-        for (part, dots) in dots.iter_mut().enumerate() {
-            // SAFETY: 64 bytes are two registers.
-            let weights = unsafe { _mm256_loadu_si256(column.as_ptr().add(part * 32).cast()) };
-            let pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), weights);
-            *dots = _mm256_add_epi32(*dots, _mm256_madd_epi16(pairs, _mm256_set1_epi16(64)));
-        }
-    }
-    dots
 }
 
 /// # Safety
-/// The processor has the features; `values` is `[ROWS][panel.dims()]`, `half` is 0 or 1.
+/// The processor has the features; `values` is `[ROWS][panel.dims()]`, `half` is 0 or 1, `masks` is `[ROWS]`.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn block<const ROWS: usize>(
     panel: &Panel<'_>,
     half: usize,
     values: *const u8,
-    max: &mut [__m256i; 2],
+    thresholds: &[__m256i; 2],
+    masks: *mut u32,
 ) {
     let dims = panel.dims();
     let ones = _mm256_set1_epi16(1);
@@ -153,8 +111,41 @@ unsafe fn block<const ROWS: usize>(
             }
         }
     }
-    for dots in &dots {
-        max[0] = _mm256_max_epi32(max[0], dots[0]);
-        max[1] = _mm256_max_epi32(max[1], dots[1]);
+    for (row, dots) in dots.iter().enumerate() {
+        let mut mask = 0;
+        for part in 0..2 {
+            let above = _mm256_cmpgt_epi32(dots[part], thresholds[part]);
+            mask |= (_mm256_movemask_ps(_mm256_castsi256_ps(above)) as u32) << (part * 8);
+        }
+        // SAFETY: `row < ROWS`. The first half sets the mask, the second adds to it.
+        unsafe {
+            let whole = masks.add(row);
+            *whole = if half == 0 { mask } else { *whole | mask << 16 };
+        }
     }
+}
+
+/// # Safety
+/// The processor has the features.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>) {
+    let ones = _mm256_set1_epi16(1);
+    keep(rows, document, SHIFT, pairs, |row, values| {
+        let mut dots = _mm256_setzero_si256();
+        for (row, values) in row.chunks_exact(ROW_STEP).zip(values.chunks_exact(ROW_STEP)) {
+            // SAFETY: chunks of 64 bytes are two registers.
+            let products = unsafe {
+                let product = |at: usize| {
+                    let values = _mm256_loadu_si256(values.as_ptr().add(at).cast());
+                    _mm256_maddubs_epi16(values, _mm256_loadu_si256(row.as_ptr().add(at).cast()))
+                };
+                // At most 4 · 127 · 63 = 32,004: no saturation.
+                _mm256_add_epi16(product(0), product(32))
+            };
+            dots = _mm256_add_epi32(dots, _mm256_madd_epi16(products, ones));
+        }
+        let dots = _mm_add_epi32(_mm256_castsi256_si128(dots), _mm256_extracti128_si256::<1>(dots));
+        let dots = _mm_add_epi32(dots, _mm_shuffle_epi32::<0b01_00_11_10>(dots));
+        _mm_cvtsi128_si32(_mm_add_epi32(dots, _mm_shuffle_epi32::<0b10_11_00_01>(dots)))
+    });
 }

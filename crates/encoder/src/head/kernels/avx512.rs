@@ -2,14 +2,22 @@
 
 use std::arch::x86_64::*;
 
-use super::{DIM_STEP, Document, Kernels, PANEL, Panel, select};
+use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, thresholds};
+
+/// `vpdpbusd` multiplies unsigned by signed bytes.
+const SHIFT: u8 = 128;
 
 static KERNELS: Kernels = Kernels {
     name: "avx512",
     levels: 127,
-    #[cfg(test)]
-    maxima,
-    candidates,
+    shift: SHIFT,
+    // SAFETY: `detect` hands these functions out only where the processor has the features; `Kernels` checked that the
+    // lengths agree.
+    screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
+    // SAFETY: as above.
+    collect: |masks, first, found| unsafe { collect(masks, first, found) },
+    // SAFETY: as above.
+    refine: |rows, document, pairs| unsafe { refine(rows, document, pairs) },
 };
 
 /// The kernels, if the processor has all instructions that they use.
@@ -22,106 +30,124 @@ pub(super) fn detect() -> Option<&'static Kernels> {
     .then_some(&KERNELS)
 }
 
-#[cfg(test)]
-fn maxima(panel: &Panel<'_>, document: &Document<'_>, out: &mut [i32; PANEL]) {
-    // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked that panel
-    // and document agree.
-    unsafe { maxima_vnni(panel, document, out) }
-}
-
-fn candidates(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
-    // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked that panel
-    // and document agree.
-    unsafe { candidates_vnni(panel, document) }
-}
+/// Tokens of one block.
+const ROWS: usize = 12;
 
 /// # Safety
-/// The processor has the features, and `document.values` holds `tokens × panel.dims()` values.
+/// The processor has the features, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-unsafe fn candidates_vnni(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
-    let mut out = [i32::MIN; PANEL];
-    // SAFETY: the caller's promise.
-    unsafe { maxima_vnni(panel, document, &mut out) };
-    select(&out, panel, &document.limits)
-}
-
-/// # Safety
-/// As [`candidates_vnni`].
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-unsafe fn maxima_vnni(panel: &Panel<'_>, document: &Document<'_>, out: &mut [i32; PANEL]) {
-    // SAFETY: `out` holds 32 numbers: two whole registers.
-    let mut max =
-        unsafe { [_mm512_loadu_si512(out.as_ptr().cast()), _mm512_loadu_si512(out.as_ptr().add(16).cast())] };
+unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) {
+    let limits = thresholds(panel.bounds, &document.limits, SHIFT);
+    // SAFETY: 32 numbers are two whole registers.
+    let limits = unsafe {
+        [_mm512_loadu_si512(limits.as_ptr().cast()), _mm512_loadu_si512(limits.as_ptr().add(16).cast())]
+    };
     let dims = panel.dims();
-    let tokens = document.tokens();
+    let tokens = document.tokens;
     let mut first = 0;
     while first < tokens {
-        let rows = (tokens - first).min(12);
+        // As even as possible, so that no block is left with one token.
+        let left = tokens - first;
+        let rows = left.div_ceil(left.div_ceil(ROWS));
         // SAFETY: rows `first .. first + rows` exist, each of `dims` values, by the caller's promise.
         unsafe {
             let values = document.values.as_ptr().add(first * dims);
-            let corrections = document.corrections.as_ptr().add(first);
+            let masks = masks.as_mut_ptr().add(first);
             match rows {
-                1 => block::<1>(panel, values, corrections, &mut max),
-                2 => block::<2>(panel, values, corrections, &mut max),
-                3 => block::<3>(panel, values, corrections, &mut max),
-                4 => block::<4>(panel, values, corrections, &mut max),
-                5 => block::<5>(panel, values, corrections, &mut max),
-                6 => block::<6>(panel, values, corrections, &mut max),
-                7 => block::<7>(panel, values, corrections, &mut max),
-                8 => block::<8>(panel, values, corrections, &mut max),
-                9 => block::<9>(panel, values, corrections, &mut max),
-                10 => block::<10>(panel, values, corrections, &mut max),
-                11 => block::<11>(panel, values, corrections, &mut max),
-                _ => block::<12>(panel, values, corrections, &mut max),
+                1 => block::<1>(panel, values, &limits, masks),
+                2 => block::<2>(panel, values, &limits, masks),
+                3 => block::<3>(panel, values, &limits, masks),
+                4 => block::<4>(panel, values, &limits, masks),
+                5 => block::<5>(panel, values, &limits, masks),
+                6 => block::<6>(panel, values, &limits, masks),
+                7 => block::<7>(panel, values, &limits, masks),
+                8 => block::<8>(panel, values, &limits, masks),
+                9 => block::<9>(panel, values, &limits, masks),
+                10 => block::<10>(panel, values, &limits, masks),
+                11 => block::<11>(panel, values, &limits, masks),
+                _ => block::<12>(panel, values, &limits, masks),
             }
         }
         first += rows;
     }
-    // SAFETY: as for the loads.
-    unsafe {
-        _mm512_storeu_si512(out.as_mut_ptr().cast(), max[0]);
-        _mm512_storeu_si512(out.as_mut_ptr().add(16).cast(), max[1]);
-    }
 }
 
 /// # Safety
-/// The processor has the features; `values` is `[ROWS][panel.dims()]`, `corrections` is `[ROWS]`.
+/// The processor has the features; `values` is `[ROWS][panel.dims()]`, `masks` is `[ROWS]`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 unsafe fn block<const ROWS: usize>(
     panel: &Panel<'_>,
-    values: *const i8,
-    corrections: *const i32,
-    max: &mut [__m512i; 2],
+    values: *const u8,
+    thresholds: &[__m512i; 2],
+    masks: *mut u32,
 ) {
     let dims = panel.dims();
-    // `vpdpbusd` multiplies unsigned by signed bytes: 128 is added to each weight (flipping its sign bit), and each
-    // token starts from −128 × the sum of its values, which undoes it.
-    let flip = _mm512_set1_epi8(-128);
     let mut dots = [[_mm512_setzero_si512(); 2]; ROWS];
-    for (row, dots) in dots.iter_mut().enumerate() {
-        // SAFETY: `row < ROWS`.
-        let start = _mm512_set1_epi32(unsafe { *corrections.add(row) });
-        *dots = [start, start];
-    }
     for (step, column) in panel.weights.chunks_exact(PANEL * DIM_STEP).enumerate() {
         // SAFETY: the column has 128 bytes: two registers.
         let (low, high) = unsafe {
             (_mm512_loadu_si512(column.as_ptr().cast()), _mm512_loadu_si512(column.as_ptr().add(64).cast()))
         };
-        let (low, high) = (_mm512_xor_si512(low, flip), _mm512_xor_si512(high, flip));
         for (row, dots) in dots.iter_mut().enumerate() {
             // SAFETY: there are `dims / 4` columns, so `step * 4 + 4 <= dims`, and `row < ROWS`.
             let four = unsafe { values.add(row * dims + step * DIM_STEP).cast::<i32>().read_unaligned() };
             let four = _mm512_set1_epi32(four);
-            dots[0] = _mm512_dpbusd_epi32(dots[0], low, four);
-            dots[1] = _mm512_dpbusd_epi32(dots[1], high, four);
+            dots[0] = _mm512_dpbusd_epi32(dots[0], four, low);
+            dots[1] = _mm512_dpbusd_epi32(dots[1], four, high);
         }
     }
-    for dots in &dots {
-        max[0] = _mm512_max_epi32(max[0], dots[0]);
-        max[1] = _mm512_max_epi32(max[1], dots[1]);
+    for (row, dots) in dots.iter().enumerate() {
+        let low = _mm512_cmpgt_epi32_mask(dots[0], thresholds[0]);
+        let high = _mm512_cmpgt_epi32_mask(dots[1], thresholds[1]);
+        // SAFETY: `row < ROWS`.
+        unsafe { _store_mask32(masks.add(row), _mm512_kunpackw(u32::from(high), u32::from(low))) };
     }
+}
+
+/// # Safety
+/// The processor has the features.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn collect(masks: &[u32], first: u32, found: &mut Vec<Pair>) {
+    found.reserve(masks.len() * PANEL);
+    let mut len = found.len();
+    let out = found.as_mut_ptr();
+    for (sixteen, masks) in masks.chunks(16).enumerate() {
+        let there = (1u32 << masks.len()) - 1;
+        // SAFETY: masks beyond the last are not loaded.
+        let vector = unsafe { _mm512_maskz_loadu_epi32(there as u16, masks.as_ptr().cast()) };
+        // Most tokens have no pair: a branch for each would be foreseen badly.
+        let mut some = _mm512_test_epi32_mask(vector, vector);
+        while some != 0 {
+            let place = some.trailing_zeros() as usize;
+            some &= some - 1;
+            let token = (sixteen * 16 + place) as u32;
+            let mut left = masks[place];
+            while left != 0 {
+                // SAFETY: there is room for a pair of each bit.
+                unsafe { out.add(len).write(Pair { term: first + left.trailing_zeros(), token }) };
+                len += 1;
+                left &= left - 1;
+            }
+        }
+    }
+    // SAFETY: that many have been written.
+    unsafe { found.set_len(len) };
+}
+
+/// # Safety
+/// The processor has the features.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>) {
+    keep(rows, document, SHIFT, pairs, |row, values| {
+        let mut dots = _mm512_setzero_si512();
+        for (row, values) in row.chunks_exact(ROW_STEP).zip(values.chunks_exact(ROW_STEP)) {
+            // SAFETY: chunks of 64 bytes are one register.
+            unsafe {
+                let values = _mm512_loadu_si512(values.as_ptr().cast());
+                dots = _mm512_dpbusd_epi32(dots, values, _mm512_loadu_si512(row.as_ptr().cast()));
+            }
+        }
+        _mm512_reduce_add_epi32(dots)
+    });
 }

@@ -20,37 +20,89 @@ pub const PANEL: usize = 32;
 /// Dimensions are padded to a multiple of this: one integer dot product instruction takes four.
 pub const DIM_STEP: usize = 4;
 
-/// Widest hidden state whose integer dot products stay exact in i32 (`127 · 255 · dims < 2³¹`).
+/// Widest hidden state whose integer dot products stay exact in i32 (`127 · 255 · dims < 2³¹`, and `127 · 127 · dims < 2³⁰`).
 pub const MAX_DIMS: usize = 65_536;
 
-/// Quantised weights of [`PANEL`] terms.
+/// The second look takes rows of a multiple of this: the widest register.
+pub const ROW_STEP: usize = 64;
+
+/// What bounds the logits of [`PANEL`] terms, given their integer dot products: see [`thresholds`].
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    /// Scale of the quantised weights.
+    pub scale: [f32; PANEL],
+    /// Multiplies [`Limits::error`].
+    pub spread: [f32; PANEL],
+    /// Multiplies [`Limits::norm`].
+    pub residual: [f32; PANEL],
+    /// Multiplies [`Limits::reach`].
+    pub slack: [f32; PANEL],
+    /// The bias, rounded up; negative infinity beyond the vocabulary.
+    pub bias: [f32; PANEL],
+    /// Sums of the quantised weights.
+    pub sums: [i32; PANEL],
+}
+
+impl Bounds {
+    /// Of a panel without terms.
+    pub fn empty() -> Self {
+        let zero = [0.0; PANEL];
+        Self {
+            scale: [1.0; PANEL],
+            spread: zero,
+            residual: zero,
+            slack: zero,
+            bias: [f32::NEG_INFINITY; PANEL],
+            sums: [0; PANEL],
+        }
+    }
+}
+
+/// What bounds the logits of one term, as in [`Bounds`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bound {
+    /// Scale of the quantised weights.
+    pub scale: f32,
+    /// Multiplies [`Limits::error`].
+    pub spread: f32,
+    /// Multiplies [`Limits::norm`].
+    pub residual: f32,
+    /// The bias, rounded up.
+    pub bias: f32,
+    /// Sum of the quantised weights.
+    pub sum: i32,
+}
+
+impl Bound {
+    /// Whether a logit may be positive, by the dot product of its quantised numbers, the token's `shift` too large.
+    #[inline(always)]
+    fn admits(&self, dot: i32, shift: u8, limits: &Limits) -> bool {
+        let dot = dot - i32::from(shift) * self.sum;
+        let margin = self.spread * limits.error + self.residual * limits.norm;
+        // Written so that a NaN passes: the exact step decides.
+        let ruled_out = dot as f32 * (self.scale * limits.scale) + margin + self.bias <= 0.0;
+        !ruled_out
+    }
+}
+
+/// Quantised weights of [`PANEL`] terms, to be looked at together.
 ///
 /// `weights` is `[dims / 4][PANEL][4]` of values in −levels..=levels: the four bytes that one dot product instruction takes
 /// for a term lie together.
 #[derive(Debug, Clone, Copy)]
 pub struct Panel<'a> {
     weights: &'a [i8],
-    scale: &'a [f32; PANEL],
-    spread: &'a [f32; PANEL],
-    residual: &'a [f32; PANEL],
-    bias: &'a [f32; PANEL],
+    bounds: &'a Bounds,
 }
 
 impl<'a> Panel<'a> {
-    /// A panel over its parts; `weights` are `dims × PANEL` quantised weights, the others one number per term: see
-    /// [`Limits`] for their meaning.
+    /// A panel of `dims × PANEL` quantised weights.
     ///
     /// # Panics
     /// If `weights` is not a whole number of steps.
-    pub fn new(
-        weights: &'a [i8],
-        scale: &'a [f32; PANEL],
-        spread: &'a [f32; PANEL],
-        residual: &'a [f32; PANEL],
-        bias: &'a [f32; PANEL],
-    ) -> Self {
+    pub fn new(weights: &'a [i8], bounds: &'a Bounds) -> Self {
         assert!(weights.len().is_multiple_of(PANEL * DIM_STEP), "panel is not a whole number of steps");
-        Self { weights, scale, spread, residual, bias }
+        Self { weights, bounds }
     }
 
     fn dims(&self) -> usize {
@@ -58,47 +110,76 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// What bounds the true maximal logit of a document, given its integer maxima.
+/// Quantised weights of terms, to be looked at one by one: `[terms][dims]`, `dims` a multiple of [`ROW_STEP`].
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    weights: &'a [i8],
+    dims: usize,
+    bounds: &'a [Bound],
+}
+
+impl<'a> Rows<'a> {
+    /// Asks for what [`Kernels::refine`] will read of some pairs' terms.
+    ///
+    /// # Panics
+    /// If a pair is of no term.
+    pub fn prefetch(&self, pairs: &[Pair]) {
+        for pair in pairs {
+            prefetch(&self.weights[pair.term as usize * self.dims..][..self.dims]);
+            prefetch(std::slice::from_ref(&self.bounds[pair.term as usize]));
+        }
+    }
+
+    /// Rows over their parts.
+    ///
+    /// # Panics
+    /// If these do not fit each other.
+    pub fn new(weights: &'a [i8], dims: usize, bounds: &'a [Bound]) -> Self {
+        assert!(dims.is_multiple_of(ROW_STEP), "rows are not a whole number of steps");
+        assert_eq!(weights.len(), bounds.len() * dims, "rows and bounds differ");
+        Self { weights, dims, bounds }
+    }
+}
+
+/// A term, by its place in the decoder, and a token of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// Place of the term.
+    pub term: u32,
+    /// Place of the token.
+    pub token: u32,
+}
+
+/// What bounds the true logits of a document, given its integer dot products.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Scale of the document's quantised hidden states.
     pub scale: f32,
     /// Largest Euclidean norm of a token's quantisation error; multiplied by a term's `spread`.
     pub error: f32,
-    /// Largest Euclidean norm of a token's hidden state; multiplied by a term's `residual`.
+    /// Largest Euclidean norm of what was quantised of a token; multiplied by a term's `residual`.
     pub norm: f32,
+    /// What roundings before the quantisation grow with; multiplied by a term's `slack`.
+    pub reach: f32,
 }
 
 /// The quantised hidden states of one document.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
-    values: &'a [i8],
-    shifted: &'a [u8],
-    corrections: &'a [i32],
+    values: &'a [u8],
+    tokens: usize,
     limits: Limits,
 }
 
 impl<'a> Document<'a> {
-    /// A document over its parts: `values` is `[tokens][dims]` in −127..=127, `shifted` is 64 more each (for those
-    /// instruction sets whose values are in −63..=63), `corrections` holds −128 × the sum of each token's values (for those
-    /// that add 128 to every weight).
+    /// A document: `values` is `[tokens][dims]` in −levels..=levels, and [`Kernels::shift`] more each (without a carry: a
+    /// shift of 0 leaves signed bytes).
     ///
     /// # Panics
     /// If the lengths do not agree.
-    pub fn new(
-        values: &'a [i8],
-        shifted: &'a [u8],
-        corrections: &'a [i32],
-        dims: usize,
-        limits: Limits,
-    ) -> Self {
-        assert_eq!(values.len(), corrections.len() * dims, "hidden states do not fit the token count");
-        assert_eq!(values.len(), shifted.len(), "shifted values are not those of the document");
-        Self { values, shifted, corrections, limits }
-    }
-
-    fn tokens(&self) -> usize {
-        self.corrections.len()
+    pub fn new(values: &'a [u8], tokens: usize, dims: usize, limits: Limits) -> Self {
+        assert_eq!(values.len(), tokens * dims, "hidden states do not fit the token count");
+        Self { values, tokens, limits }
     }
 }
 
@@ -109,59 +190,120 @@ pub struct Kernels {
     pub name: &'static str,
     /// Weights and values are whole numbers from `−levels` to `levels`.
     pub levels: i8,
-    /// For the tests: what `candidates` works with.
-    #[cfg(test)]
-    maxima: fn(&Panel<'_>, &Document<'_>, &mut [i32; PANEL]),
-    candidates: fn(&Panel<'_>, &Document<'_>) -> u32,
+    /// Added to each value of a document: x86 multiplies unsigned by signed bytes. The sums of the weights undo it.
+    pub shift: u8,
+    screen: fn(&Panel<'_>, &Document<'_>, &mut [u32]),
+    collect: fn(&[u32], u32, &mut Vec<Pair>),
+    refine: fn(&Rows<'_>, &Document<'_>, &mut Vec<Pair>),
 }
 
 impl Kernels {
-    /// For each term of the panel the largest integer dot product over the document's tokens; `i32::MIN` without
-    /// tokens.
+    /// Looks at all terms of a panel and all tokens of a document, and adds the pairs whose logit may be positive to `found`,
+    /// by token; `first` is the place of the panel's first term. No pair whose exact f32 logit is positive is missed (see
+    /// [`super`] for the bound). `masks` is memory that calls share.
     ///
     /// # Panics
     /// If panel and document differ in dimensions.
-    #[cfg(test)]
-    pub fn maxima(&self, panel: &Panel<'_>, document: &Document<'_>) -> [i32; PANEL] {
-        check(panel, document);
-        let mut out = [i32::MIN; PANEL];
-        (self.maxima)(panel, document, &mut out);
-        out
+    pub fn screen(
+        &self,
+        panel: &Panel<'_>,
+        document: &Document<'_>,
+        first: u32,
+        masks: &mut Vec<u32>,
+        found: &mut Vec<Pair>,
+    ) {
+        // The SIMD files rely on this: a token's row is as long as a panel's column, and there is a mask for each token.
+        assert_eq!(
+            document.values.len(),
+            document.tokens * panel.dims(),
+            "panel and document differ in dimensions"
+        );
+        // Every implementation writes all of them.
+        masks.resize(document.tokens, 0);
+        (self.screen)(panel, document, masks);
+        (self.collect)(masks, first, found);
     }
 
-    /// Bit i is set if the logit of term i may be positive for some token: no term whose exact f32 logit is positive is
-    /// missed (see [`super`] for the bound).
+    /// Looks at pairs again, at all dimensions, and keeps those whose logit may still be positive.
     ///
     /// # Panics
-    /// If panel and document differ in dimensions.
-    pub fn candidates(&self, panel: &Panel<'_>, document: &Document<'_>) -> u32 {
-        check(panel, document);
-        (self.candidates)(panel, document)
+    /// If rows and document differ in dimensions, or a pair is of neither.
+    pub fn refine(&self, rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>) {
+        assert_eq!(
+            document.values.len(),
+            document.tokens * rows.dims,
+            "rows and document differ in dimensions"
+        );
+        (self.refine)(rows, document, pairs);
     }
 }
 
-/// The SIMD files rely on this: a token's row is as long as a panel's column.
-fn check(panel: &Panel<'_>, document: &Document<'_>) {
-    assert_eq!(
-        document.values.len(),
-        document.tokens() * panel.dims(),
-        "panel and document differ in dimensions"
-    );
-}
-
-/// The shared last step: an upper bound of the exact maximal logit, compared with 0. Inlined into each implementation,
-/// so that it is compiled with its instruction set; no multiplication is fused with an addition, so all give the same.
+/// Asks for a row that will be read later, into the second-level cache: rows of pairs lie anywhere, and the processor cannot
+/// foresee where.
 #[inline(always)]
-fn select(maxima: &[i32; PANEL], panel: &Panel<'_>, limits: &Limits) -> u32 {
-    let mut mask = 0u32;
-    for (term, &max) in maxima.iter().enumerate() {
-        let approximate = max as f32 * (panel.scale[term] * limits.scale);
-        let margin = panel.spread[term] * limits.error + panel.residual[term] * limits.norm;
-        // Written so that a NaN counts as a candidate: the exact computation decides.
-        let ruled_out = approximate + margin + panel.bias[term] <= 0.0;
-        mask |= u32::from(!ruled_out) << term;
+pub fn prefetch<T>(row: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in 0..size_of_val(row).div_ceil(64) {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: every x86-64 processor has the instruction, and it reads nothing: the address is inside of `row`.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().cast::<i8>().add(line * 64)) };
     }
-    mask
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
+}
+
+/// Keeps the pairs of which `dot`, the dot product of a term's row and a token's, admits a positive logit. Inlined into each
+/// implementation, so that it is compiled with its instruction set.
+#[inline(always)]
+fn keep(
+    rows: &Rows<'_>,
+    document: &Document<'_>,
+    shift: u8,
+    pairs: &mut Vec<Pair>,
+    dot: impl Fn(&[i8], &[u8]) -> i32,
+) {
+    let dims = rows.dims;
+    let row = |pair: &Pair| &rows.weights[pair.term as usize * dims..][..dims];
+    let mut kept = 0;
+    for at in 0..pairs.len() {
+        let pair = pairs[at];
+        let values = &document.values[pair.token as usize * dims..][..dims];
+        let passes = rows.bounds[pair.term as usize].admits(dot(row(&pair), values), shift, &document.limits);
+        // Without a branch: which pairs pass cannot be foreseen.
+        pairs[kept] = pair;
+        kept += usize::from(passes);
+    }
+    pairs.truncate(kept);
+}
+
+/// Thresholds stay within this (before the shift), and integer dot products below it: see [`MAX_DIMS`].
+const FAR: i32 = 1 << 30;
+
+/// For each term the number that an integer dot product, the token's `shift` too large, has to exceed, if the logit is to be
+/// positive.
+///
+/// The logit is at most `scale · dot + margin + bias`; the margin (see [`super`]) is large enough for the roundings here.
+/// Inlined into each implementation, so that it is compiled with its instruction set; no multiplication is fused with an
+/// addition, so all give the same.
+#[inline(always)]
+fn thresholds(bounds: &Bounds, limits: &Limits, shift: u8) -> [i32; PANEL] {
+    let mut out = [0; PANEL];
+    for (term, out) in out.iter_mut().enumerate() {
+        let margin = bounds.spread[term] * limits.error
+            + bounds.residual[term] * limits.norm
+            + bounds.slack[term] * limits.reach;
+        let scale = bounds.scale[term] * limits.scale;
+        let least = -(margin + bounds.bias[term]) / scale;
+        // Written so that a NaN lets all pass, and a scale that has lost its digits as well: the exact step decides.
+        let least = if least < FAR as f32 { least } else { FAR as f32 };
+        let sound = scale > 1e-36 && margin + bounds.bias[term] < f32::INFINITY && least > -FAR as f32;
+        let least = if sound { least } else { -FAR as f32 };
+        // SAFETY: a number within ±FAR. (A conversion that saturates is done one by one.)
+        let least = unsafe { least.to_int_unchecked::<i32>() };
+        // One less is below, whichever way the conversion rounds.
+        *out = least - 1 + i32::from(shift) * bounds.sums[term];
+    }
+    out
 }
 
 /// Every implementation that this processor runs, best first; the last is scalar.

@@ -2,14 +2,16 @@
 
 use std::arch::aarch64::*;
 
-use super::{DIM_STEP, Document, Kernels, PANEL, Panel, select};
+use super::{DIM_STEP, Document, Kernels, PANEL, Panel, scalar, thresholds};
 
 static KERNELS: Kernels = Kernels {
     name: "neon",
     levels: 127,
-    #[cfg(test)]
-    maxima,
-    candidates,
+    shift: 0,
+    // SAFETY: `detect` hands this function out only where the processor has NEON; `Kernels` checked that the lengths agree.
+    screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
+    collect: scalar::collect,
+    refine: scalar::refine,
 };
 
 /// The kernels, if the processor has all instructions that they use.
@@ -17,59 +19,40 @@ pub(super) fn detect() -> Option<&'static Kernels> {
     std::arch::is_aarch64_feature_detected!("neon").then_some(&KERNELS)
 }
 
-#[cfg(test)]
-fn maxima(panel: &Panel<'_>, document: &Document<'_>, out: &mut [i32; PANEL]) {
-    // SAFETY: `detect` hands this function out only where the processor has NEON; `Kernels` checked that panel and
-    // document agree.
-    unsafe { maxima_neon(panel, document, out) }
-}
-
-fn candidates(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
-    // SAFETY: `detect` hands this function out only where the processor has the features; `Kernels` checked that panel
-    // and document agree.
-    unsafe { candidates_neon(panel, document) }
-}
-
 /// # Safety
-/// The processor has NEON, and `document.values` holds `tokens × panel.dims()` values.
+/// The processor has NEON, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.
 #[target_feature(enable = "neon")]
-unsafe fn candidates_neon(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
-    let mut out = [i32::MIN; PANEL];
-    // SAFETY: the caller's promise.
-    unsafe { maxima_neon(panel, document, &mut out) };
-    select(&out, panel, &document.limits)
-}
-
-/// # Safety
-/// As [`candidates_neon`].
-#[inline]
-#[target_feature(enable = "neon")]
-unsafe fn maxima_neon(panel: &Panel<'_>, document: &Document<'_>, out: &mut [i32; PANEL]) {
+unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) {
+    let thresholds = thresholds(panel.bounds, &document.limits, 0);
     let dims = panel.dims();
-    let tokens = document.tokens();
-    for half in 0..2 {
-        let out = &mut out[half * 16..][..16];
-        let mut first = 0;
-        while first < tokens {
-            let rows = (tokens - first).min(2);
-            // SAFETY: rows `first .. first + rows` exist, each of `dims` values, by the caller's promise.
+    for (pair, masks) in masks.chunks_mut(2).enumerate() {
+        let mut dots = [[0; PANEL]; 2];
+        for half in 0..2 {
+            // SAFETY: there is a token for each mask, of `dims` values, by the caller's promise.
             unsafe {
-                let values = document.values.as_ptr().add(first * dims);
-                match rows {
-                    1 => block::<1>(panel, half, values, out),
-                    _ => block::<2>(panel, half, values, out),
+                let values = document.values.as_ptr().add(2 * pair * dims).cast::<i8>();
+                match masks.len() {
+                    1 => block::<1>(panel, half, values, &mut dots),
+                    _ => block::<2>(panel, half, values, &mut dots),
                 }
             }
-            first += rows;
+        }
+        for (mask, dots) in masks.iter_mut().zip(&dots) {
+            *mask = scalar::above(dots, &thresholds);
         }
     }
 }
 
 /// # Safety
-/// The processor has NEON; `values` is `[ROWS][panel.dims()]`, `half` is 0 or 1, `out` holds 16 numbers.
+/// The processor has NEON; `values` is `[ROWS][panel.dims()]`, `half` is 0 or 1.
 #[inline]
 #[target_feature(enable = "neon")]
-unsafe fn block<const ROWS: usize>(panel: &Panel<'_>, half: usize, values: *const i8, out: &mut [i32]) {
+unsafe fn block<const ROWS: usize>(
+    panel: &Panel<'_>,
+    half: usize,
+    values: *const i8,
+    out: &mut [[i32; PANEL]; 2],
+) {
     let dims = panel.dims();
     // Each accumulator holds two terms, two partial sums each.
     let mut dots = [[vdupq_n_s32(0); 8]; ROWS];
@@ -90,12 +73,12 @@ unsafe fn block<const ROWS: usize>(panel: &Panel<'_>, half: usize, values: *cons
             }
         }
     }
-    for dots in &dots {
+    for (dots, out) in dots.iter().zip(out) {
         for quarter in 0..4 {
             let sums = vpaddq_s32(dots[quarter * 2], dots[quarter * 2 + 1]);
-            let out = &mut out[quarter * 4..][..4];
+            let out = &mut out[half * 16 + quarter * 4..][..4];
             // SAFETY: `out` holds four numbers.
-            unsafe { vst1q_s32(out.as_mut_ptr(), vmaxq_s32(vld1q_s32(out.as_ptr()), sums)) };
+            unsafe { vst1q_s32(out.as_mut_ptr(), sums) };
         }
     }
 }

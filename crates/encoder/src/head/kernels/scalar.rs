@@ -1,41 +1,45 @@
 //! The reference: the simplest correct loops, always compiled, and shipped as the fallback.
 
-use super::{DIM_STEP, Document, Kernels, PANEL, Panel, select};
+use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, Rows, keep, thresholds};
 
-pub(super) static KERNELS: Kernels = Kernels {
-    name: "scalar",
-    levels: 127,
-    #[cfg(test)]
-    maxima,
-    candidates,
-};
+pub(super) static KERNELS: Kernels =
+    Kernels { name: "scalar", levels: 127, shift: 0, screen, collect, refine };
 
-fn maxima(panel: &Panel<'_>, document: &Document<'_>, out: &mut [i32; PANEL]) {
+fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) {
+    let thresholds = thresholds(panel.bounds, &document.limits, 0);
     let dims = panel.dims();
-    if dims == 0 {
-        if document.tokens() > 0 {
-            *out = [0; PANEL];
-        }
-        return;
-    }
-    for token in document.values.chunks_exact(dims) {
+    for (token, mask) in masks.iter_mut().enumerate() {
         let mut dots = [0i32; PANEL];
-        for (step, four) in token.chunks_exact(DIM_STEP).enumerate() {
-            let column = &panel.weights[step * PANEL * DIM_STEP..][..PANEL * DIM_STEP];
+        let columns = panel.weights.chunks_exact(PANEL * DIM_STEP);
+        for (four, column) in document.values[token * dims..][..dims].chunks_exact(DIM_STEP).zip(columns) {
             for (dot, weights) in dots.iter_mut().zip(column.chunks_exact(DIM_STEP)) {
                 for (weight, value) in weights.iter().zip(four) {
-                    *dot += i32::from(*weight) * i32::from(*value);
+                    *dot += i32::from(*weight) * i32::from(*value as i8);
                 }
             }
         }
-        for (max, dot) in out.iter_mut().zip(dots) {
-            *max = (*max).max(dot);
+        *mask = above(&dots, &thresholds);
+    }
+}
+
+/// Bit i is set if number i is above its threshold.
+pub(super) fn above(dots: &[i32; PANEL], thresholds: &[i32; PANEL]) -> u32 {
+    let pairs = dots.iter().zip(thresholds).enumerate();
+    pairs.fold(0, |mask, (term, (dot, threshold))| mask | u32::from(dot > threshold) << term)
+}
+
+pub(super) fn collect(masks: &[u32], first: u32, found: &mut Vec<Pair>) {
+    for (token, &mask) in masks.iter().enumerate() {
+        let mut left = mask;
+        while left != 0 {
+            found.push(Pair { term: first + left.trailing_zeros(), token: token as u32 });
+            left &= left - 1;
         }
     }
 }
 
-fn candidates(panel: &Panel<'_>, document: &Document<'_>) -> u32 {
-    let mut out = [i32::MIN; PANEL];
-    maxima(panel, document, &mut out);
-    select(&out, panel, &document.limits)
+pub(super) fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>) {
+    keep(rows, document, 0, pairs, |row, values| {
+        row.iter().zip(values).map(|(w, v)| i32::from(*w) * i32::from(*v as i8)).sum()
+    });
 }

@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{DIM_STEP, Document, Kernels, Limits, PANEL, Panel, available, choose, scalar};
+use super::{
+    Bound, Bounds, DIM_STEP, Document, Kernels, Limits, PANEL, Pair, Panel, ROW_STEP, Rows, available,
+    choose, scalar,
+};
 
 /// Dimensions and token counts around the lane and block sizes of all implementations.
 const DIMS: &[usize] = &[4, 8, 12, 60, 64, 68, 128, 384];
@@ -11,11 +14,9 @@ const TOKENS: &[usize] = &[0, 1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 23, 24, 25, 40];
 struct Case {
     weights: Vec<i8>,
     values: Vec<i8>,
-    shifted: Vec<u8>,
-    corrections: Vec<i32>,
     dims: usize,
     limits: Limits,
-    per_term: [[f32; PANEL]; 4],
+    bounds: Bounds,
 }
 
 impl Case {
@@ -24,43 +25,70 @@ impl Case {
         let within = |number: i8| (i32::from(number.max(-127)) * i32::from(levels) / 127) as i8;
         let weights = (0..dims * PANEL).map(|_| within(next())).collect();
         let values: Vec<i8> = (0..dims * tokens).map(|_| within(next())).collect();
-        let corrections = values
-            .chunks_exact(dims)
-            .map(|token| -128 * token.iter().map(|v| i32::from(*v)).sum::<i32>())
-            .collect();
-        let mut per_term = [[0f32; PANEL]; 4];
-        for (kind, numbers) in per_term.iter_mut().enumerate() {
+        let mut bounds = Bounds::empty();
+        let parts = [
+            &mut bounds.scale,
+            &mut bounds.spread,
+            &mut bounds.residual,
+            &mut bounds.slack,
+            &mut bounds.bias,
+        ];
+        for (kind, numbers) in parts.into_iter().enumerate() {
             for number in numbers.iter_mut() {
                 let unit = f32::from(next()) / 127.0;
-                // The bias is signed and large enough that some terms pass and some do not.
-                *number = if kind == 3 { unit * 40.0 } else { unit.abs() * 0.01 };
+                // The bias is signed and large enough that some pairs pass and some do not.
+                *number = if kind == 4 { unit * 40.0 } else { unit.abs() * 0.01 };
             }
         }
-        let limits = Limits { scale: 0.03, error: 0.2, norm: 9.0 };
-        let shifted = values.iter().map(|value| (*value as u8).wrapping_add(64)).collect();
-        Self { weights, values, shifted, corrections, dims, limits, per_term }
+        // Beyond the vocabulary.
+        bounds.bias[31] = f32::NEG_INFINITY;
+        let limits = Limits { scale: 0.03, error: 0.2, norm: 9.0, reach: 3.0 };
+        Self { weights, values, dims, limits, bounds }
+    }
+
+    fn tokens(&self) -> usize {
+        self.values.len() / self.dims
+    }
+
+    /// Where a term's weight is in a panel, and in rows.
+    fn places(&self, term: usize, dim: usize) -> [usize; 2] {
+        [dim / DIM_STEP * PANEL * DIM_STEP + term * DIM_STEP + dim % DIM_STEP, term * self.dims + dim]
+    }
+
+    /// What one implementation finds at first sight, and what it keeps of all pairs that `some` picks at the second.
+    fn run(&self, kernels: &Kernels, some: impl Fn(usize) -> bool) -> (Vec<Pair>, Vec<Pair>) {
+        let values: Vec<u8> = self.values.iter().map(|v| (*v as u8).wrapping_add(kernels.shift)).collect();
+        let document = Document::new(&values, self.tokens(), self.dims, self.limits);
+        let sum = |term: usize, of: usize| -> i32 {
+            (0..self.dims).map(|dim| i32::from(self.weights[self.places(term, dim)[of]])).sum()
+        };
+        let mut bounds = self.bounds.clone();
+        bounds.sums = std::array::from_fn(|term| sum(term, 0));
+        let mut found = Vec::new();
+        kernels.screen(&Panel::new(&self.weights, &bounds), &document, 0, &mut Vec::new(), &mut found);
+        let all = (0..self.tokens() * PANEL).filter(|at| some(*at));
+        let mut kept: Vec<Pair> =
+            all.map(|at| Pair { term: (at % PANEL) as u32, token: (at / PANEL) as u32 }).collect();
+        if self.dims.is_multiple_of(ROW_STEP) {
+            let bounds: Vec<Bound> = (0..PANEL)
+                .map(|term| Bound {
+                    scale: bounds.scale[term],
+                    spread: bounds.spread[term],
+                    residual: bounds.residual[term],
+                    bias: bounds.bias[term],
+                    sum: sum(term, 1),
+                })
+                .collect();
+            kernels.refine(&Rows::new(&self.weights, self.dims, &bounds), &document, &mut kept);
+        }
+        (found, kept)
     }
 
     fn check(&self, kernels: &Kernels) {
-        let panel = Panel::new(
-            &self.weights,
-            &self.per_term[0],
-            &self.per_term[1],
-            &self.per_term[2],
-            &self.per_term[3],
-        );
-        let document = Document::new(&self.values, &self.shifted, &self.corrections, self.dims, self.limits);
-        let name = kernels.name;
-        assert_eq!(
-            kernels.maxima(&panel, &document),
-            scalar::KERNELS.maxima(&panel, &document),
-            "maxima, {name}"
-        );
-        assert_eq!(
-            kernels.candidates(&panel, &document),
-            scalar::KERNELS.candidates(&panel, &document),
-            "candidates, {name}"
-        );
+        for step in [1, 3, 1000] {
+            let some = |at: usize| at.is_multiple_of(step);
+            assert_eq!(self.run(kernels, some), self.run(&scalar::KERNELS, some), "{}", kernels.name);
+        }
     }
 }
 
@@ -76,23 +104,56 @@ fn bytes(seed: u64) -> impl FnMut() -> i8 {
 }
 
 #[test]
-fn scalar_maxima_equal_the_definition() {
-    let case = Case::new(127, 8, 3, bytes(5));
-    let panel =
-        Panel::new(&case.weights, &case.per_term[0], &case.per_term[1], &case.per_term[2], &case.per_term[3]);
-    let document = Document::new(&case.values, &case.shifted, &case.corrections, case.dims, case.limits);
-    let found = scalar::KERNELS.maxima(&panel, &document);
-    for (term, found) in found.iter().enumerate() {
-        let expected = (0..3).map(|token| {
-            (0..8)
-                .map(|dim| {
-                    let weight =
-                        case.weights[dim / DIM_STEP * PANEL * DIM_STEP + term * DIM_STEP + dim % DIM_STEP];
-                    i32::from(weight) * i32::from(case.values[token * 8 + dim])
-                })
-                .sum::<i32>()
-        });
-        assert_eq!(Some(*found), expected.max(), "term {term}");
+fn scalar_equals_the_definition() {
+    let (dims, tokens) = (64, 9);
+    let mut case = Case::new(127, dims, tokens, bytes(5));
+    case.limits.scale = 0.3;
+    let bounds = &case.bounds;
+    let (found, kept) = case.run(&scalar::KERNELS, |_| true);
+    let mut passed = 0;
+    for token in 0..tokens {
+        for term in 0..PANEL {
+            for (of, pairs) in [&found, &kept].into_iter().enumerate() {
+                let dot: f64 = (0..dims)
+                    .map(|dim| {
+                        let weight = case.weights[case.places(term, dim)[of]];
+                        f64::from(weight) * f64::from(case.values[token * dims + dim])
+                    })
+                    .sum();
+                // Only the first look has a slack.
+                let slack = if of == 0 { bounds.slack[term] } else { 0.0 };
+                let unit = f64::from(bounds.scale[term]) * f64::from(case.limits.scale);
+                let logit = unit * dot
+                    + f64::from(bounds.spread[term]) * f64::from(case.limits.error)
+                    + f64::from(bounds.residual[term]) * f64::from(case.limits.norm)
+                    + f64::from(slack) * f64::from(case.limits.reach)
+                    + f64::from(bounds.bias[term]);
+                let passes = pairs.contains(&Pair { term: term as u32, token: token as u32 });
+                // Around the threshold the kernels may let one more through.
+                assert!(passes || logit <= unit * 1e-3, "term {term}, token {token}: {logit}");
+                assert!(!passes || logit > -3.0 * unit, "term {term}, token {token}: {logit}");
+                passed += usize::from(passes);
+            }
+        }
+    }
+    assert!(passed > 0 && passed < 2 * tokens * PANEL, "the test tests nothing");
+}
+
+#[test]
+fn scales_that_have_lost_their_digits_let_all_pass() {
+    for kernels in available() {
+        let mut case = Case::new(kernels.levels, 64, 3, bytes(9));
+        case.bounds.scale = [0.1; PANEL];
+        case.bounds.residual = [0.1; PANEL];
+        case.bounds.bias = [-1e30; PANEL];
+        let limits = case.limits;
+        for limits in [Limits { norm: f32::INFINITY, ..limits }, Limits { error: f32::NAN, ..limits }] {
+            case.limits = limits;
+            let (found, kept) = case.run(kernels, |_| true);
+            assert_eq!((found.len(), kept.len()), (3 * PANEL, 3 * PANEL), "{}: {limits:?}", kernels.name);
+        }
+        case.limits = Limits { scale: 0.0, ..limits };
+        assert_eq!(case.run(kernels, |_| true).0.len(), 3 * PANEL, "{}", kernels.name);
     }
 }
 
@@ -110,14 +171,23 @@ fn all_implementations_equal_scalar_around_lane_sizes() {
 #[test]
 fn extreme_values_do_not_saturate() {
     for kernels in available() {
-        for (weight, value) in [(127i8, 127i8), (-127, 127), (127, -127), (-127, -127)] {
-            let mut turn = 0usize;
-            let dims = 128;
-            let case = Case::new(kernels.levels, dims, 5, || {
-                turn += 1;
-                if turn <= dims * PANEL { weight } else { value }
-            });
-            case.check(kernels);
+        let largest = kernels.levels;
+        for (weight, value) in
+            [(largest, largest), (-largest, largest), (largest, -largest), (-largest, -largest)]
+        {
+            let mut case = Case::new(kernels.levels, 128, 5, bytes(3));
+            case.weights.fill(weight);
+            case.values.fill(value);
+            let dot = 128 * i32::from(weight) * i32::from(value);
+            let (one, zero) = ([1.0; PANEL], [0.0; PANEL]);
+            case.limits = Limits { scale: 1.0, error: 0.0, norm: 0.0, reach: 0.0 };
+            for (less, expected) in [(0, 5 * PANEL), (3, 0)] {
+                let bias = [(-dot - less) as f32 + 0.5; PANEL];
+                case.bounds =
+                    Bounds { scale: one, spread: zero, residual: zero, slack: zero, bias, sums: [0; PANEL] };
+                let (found, kept) = case.run(kernels, |_| true);
+                assert_eq!((found.len(), kept.len()), (expected, expected), "{}", kernels.name);
+            }
         }
     }
 }

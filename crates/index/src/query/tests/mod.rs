@@ -1,5 +1,6 @@
 //! Queries against small indexes, compared with hand computed or naively evaluated results.
 
+mod best_of;
 mod cancel;
 mod clauses;
 mod explain;
@@ -9,6 +10,7 @@ mod lexical;
 mod like;
 mod pruning;
 mod random;
+mod ranges;
 mod scores;
 mod semantic;
 mod sparse;

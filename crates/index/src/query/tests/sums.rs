@@ -78,6 +78,10 @@ fn in_form(text: Query, words: &[u8], form: usize) -> Query {
             let queries = vec![text, number_at_most(1).with_boost(0.5)];
             QueryKind::DisMax { queries, tie_breaker: 0.5 }.into()
         }
+        3 => {
+            let queries = vec![text, self::text(&[1, 3, 8]).with_boost(1.5), self::text(&[0, 5])];
+            QueryKind::DisMax { queries, tie_breaker: 0.3 }.into()
+        }
         _ => text,
     }
 }
@@ -116,7 +120,7 @@ proptest! {
         size in 1usize..8,
         track in 0usize..3,
         boost in 1u8..4,
-        form in 0usize..4,
+        form in 0usize..5,
         least in proptest::option::weighted(0.3, 0usize..30),
     ) {
         let deleted: Vec<usize> = deleted.into_iter().filter(|number| *number < docs.len()).collect();

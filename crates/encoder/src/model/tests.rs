@@ -1,0 +1,234 @@
+//! The life of a file of packed weights, and that it changes no answer.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::deployment::{Deployment, DeploymentOptions, Encoded, Priority};
+
+use super::Model;
+use super::weights::Keep;
+
+/// A copy of a model, and a place for its packed weights.
+struct Files {
+    folder: tempfile::TempDir,
+}
+
+impl Files {
+    /// The embedded sparse model: a decoder tied to the word embeddings, in a file of its own.
+    fn tiny() -> Self {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-splade-tiny");
+        Self::of(
+            &[package],
+            &["model.onnx", "head.safetensors", "tokenizer.json", "config.json", "sparrow.json"],
+        )
+    }
+
+    /// A graph as exporters leave it, with all weights inside.
+    fn exported() -> Self {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let folders = [fixtures.join("exported-mlm"), fixtures.join("plain-mlm")];
+        Self::of(&folders, &["model.onnx", "tokenizer.json", "config.json"])
+    }
+
+    fn of(from: &[PathBuf], names: &[&str]) -> Self {
+        let files = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir(files.model()).unwrap();
+        for name in names {
+            if let Some(path) = from.iter().map(|from| from.join(name)).find(|path| path.is_file()) {
+                fs::copy(path, files.model().join(name)).unwrap();
+            }
+        }
+        files
+    }
+
+    fn model(&self) -> PathBuf {
+        self.folder.path().join("model")
+    }
+
+    fn packed(&self) -> PathBuf {
+        self.folder.path().join("packed/it.weights")
+    }
+
+    fn load(&self) -> Arc<Model> {
+        Model::read(&self.model(), Some(Keep::any(&self.packed()))).unwrap()
+    }
+
+    /// Loads the model, and says whether its packed weights were made anew.
+    #[track_caller]
+    fn made_anew(&self) -> bool {
+        let before = written(&self.packed());
+        assert!(self.load().is_mapped());
+        assert_eq!(fs::read_dir(self.packed().parent().unwrap()).unwrap().count(), 1, "nothing else is left");
+        before != written(&self.packed())
+    }
+}
+
+/// When a file was written, by the system's clock.
+fn written(path: &Path) -> Option<(SystemTime, u64)> {
+    #[cfg(unix)]
+    let number = |metadata: &fs::Metadata| std::os::unix::fs::MetadataExt::ino(metadata);
+    #[cfg(not(unix))]
+    let number = |_: &fs::Metadata| 0;
+    fs::metadata(path).ok().map(|metadata| (metadata.modified().unwrap(), number(&metadata)))
+}
+
+fn encode(model: Arc<Model>) -> Vec<Encoded> {
+    let options =
+        DeploymentOptions { allocations: 2, threads_per_allocation: 1, queue_capacity: 64, cache_bytes: 0 };
+    let deployment = Deployment::start(model, options).unwrap();
+    let texts =
+        ["", "old red stamps", "who collects coins and stamps, and why? a green coin ".repeat(9).as_str()]
+            .map(str::to_owned);
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    deployment.encode(&texts, Priority::Ingest, None, None).unwrap()
+}
+
+#[test]
+fn a_mapped_model_answers_as_one_in_memory() {
+    for files in [Files::tiny(), Files::exported()] {
+        let plain = Model::load(&files.model()).unwrap();
+        assert!(plain.is_native() && !plain.is_mapped());
+        let made = files.load();
+        let again = files.load();
+        assert!(made.is_mapped() && again.is_mapped() && again.is_native());
+        for model in [&made, &again] {
+            assert_eq!(model.info(), plain.info());
+        }
+        let inspected = Model::inspect_packed(&files.model(), &files.packed()).unwrap();
+        assert_eq!(inspected, Model::inspect(&files.model()).unwrap());
+        let expected = encode(plain);
+        assert_eq!(encode(made), expected);
+        assert_eq!(encode(again), expected);
+    }
+}
+
+/// Dense models have no decoder.
+#[test]
+fn a_mapped_dense_model_answers_as_one_in_memory() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-minilm-l6");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dense.weights");
+    let expected = encode(Model::load(&package).unwrap());
+    for _ in 0..2 {
+        let model = Model::load_packed(&package, &path).unwrap();
+        assert!(model.is_mapped());
+        assert_eq!(encode(model), expected);
+    }
+}
+
+#[test]
+fn a_small_model_stays_in_memory() {
+    let files = Files::tiny();
+    let model = Model::load_packed(&files.model(), &files.packed()).unwrap();
+    assert!(model.is_native() && !model.is_mapped() && !files.packed().exists());
+}
+
+#[test]
+fn weights_are_packed_once_and_again_when_a_file_of_the_model_changes() {
+    let files = Files::exported();
+    assert!(files.made_anew());
+    assert!(!files.made_anew());
+    let graph = files.model().join("model.onnx");
+    let mut bytes = fs::read(&graph).unwrap();
+    let modified = fs::metadata(&graph).unwrap().modified().unwrap();
+    let before = files.load().info().fingerprint.clone();
+    // A weight changes, neither the length nor the time of modification does: the system's own time tells.
+    std::thread::sleep(Duration::from_millis(20));
+    let last = bytes.windows(4).rposition(|four| four == 0.5f32.to_le_bytes()).unwrap();
+    bytes[last..last + 4].copy_from_slice(&0.5000001f32.to_le_bytes());
+    fs::write(&graph, &bytes).unwrap();
+    fs::File::options().write(true).open(&graph).unwrap().set_modified(modified).unwrap();
+    assert!(files.made_anew());
+    assert_ne!(files.load().info().fingerprint, before);
+    // Another file beside the graph counts as well.
+    fs::write(files.model().join("sparrow.json"), r#"{"kind": "sparse_mlm", "max_tokens": 9}"#).unwrap();
+    assert!(files.made_anew());
+    assert_eq!(files.load().info().max_tokens, 9);
+    assert!(!files.made_anew());
+}
+
+#[test]
+fn a_damaged_file_is_made_anew() {
+    let files = Files::exported();
+    assert!(files.made_anew());
+    let whole = fs::read(files.packed()).unwrap();
+    let expected = encode(Model::load(&files.model()).unwrap());
+    // Every part of the file: magic, format, checksums, places, sections, index; and every length.
+    let places = (0..64).chain((64..whole.len()).step_by(97)).chain(whole.len() - 64..whole.len());
+    let padding = |at: usize| (36..64).contains(&at);
+    let inside = fs::read(files.packed()).unwrap();
+    for at in places {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        fs::write(files.packed(), &bytes).unwrap();
+        let opened = super::weights::can_open(&files.model(), &files.packed());
+        // What lies between sections is nobody's.
+        assert!(!opened || padding(at) || inside[at] == 0, "byte {at}");
+    }
+    for length in (0..whole.len()).step_by(501).chain([whole.len() - 1]) {
+        fs::write(files.packed(), &whole[..length]).unwrap();
+        assert!(!super::weights::can_open(&files.model(), &files.packed()), "length {length}");
+    }
+    fs::write(files.packed(), [&whole[..], b"more"].concat()).unwrap();
+    assert!(files.made_anew());
+    assert_eq!(fs::read(files.packed()).unwrap().len(), whole.len());
+    assert_eq!(encode(files.load()), expected);
+}
+
+#[test]
+fn without_a_place_for_the_file_the_weights_are_in_memory() {
+    let files = Files::exported();
+    let expected = encode(Model::load(&files.model()).unwrap());
+    // A file where the folder should be: as a read-only folder, for root as well. Then a folder where the file should be.
+    fs::write(files.folder.path().join("packed"), "").unwrap();
+    let model = files.load();
+    assert!(model.is_native() && !model.is_mapped());
+    assert_eq!(encode(model), expected);
+    fs::remove_file(files.folder.path().join("packed")).unwrap();
+    fs::create_dir_all(files.packed().join("inside")).unwrap();
+    assert!(!files.load().is_mapped());
+    assert_eq!(fs::read_dir(files.packed().parent().unwrap()).unwrap().count(), 1, "no half-written file");
+}
+
+/// `/dev/full` takes no byte: what a full disk is like.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it.weights");
+    let mut packer = crate::packed::Packer::new(&path).unwrap();
+    packer.write_to(fs::File::options().write(true).open("/dev/full").unwrap());
+    assert!(packer.put("a section", &[1.5f32; 100]).is_err());
+    drop(packer);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn many_may_make_it_at_once() {
+    let files = Files::exported();
+    let expected = encode(Model::load(&files.model()).unwrap());
+    for _ in 0..5 {
+        std::thread::scope(|scope| {
+            let made: Vec<_> = (0..4).map(|_| scope.spawn(|| files.load())).collect();
+            for model in made {
+                assert_eq!(encode(model.join().unwrap()), expected);
+            }
+        });
+        assert!(!files.made_anew());
+        fs::remove_file(files.packed()).unwrap();
+    }
+}
+
+/// Whoever has mapped a file goes on with it when it is replaced or removed.
+#[cfg(unix)]
+#[test]
+fn a_mapped_file_may_be_removed() {
+    let files = Files::exported();
+    let model = files.load();
+    let expected = encode(Arc::clone(&model));
+    fs::remove_file(files.packed()).unwrap();
+    assert!(files.made_anew());
+    assert_eq!(encode(model), expected);
+}

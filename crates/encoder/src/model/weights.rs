@@ -1,0 +1,229 @@
+//! A model's weights: from the graph and what is beside it, or from a file in which they were packed before.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::bert::{Bert, Refused, kernels as f32_kernels};
+use crate::error::EncoderError;
+use crate::head::{Basis, Head, kernels};
+use crate::numbers::Numbers;
+use crate::packed::{Facts, Identity, Packed, Packer, Unusable};
+use crate::stored::Stored;
+
+use super::decoder::Source;
+use super::layout::{Layout, Pooling};
+use super::{bert, split};
+
+/// Smaller models stay in memory: what a file saves them is less than a deployment's scratch memory and cache, and making it costs
+/// a first start a write and a sync.
+const SMALLEST_FILE: usize = 64 << 20;
+
+/// Where a model's packed weights may be kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keep<'a> {
+    path: &'a Path,
+    /// Bytes of weights below which they stay in memory.
+    smallest: usize,
+}
+
+impl<'a> Keep<'a> {
+    /// A file for a large model.
+    pub(super) fn large(path: &'a Path) -> Self {
+        Self { path, smallest: SMALLEST_FILE }
+    }
+
+    /// For the tests: a file for a model of any size.
+    #[cfg(test)]
+    pub(super) fn any(path: &'a Path) -> Self {
+        Self { path, smallest: 0 }
+    }
+}
+
+/// What a model computes with.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    /// Of the model's files, and the sum of their lengths.
+    pub(super) fingerprint: (String, u64),
+    pub(super) head: Option<Arc<Head>>,
+    /// The output of the graph that the rest of the model takes.
+    pub(super) output: String,
+    pub(super) bert: Option<Bert>,
+    /// The weights are in a mapped file.
+    pub(super) mapped: bool,
+}
+
+/// Names of the kernels that weights are packed for.
+fn kernel_names() -> String {
+    let head = kernels::chosen().name;
+    format!("{head} {}", f32_kernels::named(head).name)
+}
+
+/// The fingerprint of a model's files and the sum of their lengths; read from its packed weights, if there are any.
+///
+/// # Errors
+/// [`EncoderError::ModelNotReadable`].
+pub(super) fn fingerprint(layout: &Layout, packed: Option<&Path>) -> Result<(String, u64), EncoderError> {
+    if let Some(path) = packed
+        && let Some(identity) = layout.identity(kernel_names())
+        && let Ok(facts) = Packed::facts(path, &identity)
+    {
+        return Ok((facts.fingerprint, facts.size_bytes));
+    }
+    layout.fingerprint()
+}
+
+/// Loads a model's weights. A model with a basis is not kept in a file: those are small.
+///
+/// # Errors
+/// [`EncoderError::ModelNotReadable`].
+pub(super) fn load(
+    layout: &Layout,
+    basis: Option<&Basis>,
+    keep: Option<Keep<'_>>,
+) -> Result<Loaded, EncoderError> {
+    let Some(Keep { path, .. }) = keep.filter(|_| basis.is_none()) else {
+        return unpack(layout, basis, None);
+    };
+    match open(layout, path) {
+        Ok(loaded) => Ok(loaded),
+        Err(reason) => {
+            match reason {
+                Unusable::Missing | Unusable::Stale => {
+                    tracing::debug!(path = %path.display(), %reason, "packed weights are not used");
+                }
+                Unusable::Damaged(_) | Unusable::Io(_) => {
+                    tracing::warn!(path = %path.display(), %reason, "packed weights are not used");
+                }
+            }
+            unpack(layout, None, keep)
+        }
+    }
+}
+
+fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
+    let identity = layout.identity(kernel_names()).ok_or(Unusable::Stale)?;
+    let packed = Packed::open(path, &identity)?;
+    let chosen = kernels::chosen();
+    let head = match packed.facts.head {
+        Some(shape) => Some(Arc::new(Head::open(&packed, shape, chosen)?)),
+        None => None,
+    };
+    let rows = head.as_deref().map(Head::rows);
+    let bert = Bert::open(&packed, rows, f32_kernels::named(chosen.name))?;
+    if head.as_ref().is_some_and(|head| head.dims() != bert.width())
+        || head.is_some() != (layout.pooling == Pooling::Splade)
+    {
+        return Err(Unusable::Damaged("it is of another model"));
+    }
+    Ok(Loaded {
+        fingerprint: (packed.facts.fingerprint, packed.facts.size_bytes),
+        head,
+        output: layout.output.clone(),
+        bert: Some(bert),
+        mapped: true,
+    })
+}
+
+/// For the tests: whether a file is used.
+#[cfg(test)]
+pub(super) fn can_open(dir: &Path, path: &Path) -> bool {
+    Layout::detect(dir).is_ok_and(|layout| open(&layout, path).is_ok())
+}
+
+/// Reads the graph, and packs what is recognised: into a file, if it is large.
+fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Result<Loaded, EncoderError> {
+    // Of the files as they were before they are read.
+    let identity = keep.and_then(|_| layout.identity(kernel_names()));
+    let fingerprint = layout.fingerprint()?;
+    let mut output = layout.output.clone();
+    let source = match (layout.pooling, &layout.head) {
+        (Pooling::Splade, Some(file)) => Some(file.find()?),
+        (Pooling::Splade, None) => split::decoder(&layout.onnx, &output).map(|split| {
+            output = split.hidden;
+            split.head
+        }),
+        _ => None,
+    };
+    let dims = source.as_ref().map(|source| source.dims);
+    let per_token = source.is_some() || matches!(layout.pooling, Pooling::Mean | Pooling::Cls);
+    let mut weights = if per_token { bert::recognise(&layout.onnx, &output) } else { None }
+        .filter(|weights| dims.is_none_or(|dims| dims == weights.width));
+    if let (Some(Keep { path, smallest }), Some(identity), Some(weights)) = (keep, identity, &weights)
+        && size(weights, source.as_ref()) >= smallest
+    {
+        match pack(layout, path, identity, &fingerprint, weights.clone(), source.as_ref()) {
+            Ok(true) => match open(layout, path) {
+                Ok(loaded) => return Ok(loaded),
+                Err(reason) => {
+                    tracing::warn!(path = %path.display(), %reason, "packed weights stay in memory");
+                }
+            },
+            Ok(false) => {}
+            Err(reason) => {
+                tracing::warn!(path = %path.display(), %reason, "packed weights stay in memory");
+            }
+        }
+    }
+    let head = match (&source, &layout.head) {
+        (Some(source), Some(file)) => Some(source.load(basis).map_err(|reason| file.unreadable(reason))?),
+        (Some(source), None) => source.load(basis).ok(),
+        (None, _) => None,
+    };
+    if source.is_some() && head.is_none() {
+        // What cannot be a decoder runs whole.
+        output.clone_from(&layout.output);
+        weights = None;
+    }
+    let bert = weights.and_then(|weights| {
+        let rows = head.as_ref().map(Head::rows);
+        let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows));
+        Bert::new(weights, tied.cloned(), f32_kernels::named(kernels::chosen().name)).ok()
+    });
+    Ok(Loaded { fingerprint, head: head.map(Arc::new), output, bert, mapped: false })
+}
+
+/// Bytes of the packed weights, about.
+fn size(weights: &crate::bert::Weights, source: Option<&Source>) -> usize {
+    4 * (weights.size() + weights.words.len()) + source.map_or(0, |source| source.rows.len())
+}
+
+/// Packs a model into a file; false if it is not one that the kernels take.
+fn pack(
+    layout: &Layout,
+    path: &Path,
+    identity: Identity,
+    (fingerprint, size_bytes): &(String, u64),
+    weights: crate::bert::Weights,
+    source: Option<&Source>,
+) -> Result<bool, Box<dyn std::error::Error>> {
+    let started = std::time::Instant::now();
+    let mut packer = Packer::new(path)?;
+    let (mut tied, mut head) = (false, None);
+    if let Some(source) = source {
+        let decoder = source.load(None)?;
+        tied = is_tied(&weights.words, Some(source), decoder.rows());
+        head = Some(decoder.store(&mut packer)?);
+    }
+    let kernels = f32_kernels::named(kernels::chosen().name);
+    let bert = match Bert::store(weights, tied, kernels, &mut packer) {
+        Ok(bert) => bert,
+        Err(Refused::Unfit) => return Ok(false),
+        Err(Refused::Io(error)) => return Err(error.into()),
+    };
+    if layout.identity(kernel_names()).as_ref() != Some(&identity) {
+        return Err("the model's files were changed while they were read".into());
+    }
+    let facts = Facts { fingerprint: fingerprint.clone(), size_bytes: *size_bytes, bert, head };
+    packer.finish(identity, facts)?;
+    let milliseconds = started.elapsed().as_millis();
+    tracing::info!(path = %path.display(), milliseconds, "weights packed into a file");
+    Ok(true)
+}
+
+/// Whether the word embeddings are the decoder's rows: the same place in the same file, or the same numbers.
+fn is_tied(words: &Stored, source: Option<&Source>, rows: &Numbers<f32>) -> bool {
+    let same_place = source.is_some_and(|source| {
+        !source.transposed && matches!(words, Stored::File { .. }) && source.rows == *words
+    });
+    same_place || words.len() == rows.len() && words.read().is_ok_and(|words| words[..] == rows[..])
+}

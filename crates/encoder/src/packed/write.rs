@@ -1,0 +1,102 @@
+//! Making a file of packed weights, section by section.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::numbers::{LINE, Plain, bytes};
+
+use super::{FORMAT, Facts, HEADER, Identity, Index, MAGIC, Section};
+
+/// A file in the making, under a name of its own: two that are made at once do not meet. Dropped before
+/// [`Packer::finish`], it is gone.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    file: File,
+    temporary: PathBuf,
+    target: PathBuf,
+    sections: BTreeMap<String, Section>,
+    end: usize,
+}
+
+impl Packer {
+    /// Begins a file; its folder is made if it is not there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn new(target: &Path) -> std::io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}-{number}.tmp", std::process::id()));
+        let temporary = target.with_file_name(name);
+        // One of a process of the same number that was killed may be there.
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
+        Ok(Self { file, temporary, target: target.to_path_buf(), sections: BTreeMap::new(), end: HEADER })
+    }
+
+    /// For the tests: what follows is written elsewhere.
+    #[cfg(test)]
+    pub(crate) fn write_to(&mut self, file: File) {
+        self.file = file;
+    }
+
+    /// Writes a section.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn put<T: Plain>(&mut self, name: &str, values: &[T]) -> std::io::Result<()> {
+        let bytes = bytes(values);
+        let start = self.end.next_multiple_of(LINE);
+        // What is left out is zeros.
+        self.file.seek(SeekFrom::Start(start as u64))?;
+        self.file.write_all(bytes)?;
+        let section = Section { start, length: bytes.len(), checksum: crc32fast::hash(bytes) };
+        self.sections.insert(name.to_owned(), section);
+        self.end = start + bytes.len();
+        Ok(())
+    }
+
+    /// Writes the index and gives the file its name, durably.
+    ///
+    /// # Errors
+    /// What the system says; what was under that name before is still there.
+    pub(crate) fn finish(mut self, identity: Identity, facts: Facts) -> std::io::Result<()> {
+        let sections = std::mem::take(&mut self.sections);
+        let index = serde_json::to_vec(&Index { identity, facts, sections })?;
+        let start = self.end.next_multiple_of(LINE);
+        let mut places = Vec::with_capacity(HEADER - 16);
+        places.extend((start as u64).to_le_bytes());
+        places.extend((index.len() as u64).to_le_bytes());
+        places.extend(crc32fast::hash(&index).to_le_bytes());
+        places.resize(HEADER - 16, 0);
+        let checksum = crc32fast::hash(&places);
+        let header = [&MAGIC[..], &FORMAT.to_le_bytes(), &checksum.to_le_bytes(), &places].concat();
+        self.file.seek(SeekFrom::Start(start as u64))?;
+        self.file.write_all(&index)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(&header)?;
+        self.file.sync_all()?;
+        fs::rename(&self.temporary, &self.target)?;
+        self.temporary = PathBuf::new();
+        match self.target.parent() {
+            // Windows cannot open a folder as a file; its metadata is journalled.
+            Some(folder) if cfg!(not(windows)) => File::open(folder)?.sync_all(),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Packer {
+    fn drop(&mut self) {
+        if !self.temporary.as_os_str().is_empty() {
+            // A half-written file must not stay: on a full disk it would hold on to space.
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}

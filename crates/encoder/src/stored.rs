@@ -1,0 +1,139 @@
+//! Where the numbers of a weight are, until they are needed: read one by one, the weights of a model are never in memory all
+//! at once beside what is made of them.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+/// How a number is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Kind {
+    /// Bytes of a number.
+    pub(crate) fn width(self) -> usize {
+        match self {
+            Kind::F32 => 4,
+            Kind::F16 | Kind::Bf16 => 2,
+        }
+    }
+
+    /// Appends the numbers of little-endian bytes.
+    pub(crate) fn decode(self, bytes: &[u8], out: &mut Vec<f32>) {
+        let two = |b: &[u8]| u16::from_le_bytes([b[0], b[1]]);
+        match self {
+            Kind::F32 => {
+                out.extend(bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+            }
+            Kind::F16 => out.extend(bytes.chunks_exact(2).map(|b| half_to_f32(two(b)))),
+            Kind::Bf16 => {
+                out.extend(bytes.chunks_exact(2).map(|b| f32::from_bits(u32::from(two(b)) << 16)));
+            }
+        }
+    }
+}
+
+/// The numbers of a weight.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Stored {
+    Here(Vec<f32>),
+    File { path: PathBuf, offset: u64, count: usize, kind: Kind },
+}
+
+impl Default for Stored {
+    fn default() -> Self {
+        Stored::Here(Vec::new())
+    }
+}
+
+impl Stored {
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Stored::Here(values) => values.len(),
+            Stored::File { count, .. } => *count,
+        }
+    }
+
+    /// Reads them, in pieces: the bytes and the numbers are never both in memory as a whole.
+    ///
+    /// # Errors
+    /// What the system says; `UnexpectedEof` if they are not in the file.
+    pub(crate) fn read(&self) -> std::io::Result<Vec<f32>> {
+        let (path, offset, count, kind) = match self {
+            Stored::Here(values) => return Ok(values.clone()),
+            Stored::File { path, offset, count, kind } => (path, *offset, *count, *kind),
+        };
+        let mut file = File::open(path)?;
+        // Before memory is taken for them: a damaged file may announce any number.
+        let length = count.checked_mul(kind.width()).map(|length| length as u64);
+        let end = length.and_then(|length| length.checked_add(offset));
+        if end.is_none_or(|end| end > file.metadata().map_or(0, |file| file.len())) {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        file.seek(SeekFrom::Start(offset))?;
+        let mut values = Vec::with_capacity(count);
+        let mut left = count * kind.width();
+        let mut buffer = vec![0u8; left.min(1 << 18)];
+        while left > 0 {
+            let piece = &mut buffer[..left.min(1 << 18)];
+            file.read_exact(piece)?;
+            kind.decode(piece, &mut values);
+            left -= piece.len();
+        }
+        Ok(values)
+    }
+}
+
+/// Widens an IEEE half; exact.
+fn half_to_f32(half: u16) -> f32 {
+    let sign = u32::from(half & 0x8000) << 16;
+    let exponent = u32::from(half >> 10 & 0x1F);
+    let mantissa = u32::from(half & 0x3FF);
+    match exponent {
+        // Subnormal halves are multiples of 2⁻²⁴.
+        0 => f32::from_bits(sign | (mantissa as f32 * 2f32.powi(-24)).to_bits()),
+        0x1F => f32::from_bits(sign | 0x7F80_0000 | mantissa << 13),
+        _ => f32::from_bits(sign | (exponent + 112) << 23 | mantissa << 13),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Stored, half_to_f32};
+
+    #[test]
+    fn numbers_come_from_their_place_in_the_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let numbers: Vec<f32> = (0..100_000).map(|at| at as f32).collect();
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        std::fs::write(file.path(), [&[0; 3][..], &bytes].concat()).unwrap();
+        let at = |offset, count| Stored::File { path: file.path().into(), offset, count, kind: Kind::F32 };
+        assert_eq!(at(3, 100_000).read().unwrap(), numbers);
+        assert_eq!(at(3 + 80, 5).read().unwrap(), &numbers[20..25]);
+        for (offset, count) in [(4, 100_000), (u64::MAX, 1), (0, usize::MAX), (0, usize::MAX / 4)] {
+            assert!(at(offset, count).read().is_err());
+        }
+    }
+
+    #[test]
+    fn halves() {
+        let cases = [
+            (0x0000, 0.0),
+            (0x3C00, 1.0),
+            (0xC000, -2.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x7BFF, 65504.0),
+            (0x7C00, f32::INFINITY),
+        ];
+        for (half, expected) in cases {
+            assert_eq!(half_to_f32(half), expected, "{half:#x}");
+        }
+        assert!(half_to_f32(0x7E00).is_nan());
+        assert!(half_to_f32(0x8000).is_sign_negative());
+    }
+}

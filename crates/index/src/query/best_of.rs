@@ -1,0 +1,309 @@
+//! Texts with known bounds: one sum of clauses, or several of which the best counts, as a text in any of some fields
+//! (`multi_match`) and `dis_max` over texts.
+//!
+//! Of several, a document's score is that of its best clause and a share of the others'. Whoever reaches a wanted score
+//! has a clause that reaches nearly that much alone, so each clause is walked with that as its least score, and the
+//! others are only looked up for what it leads to.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use tantivy::{DocId, SegmentReader};
+
+use super::ast::{BoolQuery, Query, QueryKind};
+use super::compile::Compiler;
+use super::error::QueryError;
+use super::sum::{ROUNDING, RequiredMarks, Sum};
+use super::sweep::{Source, WINDOW};
+use super::walk::{BLOCK, Walk};
+use crate::filter_cache::SegmentDocs;
+
+/// Each clause is walked beside all others, so their number counts twice.
+const MAX_SUMS: usize = 8;
+
+/// Sums of which the best counts; one alone is itself.
+pub(super) struct BestOf {
+    sums: Vec<Sum>,
+    tie_breaker: f32,
+    /// Some must match; of one sum, it knows itself.
+    required: bool,
+}
+
+impl Compiler<'_> {
+    /// Takes a `bool` of `must` and `should` apart; `None` when bounds are not known of one of its clauses.
+    pub(super) fn best_of(&mut self, query: &Query) -> Result<Option<BestOf>, QueryError> {
+        if let Some(sum) = self.sum(query)? {
+            return Ok(Some(BestOf { required: sum.has_required(), sums: vec![sum], tie_breaker: 0.0 }));
+        }
+        let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
+        let (clause, required) = match (&tree.must[..], &tree.should[..]) {
+            ([clause], []) => (clause, true),
+            ([], [clause]) => (clause, false),
+            _ => return Ok(None),
+        };
+        let (queries, tie_breaker) = match &clause.kind {
+            QueryKind::DisMax { queries, tie_breaker } => (queries.clone(), *tie_breaker),
+            QueryKind::MultiMatch(text) => match self.fields_of(text) {
+                Some(found) => found,
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        if !(2..=MAX_SUMS).contains(&queries.len()) {
+            return Ok(None);
+        }
+        let boost = query.boost * clause.boost;
+        let before = self.clauses();
+        let mut sums = Vec::with_capacity(queries.len());
+        for clause in queries {
+            let alone = BoolQuery { must: vec![clause], ..BoolQuery::default() };
+            let Some(sum) = self.sum(&Query::new(QueryKind::Bool(alone)).with_boost(boost))? else {
+                self.restore_clauses(before);
+                return Ok(None);
+            };
+            sums.push(sum);
+        }
+        Ok(Some(BestOf { sums, tie_breaker, required }))
+    }
+}
+
+impl BestOf {
+    /// Whether some clauses must match.
+    pub(super) fn has_required(&self) -> bool {
+        self.required
+    }
+
+    /// Whether documents can be passed over: of one term alone none is.
+    pub(super) fn passes_over(&self) -> bool {
+        self.sums.len() > 1 || self.sums.iter().any(Sum::has_several_terms)
+    }
+
+    /// Whether what is required matches a good part of all documents, see [`Sum::is_broad`].
+    pub(super) fn is_broad(&self, num_docs: u64) -> bool {
+        match &self.sums[..] {
+            [sum] => sum.is_broad(num_docs),
+            sums => !self.required || sums.iter().any(|sum| sum.is_broad(num_docs)),
+        }
+    }
+
+    /// Documents of a segment that match all that is required.
+    pub(super) fn required_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
+        match &self.sums[..] {
+            [sum] => sum.required_docs(reader),
+            _ if self.required => self.any_docs(reader),
+            _ => Ok(SegmentDocs::All),
+        }
+    }
+
+    /// Documents of a segment that match any clause.
+    pub(super) fn any_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
+        Sum::any_docs(&self.sums, reader)
+    }
+
+    /// Starts to mark the documents that match all that is required.
+    pub(super) fn required_marks(&self, reader: &SegmentReader) -> Result<RequiredMarks, QueryError> {
+        match &self.sums[..] {
+            [sum] => sum.required_marks(reader),
+            sums => RequiredMarks::of_any(if self.required { sums } else { &[] }, reader),
+        }
+    }
+
+    /// Looks documents of a segment up, which must ascend.
+    pub(super) fn look_up<'c>(
+        &self,
+        reader: &SegmentReader,
+        cancel: Option<&'c AtomicBool>,
+    ) -> Result<LookUp<'c>, QueryError> {
+        let walks = self.sums.iter().map(|sum| sum.walk(reader, cancel));
+        Ok(LookUp { walks: walks.collect::<Result<_, _>>()?, tie_breaker: self.tie_breaker })
+    }
+
+    /// Calls `offer` with documents of a segment and their scores, each once, in no order. What cannot reach
+    /// `least` is left out; that may rise with every offer, and must not fall.
+    pub(super) fn walk(
+        &self,
+        reader: &SegmentReader,
+        cancel: Option<&AtomicBool>,
+        wanted: impl Fn(DocId) -> bool,
+        least: impl Fn() -> f32,
+        mut offer: impl FnMut(DocId, f32),
+    ) -> Result<(), QueryError> {
+        let share = self.share();
+        for leading in 0..self.sums.len() {
+            let mut found = self.look_up(reader, cancel)?;
+            while let Some((doc, score)) = found.walks[leading].next(least() * share, &wanted) {
+                let scores: Vec<Option<f32>> = (0..found.walks.len())
+                    .map(|at| if at == leading { Some(score) } else { found.walks[at].score(doc) })
+                    .collect();
+                // Found again, or found before, where another clause is the best.
+                let better = |(at, own): (usize, &Option<f32>)| {
+                    own.is_some_and(|own| own > score || (own == score && at < leading))
+                };
+                if !scores.iter().enumerate().any(better) {
+                    offer(doc, found.combine(scores.into_iter()).unwrap_or(score));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Walk::sweep`].
+    pub(super) fn sweep(
+        &self,
+        reader: &SegmentReader,
+        cancel: Option<&AtomicBool>,
+        least: impl Fn() -> f32,
+        needed: impl Fn(DocId) -> f32,
+        wanted: impl Fn(DocId) -> bool,
+        mut offer: impl FnMut(DocId, f32),
+    ) -> Result<(), QueryError> {
+        if let [sum] = &self.sums[..] {
+            return sum.walk(reader, cancel)?.sweep(sum, reader, least, needed, wanted, offer);
+        }
+        let share = self.share();
+        let mut all = self.look_up(reader, cancel)?;
+        let mut windows = Vec::with_capacity(self.sums.len());
+        for (sum, walk) in self.sums.iter().zip(&all.walks) {
+            windows.push(Window::new(sum, walk, reader)?);
+        }
+        for start in (0..reader.max_doc()).step_by(WINDOW as usize) {
+            if cancel.is_some_and(|flag| flag.load(Relaxed)) {
+                return Ok(());
+            }
+            let least = least() * share;
+            let docs = WINDOW.min(reader.max_doc() - start) as usize;
+            let mut ended = true;
+            for (window, walk) in windows.iter_mut().zip(&mut all.walks) {
+                window.fill(walk, start, docs, least);
+                ended &= window.ended;
+            }
+            if ended {
+                return Ok(());
+            }
+            for first in (0..docs).step_by(BLOCK) {
+                if !windows.iter().any(|window| window.reaches(first, window.floor)) {
+                    continue;
+                }
+                let place = start + first as DocId;
+                let needed_here = needed(place) * share;
+                if !windows.iter().any(|window| window.may_reach(first, needed_here)) {
+                    continue;
+                }
+                for at in first..docs.min(first + BLOCK) {
+                    let doc = start + at as DocId;
+                    let needed = needed(place) * share;
+                    if windows.iter().any(|window| window.may_reach_at(at, needed))
+                        && wanted(doc)
+                        && let Some(score) = all.complete(doc, &windows, at, needed)
+                    {
+                        offer(doc, score);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The least share of a score that its best clause gives, the rounding of all sums included.
+    fn share(&self) -> f32 {
+        let most = 1.0 + self.tie_breaker.max(0.0) * (self.sums.len() - 1) as f32;
+        (1.0 - 2.0 * ROUNDING) / most
+    }
+}
+
+/// Scores of single documents, which ascend over all calls.
+pub(super) struct LookUp<'c> {
+    walks: Vec<Walk<'c>>,
+    tie_breaker: f32,
+}
+
+impl LookUp<'_> {
+    /// `None` if no clause matches.
+    pub(super) fn score(&mut self, doc: DocId) -> Option<f32> {
+        if let [walk] = &mut self.walks[..] {
+            return walk.score(doc);
+        }
+        let scores: Vec<Option<f32>> = self.walks.iter_mut().map(|walk| walk.score(doc)).collect();
+        self.combine(scores.into_iter())
+    }
+
+    /// The score of a document of which the windows know a part, `None` if no clause alone gives `needed`.
+    fn complete(&mut self, doc: DocId, windows: &[Window], at: usize, needed: f32) -> Option<f32> {
+        let mut scores = [None; MAX_SUMS];
+        for ((score, walk), window) in scores.iter_mut().zip(&mut self.walks).zip(windows) {
+            if window.may_reach_at(at, needed) {
+                *score = walk.complete(doc, window.sums[at], needed);
+            }
+        }
+        if scores.iter().all(Option::is_none) {
+            return None;
+        }
+        // Of clauses that give less, only a share counts.
+        if self.tie_breaker != 0.0 {
+            for (score, walk) in scores.iter_mut().zip(&mut self.walks).filter(|(score, _)| score.is_none()) {
+                *score = walk.score(doc);
+            }
+        }
+        self.combine(scores.into_iter())
+    }
+
+    fn combine(&self, scores: impl Iterator<Item = Option<f32>>) -> Option<f32> {
+        let (mut most, mut sum) = (None, 0.0);
+        for score in scores.flatten() {
+            most = Some(f32::max(most.unwrap_or(0.0), score));
+            sum += score;
+        }
+        most.map(|most| most + (sum - most) * self.tie_breaker)
+    }
+}
+
+/// One of several sums, over a window of documents.
+struct Window {
+    sources: Vec<Source>,
+    /// What the essential parts give each document; within rounding.
+    sums: Vec<f32>,
+    /// The most that the other parts add.
+    rest: f32,
+    /// Sums below are of no interest, whatever else matches.
+    floor: f32,
+    /// No document of this and the windows to come can reach what is wanted by this sum.
+    ended: bool,
+}
+
+impl Window {
+    fn new(sum: &Sum, walk: &Walk<'_>, reader: &SegmentReader) -> Result<Self, QueryError> {
+        let sources = walk.order.iter().map(|part| sum.source(*part, reader)).collect::<Result<_, _>>()?;
+        let sums = vec![0.0; WINDOW as usize];
+        Ok(Self { sources, sums, rest: 0.0, floor: f32::INFINITY, ended: false })
+    }
+
+    fn fill(&mut self, walk: &mut Walk<'_>, start: DocId, docs: usize, least: f32) {
+        while walk.below.get(walk.essential).is_some_and(|bound| *bound < least) {
+            walk.essential += 1;
+        }
+        self.ended = walk.essential == self.sources.len();
+        self.sums.fill(0.0);
+        if self.ended {
+            self.floor = f32::INFINITY;
+            return;
+        }
+        let sums = &mut self.sums[..docs.next_multiple_of(BLOCK)];
+        self.sources[walk.essential..].iter_mut().for_each(|source| source.add(start, sums));
+        self.rest = walk.essential.checked_sub(1).map_or(0.0, |place| walk.below[place]);
+        // Above 0, by what the essential parts are.
+        self.floor = (least - self.rest).max(f32::MIN_POSITIVE);
+    }
+
+    /// Whether a document of a block has a sum of at least `floor`.
+    fn reaches(&self, first: usize, floor: f32) -> bool {
+        self.sums[first..first + BLOCK].iter().fold(0, |any, sum| any | u32::from(*sum >= floor)) != 0
+    }
+
+    /// Whether a document of a block can have a score of at least `needed`.
+    fn may_reach(&self, first: usize, needed: f32) -> bool {
+        self.reaches(first, self.floor.max(needed - self.rest))
+    }
+
+    fn may_reach_at(&self, at: usize, needed: f32) -> bool {
+        self.sums[at] >= self.floor.max(needed - self.rest)
+    }
+}

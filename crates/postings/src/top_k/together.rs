@@ -1,0 +1,246 @@
+//! The search over the segments, several of them at once.
+//!
+//! Small segments searched one by one would each pay for finding a threshold and for looking up documents that the
+//! others' exclude. Together they share units, threshold and candidates.
+
+use std::cell::Cell;
+use std::ops::Deref;
+
+use sparrow_types::DocId;
+
+use super::collect::Collector;
+use super::exact::for_each_score_of;
+use super::pruned::{Clause, Errors, Scratch, Search};
+use super::{SegmentSearch, TopK, TopKRequest, blocks, exhaustive, listed};
+use crate::frame::Format;
+use crate::reader::PostingsReader;
+use crate::term::Record;
+
+/// More query terms than this make the errors as large as the estimates.
+const MAX_TERMS: usize = 4096;
+/// Documents of segments that are searched together: above, their fixed costs are small, and sums take 2
+/// bytes a document.
+const MAX_DOCS: u64 = 1 << 20;
+/// Terms of all of them: each takes a few hundred bytes while the search runs.
+const MAX_CLAUSES: usize = 4096;
+
+thread_local! {
+    /// Kept between searches: clearing 128 KB costs as much as a small search.
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+/// Searches neighbours together as far as there is room.
+pub(super) fn top_k<B>(segments: Vec<SegmentSearch<'_, B>>) -> Vec<TopK>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let mut found: Vec<TopK> = segments.iter().map(|_| TopK::default()).collect();
+    let mut matched = 0;
+    let mut start = 0;
+    let mut rest = segments.into_iter().peekable();
+    while rest.peek().is_some() {
+        let (mut docs, mut clauses) = (0, 0);
+        let mut group: Vec<SegmentSearch<'_, B>> = Vec::new();
+        while let Some(segment) = rest.next_if(|segment| {
+            docs += u64::from(segment.reader.num_docs());
+            clauses += segment.request.query.len();
+            group.is_empty() || (docs <= MAX_DOCS && clauses <= MAX_CLAUSES)
+        }) {
+            group.push(segment);
+        }
+        let end = start + group.len();
+        search(group, &mut matched, &mut found[start..end]);
+        start = end;
+    }
+    found
+}
+
+/// Searches a few segments, each its own way or all together. `matched` counts on.
+fn search<B>(segments: Vec<SegmentSearch<'_, B>>, matched: &mut u64, found: &mut [TopK])
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    // Of all terms and segments first what is read first: they are scattered over the files.
+    let mut terms = 0;
+    for SegmentSearch { reader, request, .. } in &segments {
+        request.query.iter().for_each(|(term, _)| reader.fetch_record(*term));
+        terms += request.query.len();
+    }
+    let mut records: Vec<Option<Record>> = Vec::with_capacity(terms);
+    for SegmentSearch { reader, request, .. } in &segments {
+        records.extend(
+            request
+                .query
+                .iter()
+                .map(|(term, _)| reader.checked_record(*term).inspect(|record| reader.fetch_start(record))),
+        );
+    }
+    let mut records = &records[..];
+    let mut searched = Vec::with_capacity(segments.len());
+    for (place, SegmentSearch { reader, request: whole, bounds }) in segments.into_iter().enumerate() {
+        let own;
+        (own, records) = records.split_at(whole.query.len());
+        let mut request = whole;
+        request.count_limit = request.count_limit.saturating_sub(*matched);
+        if request.k == 0 && request.count_limit == 0 {
+            continue;
+        }
+        if reader.format() == Format::V1 || !are_bounded(request.query) {
+            found[place] = exhaustive::top_k(reader, &request);
+            *matched += found[place].matched;
+            continue;
+        }
+        let clauses = clauses(reader, request.query, own);
+        if clauses.is_empty() {
+            continue;
+        }
+        if listed::is_cheaper(reader.num_docs(), &request, &clauses) {
+            found[place] = listed::top_k(reader.num_docs(), &request, &clauses);
+            *matched += found[place].matched;
+            continue;
+        }
+        // What the others before it match is not known yet: its limit is lowered when it is searched.
+        searched.push((place, reader, whole, bounds, clauses));
+    }
+    let Some(errors) = scale(searched.iter_mut().map(|(.., clauses)| &mut clauses[..])) else {
+        for (place, reader, mut request, ..) in searched {
+            request.count_limit = request.count_limit.saturating_sub(*matched);
+            found[place] = exhaustive::top_k(reader, &request);
+            *matched += found[place].matched;
+        }
+        return;
+    };
+    let places: Vec<usize> = searched.iter().map(|(place, ..)| *place).collect();
+    let searches = searched
+        .into_iter()
+        .map(|(_, reader, request, bounds, clauses)| Search::new(reader, request, bounds, clauses, errors));
+    for (place, top) in places.into_iter().zip(run(searches.collect(), matched)) {
+        found[place] = top;
+    }
+}
+
+/// Whether estimates can be bounded as far as the query tells.
+fn are_bounded(query: &[(u32, f32)]) -> bool {
+    query.len() <= MAX_TERMS && query.iter().all(|(_, weight)| weight.is_finite() && *weight > 0.0)
+}
+
+/// The clauses that a segment has, in query order.
+fn clauses<'a, B>(
+    reader: &'a PostingsReader<B>,
+    query: &[(u32, f32)],
+    records: &[Option<Record>],
+) -> Vec<Clause<'a>>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let mut clauses = Vec::with_capacity(query.len());
+    for ((_, weight), record) in query.iter().zip(records) {
+        if let Some(record) = record {
+            let postings = reader.postings_of(record);
+            clauses.push(Clause { postings, weight: *weight, factor: 0, bound: 0, next: 0 });
+        }
+    }
+    clauses
+}
+
+/// Chooses the units and sets factors and bounds of all segments' clauses; `None` when estimates cannot be
+/// bounded.
+fn scale<'s, 'a: 's>(segments: impl Iterator<Item = &'s mut [Clause<'a>]>) -> Option<Errors> {
+    let mut segments: Vec<_> = segments.collect();
+    let (mut highest, mut terms) = (0_f64, 0);
+    for clauses in &segments {
+        let of = |clause: &Clause<'_>| f64::from(clause.weight) * f64::from(clause.postings.scale.max);
+        let own: f64 = clauses.iter().map(of).sum();
+        // Outside, f32 scores overflow, or lose the precision that the error bounds count on.
+        if !(1e-30..1e37).contains(&own) {
+            return None;
+        }
+        highest = highest.max(own);
+        terms = terms.max(clauses.len());
+    }
+    let units = (65_000.0 - 3.0 * terms as f64) / highest.max(1e-30);
+    // Beyond the sums: one unit for rounding here, and what summing in f32 loses.
+    let slack = 1.0 + 0.01 * terms as f64;
+    let mut errors = Errors { units, above: slack, below: slack, distance: 0 };
+    for clauses in &mut segments {
+        let (mut above, mut below) = (slack, slack);
+        for clause in clauses.iter_mut() {
+            let step = f64::from(clause.weight) * f64::from(clause.postings.scale.step) * units;
+            // At least 1, so that a scattered posting never adds 0.
+            let factor = (step * 256.0).round().clamp(1.0, 65_535.0) as u32;
+            clause.factor = factor as u16;
+            clause.bound = (255 * factor) >> 8;
+            above += step * 0.501 + 1.5;
+            below += step * 1.001 + 1.5;
+        }
+        errors.above = errors.above.max(above);
+        errors.below = errors.below.max(below);
+    }
+    errors.distance = (errors.above + errors.below).ceil() as i64;
+    Some(errors)
+}
+
+/// Searches segments whose clauses are scaled together.
+fn run<B>(mut searches: Vec<Search<'_, '_, B>>, matched: &mut u64) -> Vec<TopK>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let Some(request) = searches.first().map(|search| search.request) else { return Vec::new() };
+    let mut scratch = SCRATCH.take().unwrap_or_else(|| Box::new(Scratch::new()));
+    let useful = blocks::are_useful(&searches);
+    let by_documents = useful && searches.iter().all(Search::is_strict);
+    let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut scratch);
+    Search::one_after_another(&mut searches, |_, search| {
+        search.request.count_limit = search.request.count_limit.saturating_sub(*matched);
+        if by_blocks {
+            search.count(&mut scratch);
+        } else if !(by_documents && search.collect_by_documents(&mut scratch)) {
+            search.scan(&mut scratch);
+        }
+        *matched += search.matched;
+    });
+    SCRATCH.set(Some(scratch));
+    if request.is_cancelled() {
+        return Vec::new();
+    }
+    finish(&mut searches, &request)
+}
+
+/// Scores the candidates of all segments.
+fn finish<B>(searches: &mut [Search<'_, '_, B>], request: &TopKRequest<'_>) -> Vec<TopK>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let Some(first) = searches.first_mut() else { return Vec::new() };
+    first.raise_need(request.floor());
+    let need = first.need;
+    let mut docs: Vec<(&[Clause<'_>], DocId)> = Vec::new();
+    let mut ends = Vec::with_capacity(searches.len());
+    for search in &*searches {
+        docs.extend(search.candidates_from(need).map(|doc| (&search.clauses[..], doc)));
+        ends.push(docs.len());
+    }
+    let mut scores = vec![0.0; docs.len()];
+    for_each_score_of(&docs, |place, score| scores[place] = score);
+    let mut start = 0;
+    let found = searches.iter().zip(ends).map(|(search, end)| {
+        let mut collector = Collector::new(request.k, request.floor());
+        let range = std::mem::replace(&mut start, end)..end;
+        docs[range.clone()]
+            .iter()
+            .zip(&scores[range])
+            .for_each(|((_, doc), score)| collector.push(*doc, *score));
+        TopK { hits: collector.into_hits(&search.request), matched: search.matched }
+    });
+    let found: Vec<TopK> = found.collect();
+    if found.len() > 1 {
+        let mut scores: Vec<f32> = found.iter().flat_map(|found| &found.hits).map(|hit| hit.1).collect();
+        if let Some(place) = scores.len().checked_sub(request.k)
+            && request.k > 0
+        {
+            let (_, kth, _) = scores.select_nth_unstable_by(place, f32::total_cmp);
+            request.threshold.raise(*kth);
+        }
+    }
+    found
+}
