@@ -175,6 +175,7 @@ fn bounds(
     unsafe { bounds_of_chunks::<false, false>(terms, first, sums, inverse, wanted, totals, highest) }
 }
 
+#[expect(clippy::too_many_arguments, reason = "all that a bound is made of")]
 fn wanted_bounds(
     terms: &[BoundTerm<'_>],
     first: usize,

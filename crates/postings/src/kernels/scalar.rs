@@ -124,6 +124,7 @@ fn bounds(
 }
 
 /// The reference of bounds of wanted documents.
+#[expect(clippy::too_many_arguments, reason = "all that a bound is made of")]
 pub(super) fn wanted_bounds(
     terms: &[BoundTerm<'_>],
     first: usize,
