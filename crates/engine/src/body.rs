@@ -1,6 +1,7 @@
 //! Reading JSON bodies, with the errors that Elasticsearch's parser gives.
 
 use serde_json::{Map, Value};
+pub(crate) use sparrow_index::mapping::json_token as token;
 
 use crate::error::{EngineError, Exception};
 use crate::search::json::{JsonError, Location, read};
@@ -20,18 +21,6 @@ pub(crate) fn parse_json(body: &[u8]) -> Result<Value, EngineError> {
         Ok(_) => EngineError::parse(error.to_string()),
         Err(error) => EngineError::api(400, exception(&error)),
     })
-}
-
-/// Name of the token that starts a value, as Elasticsearch's parsers write it.
-pub(crate) fn token(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "VALUE_NULL",
-        Value::Bool(_) => "VALUE_BOOLEAN",
-        Value::Number(_) => "VALUE_NUMBER",
-        Value::String(_) => "VALUE_STRING",
-        Value::Array(_) => "START_ARRAY",
-        Value::Object(_) => "START_OBJECT",
-    }
 }
 
 /// Reads a body that is an object or absent.

@@ -40,8 +40,8 @@ pub use types::{
     DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, KeywordKind, Limits, NumberValue, ParsedDocument,
     TextIndexOptions, TextOptions, feature_value,
 };
-pub use values::normalize_float;
 pub(crate) use values::{java_double, java_string};
+pub use values::{json_token, normalize_float};
 
 /// The `_source` part of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::error::{Cause, ILLEGAL_ARGUMENT, MappingError, NUMBER_FORMAT};
-use super::values::java_string;
+use super::values::{java_string, json_token};
 use crate::query::PruningConfig;
 
 const X_CONTENT: &str = "x_content_parse_exception";
@@ -155,14 +155,7 @@ fn unknown(parser: &str, key: &str) -> Cause {
 }
 
 fn unsupported(key: &str, value: &Value) -> Cause {
-    let token = match value {
-        Value::Null => "VALUE_NULL",
-        Value::Bool(_) => "VALUE_BOOLEAN",
-        Value::Number(_) => "VALUE_NUMBER",
-        Value::String(_) => "VALUE_STRING",
-        Value::Array(_) => "START_ARRAY",
-        Value::Object(_) => "START_OBJECT",
-    };
+    let token = json_token(value);
     (X_CONTENT, format!("[0:0] [index_options] {key} doesn't support values of type: {token}"))
 }
 

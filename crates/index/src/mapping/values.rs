@@ -317,6 +317,18 @@ fn check_feature(path: &str, feature: &str, weight: f32) -> Result<(), Vec<Cause
     Ok(())
 }
 
+/// Name of the token that starts a value, as Elasticsearch's parsers write it.
+pub fn json_token(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "VALUE_NULL",
+        Value::Bool(_) => "VALUE_BOOLEAN",
+        Value::Number(_) => "VALUE_NUMBER",
+        Value::String(_) => "VALUE_STRING",
+        Value::Array(_) => "START_ARRAY",
+        Value::Object(_) => "START_OBJECT",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -127,19 +127,27 @@ impl BestOf {
         least: impl Fn() -> f32,
         mut offer: impl FnMut(DocId, f32),
     ) -> Result<(), QueryError> {
+        if let [sum] = &self.sums[..] {
+            let mut walk = sum.walk(reader, cancel)?;
+            while let Some((doc, score)) = walk.next(least(), &wanted) {
+                offer(doc, score);
+            }
+            return Ok(());
+        }
         let share = self.share();
         for leading in 0..self.sums.len() {
             let mut found = self.look_up(reader, cancel)?;
             while let Some((doc, score)) = found.walks[leading].next(least() * share, &wanted) {
-                let scores: Vec<Option<f32>> = (0..found.walks.len())
-                    .map(|at| if at == leading { Some(score) } else { found.walks[at].score(doc) })
-                    .collect();
+                let mut scores = [None; MAX_SUMS];
+                for (at, (own, walk)) in scores.iter_mut().zip(&mut found.walks).enumerate() {
+                    *own = if at == leading { Some(score) } else { walk.score(doc) };
+                }
                 // Found again, or found before, where another clause is the best.
                 let better = |(at, own): (usize, &Option<f32>)| {
                     own.is_some_and(|own| own > score || (own == score && at < leading))
                 };
                 if !scores.iter().enumerate().any(better) {
-                    offer(doc, found.combine(scores.into_iter()).unwrap_or(score));
+                    offer(doc, combine(scores, self.tie_breaker).unwrap_or(score));
                 }
             }
         }
@@ -222,8 +230,7 @@ impl LookUp<'_> {
         if let [walk] = &mut self.walks[..] {
             return walk.score(doc);
         }
-        let scores: Vec<Option<f32>> = self.walks.iter_mut().map(|walk| walk.score(doc)).collect();
-        self.combine(scores.into_iter())
+        combine(self.walks.iter_mut().map(|walk| walk.score(doc)), self.tie_breaker)
     }
 
     /// The score of a document of which the windows know a part, `None` if no clause alone gives `needed`.
@@ -243,17 +250,18 @@ impl LookUp<'_> {
                 *score = walk.score(doc);
             }
         }
-        self.combine(scores.into_iter())
+        combine(scores, self.tie_breaker)
     }
+}
 
-    fn combine(&self, scores: impl Iterator<Item = Option<f32>>) -> Option<f32> {
-        let (mut most, mut sum) = (None, 0.0);
-        for score in scores.flatten() {
-            most = Some(f32::max(most.unwrap_or(0.0), score));
-            sum += score;
-        }
-        most.map(|most| most + (sum - most) * self.tie_breaker)
+/// The best score and a share of the others', `None` if there is none.
+fn combine(scores: impl IntoIterator<Item = Option<f32>>, tie_breaker: f32) -> Option<f32> {
+    let (mut most, mut sum) = (None, 0.0);
+    for score in scores.into_iter().flatten() {
+        most = Some(f32::max(most.unwrap_or(0.0), score));
+        sum += score;
     }
+    most.map(|most| most + (sum - most) * tie_breaker)
 }
 
 /// One of several sums, over a window of documents.

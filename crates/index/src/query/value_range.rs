@@ -1,8 +1,7 @@
 //! Ranges of numbers, booleans and dates, segment by segment: the documents with a value between two bounds.
 //!
 //! A range that was not asked before is found by scanning its column, or by a [`RangeIndex`] of it. Sorting a column
-//! takes as long as some scans, so that is done once so many were made; it never costs more than twice as much as the
-//! scans alone. New segments of a busy index are scanned until they have been asked as often.
+//! takes as long as some scans, so that is done once about so many were made, by one search of those to come. New segments of a busy index are scanned until they have been asked as often.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

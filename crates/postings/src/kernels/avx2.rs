@@ -3,8 +3,8 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::blocks::{LANES, PLACES, coarse};
-use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation};
+use super::blocks::{LANES, PLACES, Scope, coarse};
+use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, documents};
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -23,11 +23,27 @@ pub(super) fn implementation() -> Option<Implementation> {
         mask,
         mark,
         bounds,
+        wanted_bounds: None,
         start,
         select,
         find_blocks,
         add_blocks,
+        count,
+        list: documents::list,
+        highest: documents::highest,
+        bound_documents: documents::bound_documents,
+        strict: 48,
     })
+}
+
+pub(super) fn count(words: &[u64]) -> u64 {
+    // SAFETY: implementation() found the instruction.
+    unsafe { count_words(words) }
+}
+
+#[target_feature(enable = "popcnt")]
+fn count_words(words: &[u64]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -314,13 +330,16 @@ pub(super) fn start(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mu
 /// All blocks are among `totals` and `sums`.
 #[target_feature(enable = "avx2")]
 unsafe fn start_blocks(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {
+    let masked = blocks.scope != Scope::All;
     let Blocks { ids, rest, sums: own, wanted, .. } = blocks;
     for (((id, rest), own), wanted) in ids.iter().zip(rest).zip(own).zip(wanted) {
         // SAFETY: the caller promises both; 8 sums are a vector, as 8 lanes are; unaligned.
         unsafe {
             let of_block = _mm_loadu_si128(sums.as_ptr().add(*id as usize).cast());
             let lanes = _mm_loadu_si128(LANES[usize::from(*wanted)].as_ptr().cast());
-            _mm_storeu_si128(own.as_mut_ptr().cast(), _mm_and_si128(of_block, lanes));
+            let of_wanted = _mm_and_si128(of_block, lanes);
+            _mm_storeu_si128(own.as_mut_ptr().cast(), of_wanted);
+            let of_block = if masked { of_wanted } else { of_block };
             let lowest = _mm_minpos_epu16(_mm_xor_si128(of_block, _mm_set1_epi8(-1)));
             let highest = !(_mm_cvtsi128_si32(lowest) as u16);
             *rest = totals.as_ptr().add(*id as usize).read().wrapping_sub(coarse(highest, inverse));
@@ -400,7 +419,7 @@ unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, ne
     let factor = _mm_set1_epi16(term.factor as i16);
     let len = blocks.ids.len();
     let (ids, rests, sums) = (blocks.ids.as_mut_ptr(), blocks.rest.as_mut_ptr(), blocks.sums.as_mut_ptr());
-    let (wanted, tops) = (blocks.wanted.as_mut_ptr(), blocks.tops.as_mut_ptr());
+    let (wanted, others, tops) = (blocks.wanted.as_mut_ptr(), blocks.others(), blocks.tops.as_mut_ptr());
     let mut kept = 0;
     for (i, place) in blocks.places[..len].iter().enumerate() {
         // SAFETY: `i` and `kept` are below the length of all five; the caller promises that the
@@ -416,7 +435,9 @@ unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, ne
             let sum = _mm_add_epi16(_mm_loadu_si128(sums.add(i).cast()), added);
             let (byte, shift) = BlockTerm::level_at(id as usize);
             let level = *term.levels.as_ptr().add(byte) >> shift & 15;
-            let rest = (*rests.add(i)).wrapping_sub(u16::from(term.bounds[usize::from(level)]));
+            let counts = u16::from(bits & (*wanted.add(i) | others) != 0);
+            let bound = u16::from(term.bounds[usize::from(level)]) & counts.wrapping_neg();
+            let rest = (*rests.add(i)).wrapping_sub(bound);
             let lowest = _mm_minpos_epu16(_mm_xor_si128(sum, _mm_set1_epi8(-1)));
             let highest = 65_535 - (_mm_cvtsi128_si32(lowest) as u32 & 65_535);
             *wanted.add(kept) = *wanted.add(i);

@@ -1,9 +1,10 @@
-//! AVX-512 with VBMI2 (byte expansion) and VPOPCNTDQ: a group of 64 documents at a time.
+//! AVX-512 with VBMI, VBMI2 (byte expansion) and VPOPCNTDQ: a group of 64 documents at a time.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::avx2::{self, AHEAD};
+use super::avx512_documents::{self as documents, fetch_ahead};
 use super::{BoundTerm, DenseTerm, GROUP, Implementation};
 
 /// This implementation, when the machine has the instructions.
@@ -11,6 +12,7 @@ pub(super) fn implementation() -> Option<Implementation> {
     let has = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vbmi2")
         && is_x86_feature_detected!("avx512vpopcntdq")
         && is_x86_feature_detected!("bmi1")
@@ -27,10 +29,16 @@ pub(super) fn implementation() -> Option<Implementation> {
         mask,
         mark: avx2::mark,
         bounds,
+        wanted_bounds: Some(wanted_bounds),
         start: avx2::start,
         select,
         find_blocks: avx2::find_blocks,
         add_blocks: avx2::add_blocks,
+        count: documents::count,
+        list: documents::list,
+        highest: documents::highest,
+        bound_documents: documents::bound_documents,
+        strict: 8,
     })
 }
 
@@ -164,14 +172,46 @@ fn bounds(
 ) {
     // SAFETY: implementation() found the instructions; Implementation::bounds checked that everything
     // covers the chunks of `totals`.
-    unsafe { bounds_of_chunks(terms, first, sums, inverse, wanted, totals, highest) }
+    unsafe { bounds_of_chunks::<false, false>(terms, first, sums, inverse, wanted, totals, highest) }
 }
+
+#[expect(clippy::too_many_arguments, reason = "all that a bound is made of")]
+fn wanted_bounds(
+    terms: &[BoundTerm<'_>],
+    first: usize,
+    sums: &[u16],
+    inverse: u16,
+    wanted: &[u8],
+    levels: bool,
+    totals: &mut [u16],
+    highest: &mut [u16],
+) {
+    // SAFETY: as above; for `levels` it checked the bitmaps as well.
+    unsafe {
+        if levels {
+            bounds_of_chunks::<true, true>(terms, first, sums, inverse, wanted, totals, highest);
+        } else {
+            bounds_of_chunks::<true, false>(terms, first, sums, inverse, wanted, totals, highest);
+        }
+    }
+}
+
+/// Which of 64 blocks each byte of levels is for (see `level_place`).
+static LEVEL_ORDER: [u8; 64] = {
+    let mut order = [0; 64];
+    let mut place = 0;
+    while place < 64 {
+        order[place] = (place / 2 + place % 2 * 32) as u8;
+        place += 1;
+    }
+    order
+};
 
 /// # Safety
 /// `totals` is whole chunks; `sums`, `wanted` and `highest` cover them, and the levels of all terms from chunk
-/// `first` on.
-#[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn bounds_of_chunks(
+/// `first` on, as do their bitmaps if only `LEVELS` of wanted documents count.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
     terms: &[BoundTerm<'_>],
     first: usize,
     documents: &[u16],
@@ -182,12 +222,24 @@ unsafe fn bounds_of_chunks(
 ) {
     let (four, one) = (_mm512_set1_epi8(15), _mm512_set1_epi16(1));
     let inverse = _mm512_set1_epi16(inverse as i16);
+    // SAFETY: 64 bytes; unaligned.
+    let order = unsafe { _mm512_loadu_si512(LEVEL_ORDER.as_ptr().cast()) };
     for chunk in 0..totals.len() / 128 {
+        // Bytes of 64 blocks, in the order of levels.
+        let ordered = |bytes: &[u8], chunk: usize, half: usize| {
+            // SAFETY: only for what the caller promises to cover the chunk; unaligned.
+            let bytes = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(chunk * 128 + half * 64).cast()) };
+            _mm512_permutexvar_epi8(order, bytes)
+        };
+        let asked = if LEVELS { [0, 1].map(|half| ordered(wanted, chunk, half)) } else { [one; 2] };
         // Sums of all bytes' even and odd lanes together, and of the odd alone, for the low levels
         // and the high ones.
         let mut both = [_mm512_setzero_si512(); 2];
         let mut odd = [_mm512_setzero_si512(); 2];
         for term in terms {
+            if LEVELS {
+                fetch_ahead(term.bitmap, (first + chunk) * 128);
+            }
             // SAFETY: the caller promises 64 bytes of levels per chunk; the array has 16 bytes.
             let (levels, table) = unsafe {
                 let levels = term.levels.as_ptr().add((first + chunk) * 64);
@@ -200,7 +252,12 @@ unsafe fn bounds_of_chunks(
             let low = _mm512_and_si512(levels, four);
             let high = _mm512_and_si512(_mm512_srli_epi16(levels, 4), four);
             for (i, levels) in [low, high].into_iter().enumerate() {
-                let bounds = _mm512_shuffle_epi8(table, levels);
+                let bounds = if LEVELS {
+                    let counts = _mm512_test_epi8_mask(ordered(term.bitmap, first + chunk, i), asked[i]);
+                    _mm512_maskz_shuffle_epi8(counts, table, levels)
+                } else {
+                    _mm512_shuffle_epi8(table, levels)
+                };
                 both[i] = _mm512_add_epi16(both[i], bounds);
                 odd[i] = _mm512_add_epi16(odd[i], _mm512_srli_epi16(bounds, 8));
             }
@@ -209,12 +266,14 @@ unsafe fn bounds_of_chunks(
             // SAFETY: 64 blocks from here are inside the chunk, which all cover; unaligned.
             unsafe {
                 let at = chunk * 128 + i * 64;
+                let lanes: *const __mmask32 = wanted.as_ptr().add(at).cast();
                 let wanted = _mm512_loadu_si512(wanted.as_ptr().add(at).cast());
                 let wanted = _mm512_test_epi8_mask(wanted, wanted);
                 let even = _mm512_sub_epi16(both[i], _mm512_slli_epi16(odd[i], 8));
                 for (part, sums) in [even, odd[i]].into_iter().enumerate() {
+                    let lanes = lanes.add(part * 8);
                     let at = at + part * 32;
-                    let top = highest_of_blocks(documents.as_ptr().add(at * 8).cast());
+                    let top = highest_of_blocks::<SUMS>(documents.as_ptr().add(at * 8).cast(), lanes);
                     let top = _mm512_add_epi16(multiply_high(top, inverse), _mm512_min_epu16(top, one));
                     let sums = _mm512_maskz_add_epi16((wanted >> (part * 32)) as u32, sums, top);
                     _mm512_storeu_si512(totals.as_mut_ptr().add(at).cast(), sums);
@@ -229,15 +288,21 @@ unsafe fn bounds_of_chunks(
     }
 }
 
-/// Highest of every 8 of 256 numbers.
+/// Highest of every 8 of 256 numbers, if `MASKED` of those with a bit in `lanes`.
 ///
 /// # Safety
-/// There are 8 vectors at `numbers`.
+/// There are 8 vectors at `numbers` and 8 masks at `lanes`.
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn highest_of_blocks(numbers: *const __m512i) -> __m512i {
+unsafe fn highest_of_blocks<const MASKED: bool>(numbers: *const __m512i, lanes: *const __mmask32) -> __m512i {
     // The quarters of vector i have blocks 4·i to 4·i + 3; all steps stay inside quarters until the last.
-    // SAFETY: the caller promises 8 vectors.
-    let vector = |i: usize| unsafe { _mm512_loadu_si512(numbers.add(i)) };
+    // SAFETY: the caller promises 8 vectors and masks; unaligned.
+    let vector = |i: usize| unsafe {
+        if MASKED {
+            _mm512_maskz_loadu_epi16(lanes.add(i).read_unaligned(), numbers.add(i).cast())
+        } else {
+            _mm512_loadu_si512(numbers.add(i))
+        }
+    };
     // Four numbers each of two vectors.
     let of_two =
         |a: __m512i, b: __m512i| _mm512_max_epu16(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
@@ -309,7 +374,7 @@ fn select_groups(totals: &[u16], highest: &[u16], floor: u16, first: u32, select
 
 /// `_mm512_mulhi_epu16`, hidden from the compiler (see [`pass`]).
 #[target_feature(enable = "avx512f,avx512bw")]
-fn multiply_high(a: __m512i, b: __m512i) -> __m512i {
+pub(super) fn multiply_high(a: __m512i, b: __m512i) -> __m512i {
     let product;
     // SAFETY: one instruction on registers, of the features enabled here.
     unsafe {

@@ -9,7 +9,7 @@ use crate::term::{CHUNK_LEVELS, level_place};
 /// Documents of a block.
 pub(crate) const BLOCK: usize = 8;
 /// Blocks of a chunk.
-const CHUNK_BLOCKS: usize = 128;
+pub(super) const CHUNK_BLOCKS: usize = 128;
 /// Blocks that share a maximum.
 const MAXIMUM_BLOCKS: usize = 32;
 
@@ -28,14 +28,28 @@ pub(crate) fn fetch(bytes: &[u8], at: usize) {
 
 /// Coarse bound of blocks whose highest sum is `highest`; `inverse` is 65,536 / unit, rounded up.
 #[inline]
-pub(super) fn coarse(highest: u16, inverse: u16) -> u16 {
+pub(crate) fn coarse(highest: u16, inverse: u16) -> u16 {
     ((u32::from(highest) * u32::from(inverse)) >> 16) as u16 + highest.min(1)
+}
+
+/// Which documents the bound of a block is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All of the block.
+    #[default]
+    All,
+    /// The sums of the wanted ones, the levels of all.
+    WantedSums,
+    /// The wanted ones: of the levels those of terms that one of them has.
+    Wanted,
 }
 
 /// What bounds of blocks are made of.
 pub(crate) struct BoundTerm<'a> {
     /// Levels of all chunks.
     pub(crate) levels: &'a [u8],
+    /// Read for [`Scope::Wanted`] only.
+    pub(crate) bitmap: &'a [u8],
     /// Bound of a level, coarse.
     pub(crate) bounds: [u8; 16],
 }
@@ -45,6 +59,7 @@ pub(crate) struct BoundTerm<'a> {
 pub(crate) struct BoundTerms<'a> {
     pub(crate) terms: &'a [BoundTerm<'a>],
     pub(crate) first: usize,
+    pub(crate) scope: Scope,
 }
 
 /// A dense term whose postings are added to the sums of some blocks.
@@ -65,6 +80,14 @@ impl BlockTerm<'_> {
     /// Has the bits of blocks fetched.
     pub(crate) fn fetch(&self, ids: &[u32]) {
         ids.iter().for_each(|id| fetch(self.bitmap, *id as usize));
+    }
+
+    /// Coarse bound of a document that has the term.
+    #[inline]
+    pub(crate) fn bound_of(&self, doc: u32) -> u8 {
+        let (byte, shift) = Self::level_at(doc as usize / BLOCK);
+        let level = self.levels.get(byte).copied().unwrap_or(0) >> shift & 15;
+        self.bounds[usize::from(level)]
     }
 
     /// Whether every read of an implementation stays inside the slices.
@@ -96,6 +119,8 @@ pub(crate) struct Blocks {
     pub(super) sums: Vec<[u16; BLOCK]>,
     /// Bit per document of a block that is wanted: the others' sums stay as they are.
     pub(super) wanted: Vec<u8>,
+    /// Of what `rest` is a part.
+    pub(super) scope: Scope,
     /// Highest sum of a block's wanted documents, once a term was added.
     pub(super) tops: Vec<u16>,
     /// Where a term's impacts of a block start.
@@ -109,8 +134,9 @@ impl Blocks {
     ///
     /// # Panics
     /// When a block is not below `limit`.
-    fn start(&mut self, ids: &[u32], wanted: &[u8], limit: usize) {
+    fn start(&mut self, ids: &[u32], wanted: &[u8], limit: usize, scope: Scope) {
         assert!(ids.iter().all(|id| (*id as usize) < limit));
+        self.scope = scope;
         self.limit = limit as u32;
         self.ids.clear();
         self.ids.extend_from_slice(ids);
@@ -126,6 +152,11 @@ impl Blocks {
 
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
+    }
+
+    /// The documents of a block, beside the wanted ones, with whose terms `rest` counts: all or none.
+    pub(super) fn others(&self) -> u8 {
+        if self.scope == Scope::Wanted { 0 } else { u8::MAX }
     }
 
     pub(crate) fn ids(&self) -> &[u32] {
@@ -168,13 +199,13 @@ impl Implementation {
     }
 
     /// Writes the coarse bound of every block: of the highest of its documents' `sums` and of the
-    /// levels of all terms, or 0 where the block's byte in `wanted` is 0; and the highest of every 32
+    /// levels of all terms, as far as they are in the scope, or 0 where the block's byte in `wanted` is 0; and the highest of every 32
     /// blocks. Whole chunks, as many as `totals` has. `inverse` is 65,536 / unit, rounded up.
     ///
     /// Terms whose levels are too short (the bytes were changed after they were checked) are left out.
     pub(crate) fn bounds(
         &self,
-        BoundTerms { terms, first }: BoundTerms<'_>,
+        BoundTerms { terms, first, scope }: BoundTerms<'_>,
         sums: &[u16],
         inverse: u16,
         wanted: &[u8],
@@ -184,28 +215,44 @@ impl Implementation {
         let chunks = totals.len() / CHUNK_BLOCKS;
         let blocks = chunks * CHUNK_BLOCKS;
         let (totals, highest) = (&mut totals[..blocks], &mut highest[..blocks / MAXIMUM_BLOCKS]);
-        let covered = |term: &BoundTerm<'_>| term.levels.len() >= (first + chunks) * CHUNK_LEVELS;
+        let covered = |term: &BoundTerm<'_>| {
+            term.levels.len() >= (first + chunks) * CHUNK_LEVELS
+                && (scope != Scope::Wanted || term.bitmap.len() >= (first + chunks) * CHUNK_BLOCKS)
+        };
         let terms = if terms.iter().all(covered) { terms } else { &[] };
-        (self.bounds)(terms, first, &sums[..blocks * BLOCK], inverse, &wanted[..blocks], totals, highest);
+        let (sums, wanted) = (&sums[..blocks * BLOCK], &wanted[..blocks]);
+        if scope == Scope::All {
+            (self.bounds)(terms, first, sums, inverse, wanted, totals, highest);
+        } else {
+            let bounds = self.wanted_bounds.unwrap_or(super::scalar::wanted_bounds);
+            bounds(terms, first, sums, inverse, wanted, scope == Scope::Wanted, totals, highest);
+        }
+    }
+
+    /// Whether bounds of the wanted documents alone cost little more than those of all.
+    pub(crate) fn scopes(&self) -> bool {
+        self.wanted_bounds.is_some()
     }
 
     /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
-    /// document), and as what the dense terms can add what that leaves of the bounds `totals`. The sums of
-    /// documents without a bit in `wanted` are 0 and stay so.
+    /// document), and as what the dense terms can add what that leaves of the bounds `totals`, which were
+    /// computed in `scope`. The sums of documents without a bit in `wanted` are 0 and stay so.
     ///
     /// # Panics
     /// When a block is not among `totals`, `sums` and `wanted`.
+    #[expect(clippy::too_many_arguments, reason = "all that a bound was made of")]
     pub(crate) fn start(
         &self,
         ids: &[u32],
         totals: &[u16],
         sums: &[u16],
         wanted: &[u8],
+        scope: Scope,
         inverse: u16,
         blocks: &mut Blocks,
     ) {
         let sums = sums.as_chunks::<BLOCK>().0;
-        blocks.start(ids, wanted, totals.len().min(sums.len()));
+        blocks.start(ids, wanted, totals.len().min(sums.len()), scope);
         (self.start)(totals, sums, inverse, blocks);
     }
 

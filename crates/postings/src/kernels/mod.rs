@@ -15,8 +15,11 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_documents;
 mod blocks;
 mod cases;
+mod documents;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
@@ -25,7 +28,7 @@ use std::sync::LazyLock;
 
 pub use cases::kernel_cases;
 
-pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm, BoundTerms, fetch};
+pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm, BoundTerms, Scope, coarse, fetch};
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;
@@ -61,6 +64,10 @@ impl DenseTerm<'_> {
 type Scatter = fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]);
 /// Of [`Implementation::bounds`].
 type Bounds = fn(&[BoundTerm<'_>], usize, &[u16], u16, &[u8], &mut [u16], &mut [u16]);
+/// The same; whether levels are those of wanted documents, too.
+type WantedBounds = fn(&[BoundTerm<'_>], usize, &[u16], u16, &[u8], bool, &mut [u16], &mut [u16]);
+/// Of [`Implementation::bound_documents`].
+type BoundDocuments = fn(&[BlockTerm<'_>], usize, &[u16], &[u16], u16, &mut [u16]) -> u32;
 
 /// One set of kernels. The functions may be called only as the methods call them.
 pub(crate) struct Implementation {
@@ -74,10 +81,18 @@ pub(crate) struct Implementation {
     mask: fn(&[u8], &mut [u16]),
     mark: fn(&[u16], &mut [u64]),
     bounds: Bounds,
+    /// The same in another scope, where that costs little more.
+    wanted_bounds: Option<WantedBounds>,
     start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),
     select: fn(&[u16], &[u16], u16, u32, &mut Vec<u32>),
     find_blocks: fn(&BlockTerm<'_>, Option<&BlockTerm<'_>>, &mut Blocks),
     add_blocks: fn(&BlockTerm<'_>, &mut Blocks, u32, u32),
+    count: fn(&[u64]) -> u64,
+    list: fn(&[u64], &mut Vec<u16>),
+    highest: fn(&[u16], &mut [u16]),
+    bound_documents: BoundDocuments,
+    /// Bounding documents one by one pays when no more than one in so many is wanted.
+    pub(crate) strict: u64,
 }
 
 impl Implementation {

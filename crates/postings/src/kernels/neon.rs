@@ -19,10 +19,16 @@ pub(super) fn implementation() -> Option<Implementation> {
         mask: scalar.mask,
         mark: scalar.mark,
         bounds: scalar.bounds,
+        wanted_bounds: scalar.wanted_bounds,
         start: scalar.start,
         select: scalar.select,
         find_blocks: scalar.find_blocks,
         add_blocks: scalar.add_blocks,
+        count: scalar.count,
+        list: scalar.list,
+        highest: scalar.highest,
+        bound_documents: scalar.bound_documents,
+        strict: scalar.strict,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The reference: the simplest correct loops.
 
-use super::blocks::{BLOCK, coarse};
-use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, lane};
+use super::blocks::{BLOCK, Scope, coarse};
+use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, documents, lane};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::term::level_place;
 
@@ -17,10 +17,16 @@ pub(super) fn implementation() -> Implementation {
         mask,
         mark,
         bounds,
+        wanted_bounds: None,
         start,
         select,
         find_blocks,
         add_blocks,
+        count: documents::count,
+        list: documents::list,
+        highest: documents::highest,
+        bound_documents: documents::bound_documents,
+        strict: 16,
     }
 }
 
@@ -117,13 +123,47 @@ fn bounds(
     }
 }
 
+/// The reference of bounds of wanted documents.
+#[expect(clippy::too_many_arguments, reason = "all that a bound is made of")]
+pub(super) fn wanted_bounds(
+    terms: &[BoundTerm<'_>],
+    first: usize,
+    sums: &[u16],
+    inverse: u16,
+    wanted: &[u8],
+    levels: bool,
+    totals: &mut [u16],
+    highest: &mut [u16],
+) {
+    let blocks = totals.iter_mut().zip(sums.as_chunks::<BLOCK>().0).zip(wanted);
+    for (block, ((total, sums), wanted)) in blocks.enumerate() {
+        let block = first * 128 + block;
+        let (byte, shift) = BlockTerm::level_at(block);
+        *total = coarse(highest_wanted(sums, *wanted), inverse);
+        for term in terms.iter().filter(|term| !levels || term.bitmap[block] & wanted != 0) {
+            let level = term.levels[byte] >> shift & 15;
+            *total = total.wrapping_add(u16::from(term.bounds[usize::from(level)]));
+        }
+        *total *= u16::from(*wanted != 0);
+    }
+    for (highest, totals) in highest.iter_mut().zip(totals.chunks_exact(32)) {
+        *highest = totals.iter().copied().fold(0, u16::max);
+    }
+}
+
+fn highest_wanted(sums: &[u16; BLOCK], wanted: u8) -> u16 {
+    sums.iter().enumerate().map(|(lane, sum)| sum * u16::from(wanted >> lane & 1)).fold(0, u16::max)
+}
+
 fn start(totals: &[u16], sums: &[[u16; BLOCK]], inverse: u16, blocks: &mut Blocks) {
+    let masked = blocks.scope != Scope::All;
     let Blocks { ids, rest, sums: own, wanted, .. } = blocks;
     for (((id, rest), own), wanted) in ids.iter().zip(rest).zip(own).zip(wanted) {
         *own = sums[*id as usize];
-        let highest = own.iter().copied().fold(0, u16::max);
-        *rest = totals[*id as usize].wrapping_sub(coarse(highest, inverse));
+        let of_all = own.iter().copied().fold(0, u16::max);
         mask(&[*wanted], own);
+        let highest = if masked { own.iter().copied().fold(0, u16::max) } else { of_all };
+        *rest = totals[*id as usize].wrapping_sub(coarse(highest, inverse));
     }
 }
 
@@ -148,12 +188,14 @@ fn find_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Blo
 }
 
 fn add_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
+    let others = blocks.others();
     let mut kept = 0;
     for i in 0..blocks.ids.len() {
         let id = blocks.ids[i];
         let (byte, shift) = BlockTerm::level_at(id as usize);
         let bound = term.bounds[usize::from(term.levels[byte] >> shift & 15)];
-        let rest = blocks.rest[i].wrapping_sub(u16::from(bound));
+        let counts = term.bitmap[id as usize] & (blocks.wanted[i] | others) != 0;
+        let rest = blocks.rest[i].wrapping_sub(if counts { u16::from(bound) } else { 0 });
         let mut sums = blocks.sums[i];
         let mut position = blocks.places[i] as usize;
         let mut bits = term.bitmap[id as usize];

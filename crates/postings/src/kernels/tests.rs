@@ -107,12 +107,63 @@ fn block_term(chunks: usize) -> impl Strategy<Value = OwnedBlocks> {
 
 impl OwnedBlocks {
     fn bound(&self) -> BoundTerm<'_> {
-        BoundTerm { levels: &self.levels, bounds: self.bounds }
+        BoundTerm { levels: &self.levels, bitmap: &self.bitmap, bounds: self.bounds }
     }
 
     fn term(&self) -> BlockTerm<'_> {
         let Self { bitmap, ranks, regions, levels, impacts, bounds, factor } = self;
         BlockTerm { bitmap, ranks, regions, levels, impacts, bounds: *bounds, factor: *factor }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_implementation_lists_and_bounds_documents_as_the_scalar_one(
+        terms in (1_usize..4).prop_flat_map(|chunks| proptest::collection::vec(block_term(chunks), 0..5)),
+        words in proptest::collection::vec(
+            prop_oneof![Just(0_u64), Just(u64::MAX), any::<u64>(), (0..64_u32).prop_map(|bit| 1 << bit)], 0..16,
+        ),
+        sums in proptest::collection::vec(prop_oneof![Just(0), any::<u16>()], 1024),
+        inverse in any::<u16>(),
+    ) {
+        let views: Vec<_> = terms.iter().map(OwnedBlocks::term).collect();
+        let chunk = terms.first().map_or(1, |term| term.levels.len() / 64) - 1;
+        let run = |one: &Implementation| {
+            let mut ids = vec![7];
+            one.list(&words, &mut ids);
+            let sums = &sums[..ids.len().min(1024)];
+            let mut totals = vec![5; sums.len() + 40];
+            let (own, behind) = totals.split_at_mut(sums.len());
+            let matched = one.bound_documents(&views, chunk, &ids, sums, inverse, own);
+            assert!(behind.iter().all(|total| *total == 5));
+            let mut highest = vec![9; 33];
+            one.highest(&totals, &mut highest);
+            (one.count(&words), ids, totals, matched, highest)
+        };
+        let expected = run(&scalar::implementation());
+        prop_assert_eq!(expected.0 + 1, expected.1.len() as u64);
+        for one in available() {
+            prop_assert_eq!(&run(&one), &expected, "{}", one.name());
+        }
+    }
+}
+
+#[test]
+fn documents_of_terms_with_short_slices_are_not_bounded() {
+    let term = BlockTerm {
+        bitmap: &[255; 255],
+        ranks: &[],
+        regions: &[],
+        levels: &[17; 128],
+        impacts: &[],
+        bounds: [3; 16],
+        factor: 1,
+    };
+    for one in available() {
+        let mut totals = [0];
+        assert_eq!(one.bound_documents(&[term], 1, &[1023], &[0], 1, &mut totals), 0, "{}", one.name());
+        assert_eq!(one.bound_documents(&[term], 0, &[1023], &[0], 1, &mut totals), 1, "{}", one.name());
+        assert_eq!(totals, [3], "{}", one.name());
     }
 }
 
@@ -127,6 +178,7 @@ proptest! {
         floor in any::<u16>(),
         unit in 1_u32..300,
         need in 0_u32..200_000,
+        scope in prop_oneof![Just(Scope::All), Just(Scope::WantedSums), Just(Scope::Wanted)],
     ) {
         let chunks = terms[0].levels.len() / 64;
         let mut state = seed;
@@ -144,7 +196,7 @@ proptest! {
             // The last chunks by themselves.
             for range in [0..chunks / 2, chunks / 2..chunks] {
                 one.bounds(
-                    BoundTerms { terms: &bounds, first: range.start },
+                    BoundTerms { terms: &bounds, first: range.start, scope },
                     &sums[range.start * 1024..],
                     inverse,
                     &wanted[range.start * 128..],
@@ -159,7 +211,7 @@ proptest! {
             let ids: Vec<u32> = (0..chunks as u32 * 128).filter(|id| wanted[*id as usize] == 85).collect();
             let mut blocks = Blocks::default();
             terms[0].term().fetch(&ids);
-            one.start(&ids, &totals, &sums, &wanted, inverse, &mut blocks);
+            one.start(&ids, &totals, &sums, &wanted, scope, inverse, &mut blocks);
             for (i, term) in terms.iter().enumerate() {
                 let next = terms.get(i + 1).map(OwnedBlocks::term);
                 one.add_blocks(&term.term(), next.as_ref(), &mut blocks, unit, need);
@@ -193,7 +245,7 @@ fn block_terms_with_short_slices_are_left_out() {
     };
     for one in available() {
         let mut blocks = Blocks::default();
-        one.start(&[5], &[0; 128], &[0; 1024], &[255; 128], 1, &mut blocks);
+        one.start(&[5], &[0; 128], &[0; 1024], &[255; 128], Scope::All, 1, &mut blocks);
         one.add_blocks(&short, None, &mut blocks, 1, 0);
         assert_eq!(blocks.sums(), [[0; 8]], "{}", one.name());
         one.add_blocks(&BlockTerm { bitmap: &[255; 128], ..short }, None, &mut blocks, 1, 0);

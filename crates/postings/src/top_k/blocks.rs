@@ -14,7 +14,7 @@
 use std::ops::{Deref, Range};
 
 use super::pruned::{Clause, Search};
-use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerm, BoundTerms};
+use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerm, BoundTerms, Scope};
 use crate::term::Kind;
 
 /// With more hits wanted than this, the blocks that hold them are no small part of all.
@@ -86,7 +86,7 @@ impl BlockScratch {
         let docs = plan.chunks.start * CHUNK_BLOCKS * BLOCK..plan.chunks.end * CHUNK_BLOCKS * BLOCK;
         let totals = &self.totals[plan.blocks()];
         let wanted = &self.wanted.as_flattened()[plan.blocks()];
-        kernels::chosen().start(ids, totals, &self.sums[docs], wanted, plan.inverse, blocks);
+        kernels::chosen().start(ids, totals, &self.sums[docs], wanted, plan.scope, plan.inverse, blocks);
     }
 
     /// Sums of some documents, counted from the first of the first segment.
@@ -101,7 +101,9 @@ pub(super) struct Plan<'a> {
     chunks: Range<usize>,
     pub(super) unit: u32,
     /// 65,536 / unit, rounded up.
-    inverse: u16,
+    pub(super) inverse: u16,
+    /// Which documents bounds are of.
+    scope: Scope,
     bounds: Vec<BoundTerm<'a>>,
     /// Highest bound first.
     pub(super) dense: Vec<BlockTerm<'a>>,
@@ -132,6 +134,11 @@ where
     })
 }
 
+/// Estimate units of a coarse one: the least with which the bound of any term fits a byte.
+pub(super) fn coarse_unit<'s, 'a: 's>(clauses: impl Iterator<Item = &'s Clause<'a>>) -> u32 {
+    clauses.map(|clause| clause.bound + 1).max().unwrap_or(1).div_ceil(255).max(2)
+}
+
 /// Collects the candidates of all segments. Returns false, with nothing collected, when there is no
 /// threshold that excludes anything.
 pub(super) fn collect<B>(searches: &mut [Search<'_, '_, B>], scratch: &mut super::pruned::Scratch) -> bool
@@ -153,8 +160,7 @@ fn collect_blocks<B>(
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let highest = searches.iter().flat_map(|search| &search.clauses).map(|clause| clause.bound + 1).max();
-    let unit = highest.unwrap_or(1).div_ceil(255).max(2);
+    let unit = coarse_unit(searches.iter().flat_map(|search| &search.clauses));
     let mut chunks = 0;
     let mut plans = Vec::with_capacity(searches.len());
     for search in &mut *searches {
@@ -227,16 +233,16 @@ where
         u16::try_from((self.need as u64).div_ceil(u64::from(plan.unit))).ok()
     }
 
-    fn plan(&self, unit: u32, chunks: Range<usize>) -> Plan<'a> {
+    pub(super) fn plan(&self, unit: u32, chunks: Range<usize>) -> Plan<'a> {
         let reader = self.reader;
         let inverse = 65_536_u32.div_ceil(unit) as u16;
         let (bounds, dense) = (Vec::with_capacity(self.dense.len()), Vec::with_capacity(self.dense.len()));
-        let mut plan = Plan { chunks, unit, inverse, bounds, dense };
+        let mut plan = Plan { chunks, unit, inverse, scope: self.scope(), bounds, dense };
         for i in &self.dense {
             let Clause { postings, factor, .. } = &self.clauses[*i];
             let bound = |code: u8| ((u32::from(code) * u32::from(*factor)) >> 8).div_ceil(unit);
             let bounds = postings.codes.map(|code| bound(code).min(255) as u8);
-            plan.bounds.push(BoundTerm { levels: postings.levels, bounds });
+            plan.bounds.push(BoundTerm { levels: postings.levels, bitmap: postings.docs, bounds });
             plan.dense.push(BlockTerm {
                 bitmap: postings.docs,
                 ranks: postings.ranks,
@@ -291,7 +297,7 @@ where
         let wanted = wanted.as_flattened();
         let window = self.reader.window() as usize;
         // Bounds of documents that are not wanted would keep many blocks.
-        let masked = self.request.filter.is_some();
+        let masked = self.request.filter.is_some() && plan.scope == Scope::All;
         for (number, first) in (0..self.reader.num_docs() as usize).step_by(window).enumerate() {
             let end = (first + window).next_multiple_of(CHUNK_BLOCKS * BLOCK).min(blocks.len() * BLOCK);
             let Some(sums) = sums[first..].first_chunk_mut::<OVERRUN>() else { return };
@@ -302,7 +308,7 @@ where
                 kernels::chosen().mask(&wanted[range.clone()], &mut sums[..end - first]);
             }
             kernels::chosen().bounds(
-                BoundTerms { terms: &plan.bounds, first: range.start / CHUNK_BLOCKS },
+                BoundTerms { terms: &plan.bounds, first: range.start / CHUNK_BLOCKS, scope: plan.scope },
                 &sums[..end - first],
                 plan.inverse,
                 &wanted[range.clone()],
@@ -316,7 +322,7 @@ where
     }
 
     /// Adds the sparse terms to the sums of the documents of a window.
-    fn scatter_sparse(&self, number: usize, sums: &mut [u16; OVERRUN]) {
+    pub(super) fn scatter_sparse(&self, number: usize, sums: &mut [u16; OVERRUN]) {
         let mut others = self.others.iter().map(|i| &self.clauses[*i]).peekable();
         while let Some(Clause { postings, factor, .. }) = others.next() {
             if let Some(next) = others.peek()

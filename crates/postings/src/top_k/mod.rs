@@ -9,6 +9,7 @@ mod collect;
 mod count;
 mod exact;
 mod exhaustive;
+mod filtered;
 mod listed;
 mod pruned;
 mod seeds;

@@ -29,6 +29,7 @@ use super::TopKRequest;
 use super::blocks::BlockScratch;
 use super::bounds::ScoreBounds;
 use super::exact::for_each_score;
+use super::filtered::{self, DocumentScratch};
 use crate::kernels::{self, DenseTerm, GROUP, lane};
 use crate::reader::PostingsReader;
 use crate::term::{Kind, Postings};
@@ -61,13 +62,14 @@ pub(super) struct Errors {
 /// Accumulators of a window. As long as 16 bits can count, so that no id, be it damaged, is out of
 /// bounds; only the window's part is used.
 #[repr(align(64))]
-struct Sums([u16; 1 << 16]);
+pub(super) struct Sums(pub(super) [u16; 1 << 16]);
 
 pub(super) struct Scratch {
-    sums: Box<Sums>,
+    pub(super) sums: Box<Sums>,
     pub(super) allowed: Vec<u64>,
     pub(super) matches: Vec<u64>,
     pub(super) blocks: BlockScratch,
+    pub(super) documents: DocumentScratch,
 }
 
 impl Scratch {
@@ -77,6 +79,7 @@ impl Scratch {
             allowed: Vec::new(),
             matches: Vec::new(),
             blocks: BlockScratch::default(),
+            documents: DocumentScratch::default(),
         }
     }
 }
@@ -102,6 +105,8 @@ pub(super) struct Search<'a, 'r, B> {
     /// Where its documents' sums begin among those of all segments.
     pub(super) sums_at: usize,
     pub(super) matched: u64,
+    /// Documents that pass the filter.
+    pub(super) passed: Option<u64>,
 }
 
 impl<'a, 'r, B> Search<'a, 'r, B>
@@ -118,6 +123,7 @@ where
         let (mut dense, others): (Vec<usize>, Vec<usize>) =
             (0..clauses.len()).partition(|i| clauses[*i].postings.kind == Kind::Dense);
         dense.sort_by_key(|i| Reverse(clauses[*i].bound));
+        let passed = filtered::passed(reader.num_docs(), &request);
         Self {
             reader,
             request,
@@ -132,6 +138,7 @@ where
             seeds: Vec::new(),
             sums_at: 0,
             matched: 0,
+            passed,
         }
     }
 

@@ -131,6 +131,40 @@ proptest! {
         }
     }
 
+    /// Filters that leave some windows and chunks without a document, and others nearly whole.
+    #[test]
+    fn filters_of_runs_of_documents_are_exact(
+        seed in any::<u64>(), num_docs in 3000_usize..50_000, runs in proptest::collection::vec((0.0..1.0, 1_usize..3000), 1..6),
+        density in prop_oneof![Just(0.01), Just(0.3), Just(1.0)], deleted in any::<bool>(), k in 1_usize..30,
+        place in proptest::option::of(0_usize..30), limit in prop_oneof![Just(0_u64), Just(100), Just(u64::MAX)],
+    ) {
+        let reader = Model::random(seed, num_docs, 25).reader(Format::V3);
+        let mut filter = vec![0; num_docs.div_ceil(64)];
+        for (start, len) in runs {
+            let start = (start * num_docs as f64) as usize;
+            (start..num_docs.min(start + len)).for_each(|doc| filter[doc / 64] |= 1 << (doc % 64));
+        }
+        filter.iter_mut().zip(random_bits(seed, num_docs, density)).for_each(|(word, bits)| *word &= bits);
+        let live = deleted.then(|| random_bits(seed ^ 1, num_docs, 0.8));
+        for round in 0..4 {
+            let query = random_query(seed.wrapping_add(round), &reader);
+            let (none, first, second) = (SharedThreshold::new(), SharedThreshold::new(), SharedThreshold::new());
+            let request = |threshold| TopKRequest {
+                live: live.as_deref(), filter: Some(&filter), count_limit: limit, ..plain_request(&query, k, threshold)
+            };
+            let ranking = reader.top_k_exhaustive(&TopKRequest { k: 100, ..request(&none) }).hits;
+            let known = place.and_then(|place| ranking.get(place)).map_or(0.0, |hit| hit.1);
+            [&first, &second].iter().for_each(|threshold| threshold.raise(known));
+            let expected = reader.top_k_exhaustive(&request(&first));
+            let (found, bounds) = reader.top_k_bounded(&request(&second));
+            prop_assert_eq!(&found.hits, &expected.hits);
+            prop_assert_eq!(found.matched.min(limit), expected.matched.min(limit));
+            for (doc, score) in &ranking {
+                prop_assert!(bounds.most(*doc) >= *score);
+            }
+        }
+    }
+
     #[test]
     fn segments_with_a_shared_threshold_equal_one_segment(
         seed in any::<u64>(), cuts in proptest::collection::vec(1_usize..6000, 1..5), k in 1_usize..30,

@@ -187,12 +187,14 @@ where
 {
     let Some(request) = searches.first().map(|search| search.request) else { return Vec::new() };
     let mut scratch = SCRATCH.take().unwrap_or_else(|| Box::new(Scratch::new()));
-    let by_blocks = blocks::are_useful(&searches) && blocks::collect(&mut searches, &mut scratch);
+    let useful = blocks::are_useful(&searches);
+    let by_documents = useful && searches.iter().all(Search::is_strict);
+    let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut scratch);
     Search::one_after_another(&mut searches, |_, search| {
         search.request.count_limit = search.request.count_limit.saturating_sub(*matched);
         if by_blocks {
             search.count(&mut scratch);
-        } else {
+        } else if !(by_documents && search.collect_by_documents(&mut scratch)) {
             search.scan(&mut scratch);
         }
         *matched += search.matched;

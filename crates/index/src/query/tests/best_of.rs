@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::ast::{
-    BoolQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind, RangeQuery, SearchOptions,
-    TotalHits,
+    BoolQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind, SearchOptions, TotalHits,
 };
 use super::Fixture;
+use super::sums::{number_at_most, scores};
 
 /// Words of the title, words of the text, a number.
 type Doc = (Vec<u8>, Vec<u8>, u8);
@@ -44,18 +44,6 @@ fn index(docs: &[Doc], segments: usize, deleted: &[usize]) -> Fixture {
 fn text(field: &str, numbers: &[u8]) -> Query {
     QueryKind::Match(MatchQuery { field: field.to_owned(), text: words(numbers), ..MatchQuery::default() })
         .into()
-}
-
-fn number_at_most(most: u8) -> Query {
-    QueryKind::Range(RangeQuery { field: "n".to_owned(), lte: Some(json!(most)), ..RangeQuery::default() })
-        .into()
-}
-
-/// Sequence numbers and scores of all hits.
-fn scores(fixture: &Fixture, query: &Query) -> BTreeMap<u64, f32> {
-    let options =
-        SearchOptions { size: 10_000, track_total_hits: TotalHits::Exact, ..SearchOptions::default() };
-    fixture.top(query, &options).hits.iter().map(|hit| (hit.seq_no, hit.score)).collect()
 }
 
 fn document() -> impl Strategy<Value = Doc> {

@@ -92,13 +92,13 @@ fn sparse(tokens: &BTreeMap<u8, u8>) -> Query {
     QueryKind::Sparse(SparseQuery { field: "v".to_owned(), tokens, ..SparseQuery::default() }).into()
 }
 
-fn number_at_most(most: u8) -> Query {
+pub(super) fn number_at_most(most: u8) -> Query {
     let lte = Some(json!(most));
     QueryKind::Range(RangeQuery { field: "n".to_owned(), lte, ..RangeQuery::default() }).into()
 }
 
 /// Sequence numbers and scores of all hits.
-fn scores(fixture: &Fixture, query: &Query) -> BTreeMap<u64, f32> {
+pub(super) fn scores(fixture: &Fixture, query: &Query) -> BTreeMap<u64, f32> {
     let options =
         SearchOptions { size: 10_000, track_total_hits: TotalHits::Exact, ..SearchOptions::default() };
     fixture.top(query, &options).hits.iter().map(|hit| (hit.seq_no, hit.score)).collect()

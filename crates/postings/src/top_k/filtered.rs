@@ -1,0 +1,330 @@
+//! The search by bounds of single documents, for filters that few pass.
+//!
+//! Of a block of 8 documents mostly one is wanted. Its own bound is far below the block's: a level counts
+//! only if the document has the term.
+//!
+//! 1. Window by window, the sparse terms are added to sums, of which only the wanted documents' are kept.
+//!    Every wanted document gets an upper bound of its estimate: its sum, and of the dense terms that it
+//!    has the levels of its block. On the way those that match are counted.
+//! 2. The most promising documents ([`SEEDS`]) are scored, which gives nearly the final threshold.
+//! 3. The documents whose bound reaches it are scored term by term, the highest terms first, and dropped
+//!    as soon as sum and remaining bound fall below.
+//!
+//! Estimates and coarse units are those of the search by blocks, which see.
+
+use std::ops::Deref;
+
+use super::TopKRequest;
+use super::blocks::{Plan, coarse_unit};
+use super::pruned::{Scratch, Search};
+use crate::bytes::{u16_at, u32_at};
+use crate::kernels::{self, BLOCK, BlockTerm, Scope, coarse, fetch};
+use crate::term::CHUNK;
+
+/// Documents scored first.
+const SEEDS: usize = 32;
+/// Documents scored first when there is a threshold.
+const FEW_SEEDS: usize = 8;
+/// In larger segments bounds wait for memory, and reading bitmaps for them costs more than it saves.
+const MAX_BITMAPS: u64 = 1 << 18;
+/// Documents scored together.
+const PART: usize = 1024;
+/// Documents that share a maximum.
+const GROUP: usize = 32;
+
+/// Memory of a search, kept for the next. Per wanted document, ascending:
+#[derive(Default)]
+pub(super) struct DocumentScratch {
+    /// Its number in its window.
+    ids: Vec<u16>,
+    /// What the sparse terms add to its estimate.
+    sums: Vec<u16>,
+    /// Its coarse bound; whole groups, 0 behind the last document.
+    totals: Vec<u16>,
+    /// Highest of every group.
+    highest: Vec<u16>,
+    /// First document of every window and place of its first wanted one.
+    windows: Vec<(u32, u32)>,
+    /// Room for choosing among numbers.
+    best: Vec<u16>,
+    selected: Vec<u32>,
+    scored: Vec<Scored>,
+}
+
+/// A document that is being scored.
+struct Scored {
+    doc: u32,
+    sum: u16,
+    /// Coarse bound of what the dense terms that were not added yet can add.
+    rest: u16,
+    /// Where the term's impact is; `NOWHERE`: it has none.
+    place: u32,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+/// How many documents pass the filter, if there is one.
+pub(super) fn passed(num_docs: u32, request: &TopKRequest<'_>) -> Option<u64> {
+    let words = num_docs.div_ceil(64) as usize;
+    request.filter.map(|filter| kernels::chosen().count(&filter[..words.min(filter.len())]))
+}
+
+impl<'a, B> Search<'a, '_, B>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    /// Whether the filter leaves so few documents that their own bounds pay.
+    pub(super) fn is_strict(&self) -> bool {
+        self.passed
+            .is_some_and(|passed| passed * kernels::chosen().strict <= u64::from(self.reader.num_docs()))
+    }
+
+    /// Which documents the bounds of blocks are of.
+    pub(super) fn scope(&self) -> Scope {
+        let docs = u64::from(self.reader.num_docs());
+        match self.passed {
+            Some(passed) if kernels::chosen().scopes() => {
+                let levels = docs <= MAX_BITMAPS && passed * 10 <= docs * 8;
+                if levels { Scope::Wanted } else { Scope::WantedSums }
+            }
+            _ => Scope::All,
+        }
+    }
+
+    /// Collects the candidates and counts. Returns false, with nothing collected, when there is no
+    /// threshold that excludes anything.
+    pub(super) fn collect_by_documents(&mut self, scratch: &mut Scratch) -> bool {
+        let mut own = std::mem::take(&mut scratch.documents);
+        let found = self.collect_documents(&mut own, scratch);
+        scratch.documents = own;
+        found
+    }
+
+    fn collect_documents(&mut self, own: &mut DocumentScratch, scratch: &mut Scratch) -> bool {
+        let plan = self.plan(coarse_unit(self.clauses.iter()), 0..0);
+        let matched = self.bound_documents(&plan, own, scratch);
+        if self.request.is_cancelled() {
+            return true;
+        }
+        if self.bounds.is_some() {
+            self.leave_bounds(&plan, own);
+        }
+        own.totals.resize(own.ids.len().next_multiple_of(GROUP), 0);
+        own.highest.resize(own.totals.len() / GROUP, 0);
+        kernels::chosen().highest(&own.totals, &mut own.highest);
+        self.raise_need(self.request.floor());
+        self.score_first(&plan, own);
+        if self.need <= 0 {
+            self.forget();
+            return false;
+        }
+        if self.request.count_limit > 0 {
+            self.matched = matched;
+        }
+        self.select(&plan, own);
+        let selected = std::mem::take(&mut own.selected);
+        for part in selected.chunks(PART) {
+            if self.request.is_cancelled() {
+                break;
+            }
+            self.score(&plan, own, part, false);
+        }
+        own.selected = selected;
+        self.share();
+        true
+    }
+
+    /// Lists the wanted documents with their sums and bounds. Returns how many match.
+    fn bound_documents(&self, plan: &Plan<'a>, own: &mut DocumentScratch, scratch: &mut Scratch) -> u64 {
+        let DocumentScratch { ids, sums, totals, windows, .. } = own;
+        let Scratch { sums: window_sums, allowed, .. } = scratch;
+        ids.clear();
+        sums.clear();
+        totals.clear();
+        windows.clear();
+        let kernels = kernels::chosen();
+        let words = (self.reader.num_docs() as usize).div_ceil(64);
+        let window = self.reader.window() as usize;
+        let mut matched = 0;
+        for (number, start) in (0..words).step_by(window / 64).enumerate() {
+            if self.request.is_cancelled() {
+                return 0;
+            }
+            let groups = (window / 64).min(words - start);
+            self.fill_wanted_words(start, groups, allowed);
+            let first = ids.len();
+            kernels.list(allowed, ids);
+            if ids.len() == first {
+                continue;
+            }
+            windows.push((start as u32 * 64, first as u32));
+            window_sums.0[..window].fill(0);
+            self.scatter_sparse(number, &mut window_sums.0);
+            sums.extend(ids[first..].iter().map(|id| window_sums.0[usize::from(*id)]));
+            totals.resize(ids.len(), 0);
+            let mut at = first;
+            for (chunk, words) in allowed.chunks(CHUNK as usize / 64).enumerate() {
+                let end = at + kernels.count(words) as usize;
+                if end > at {
+                    let chunk = start / (CHUNK as usize / 64) + chunk;
+                    matched += u64::from(kernels.bound_documents(
+                        &plan.dense,
+                        chunk,
+                        &ids[at..end],
+                        &sums[at..end],
+                        plan.inverse,
+                        &mut totals[at..end],
+                    ));
+                }
+                at = end;
+            }
+        }
+        matched
+    }
+
+    /// Bits of the wanted and visible documents of some words.
+    fn fill_wanted_words(&self, start: usize, groups: usize, words: &mut Vec<u64>) {
+        words.clear();
+        words.extend(from_word(self.request.filter, start).iter().take(groups));
+        words.resize(groups, 0);
+        if self.request.live.is_some() {
+            let live = from_word(self.request.live, start);
+            words.truncate(live.len());
+            words.iter_mut().zip(live).for_each(|(word, live)| *word &= live);
+            words.resize(groups, 0);
+        }
+        let docs = self.reader.num_docs() as usize;
+        if docs < (start + groups) * 64
+            && let Some(last) = words.last_mut()
+        {
+            *last &= u64::MAX >> (64 - docs % 64);
+        }
+    }
+
+    /// Leaves behind the highest bound of every block.
+    fn leave_bounds(&mut self, plan: &Plan<'a>, own: &DocumentScratch) {
+        let mut blocks = vec![0_u16; (self.reader.num_docs() as usize).div_ceil(BLOCK)];
+        for (at, (first, start)) in own.windows.iter().enumerate() {
+            let end = own.windows.get(at + 1).map_or(own.ids.len(), |(_, start)| *start as usize);
+            let range = *start as usize..end;
+            for (id, total) in own.ids[range.clone()].iter().zip(&own.totals[range]) {
+                let block = &mut blocks[(*first as usize + usize::from(*id)) / BLOCK];
+                *block = (*block).max(*total);
+            }
+        }
+        if let Some(bounds) = self.bounds.as_deref_mut() {
+            bounds.set(&blocks, plan.unit, self.errors.units, self.errors.above);
+        }
+    }
+
+    /// Scores the documents with the highest bounds, and takes what it finds as candidates.
+    fn score_first(&mut self, plan: &Plan<'a>, own: &mut DocumentScratch) {
+        // What other segments found is a threshold already.
+        let seeds = if self.need > 0 { FEW_SEEDS } else { SEEDS.max(self.request.k * 2) };
+        let DocumentScratch { totals, highest, best, selected, .. } = own;
+        best.clear();
+        // The highest of so many groups are as many documents at least.
+        best.extend_from_slice(if highest.len() >= seeds * 2 { highest } else { totals });
+        let lowest = match best.len().checked_sub(seeds) {
+            Some(place) => *best.select_nth_unstable(place).1,
+            None => 1,
+        };
+        let needed = self.need.max(1).unsigned_abs().div_ceil(u64::from(plan.unit));
+        let Ok(floor) = u16::try_from(needed.max(u64::from(lowest))) else { return };
+        selected.clear();
+        kernels::chosen().select(totals, highest, floor, 0, selected);
+        // Of many equals, some.
+        selected.truncate(seeds * 4);
+        let selected = std::mem::take(selected);
+        self.score(plan, own, &selected, true);
+        selected.iter().for_each(|at| own.totals[*at as usize] = 0);
+        own.selected = selected;
+    }
+
+    /// Selects the documents whose bounds reach what is needed.
+    fn select(&self, plan: &Plan<'a>, own: &mut DocumentScratch) {
+        own.selected.clear();
+        // A bound is at most 65,535 units.
+        if let Ok(floor) = u16::try_from(self.need.unsigned_abs().div_ceil(u64::from(plan.unit))) {
+            kernels::chosen().select(&own.totals, &own.highest, floor, 0, &mut own.selected);
+        }
+    }
+
+    /// Scores documents by their places, ascending, and takes those that can be among the best as candidates.
+    /// `alone`: what they have so far raises what is needed.
+    fn score(&mut self, plan: &Plan<'a>, own: &mut DocumentScratch, places: &[u32], alone: bool) {
+        let DocumentScratch { ids, sums, totals, windows, best, scored, .. } = own;
+        scored.clear();
+        let mut window = 0;
+        for place in places {
+            while windows.get(window + 1).is_some_and(|(_, start)| start <= place) {
+                window += 1;
+            }
+            let at = *place as usize;
+            let rest = totals[at].wrapping_sub(coarse(sums[at], plan.inverse));
+            let doc = windows[window].0 + u32::from(ids[at]);
+            scored.push(Scored { doc, sum: sums[at], rest, place: NOWHERE });
+            plan.dense.first().inspect(|term| fetch_document(term, doc));
+        }
+        for (i, term) in plan.dense.iter().enumerate() {
+            if alone && i % 3 == 2 {
+                best.clear();
+                best.extend(scored.iter().map(|scored| scored.sum));
+                if let Some(place) = best.len().checked_sub(self.request.k) {
+                    let (_, kth, _) = best.select_nth_unstable(place);
+                    self.raise_need_to(*kth);
+                }
+            }
+            let need = self.need.clamp(0, i64::from(u32::MAX)) as u32;
+            for scored in &mut *scored {
+                scored.place = find(term, scored.doc);
+                if scored.place != NOWHERE {
+                    fetch(term.impacts, scored.place as usize);
+                }
+                plan.dense.get(i + 1).inspect(|next| fetch_document(next, scored.doc));
+            }
+            scored.retain_mut(|scored| {
+                if scored.place != NOWHERE {
+                    let impact = u32::from(term.impacts.get(scored.place as usize).copied().unwrap_or(0));
+                    let add = (impact * u32::from(term.factor)) >> 8;
+                    scored.sum = scored.sum.wrapping_add(add as u16);
+                    scored.rest = scored.rest.wrapping_sub(u16::from(term.bound_of(scored.doc)));
+                }
+                u32::from(scored.sum) + u32::from(scored.rest) * plan.unit >= need
+            });
+            if scored.is_empty() {
+                return;
+            }
+        }
+        for Scored { doc, sum, .. } in &*scored {
+            if *sum > 0 && i64::from(*sum) >= self.need {
+                self.push(*sum, *doc);
+            }
+        }
+    }
+}
+
+fn from_word(bits: Option<&[u64]>, start: usize) -> &[u64] {
+    bits.and_then(|bits| bits.get(start..)).unwrap_or(&[])
+}
+
+/// Has what is read of a document fetched.
+fn fetch_document(term: &BlockTerm<'_>, doc: u32) {
+    fetch(term.bitmap, doc as usize / BLOCK);
+    fetch(term.ranks, doc as usize / 128 * 2);
+}
+
+/// Place of a document's impact.
+fn find(term: &BlockTerm<'_>, doc: u32) -> u32 {
+    let (group, bit) = (doc as usize / 128, doc % 128);
+    let Some(bits) = term.bitmap.get(group * 16..).and_then(<[u8]>::first_chunk::<16>) else {
+        return NOWHERE;
+    };
+    if bits[bit as usize / 8] >> (bit % 8) & 1 == 0 {
+        return NOWHERE;
+    }
+    let region = u32_at(term.regions, doc as usize / 65_536 * 4);
+    region
+        .wrapping_add(u32::from(u16_at(term.ranks, group * 2)))
+        .wrapping_add(kernels::chosen().rank(bits, bit))
+}
