@@ -10,6 +10,9 @@ use super::kernels::{Bound, Bounds, DIM_STEP, Kernels, PANEL, Pair, Panel, ROW_S
 use super::quantize::{Quantized, norms, quantise, round_up, scale};
 use super::{Looks, NotFinite};
 
+/// Pairs of the second look whose rows are in the first-level cache together with those of the next ones.
+const NEAR_PAIRS: usize = 32;
+
 /// The quantised weights of a vocabulary.
 pub(super) struct Decoder {
     dims: usize,
@@ -202,15 +205,32 @@ impl Decoder {
             found.retain(|pair| (pair.term as usize) < self.order.len());
         }
         if let Some(second) = &self.second {
-            second.rows().prefetch(&found[before.min(found.len())..]);
+            second.rows().prefetch::<false>(&found[before.min(found.len())..]);
         }
     }
 
-    /// Keeps the pairs that may have a positive logit, by the second look, if there is one.
-    pub(super) fn second_look(&self, kernels: &Kernels, looks: &Looks, pairs: &mut Vec<Pair>) {
-        if let (Some(second), Some(document)) = (&self.second, &looks.second) {
-            kernels.refine(&second.rows(), &document.view(), pairs);
+    /// Keeps the pairs that may have a positive logit, by the second look, if there is one. `kept` is told of some of them as
+    /// soon as they are known.
+    pub(super) fn second_look(
+        &self,
+        kernels: &Kernels,
+        looks: &Looks,
+        pairs: &mut Vec<Pair>,
+        mut kept: impl FnMut(&[Pair]),
+    ) {
+        let (Some(second), Some(document)) = (&self.second, &looks.second) else { return };
+        let (rows, document) = (second.rows(), document.view());
+        let (mut first, mut left) = (0, 0);
+        while first < pairs.len() {
+            let count = NEAR_PAIRS.min(pairs.len() - first);
+            let (own, next) = pairs[first..].split_at_mut(count);
+            rows.prefetch::<true>(&next[..NEAR_PAIRS.min(next.len())]);
+            let found = kernels.refine(&rows, &document, own);
+            kept(&own[..found]);
+            pairs.copy_within(first..first + found, left);
+            (first, left) = (first + count, left + found);
         }
+        pairs.truncate(left);
     }
 }
 
@@ -252,11 +272,12 @@ fn turned_row(numbers: &[f32], bias: f32, levels: i8, out: &mut [i8]) -> (Bound,
     let largest = own.iter().fold(rest, |max, weight| max.max(weight.abs()));
     let scale = scale(largest, levels);
     let sums = quantise(own, scale, out);
-    let last = round_up(rest, scale);
-    out[own.len()] = last;
+    // At most `levels`: the scale was made for it.
+    out[own.len()] = round_up(rest, scale) as i8;
     let (norm, lost) = norms(sums.square, sums.lost, numbers.len());
     let (norm, lost) = (f64::from(norm), f64::from(lost));
-    let sum = sums.values + i32::from(last);
+    // A token's norm comes without a shift.
+    let sum = sums.values;
     let bound =
         Bound { scale, spread: inflate(norm + lost), residual: inflate(lost), bias: above(bias), sum };
     (bound, norm.hypot(f64::from(rest)))

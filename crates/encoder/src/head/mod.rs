@@ -75,8 +75,8 @@ const MIN_TOKENS_FOR_THREADS: usize = 32;
 const TERMS_AT_ONCE: usize = 256;
 
 /// Pairs of a document that are looked at again together: enough that what is asked for ahead comes in time, and a bound of the
-/// memory when hardly anything is ruled out (one panel's pairs come on top).
-const PAIRS_AT_ONCE: usize = 4096;
+/// memory when hardly anything is ruled out (one panel's pairs come on top); few enough that their rows stay in the second-level cache.
+const PAIRS_AT_ONCE: usize = 512;
 
 /// Rows that the exact step asks for ahead.
 const EXACT_AHEAD: usize = 8;
@@ -203,7 +203,10 @@ impl Head {
                 self.decoder.first_look(kernels, index, &document.looks, &mut masks, pairs);
                 // All pairs of a term are in its panel, so they are looked at together.
                 if pairs.len() >= PAIRS_AT_ONCE || index + 1 == last {
-                    self.decoder.second_look(kernels, &document.looks, pairs);
+                    // What the exact step will read.
+                    let ahead =
+                        |pairs: &[Pair]| pairs.iter().for_each(|pair| prefetch::<false, _>(self.row(pair)));
+                    self.decoder.second_look(kernels, &document.looks, pairs, ahead);
                     self.exact(document.hidden, pairs, found);
                     pairs.clear();
                 }
@@ -213,21 +216,25 @@ impl Head {
         work.into_iter().map(|(_, found)| found).collect()
     }
 
+    /// The row of a pair's term.
+    fn row(&self, pair: &Pair) -> &[f32] {
+        &self.rows[self.decoder.order()[pair.term as usize] as usize * self.dims..][..self.dims]
+    }
+
     /// Adds the positive maximal logits of the pairs' terms, in f32: the maximum of a term is among its pairs, if it is
     /// positive. Pairs come panel by panel.
     fn exact(&self, hidden: &[f32], pairs: &[Pair], found: &mut Vec<(u32, f32)>) {
         let products = f32_kernels::named(self.kernels.name);
         let order = self.decoder.order();
-        let row = |pair: &Pair| &self.rows[order[pair.term as usize] as usize * self.dims..][..self.dims];
         let mut ahead = pairs.iter().skip(EXACT_AHEAD);
         for pairs in pairs.chunk_by(|a, b| a.term as usize / PANEL == b.term as usize / PANEL) {
             let mut maxima = [f32::NEG_INFINITY; PANEL];
             for pair in pairs {
                 if let Some(next) = ahead.next() {
-                    prefetch(row(next));
+                    prefetch::<true, _>(self.row(next));
                 }
                 let token = &hidden[pair.token as usize * self.dims..][..self.dims];
-                let dot = products.dot(row(pair), token);
+                let dot = products.dot(self.row(pair), token);
                 let max = &mut maxima[pair.term as usize % PANEL];
                 *max = if dot > *max { dot } else { *max };
             }
@@ -289,270 +296,4 @@ impl Head {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::kernels::{PANEL, available};
-    use super::{Basis, Head, NotFinite};
-
-    /// A small generator: values in −1..1.
-    fn numbers(seed: u64) -> impl FnMut() -> f32 {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-
-        /// At the position found, a term has the logit that the head gives it.
-        #[test]
-        fn positions_are_those_of_the_maxima(
-            dims in 1usize..40, terms in 1usize..300, tokens in 1usize..20, seed in any::<u64>(),
-        ) {
-            let mut next = numbers(seed);
-            let rows: Vec<f32> = (0..terms * dims).map(|_| next()).collect();
-            let hidden: Vec<f32> = (0..tokens * dims).map(|_| next()).collect();
-            let bias: Vec<f32> = (0..terms).map(|_| next()).collect();
-            for kernels in available() {
-                let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
-                let found = head.project(&hidden, std::slice::from_ref(&(0..tokens)), 1).unwrap();
-                let wanted: Vec<u32> = found[0].iter().map(|(term, _)| *term).collect();
-                let positions = head.positions(&hidden, &wanted);
-                prop_assert_eq!(positions.len(), wanted.len());
-                for ((term, logit), position) in found[0].iter().zip(positions) {
-                    let at = position as usize * dims..(position as usize + 1) * dims;
-                    let (row, bias) = (*term as usize * dims..(*term as usize + 1) * dims, bias[*term as usize]);
-                    let own = reference(&rows[row], &[bias], dims, &hidden[at])[0];
-                    prop_assert!((own - f64::from(*logit)).abs() < 1e-4, "{own} is not {logit}");
-                }
-            }
-        }
-    }
-
-    fn reference(rows: &[f32], bias: &[f32], dims: usize, hidden: &[f32]) -> Vec<f64> {
-        let dot = |row: &[f32], token: &[f32]| -> f64 {
-            row.iter().zip(token).map(|(w, h)| f64::from(*w) * f64::from(*h)).sum()
-        };
-        rows.chunks_exact(dims)
-            .zip(bias)
-            .map(|(row, bias)| {
-                hidden.chunks_exact(dims).map(|token| dot(row, token)).fold(f64::NEG_INFINITY, f64::max)
-                    + f64::from(*bias)
-            })
-            .collect()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
-
-        /// Biases sit just below the typical maximum, so that many logits are close to 0 on either side.
-        #[test]
-        fn no_positive_term_is_missed(
-            dims in 1usize..70, terms in 1usize..100, lengths in prop::collection::vec(1usize..15, 1..4),
-            threads in 1usize..4, seed in any::<u64>(), outlier in 1f32..50.0,
-        ) {
-            let mut next = numbers(seed);
-            let rows: Vec<f32> = (0..terms * dims).map(|_| next()).collect();
-            let tokens: usize = lengths.iter().sum();
-            let hidden: Vec<f32> =
-                (0..tokens * dims).map(|at| if at % 61 == 0 { next() * outlier } else { next() }).collect();
-            let all = reference(&rows, &vec![0.0; terms], dims, &hidden);
-            let bias: Vec<f32> = all.iter().map(|logit| next() * 0.05 - *logit as f32).collect();
-            let mut start = 0;
-            let documents: Vec<_> = lengths.iter().map(|length| { start += length; start - length..start }).collect();
-            for kernels in available() {
-                let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
-                let found = head.project(&hidden, &documents, threads).unwrap();
-                for (document, found) in documents.iter().zip(&found) {
-                    let hidden = &hidden[document.start * dims..document.end * dims];
-                    let exact = reference(&rows, &bias, dims, hidden);
-                    // The f32 sum is off by rounding: around zero, either answer is right.
-                    let slack = 1e-3;
-                    let mut found = found.iter().peekable();
-                    for (term, exact) in exact.iter().enumerate() {
-                        let weight = found.next_if(|(id, _)| *id == term as u32).map(|(_, logit)| f64::from(*logit));
-                        match weight {
-                            Some(weight) => prop_assert!((weight - exact).abs() < slack, "{}: {weight} {exact}", kernels.name),
-                            None => prop_assert!(*exact < slack, "{}: missed {term}, logit {exact}", kernels.name),
-                        }
-                    }
-                    prop_assert!(found.next().is_none());
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn margin_depends_on_the_error_and_lets_few_terms_through() {
-        let (dims, terms) = (128, 4 * PANEL);
-        let mut next = numbers(7);
-        let rows: Vec<f32> = (0..terms * dims).map(|_| next()).collect();
-        let hidden: Vec<f32> = (0..4 * dims).map(|_| next()).collect();
-        let logits = reference(&rows, &vec![0.0; terms], dims, &hidden);
-        // All logits are 5 below zero: a bound that is any good rules all of them out.
-        let bias: Vec<f32> = logits.iter().map(|logit| -5.0 - *logit as f32).collect();
-        let kernels = available()[0];
-        let head = Head::new(kernels, rows, bias, dims, None).unwrap();
-        let looks = head.decoder.quantise(kernels, &hidden).unwrap();
-        for panel in 0..terms / PANEL {
-            let mut found = Vec::new();
-            head.decoder.first_look(kernels, panel, &looks, &mut Vec::new(), &mut found);
-            assert_eq!(found, []);
-        }
-    }
-
-    /// A rotation and its opposite, each dimension longer on one side and shorter on the other.
-    fn basis(dims: usize, terms: usize, next: &mut impl FnMut() -> f32) -> Basis {
-        let mut one = vec![0f64; dims * dims];
-        (0..dims).for_each(|at| one[at * dims + at] = 1.0);
-        for _ in 0..6 * dims {
-            let pick = |number: f32| ((number.abs() * dims as f32) as usize).min(dims - 1);
-            let (a, b, angle) = (pick(next()), pick(next()), f64::from(next()) * 3.0);
-            if a != b {
-                for column in 0..dims {
-                    let (x, y) = (one[a * dims + column], one[b * dims + column]);
-                    one[a * dims + column] = x * angle.cos() - y * angle.sin();
-                    one[b * dims + column] = x * angle.sin() + y * angle.cos();
-                }
-            }
-        }
-        let stretch: Vec<f64> = (0..dims).map(|_| f64::from(next()).exp2()).collect();
-        let side = |power: i32| {
-            one.iter()
-                .enumerate()
-                .map(|(at, value)| (value * stretch[at / dims].powi(power)) as f32)
-                .collect()
-        };
-        let offset = (0..dims).map(|_| next()).collect();
-        let looks: Vec<f32> = (0..terms).map(|_| next().abs() * dims as f32).collect();
-        Basis::new(side(1), side(-1), offset, &looks).unwrap()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
-
-        /// Whatever the basis, the result is that of the plain head, bit by bit: random numbers, rows and tokens of one
-        /// number, zeros, outliers, very large and very small ones; a basis that is one, and two matrices that are none.
-        #[test]
-        fn a_basis_changes_nothing(
-            dims in prop::sample::select(vec![32usize, 64, 96]), terms in 1usize..200,
-            lengths in prop::collection::vec(1usize..30, 1..4), threads in 1usize..4, seed in any::<u64>(),
-            outlier in 1f32..50.0, size in prop::sample::select(vec![1f32, 1e-20, 1e-6, 1e4, 1e9]), wrong in any::<bool>(),
-        ) {
-            let mut next = numbers(seed);
-            let mut rows: Vec<f32> = (0..terms * dims).map(|_| next()).collect();
-            rows.chunks_exact_mut(dims).for_each(|row| match (next() * 8.0) as i32 {
-                5 => row.fill(next()),
-                6 => row.fill(0.0),
-                7 => row[0] = next() * 100.0,
-                _ => {}
-            });
-            let tokens: usize = lengths.iter().sum();
-            let mut hidden: Vec<f32> =
-                (0..tokens * dims).map(|at| if at % 61 == 0 { next() * outlier } else { next() } * size).collect();
-            hidden.chunks_exact_mut(dims).for_each(|token| match (next() * 8.0) as i32 {
-                6 => token.fill(next() * size),
-                7 => token.fill(0.0),
-                _ => {}
-            });
-            let all = reference(&rows, &vec![0.0; terms], dims, &hidden);
-            let bias: Vec<f32> = all.iter().map(|logit| (next() * 0.05 * size) - *logit as f32).collect();
-            let mut basis = basis(dims, terms, &mut next);
-            if wrong {
-                basis.tokens.iter_mut().for_each(|value| *value += next());
-            }
-            let mut start = 0;
-            let documents: Vec<_> = lengths.iter().map(|length| { start += length; start - length..start }).collect();
-            for kernels in available() {
-                let plain = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
-                let turned = Head::new(kernels, rows.clone(), bias.clone(), dims, Some(&basis)).unwrap();
-                let expected = plain.project(&hidden, &documents, 1).unwrap();
-                let found = turned.project(&hidden, &documents, threads).unwrap();
-                prop_assert_eq!(&found, &expected, "{}", kernels.name);
-                prop_assert_eq!(plain.project(&hidden, &documents, threads).unwrap(), expected);
-            }
-        }
-    }
-
-    /// Most pairs are ruled out by few dimensions, if these tell all: otherwise a basis would be of no use.
-    #[test]
-    fn a_basis_that_tells_all_leaves_few_pairs_for_the_second_look() {
-        let (dims, terms, tokens) = (32, 4 * PANEL, 10);
-        let mut next = numbers(3);
-        let mut few = |count: usize| -> Vec<f32> {
-            (0..count * dims).map(|at| if at % dims < 6 { next() } else { next() * 1e-3 }).collect()
-        };
-        let (rows, hidden) = (few(terms), few(tokens));
-        let one: Vec<f32> = (0..dims * dims).map(|at| if at % (dims + 1) == 0 { 1.0 } else { 0.0 }).collect();
-        let basis = Basis::new(one.clone(), one, vec![0.0; dims], &vec![8.0; terms]).unwrap();
-        let logits = reference(&rows, &vec![0.0; terms], dims, &hidden);
-        let bias: Vec<f32> = logits.iter().map(|logit| -0.2 - *logit as f32).collect();
-        for kernels in available() {
-            let head = Head::new(kernels, rows.clone(), bias.clone(), dims, Some(&basis)).unwrap();
-            let looks = head.decoder.quantise(kernels, &hidden).unwrap();
-            for panel in 0..terms / PANEL {
-                let mut found = Vec::new();
-                head.decoder.first_look(kernels, panel, &looks, &mut Vec::new(), &mut found);
-                assert_eq!(found, [], "{}", kernels.name);
-            }
-        }
-    }
-
-    /// The rest beyond the first dimensions lies in the same direction on both sides: its norms are the whole logit.
-    #[test]
-    fn the_rest_counts() {
-        let dims = 32;
-        let row: Vec<f32> = (0..dims).map(|dim| if dim < 7 { 0.0 } else { 1.0 }).collect();
-        let one: Vec<f32> = (0..dims * dims).map(|at| if at % (dims + 1) == 0 { 1.0 } else { 0.0 }).collect();
-        let basis = Basis::new(one.clone(), one, vec![0.5; dims], &[8.0]).unwrap();
-        for kernels in available() {
-            let head = Head::new(kernels, row.clone(), vec![0.01 - 25.0], dims, Some(&basis)).unwrap();
-            let found = head.project(&row, std::slice::from_ref(&(0..1)), 1).unwrap();
-            assert_eq!(found[0].len(), 1, "{}", kernels.name);
-        }
-    }
-
-    /// One large number sets the scale, so that all others are rounded away, and the other side lies in their direction:
-    /// Cauchy-Schwarz is an equality, and the whole positive logit is quantisation error.
-    #[test]
-    fn both_parts_of_the_margin_are_needed() {
-        let dims = 64;
-        let coarse: Vec<f32> = (0..dims).map(|dim| if dim == 0 { 127.0 } else { 0.49 }).collect();
-        let flat: Vec<f32> = (0..dims).map(|dim| if dim == 0 { 0.0 } else { 1.0 }).collect();
-        let logit = 0.49 * (dims - 1) as f32;
-        for (row, hidden) in [(&coarse, &flat), (&flat, &coarse)] {
-            for kernels in available() {
-                let head = Head::new(kernels, row.clone(), vec![0.01 - logit], dims, None).unwrap();
-                let found = head.project(hidden, std::slice::from_ref(&(0..1)), 1).unwrap();
-                assert_eq!(found[0].len(), 1, "{}", kernels.name);
-            }
-        }
-    }
-
-    #[test]
-    fn a_hidden_state_that_is_not_finite_is_an_error() {
-        let head = Head::new(available()[0], vec![1.0; 40 * 8], vec![0.0; 40], 8, None).unwrap();
-        for bad in [f32::NAN, f32::INFINITY] {
-            let mut hidden = vec![0.5; 16];
-            hidden[9] = bad;
-            let document = std::slice::from_ref(&(0..2));
-            assert_eq!(head.project(&hidden, document, 1), Err(NotFinite));
-        }
-    }
-
-    #[test]
-    fn decoders_that_do_not_fit_are_refused() {
-        assert!(Head::new(available()[0], vec![1.0; 7], vec![0.0; 2], 4, None).is_err());
-        assert!(Head::new(available()[0], vec![f32::NAN; 8], vec![0.0; 2], 4, None).is_err());
-        assert!(Head::new(available()[0], vec![], vec![], 4, None).is_err());
-        let other = basis(32, 3, &mut numbers(1));
-        assert!(Head::new(available()[0], vec![1.0; 64], vec![0.0; 2], 32, Some(&other)).is_err());
-        assert!(Head::new(available()[0], vec![1.0; 192], vec![0.0; 3], 64, Some(&other)).is_err());
-        assert!(Head::new(available()[0], vec![1.0; 96], vec![0.0; 3], 32, Some(&other)).is_ok());
-    }
-}
+mod tests;

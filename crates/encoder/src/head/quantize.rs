@@ -65,10 +65,10 @@ fn inflation(dims: usize) -> f32 {
     1.0 + 2f32.powi(-10) + dims as f32 * 2f32.powi(-23)
 }
 
-/// The whole number of a norm, rounded up. At most `levels`, if the norm is at most what its [`scale`] was made for.
-pub(super) fn round_up(norm: f32, scale: f32) -> i8 {
+/// The whole number of a norm, rounded up. At most as many levels as its [`scale`] was made for.
+pub(super) fn round_up(norm: f32, scale: f32) -> u8 {
     // A norm was enlarged by more than this multiplication is off.
-    (norm * (1.0 / scale)) as i8 + i8::from(norm > 0.0)
+    (norm * (1.0 / scale)) as u8 + u8::from(norm > 0.0)
 }
 
 impl Quantized {
@@ -102,7 +102,9 @@ impl Quantized {
     }
 
     /// Quantises turned tokens, `[tokens][dims]`, once for each of some numbers of dimensions (ascending, multiples of
-    /// [`TURNED_STEP`]): all but the last are the token's own, the last is the norm of its rest, rounded up.
+    /// [`TURNED_STEP`]): all but the last are the token's own, the last is the norm of its rest, rounded up. A norm is not
+    /// negative, so it needs no shift, and where there is one it has as many levels more: the norm of a rest is often the
+    /// largest number of all, and the scale of all.
     pub(super) fn turned(
         tokens: &[f32],
         dims: usize,
@@ -115,6 +117,7 @@ impl Quantized {
         // The rest of each token, for each number of dimensions, from the squares of blocks.
         let mut rests = vec![0f32; looks.len() * count];
         let mut largest = 0f32;
+        let share = f32::from(kernels.levels) / (f32::from(kernels.levels) + f32::from(kernels.shift));
         let mut squares = vec![0f32; blocks + 1];
         for (at, token) in tokens.chunks_exact(dims).enumerate() {
             let mut most = [0f32; TURNED_STEP];
@@ -135,7 +138,7 @@ impl Quantized {
                 let rest = squares[first / TURNED_STEP] + token[first - 1] * token[first - 1];
                 let rest = rest.sqrt() * inflation(dims);
                 rests[look * count + at] = rest;
-                largest = largest.max(rest);
+                largest = largest.max(rest * share);
             }
         }
         let scale = scale(largest, kernels.levels);
@@ -158,8 +161,7 @@ impl Quantized {
                     sums.lost += part.lost;
                     sums.square += part.square;
                 }
-                let norm = round_up(rests[look * count + at], scale);
-                out[first - 1] = (norm as u8).wrapping_add(kernels.shift);
+                out[first - 1] = round_up(rests[look * count + at], scale);
                 (square, lost) = (square.max(sums.square), lost.max(sums.lost));
             }
             let (norm, error) = norms(square, lost, dims);

@@ -129,7 +129,7 @@ unsafe fn block<const ROWS: usize>(
 /// # Safety
 /// The processor has the features.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>) {
+unsafe fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut [Pair]) -> usize {
     let ones = _mm256_set1_epi16(1);
     keep(rows, document, SHIFT, pairs, |row, values| {
         let mut dots = _mm256_setzero_si256();
@@ -148,5 +148,5 @@ unsafe fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>
         let dots = _mm_add_epi32(_mm256_castsi256_si128(dots), _mm256_extracti128_si256::<1>(dots));
         let dots = _mm_add_epi32(dots, _mm_shuffle_epi32::<0b01_00_11_10>(dots));
         _mm_cvtsi128_si32(_mm_add_epi32(dots, _mm_shuffle_epi32::<0b10_11_00_01>(dots)))
-    });
+    })
 }

@@ -139,7 +139,7 @@ unsafe fn collect(masks: &[u32], first: u32, found: &mut Vec<Pair>) {
 /// # Safety
 /// The processor has the features.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-unsafe fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>) {
+unsafe fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut [Pair]) -> usize {
     keep(rows, document, SHIFT, pairs, |row, values| {
         let mut dots = _mm512_setzero_si512();
         for (row, values) in row.chunks_exact(ROW_STEP).zip(values.chunks_exact(ROW_STEP)) {
@@ -150,5 +150,5 @@ unsafe fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>
             }
         }
         _mm512_reduce_add_epi32(dots)
-    });
+    })
 }

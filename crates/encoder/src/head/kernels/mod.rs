@@ -41,7 +41,7 @@ pub struct Bounds {
     pub slack: [f32; PANEL],
     /// The bias, rounded up; negative infinity beyond the vocabulary.
     pub bias: [f32; PANEL],
-    /// Sums of the quantised weights.
+    /// Sums of the quantised weights, but of those whose values come without a shift.
     pub sums: [i32; PANEL],
 }
 
@@ -121,14 +121,14 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Asks for what [`Kernels::refine`] will read of some pairs' terms.
+    /// Asks for what [`Kernels::refine`] will read of some pairs' terms, into the first-level cache (`NEAR`) or the second.
     ///
     /// # Panics
     /// If a pair is of no term.
-    pub fn prefetch(&self, pairs: &[Pair]) {
+    pub fn prefetch<const NEAR: bool>(&self, pairs: &[Pair]) {
         for pair in pairs {
-            prefetch(&self.weights[pair.term as usize * self.dims..][..self.dims]);
-            prefetch(std::slice::from_ref(&self.bounds[pair.term as usize]));
+            prefetch::<NEAR, _>(&self.weights[pair.term as usize * self.dims..][..self.dims]);
+            prefetch::<NEAR, _>(std::slice::from_ref(&self.bounds[pair.term as usize]));
         }
     }
 
@@ -175,7 +175,7 @@ pub struct Document<'a> {
 
 impl<'a> Document<'a> {
     /// A document: `values` is `[tokens][dims]` in −levels..=levels, and [`Kernels::shift`] more each (without a carry: a
-    /// shift of 0 leaves signed bytes).
+    /// shift of 0 leaves signed bytes), whatever the sums of [`Bounds`] count.
     ///
     /// # Panics
     /// If the lengths do not agree.
@@ -192,11 +192,12 @@ pub struct Kernels {
     pub name: &'static str,
     /// Weights and values are whole numbers from `−levels` to `levels`.
     pub levels: i8,
-    /// Added to each value of a document: x86 multiplies unsigned by signed bytes. The sums of the weights undo it.
+    /// Added to each value of a document that may be negative: x86 multiplies unsigned by signed bytes. The sums of these
+    /// values' weights undo it. The others are at most `levels + shift`.
     pub shift: u8,
     screen: fn(&Panel<'_>, &Document<'_>, &mut [u32]),
     collect: fn(&[u32], u32, &mut Vec<Pair>),
-    refine: fn(&Rows<'_>, &Document<'_>, &mut Vec<Pair>),
+    refine: fn(&Rows<'_>, &Document<'_>, &mut [Pair]) -> usize,
     release: fn(),
 }
 
@@ -227,17 +228,18 @@ impl Kernels {
         (self.collect)(masks, first, found);
     }
 
-    /// Looks at pairs again, at all dimensions, and keeps those whose logit may still be positive.
+    /// Looks at pairs again, at all dimensions, and moves those whose logit may still be positive to the front; how many
+    /// these are.
     ///
     /// # Panics
     /// If rows and document differ in dimensions, or a pair is of neither.
-    pub fn refine(&self, rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>) {
+    pub fn refine(&self, rows: &Rows<'_>, document: &Document<'_>, pairs: &mut [Pair]) -> usize {
         assert_eq!(
             document.values.len(),
             document.tokens * rows.dims,
             "rows and document differ in dimensions"
         );
-        (self.refine)(rows, document, pairs);
+        (self.refine)(rows, document, pairs)
     }
 
     /// Gives back what the thread holds of the processor after looking: to be called before it does something else.
@@ -246,15 +248,18 @@ impl Kernels {
     }
 }
 
-/// Asks for a row that will be read later, into the second-level cache: rows of pairs lie anywhere, and the processor cannot
-/// foresee where.
+/// Asks for a row that will be read soon, into the first-level cache (`NEAR`), or later, into the second: rows of pairs lie
+/// anywhere, and the processor cannot foresee where.
 #[inline(always)]
-pub fn prefetch<T>(row: &[T]) {
+pub fn prefetch<const NEAR: bool, T>(row: &[T]) {
     #[cfg(target_arch = "x86_64")]
     for line in 0..size_of_val(row).div_ceil(64) {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: every x86-64 processor has the instruction, and it reads nothing: the address is inside of `row`.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().cast::<i8>().add(line * 64)) };
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        // SAFETY: every x86-64 processor has the instructions, and they read nothing: the address is inside of `row`.
+        unsafe {
+            let line = row.as_ptr().cast::<i8>().add(line * 64);
+            if NEAR { _mm_prefetch::<_MM_HINT_T0>(line) } else { _mm_prefetch::<_MM_HINT_T1>(line) }
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = row;
@@ -267,9 +272,9 @@ fn keep(
     rows: &Rows<'_>,
     document: &Document<'_>,
     shift: u8,
-    pairs: &mut Vec<Pair>,
+    pairs: &mut [Pair],
     dot: impl Fn(&[i8], &[u8]) -> i32,
-) {
+) -> usize {
     let dims = rows.dims;
     let row = |pair: &Pair| &rows.weights[pair.term as usize * dims..][..dims];
     let mut kept = 0;
@@ -281,7 +286,7 @@ fn keep(
         pairs[kept] = pair;
         kept += usize::from(passes);
     }
-    pairs.truncate(kept);
+    kept
 }
 
 /// Thresholds stay within this (before the shift), and integer dot products below it: see [`MAX_DIMS`].

@@ -38,8 +38,8 @@ pub(super) fn collect(masks: &[u32], first: u32, found: &mut Vec<Pair>) {
     }
 }
 
-pub(super) fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut Vec<Pair>) {
+pub(super) fn refine(rows: &Rows<'_>, document: &Document<'_>, pairs: &mut [Pair]) -> usize {
     keep(rows, document, 0, pairs, |row, values| {
         row.iter().zip(values).map(|(w, v)| i32::from(*w) * i32::from(*v as i8)).sum()
-    });
+    })
 }

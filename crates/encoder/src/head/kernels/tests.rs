@@ -79,7 +79,8 @@ impl Case {
                     sum: sum(term, 1),
                 })
                 .collect();
-            kernels.refine(&Rows::new(&self.weights, self.dims, &bounds), &document, &mut kept);
+            let left = kernels.refine(&Rows::new(&self.weights, self.dims, &bounds), &document, &mut kept);
+            kept.truncate(left);
         }
         (found, kept)
     }
