@@ -74,8 +74,9 @@ const MIN_TOKENS_FOR_THREADS: usize = 32;
 /// Terms of one matrix product when positions are looked for: few enough that it stays in the second-level cache.
 const TERMS_AT_ONCE: usize = 256;
 
-/// Pairs of a document that are looked at again together: enough that what is asked for ahead comes in time, and a bound of the
-/// memory when hardly anything is ruled out (one panel's pairs come on top); few enough that their rows stay in the second-level cache.
+/// Pairs of a document that are looked at again together: enough that what is asked for ahead comes in time, few enough that the
+/// rows of all documents of a batch stay in the second-level cache, and a bound of the memory when hardly anything is ruled
+/// out (one panel's pairs come on top).
 const PAIRS_AT_ONCE: usize = 512;
 
 /// Rows that the exact step asks for ahead.
