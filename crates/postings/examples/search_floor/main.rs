@@ -14,8 +14,10 @@
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
 #[path = "../bench_top_k/corpus.rs"]
+#[expect(dead_code, reason = "its other half is for the other program")]
 mod corpus;
 #[path = "../bench_top_k/reference.rs"]
+#[expect(dead_code, reason = "its other half is for the other program")]
 mod reference;
 
 use std::error::Error;
