@@ -95,6 +95,11 @@ impl Options {
     }
 }
 
+/// A token in one segment, if that has it.
+type SegmentTerm = Option<(u32, ResolvedTerm)>;
+/// The terms of a question in one segment, with their weights, and what was kept of them.
+type Bound = (Vec<(u32, f32)>, Vec<ResolvedTerm>);
+
 /// Documents cut into segments, which are searched together.
 struct Segments {
     /// First document of each, and its live documents.
@@ -102,7 +107,7 @@ struct Segments {
     /// Per question, the tokens by their numbers in the vocabulary.
     queries: Vec<Vec<(u32, f32)>>,
     /// Per token that is asked for, what it is in each segment, as whoever keeps segments open keeps it.
-    terms: Vec<Box<[Option<(u32, ResolvedTerm)>]>>,
+    terms: Vec<Box<[SegmentTerm]>>,
 }
 
 /// One way of searching that is measured.
@@ -120,8 +125,8 @@ struct Variant<'a> {
 impl Variant<'_> {
     fn search(&self, question: usize) -> (Hits, u64) {
         let threshold = SharedThreshold::new();
-        let (queries, terms) = self.segments.bind(question);
-        let parts = self.segments.parts.iter().zip(queries.iter().zip(&terms));
+        let bound = self.segments.bind(question);
+        let parts = self.segments.parts.iter().zip(&bound);
         let searches = parts.map(|((_, reader, live), (query, terms))| SegmentSearch {
             reader,
             terms,
@@ -315,21 +320,20 @@ impl Segments {
         Self { parts, queries: queries.to_vec(), terms }
     }
 
-    /// The terms of a question in each segment, with their weights, and what was kept of them.
-    fn bind(&self, question: usize) -> (Vec<Vec<(u32, f32)>>, Vec<Vec<ResolvedTerm>>) {
+    /// The terms of a question in each segment.
+    fn bind(&self, question: usize) -> Vec<Bound> {
         let query = &self.queries[question];
-        let mut queries: Vec<_> = self.parts.iter().map(|_| Vec::with_capacity(query.len())).collect();
-        let mut terms: Vec<_> = self.parts.iter().map(|_| Vec::with_capacity(query.len())).collect();
+        let room = |_: &_| (Vec::with_capacity(query.len()), Vec::with_capacity(query.len()));
+        let mut bound: Vec<Bound> = self.parts.iter().map(room).collect();
         for (token, weight) in query {
-            let segments = queries.iter_mut().zip(&mut terms).zip(&self.terms[*token as usize]);
-            for ((query, terms), term) in segments {
+            for ((query, terms), term) in bound.iter_mut().zip(&self.terms[*token as usize]) {
                 if let Some((term, resolved)) = term {
                     query.push((*term, *weight));
                     terms.push(*resolved);
                 }
             }
         }
-        (queries, terms)
+        bound
     }
 }
 
