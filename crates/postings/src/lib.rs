@@ -29,12 +29,14 @@ mod levels;
 mod merge;
 mod quantize;
 mod reader;
+mod resolved;
 mod term;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod top_k;
+mod trace;
 mod writer;
 
 pub use builder::PostingsBuilder;
@@ -47,4 +49,8 @@ pub use kernels::kernel_cases;
 pub use merge::{DROPPED, MergeSource, merge_postings};
 pub use quantize::stored_weight;
 pub use reader::{LookUp, PostingsReader};
+pub use resolved::ResolvedTerm;
 pub use top_k::{ScoreBounds, SegmentSearch, SharedThreshold, TopK, TopKRequest, top_k_of_segments};
+#[cfg(feature = "trace")]
+#[doc(hidden)]
+pub use trace::take_lines;

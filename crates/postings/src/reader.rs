@@ -10,7 +10,8 @@ use crate::dictionary::Dictionary;
 use crate::error::PostingsError;
 use crate::frame::{Footer, Format, HEADER_BYTES, check_crc};
 use crate::kernels;
-use crate::term::{Postings, Record};
+use crate::resolved::ResolvedTerm;
+use crate::term::{Kind, Postings, Record};
 
 /// One sparse field of one segment over borrowed or shared bytes. Cheap to clone when `B` is.
 #[derive(Clone)]
@@ -121,12 +122,11 @@ where
 
     /// Postings of a term; none for an unknown one.
     pub(crate) fn postings(&self, term: TermId) -> Postings<'_> {
-        let empty =
-            Record { blob: HEADER_BYTES as u64, df: 0, escapes: 0, max: 1, kind: crate::term::Kind::Plain };
-        self.postings_of(&self.checked_record(term).unwrap_or(empty))
+        let empty = Record { blob: HEADER_BYTES as u64, df: 0, escapes: 0, max: 1, kind: Kind::Plain };
+        self.postings_of(&self.resolve(term).unwrap_or(ResolvedTerm { record: empty, codes: [0; 16] }))
     }
 
-    /// Has what [`Self::checked_record`] reads fetched.
+    /// Has the record of a term fetched.
     pub(crate) fn fetch_record(&self, term: TermId) {
         let size = self.footer.format.record_bytes();
         kernels::fetch(&self.bytes, self.footer.records as usize + term as usize * size);
@@ -137,14 +137,30 @@ where
         self.record(term).filter(|record| record.is_valid(&self.footer))
     }
 
-    /// Has what [`Self::postings_of`] and a search of all documents read first fetched.
+    /// Has what [`Self::resolve`] reads beside the record fetched.
+    pub(crate) fn fetch_codes(&self, record: &Record) {
+        record.fetch_codes(&self.bytes, &self.footer);
+    }
+
+    /// A term whose record was checked.
+    pub(crate) fn resolved(&self, record: Record) -> ResolvedTerm {
+        ResolvedTerm { record, codes: record.codes(&self.bytes, &self.footer) }
+    }
+
+    /// What searches need of a term, to be kept for them; `None` for an unknown one. See
+    /// [`SegmentSearch::terms`](crate::SegmentSearch::terms).
+    pub fn resolve(&self, term: TermId) -> Option<ResolvedTerm> {
+        self.checked_record(term).map(|record| self.resolved(record))
+    }
+
+    /// Has what a search of all documents reads first of a term's postings fetched.
     pub(crate) fn fetch_start(&self, record: &Record) {
         record.fetch_start(&self.bytes, &self.footer);
     }
 
     /// Postings of a term whose record was checked.
-    pub(crate) fn postings_of(&self, record: &Record) -> Postings<'_> {
-        Postings::new(&self.bytes, &self.footer, record)
+    pub(crate) fn postings_of(&self, term: &ResolvedTerm) -> Postings<'_> {
+        Postings::new(&self.bytes, &self.footer, term)
     }
 
     /// Id of a token in this segment.

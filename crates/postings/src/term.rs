@@ -31,6 +31,7 @@ use crate::bytes::{partition_point, slice, u16_at, u32_at, u64_at};
 use crate::frame::{Footer, Format, HEADER_BYTES};
 use crate::kernels;
 use crate::quantize::{ESCAPE, Scale, half_value};
+use crate::resolved::ResolvedTerm;
 
 /// Layout of a term's postings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +42,26 @@ pub(crate) enum Kind {
     Dense,
 }
 
+impl Kind {
+    /// The layout of V3 with this number in a record.
+    #[inline]
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Rare),
+            2 => Some(Self::Sparse),
+            3 => Some(Self::Dense),
+            _ => None,
+        }
+    }
+}
+
 /// Documents of a chunk of a dense term.
 pub(crate) const CHUNK: u32 = 1024;
 /// Bytes of a chunk's levels and of its bitmap.
 pub(crate) const CHUNK_LEVELS: usize = 64;
 pub(crate) const CHUNK_BITMAP: usize = 128;
+/// Levels, and what each stands for.
+const CODES: usize = 16;
 /// Documents that share the base of their ranks.
 pub(crate) const REGION: u32 = 65_536;
 /// Documents that share a rank.
@@ -76,7 +92,7 @@ pub(crate) fn kind_for(df: u32, num_docs: u32, window: u32) -> Kind {
 }
 
 /// A term's entry in the `records` section.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) blob: u64,
     pub(crate) df: u32,
@@ -103,12 +119,7 @@ impl Record {
         if format == Format::V1 {
             return Some(Self { blob, df, escapes, max: 0, kind: Kind::Plain });
         }
-        let kind = match bytes.get(18)? {
-            1 => Kind::Rare,
-            2 => Kind::Sparse,
-            3 => Kind::Dense,
-            _ => return None,
-        };
+        let kind = Kind::from_number(*bytes.get(18)?)?;
         Some(Self { blob, df, escapes, max: u16_at(bytes, 16), kind })
     }
 
@@ -136,19 +147,32 @@ impl Record {
             }
     }
 
-    /// Has the start of the term fetched: of a dense one, levels and codes.
+    /// Has the start of the term fetched: of a dense one, its levels.
     pub(crate) fn fetch_start(&self, bytes: &[u8], footer: &Footer) {
         let blob = self.blob as usize;
-        let after = blob + Self::directory_bytes(self.kind, footer.num_docs, footer.window) as usize;
         kernels::fetch(bytes, blob);
-        match self.kind {
-            Kind::Dense => kernels::fetch(bytes, after - 16),
-            Kind::Sparse => {
-                kernels::fetch(bytes, after);
-                kernels::fetch(bytes, after + self.df as usize * 2);
-            }
-            Kind::Plain | Kind::Rare => {}
+        if self.kind == Kind::Sparse {
+            let after = blob + Self::directory_bytes(self.kind, footer.num_docs, footer.window) as usize;
+            kernels::fetch(bytes, after);
+            kernels::fetch(bytes, after + self.df as usize * 2);
         }
+    }
+
+    /// Where the codes of a dense term are.
+    fn codes_at(&self, footer: &Footer) -> Option<usize> {
+        let after = self.blob + Self::directory_bytes(self.kind, footer.num_docs, footer.window);
+        (self.kind == Kind::Dense).then(|| after as usize - CODES)
+    }
+
+    /// Has the codes of a dense term fetched.
+    pub(crate) fn fetch_codes(&self, bytes: &[u8], footer: &Footer) {
+        self.codes_at(footer).into_iter().for_each(|at| kernels::fetch(bytes, at));
+    }
+
+    /// The codes of a dense term whose record was checked; of others 0.
+    pub(crate) fn codes(&self, bytes: &[u8], footer: &Footer) -> [u8; CODES] {
+        let codes = self.codes_at(footer).and_then(|at| slice(bytes, at, CODES).first_chunk().copied());
+        codes.unwrap_or_default()
     }
 
     /// Whether the record fits the file.
@@ -183,7 +207,7 @@ pub(crate) struct Postings<'a> {
     /// Dense only, as the three that follow.
     pub(crate) levels: &'a [u8],
     pub(crate) ranks: &'a [u8],
-    pub(crate) codes: [u8; 16],
+    pub(crate) codes: [u8; CODES],
     pub(crate) impacts: &'a [u8],
     /// Place of `impacts` in the file: kernels read past their end.
     pub(crate) impacts_at: usize,
@@ -195,7 +219,11 @@ pub(crate) struct Postings<'a> {
 
 impl<'a> Postings<'a> {
     /// View of a validated record's blob.
-    pub(crate) fn new(bytes: &'a [u8], footer: &Footer, record: &Record) -> Self {
+    pub(crate) fn new(
+        bytes: &'a [u8],
+        footer: &Footer,
+        ResolvedTerm { record, codes }: &ResolvedTerm,
+    ) -> Self {
         let (df, escapes) = (record.df as usize, record.escapes as usize);
         let mut at = record.blob as usize;
         let mut take = |len: usize| {
@@ -204,7 +232,7 @@ impl<'a> Postings<'a> {
             part
         };
         let (directory, docs, impacts, residuals);
-        let (mut levels, mut ranks, mut codes) = (&[][..], &[][..], [0; 16]);
+        let (mut levels, mut ranks) = (&[][..], &[][..]);
         let before = match record.kind {
             Kind::Sparse => u64::from(record.df) * 2,
             _ => 0,
@@ -231,7 +259,7 @@ impl<'a> Postings<'a> {
                 docs = take(chunks * CHUNK_BITMAP);
                 ranks = take(chunks * 16);
                 directory = take(footer.num_docs.div_ceil(REGION) as usize * 4);
-                codes = take(16).first_chunk().copied().unwrap_or(codes);
+                take(CODES);
                 impacts = take(df);
                 residuals = take(df);
             }
@@ -247,7 +275,7 @@ impl<'a> Postings<'a> {
             directory,
             levels,
             ranks,
-            codes,
+            codes: *codes,
             impacts,
             impacts_at: impacts_at as usize,
             residuals,

@@ -240,28 +240,31 @@ fn run_postings(snapshot: &Snapshot, corpus: &Corpus, best: &mut [f64]) {
                     .iter()
                     .filter_map(|(token, weight)| Some((postings.term(token)?, *weight)))
                     .collect();
-                (segment, postings, query)
+                let terms: Vec<_> = query.iter().filter_map(|(term, _)| postings.resolve(*term)).collect();
+                (segment, postings, query, terms)
             })
             .collect();
-        parts.sort_by_key(|(_, postings, _)| std::cmp::Reverse(postings.num_docs()));
+        parts.sort_by_key(|(_, postings, ..)| std::cmp::Reverse(postings.num_docs()));
         let ties: Vec<_> = parts.iter().map(|(segment, ..)| |doc| segment.seq_no(doc)).collect();
         let start = Instant::now();
         let threshold = SharedThreshold::new();
-        let segments = parts.iter().zip(&ties).map(|((segment, postings, query), tie)| SegmentSearch {
-            reader: *postings,
-            request: TopKRequest {
-                query,
-                k: 10,
-                min_score: None,
-                threshold: &threshold,
-                live: segment.live(),
-                filter: None,
-                count_limit: 10_001,
-                tie,
-                cancel: None,
-            },
-            bounds: None,
-        });
+        let segments =
+            parts.iter().zip(&ties).map(|((segment, postings, query, terms), tie)| SegmentSearch {
+                reader: *postings,
+                terms,
+                request: TopKRequest {
+                    query,
+                    k: 10,
+                    min_score: None,
+                    threshold: &threshold,
+                    live: segment.live(),
+                    filter: None,
+                    count_limit: 10_001,
+                    tie,
+                    cancel: None,
+                },
+                bounds: None,
+            });
         black_box(top_k_of_segments(segments.collect()));
         *best = best.min(start.elapsed().as_secs_f64());
     }

@@ -24,19 +24,24 @@ impl TermIds {
         tokens: &[(Box<str>, f32)],
         boost: f32,
     ) -> Vec<(TermId, f32)> {
+        let terms = self.terms(reader, tokens).into_iter().zip(tokens);
+        terms.filter_map(|(term, (_, weight))| Some((term?, weight * boost))).collect()
+    }
+
+    /// For every token its number in the segment, if it knows it.
+    pub(crate) fn terms(&self, reader: &SparseReader, tokens: &[(Box<str>, f32)]) -> Vec<Option<TermId>> {
         let mut terms = Vec::with_capacity(tokens.len());
         let mut new = Vec::new();
         let known = self.known.read();
-        for (token, weight) in tokens {
-            let term = match known.get(token) {
+        for (token, _) in tokens {
+            terms.push(match known.get(token) {
                 Some(term) => *term,
                 None => {
                     let term = reader.term(token);
                     new.push((token.clone(), term));
                     term
                 }
-            };
-            terms.extend(term.map(|term| (term, weight * boost)));
+            });
         }
         drop(known);
         if !new.is_empty() {

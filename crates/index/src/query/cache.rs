@@ -8,6 +8,7 @@ use tantivy::schema::Field;
 
 use super::error::QueryError;
 use super::fields::FieldStatistics;
+use super::term_runs::TermRuns;
 
 /// Figures over all segments of one snapshot. They depend on the segments only, not on the mapping.
 #[derive(Default)]
@@ -15,6 +16,7 @@ pub(crate) struct SnapshotCache {
     statistics: Mutex<FxHashMap<String, FieldStatistics>>,
     distinct_tokens: Mutex<FxHashMap<Field, usize>>,
     ignores: OnceLock<bool>,
+    term_runs: TermRuns,
 }
 
 impl SnapshotCache {
@@ -31,6 +33,11 @@ impl SnapshotCache {
         let statistics = read()?;
         self.statistics.lock().insert(path.to_owned(), statistics);
         Ok(statistics)
+    }
+
+    /// What tokens of sparse fields are in each segment.
+    pub(super) fn term_runs(&self) -> &TermRuns {
+        &self.term_runs
     }
 
     /// Whether a value of any document is left out.

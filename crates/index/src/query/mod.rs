@@ -50,6 +50,7 @@ mod sparse_search;
 mod string_distance;
 mod sum;
 mod sweep;
+mod term_runs;
 mod term_suggest;
 mod term_vectors;
 mod terms_set;

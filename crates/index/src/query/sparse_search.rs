@@ -242,17 +242,21 @@ impl Pass<'_> {
             None => self.allowed.iter().map(|_| None).collect(),
         };
         let (mut parts, mut ties) = (Vec::new(), Vec::new());
+        let Self { snapshot, clause, boost, .. } = self;
+        let terms = snapshot.cache().term_runs().bind(snapshot, clause.field, &clause.tokens, *boost);
         for ord in self.segments_by_size() {
             let segment = self.snapshot.segment(ord);
             if matches!(self.allowed[ord as usize], SegmentDocs::None) {
                 continue;
             }
-            let Some((postings, query)) = self.clause.bind(segment.plugins(), self.boost) else { continue };
-            parts.push((ord, segment, postings, query));
+            let Some(postings) = segment.plugins().sparse(clause.field) else { continue };
+            let Some(terms) = terms.get(ord as usize) else { continue };
+            parts.push((ord, segment, postings, terms));
             ties.push(move |doc| segment.seq_no(doc));
         }
         let mut segments = Vec::with_capacity(parts.len());
-        for ((ord, segment, postings, query), tie) in parts.iter().zip(&ties) {
+        for ((ord, segment, postings, terms), tie) in parts.iter().zip(&ties) {
+            let query = &terms.query;
             let request = TopKRequest {
                 query,
                 k: depth,
@@ -266,7 +270,10 @@ impl Pass<'_> {
             };
             let Some(map) = self.clause.map(segment.plugins()) else {
                 let bounds = bounds.get_mut(*ord as usize).and_then(Option::take);
-                segments.push((*ord, SegmentSearch { reader: *postings, request, bounds }));
+                segments.push((
+                    *ord,
+                    SegmentSearch { reader: *postings, request, terms: &terms.resolved, bounds },
+                ));
                 continue;
             };
             // The joined paths, which want bounds, are not taken for passages.

@@ -8,6 +8,8 @@
 //!             [--limit N] [--questions N]        at most so many documents and questions
 //!             [--filters 0.5,0.05,0.005]         also with filters that random documents pass
 //!             [--segments S --deleted SHARE]     also in S segments of which SHARE is deleted
+//!             [--again 1]                        also each question a second time directly after the first: what computing
+//!                                                alone costs, all in the caches
 //!             [--passes N]                       over all questions, after one to warm up (3)
 //!             [--index FILE]                     keeps the built segment there for the next run
 //!             [--runs DIR --name NAME]           the peers' result files of the plain variant
@@ -31,7 +33,8 @@ use std::time::Instant;
 use corpus::{Rows, VOCABULARY, random_bits};
 use reference::{Hits, Lists, best};
 use sparrow_postings::{
-    Format, PostingsBuilder, PostingsReader, SegmentSearch, SharedThreshold, TopKRequest, top_k_of_segments,
+    Format, PostingsBuilder, PostingsReader, ResolvedTerm, SegmentSearch, SharedThreshold, TopKRequest,
+    top_k_of_segments,
 };
 
 type Reader = PostingsReader<std::sync::Arc<[u8]>>;
@@ -44,6 +47,7 @@ struct Options {
     filters: Vec<f64>,
     segments: usize,
     deleted: f64,
+    again: bool,
     passes: usize,
     index: Option<PathBuf>,
     runs: Option<PathBuf>,
@@ -60,6 +64,7 @@ impl Options {
             filters: Vec::new(),
             segments: 0,
             deleted: 0.0,
+            again: false,
             passes: 3,
             index: None,
             runs: None,
@@ -78,6 +83,7 @@ impl Options {
                 }
                 "--segments" => options.segments = value.parse()?,
                 "--deleted" => options.deleted = value.parse()?,
+                "--again" => options.again = value.parse::<u8>()? > 0,
                 "--passes" => options.passes = value.parse()?,
                 "--index" => options.index = Some(value.into()),
                 "--runs" => options.runs = Some(value.into()),
@@ -89,12 +95,19 @@ impl Options {
     }
 }
 
-/// Documents cut into segments, searched one after the other with a shared threshold.
+/// A token in one segment, if that has it.
+type SegmentTerm = Option<(u32, ResolvedTerm)>;
+/// The terms of a question in one segment, with their weights, and what was kept of them.
+type Bound = (Vec<(u32, f32)>, Vec<ResolvedTerm>);
+
+/// Documents cut into segments, which are searched together.
 struct Segments {
     /// First document of each, and its live documents.
     parts: Vec<(u32, Reader, Option<Vec<u64>>)>,
-    /// Per question and segment, the terms by their numbers there.
-    queries: Vec<Vec<Vec<(u32, f32)>>>,
+    /// Per question, the tokens by their numbers in the vocabulary.
+    queries: Vec<Vec<(u32, f32)>>,
+    /// Per token that is asked for, what it is in each segment, as whoever keeps segments open keeps it.
+    terms: Vec<Box<[SegmentTerm]>>,
 }
 
 /// One way of searching that is measured.
@@ -105,14 +118,18 @@ struct Variant<'a> {
     expected: Vec<Hits>,
     /// Of all questions, pass by pass.
     milliseconds: Vec<f64>,
+    /// The second time, directly after each.
+    again: Vec<f64>,
 }
 
 impl Variant<'_> {
     fn search(&self, question: usize) -> (Hits, u64) {
         let threshold = SharedThreshold::new();
-        let parts = self.segments.parts.iter().zip(&self.segments.queries[question]);
-        let searches = parts.map(|((_, reader, live), query)| SegmentSearch {
+        let bound = self.segments.bind(question);
+        let parts = self.segments.parts.iter().zip(&bound);
+        let searches = parts.map(|((_, reader, live), (query, terms))| SegmentSearch {
             reader,
+            terms,
             request: TopKRequest {
                 query,
                 k: 10,
@@ -187,6 +204,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         filter,
         expected: Vec::new(),
         milliseconds: Vec::new(),
+        again: Vec::new(),
     };
     let mut variants = vec![variant("plain".to_owned(), &one, None)];
     for share in &options.filters {
@@ -220,6 +238,13 @@ fn main() -> Result<(), Box<dyn Error>> {
                 if pass > 0 {
                     variant.milliseconds.push(elapsed);
                 }
+                if options.again {
+                    let start = Instant::now();
+                    std::hint::black_box(variant.search(question));
+                    if pass > 0 {
+                        variant.again.push(start.elapsed().as_secs_f64() * 1e3);
+                    }
+                }
                 let same = |a: &(u32, f32), b: &(u32, f32)| a.0 == b.0 && a.1.to_bits() == b.1.to_bits();
                 let expected = &variant.expected[question];
                 if found.0.len() != expected.len() || !found.0.iter().zip(expected).all(|(a, b)| same(a, b)) {
@@ -239,15 +264,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let peer = Figures::of(fastest(&peer, queries.len()));
-    for variant in &variants {
-        let ours = Figures::of(fastest(&variant.milliseconds, queries.len()));
+    let first = variants.iter().map(|variant| (variant.name.clone(), &variant.milliseconds));
+    let again = variants.iter().filter(|_| options.again);
+    let again = again.map(|variant| (format!("{}, again", variant.name), &variant.again));
+    for (name, milliseconds) in first.chain(again) {
+        let ours = Figures::of(fastest(milliseconds, queries.len()));
         println!(
-            "{{\"name\": \"{}\", \"docs\": {}, \"questions\": {}, \"passes\": {}, \"sparrow\": {}, \"taat\": {}, \
+            "{{\"name\": \"{name}\", \"docs\": {}, \"questions\": {}, \"passes\": {}, \"sparrow\": {}, \"taat\": {}, \
              \"ratio_p50\": {:.4}, \"ratio_p95\": {:.4}, \"index_bytes\": {index_bytes}, \
              \"bytes_per_posting\": {:.3}, \"bytes_per_document\": {:.1}, \"postings_per_question\": {}, \
              \"build_s\": {build_seconds:.2}, \"instructions\": \"{}\", \
              \"checked\": \"documents, order and score bits of all questions\"}}",
-            variant.name,
             docs.len(),
             queries.len(),
             options.passes,
@@ -282,15 +309,31 @@ impl Segments {
         queries: &[Vec<(u32, f32)>],
         tokens: &[String],
     ) -> Self {
-        let resolve = |reader: &Reader, query: &[(u32, f32)]| -> Vec<(u32, f32)> {
-            let term = |(term, weight): &(u32, f32)| Some((reader.term(&tokens[*term as usize])?, *weight));
-            query.iter().filter_map(term).collect()
-        };
-        let queries = queries
-            .iter()
-            .map(|query| parts.iter().map(|(_, reader, _)| resolve(reader, query)).collect())
-            .collect();
-        Self { parts, queries }
+        let mut terms = vec![Box::default(); tokens.len()];
+        for (token, _) in queries.iter().flatten() {
+            let resolve = |(_, reader, _): &(u32, Reader, _)| {
+                let term = reader.term(&tokens[*token as usize])?;
+                Some((term, reader.resolve(term)?))
+            };
+            terms[*token as usize] = parts.iter().map(resolve).collect();
+        }
+        Self { parts, queries: queries.to_vec(), terms }
+    }
+
+    /// The terms of a question in each segment.
+    fn bind(&self, question: usize) -> Vec<Bound> {
+        let query = &self.queries[question];
+        let room = |_: &_| (Vec::with_capacity(query.len()), Vec::with_capacity(query.len()));
+        let mut bound: Vec<Bound> = self.parts.iter().map(room).collect();
+        for (token, weight) in query {
+            for ((query, terms), term) in bound.iter_mut().zip(&self.terms[*token as usize]) {
+                if let Some((term, resolved)) = term {
+                    query.push((*term, *weight));
+                    terms.push(*resolved);
+                }
+            }
+        }
+        bound
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::Implementation;
 use crate::term::{CHUNK_LEVELS, level_place};
+use crate::trace;
 
 /// Documents of a block.
 pub(crate) const BLOCK: usize = 8;
@@ -16,6 +17,7 @@ const MAXIMUM_BLOCKS: usize = 32;
 /// Has the memory at a place fetched, if it is inside.
 #[inline]
 pub(crate) fn fetch(bytes: &[u8], at: usize) {
+    trace::touch(bytes, at..at.saturating_add(1));
     #[cfg(target_arch = "x86_64")]
     if let Some(byte) = bytes.get(at) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -185,6 +187,8 @@ impl Blocks {
 impl Implementation {
     /// Adds `impact * factor / 256`, rounded up, to the sums of documents `ids`.
     pub(crate) fn scatter(&self, ids: &[[u8; 2]], impacts: &[u8], factor: u16, sums: &mut [u16; 1 << 16]) {
+        trace::touch(ids.as_flattened(), 0..ids.len() * 2);
+        trace::touch(impacts, 0..impacts.len());
         (self.scatter)(ids, impacts, factor, sums);
     }
 
@@ -220,6 +224,13 @@ impl Implementation {
                 && (scope != Scope::Wanted || term.bitmap.len() >= (first + chunks) * CHUNK_BLOCKS)
         };
         let terms = if terms.iter().all(covered) { terms } else { &[] };
+        if trace::ON {
+            for chunk in first..first + chunks {
+                terms.iter().for_each(|term| {
+                    trace::touch(term.levels, chunk * CHUNK_LEVELS..(chunk + 1) * CHUNK_LEVELS)
+                });
+            }
+        }
         let (sums, wanted) = (&sums[..blocks * BLOCK], &wanted[..blocks]);
         if scope == Scope::All {
             (self.bounds)(terms, first, sums, inverse, wanted, totals, highest);
@@ -296,6 +307,11 @@ impl Implementation {
     ) {
         blocks.reach = 0;
         if term.covers(blocks.limit) {
+            for id in blocks.ids.iter().filter(|_| trace::ON).map(|id| *id as usize) {
+                trace::touch(term.bitmap, id..id + 1);
+                trace::touch(term.ranks, id / 16 * 2..id / 16 * 2 + 2);
+                trace::touch(term.regions, id / 8192 * 4..id / 8192 * 4 + 4);
+            }
             (self.find_blocks)(term, next, blocks);
             blocks.reach = term.impacts.len();
         }
@@ -305,6 +321,9 @@ impl Implementation {
     pub(crate) fn add_found(&self, term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
         let reach = std::mem::take(&mut blocks.reach);
         if reach > 0 && term.impacts.len() >= reach && term.covers(blocks.limit) {
+            for place in blocks.places.iter().take(blocks.len()).filter(|_| trace::ON) {
+                trace::touch(term.impacts, *place as usize..*place as usize + BLOCK);
+            }
             (self.add_blocks)(term, blocks, unit, need);
         }
     }

@@ -26,6 +26,8 @@ mod scalar;
 
 use std::sync::LazyLock;
 
+use crate::trace;
+
 pub use cases::kernel_cases;
 
 pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm, BoundTerms, Scope, coarse, fetch};
@@ -103,6 +105,11 @@ impl Implementation {
     pub(crate) fn add_dense(&self, sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
         let groups = (sums.len() / GROUP).min(wanted.len());
         let (sums, wanted) = (&mut sums[..groups * GROUP], &wanted[..groups]);
+        for term in terms.iter().filter(|term| trace::ON && term.covers(groups)) {
+            trace::touch(term.bitmap, 0..groups * 8);
+            let impacts: u32 = term.bitmap[..groups * 8].iter().map(|byte| byte.count_ones()).sum();
+            trace::touch(term.impacts, 0..impacts as usize);
+        }
         if terms.iter().all(|term| term.covers(groups)) {
             (self.add_dense)(sums, wanted, terms);
         } else {

@@ -44,7 +44,7 @@ proptest! {
             let (mut nonzero, mut reached) = (vec![1; groups], vec![1; groups]);
             one.nonzero(&sums, &mut nonzero);
             one.at_least(&sums, floor, &mut reached);
-            (sums, nonzero, reached, one.rank(block, end))
+            (sums, nonzero, reached, one.rank(block, end), one.count(&wanted))
         };
         let expected = run(&scalar::implementation());
         for one in available() {

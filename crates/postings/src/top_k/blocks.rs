@@ -236,12 +236,16 @@ where
     pub(super) fn plan(&self, unit: u32, chunks: Range<usize>) -> Plan<'a> {
         let reader = self.reader;
         let inverse = 65_536_u32.div_ceil(unit) as u16;
+        // Exact for numerators below 2^17, which these are, and divisors below 2^15: the factor is too large by no
+        // more than the divisor in 2^32.
+        let reciprocal = (1 << 32) / u64::from(unit) + 1;
+        let coarse = |bound: u32| (u64::from(bound + unit - 1) * reciprocal) >> 32;
         let (bounds, dense) = (Vec::with_capacity(self.dense.len()), Vec::with_capacity(self.dense.len()));
         let mut plan = Plan { chunks, unit, inverse, scope: self.scope(), bounds, dense };
         for i in &self.dense {
             let Clause { postings, factor, .. } = &self.clauses[*i];
-            let bound = |code: u8| ((u32::from(code) * u32::from(*factor)) >> 8).div_ceil(unit);
-            let bounds = postings.codes.map(|code| bound(code).min(255) as u8);
+            let bound = |code: u8| (u32::from(code) * u32::from(*factor)) >> 8;
+            let bounds = postings.codes.map(|code| coarse(bound(code)).min(255) as u8);
             plan.bounds.push(BoundTerm { levels: postings.levels, bitmap: postings.docs, bounds });
             plan.dense.push(BlockTerm {
                 bitmap: postings.docs,

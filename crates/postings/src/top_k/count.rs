@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use super::pruned::{Scratch, Search};
 use crate::bytes::u64_at;
-use crate::kernels;
+use crate::{kernels, trace};
 
 /// So many of the most frequent dense terms are marked before asking whether many documents are left.
 const FREQUENT: usize = 4;
@@ -14,6 +14,23 @@ impl<B> Search<'_, '_, B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
+    /// Lower bound of the matching documents that needs no look at them: those of the most frequent term, were all
+    /// deleted documents among them.
+    pub(super) fn certainly_matched(&self) -> u64 {
+        if self.request.filter.is_some() {
+            return 0;
+        }
+        let most = self.clauses.iter().map(|clause| clause.postings.df).max().unwrap_or(0);
+        let docs = self.reader.num_docs();
+        let deleted = self.request.live.map_or(0, |live| {
+            let (whole, last) = (docs as usize / 64, (1 << (docs % 64)) - 1);
+            let rest = live.get(whole).map_or(0, |word| u64::from((word & last).count_ones()));
+            let whole = live.get(..whole).unwrap_or(live);
+            u64::from(docs) - kernels::chosen().count(whole) - rest
+        });
+        u64::from(most).saturating_sub(deleted)
+    }
+
     /// Counts the matching documents, window by window, as far as wanted. The sparse terms were added
     /// to the sums of all documents, rounded up.
     pub(super) fn count(&mut self, scratch: &mut Scratch) {
@@ -57,6 +74,7 @@ where
 
     pub(super) fn mark_dense(&self, start: usize, clause: usize, matches: &mut [u64]) {
         let bitmap = self.clauses[clause].postings.docs.get(start * 8..).unwrap_or(&[]);
+        trace::touch(bitmap, 0..matches.len() * 8);
         for (word, bytes) in matches.iter_mut().zip(bitmap.as_chunks::<8>().0) {
             *word |= u64::from_le_bytes(*bytes);
         }

@@ -25,6 +25,7 @@ use sparrow_types::{DocId, TermId};
 pub use bounds::ScoreBounds;
 
 use crate::reader::PostingsReader;
+use crate::resolved::ResolvedTerm;
 
 /// Score that a document must reach, shared by the segments of one search: the k-th best score
 /// found so far, or a lower bound of it.
@@ -125,6 +126,9 @@ pub struct SegmentSearch<'a, B> {
     /// What to find. The segments have the threshold, `k`, the weights and the limit of counting in common:
     /// no segment counts what would be above the limit together with those before it.
     pub request: TopKRequest<'a>,
+    /// What this reader [resolved](PostingsReader::resolve) the terms of the request's query to, in its order, where
+    /// that is at hand; otherwise empty. Terms of another reader give wrong answers.
+    pub terms: &'a [ResolvedTerm],
     /// Where to leave what the search learns of all other documents' scores.
     pub bounds: Option<&'a mut ScoreBounds>,
 }
@@ -157,7 +161,7 @@ where
     }
 
     fn top_k_with(&self, request: &TopKRequest<'_>, bounds: Option<&mut ScoreBounds>) -> TopK {
-        let segment = SegmentSearch { reader: self, request: *request, bounds };
+        let segment = SegmentSearch { reader: self, request: *request, terms: &[], bounds };
         together::top_k(vec![segment]).pop().unwrap_or_default()
     }
 

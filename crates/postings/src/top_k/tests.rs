@@ -238,9 +238,20 @@ proptest! {
                 .collect();
             let threshold = SharedThreshold::new();
             let mut bounds: Vec<ScoreBounds> = readers.iter().map(|_| ScoreBounds::default()).collect();
-            let segments = readers.iter().zip(&queries).zip(&mut bounds).enumerate();
-            let segments = segments.map(|(part, ((reader, query), bounds))| SegmentSearch {
+            // Some of the segments' terms are at hand.
+            let terms: Vec<Vec<ResolvedTerm>> = readers
+                .iter()
+                .zip(&queries)
+                .enumerate()
+                .map(|(part, (reader, query))| {
+                    let wanted = query.iter().filter(|_| !seed.wrapping_add(round + part as u64).is_multiple_of(3));
+                    wanted.filter_map(|(term, _)| reader.resolve(*term)).collect()
+                })
+                .collect();
+            let segments = readers.iter().zip(&queries).zip(&terms).zip(&mut bounds).enumerate();
+            let segments = segments.map(|(part, (((reader, query), terms), bounds))| SegmentSearch {
                 reader,
+                terms,
                 request: TopKRequest {
                     query,
                     min_score,
@@ -277,7 +288,7 @@ fn more_segments_than_are_searched_at_once_are_searched_in_turns() {
     let threshold = SharedThreshold::new();
     let request = TopKRequest { count_limit: 1000, ..plain_request(&query, 3, &threshold) };
     let alone = reader.top_k(&TopKRequest { threshold: &SharedThreshold::new(), ..request });
-    let segments = (0..100).map(|_| SegmentSearch { reader: &reader, request, bounds: None });
+    let segments = (0..100).map(|_| SegmentSearch { reader: &reader, request, terms: &[], bounds: None });
     let found = top_k_of_segments(segments.collect());
     assert_eq!(threshold.get(), alone.hits[0].1);
     assert!(found.iter().filter(|found| found.hits.first() == alone.hits.first()).count() >= 3);

@@ -14,6 +14,7 @@ use super::pruned::{Clause, Errors, Scratch, Search};
 use super::{SegmentSearch, TopK, TopKRequest, blocks, exhaustive, listed};
 use crate::frame::Format;
 use crate::reader::PostingsReader;
+use crate::resolved::ResolvedTerm;
 use crate::term::Record;
 
 /// More query terms than this make the errors as large as the estimates.
@@ -60,26 +61,12 @@ fn search<B>(segments: Vec<SegmentSearch<'_, B>>, matched: &mut u64, found: &mut
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    // Of all terms and segments first what is read first: they are scattered over the files.
-    let mut terms = 0;
-    for SegmentSearch { reader, request, .. } in &segments {
-        request.query.iter().for_each(|(term, _)| reader.fetch_record(*term));
-        terms += request.query.len();
-    }
-    let mut records: Vec<Option<Record>> = Vec::with_capacity(terms);
-    for SegmentSearch { reader, request, .. } in &segments {
-        records.extend(
-            request
-                .query
-                .iter()
-                .map(|(term, _)| reader.checked_record(*term).inspect(|record| reader.fetch_start(record))),
-        );
-    }
-    let mut records = &records[..];
+    let resolved = resolve(&segments);
+    let mut resolved = &resolved[..];
     let mut searched = Vec::with_capacity(segments.len());
-    for (place, SegmentSearch { reader, request: whole, bounds }) in segments.into_iter().enumerate() {
+    for (place, SegmentSearch { reader, request: whole, bounds, .. }) in segments.into_iter().enumerate() {
         let own;
-        (own, records) = records.split_at(whole.query.len());
+        (own, resolved) = resolved.split_at(whole.query.len());
         let mut request = whole;
         request.count_limit = request.count_limit.saturating_sub(*matched);
         if request.k == 0 && request.count_limit == 0 {
@@ -119,6 +106,44 @@ where
     }
 }
 
+/// The terms of all segments, one segment after the other. Of all of them first what is read first is fetched: they
+/// are scattered over the files.
+fn resolve<B>(segments: &[SegmentSearch<'_, B>]) -> Vec<Option<ResolvedTerm>>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let known = |segment: &SegmentSearch<'_, B>| segment.terms.len() == segment.request.query.len();
+    for segment in segments.iter().filter(|segment| !known(segment)) {
+        segment.request.query.iter().for_each(|(term, _)| segment.reader.fetch_record(*term));
+    }
+    let mut records: Vec<Option<Record>> = Vec::new();
+    let mut terms = 0;
+    for segment @ SegmentSearch { reader, request, .. } in segments {
+        terms += request.query.len();
+        if known(segment) {
+            segment.terms.iter().for_each(|term| reader.fetch_start(&term.record));
+            continue;
+        }
+        records.extend(request.query.iter().map(|(term, _)| {
+            reader.checked_record(*term).inspect(|record| {
+                reader.fetch_start(record);
+                reader.fetch_codes(record);
+            })
+        }));
+    }
+    let mut resolved = Vec::with_capacity(terms);
+    let mut records = records.into_iter();
+    for segment @ SegmentSearch { reader, request, .. } in segments {
+        if known(segment) {
+            resolved.extend(segment.terms.iter().copied().map(Some));
+        } else {
+            let own = records.by_ref().take(request.query.len());
+            resolved.extend(own.map(|record| record.map(|record| reader.resolved(record))));
+        }
+    }
+    resolved
+}
+
 /// Whether estimates can be bounded as far as the query tells.
 fn are_bounded(query: &[(u32, f32)]) -> bool {
     query.len() <= MAX_TERMS && query.iter().all(|(_, weight)| weight.is_finite() && *weight > 0.0)
@@ -128,15 +153,15 @@ fn are_bounded(query: &[(u32, f32)]) -> bool {
 fn clauses<'a, B>(
     reader: &'a PostingsReader<B>,
     query: &[(u32, f32)],
-    records: &[Option<Record>],
+    resolved: &[Option<ResolvedTerm>],
 ) -> Vec<Clause<'a>>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
     let mut clauses = Vec::with_capacity(query.len());
-    for ((_, weight), record) in query.iter().zip(records) {
-        if let Some(record) = record {
-            let postings = reader.postings_of(record);
+    for ((_, weight), term) in query.iter().zip(resolved) {
+        if let Some(term) = term {
+            let postings = reader.postings_of(term);
             clauses.push(Clause { postings, weight: *weight, factor: 0, bound: 0, next: 0 });
         }
     }
@@ -167,7 +192,7 @@ fn scale<'s, 'a: 's>(segments: impl Iterator<Item = &'s mut [Clause<'a>]>) -> Op
         for clause in clauses.iter_mut() {
             let step = f64::from(clause.weight) * f64::from(clause.postings.scale.step) * units;
             // At least 1, so that a scattered posting never adds 0.
-            let factor = (step * 256.0).round().clamp(1.0, 65_535.0) as u32;
+            let factor = (step * 256.0 + 0.5).clamp(1.0, 65_535.0) as u32;
             clause.factor = factor as u16;
             clause.bound = (255 * factor) >> 8;
             above += step * 0.501 + 1.5;
@@ -190,6 +215,20 @@ where
     let useful = blocks::are_useful(&searches);
     let by_documents = useful && searches.iter().all(Search::is_strict);
     let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut scratch);
+    // As a rule the most frequent terms of all reach the limit of counting alone.
+    let counted = request.count_limit.saturating_sub(*matched);
+    if by_blocks && counted > 0 && counted < u64::from(u32::MAX) {
+        let certain: Vec<u64> = searches.iter().map(Search::certainly_matched).collect();
+        if certain.iter().sum::<u64>() >= counted {
+            let mut before = 0;
+            for (search, certain) in searches.iter_mut().zip(certain) {
+                // As counting would, no more when the limit is reached.
+                search.matched = if before < counted { certain } else { 0 };
+                before += certain;
+                search.request.count_limit = 0;
+            }
+        }
+    }
     Search::one_after_another(&mut searches, |_, search| {
         search.request.count_limit = search.request.count_limit.saturating_sub(*matched);
         if by_blocks {

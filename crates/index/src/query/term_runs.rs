@@ -1,0 +1,196 @@
+//! What the tokens of earlier sparse queries are in the segments of a snapshot.
+
+use std::hash::Hasher;
+
+use parking_lot::RwLock;
+use rustc_hash::{FxHashMap, FxHasher};
+use sparrow_postings::ResolvedTerm;
+use sparrow_types::TermId;
+use tantivy::schema::Field;
+
+use crate::snapshot::Snapshot;
+
+/// So many tokens times segments are kept, in about 10 MB; with more they are forgotten all at once.
+const MOST_TERMS: usize = 1 << 17;
+/// Bytes of the longest token that is kept, and one for its length.
+const NAME: usize = 32;
+
+/// A token in one segment, if that has it.
+type SegmentTerm = Option<(TermId, ResolvedTerm)>;
+
+/// Remembers what was looked up in any segment, until the snapshot goes.
+#[derive(Default)]
+pub(crate) struct TermRuns {
+    known: RwLock<FxHashMap<Field, FieldRuns>>,
+}
+
+/// The tokens of a query that a segment knows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct SegmentTerms {
+    /// As its own numbers, with their weights, in the query's order.
+    pub(super) query: Vec<(TermId, f32)>,
+    /// What they were resolved to, in the same order.
+    pub(super) resolved: Vec<ResolvedTerm>,
+}
+
+impl TermRuns {
+    /// The tokens in every segment of the snapshot that this belongs to, their weights times `boost`.
+    pub(super) fn bind(
+        &self,
+        snapshot: &Snapshot,
+        field: Field,
+        tokens: &[(Box<str>, f32)],
+        boost: f32,
+    ) -> Vec<SegmentTerms> {
+        let segments = snapshot.segments().len();
+        if let Some(bound) = self.known.read().get(&field).and_then(|runs| runs.bind(tokens, boost, segments))
+        {
+            return bound;
+        }
+        let runs = look_up(snapshot, field, tokens);
+        let bound = bind(runs.chunks(segments.max(1)).zip(tokens), boost, segments);
+        let mut known = self.known.write();
+        let kept: usize = known.values().map(|runs| runs.terms.len()).sum();
+        if kept + runs.len() > MOST_TERMS {
+            known.clear();
+        }
+        if runs.len() <= MOST_TERMS {
+            known.entry(field).or_default().keep(tokens, &runs, segments);
+        }
+        bound
+    }
+}
+
+/// The tokens of one field. What is read of all tokens of a query lies where it can be fetched for all at once:
+/// first a number by the hash, then the name to compare, then the run.
+#[derive(Default)]
+struct FieldRuns {
+    numbers: FxHashMap<u64, u32>,
+    names: Vec<[u8; NAME]>,
+    /// A token in all segments, one token after the other: with a place in memory of its own per segment, five
+    /// segments would wait for five times as many.
+    terms: Vec<SegmentTerm>,
+}
+
+impl FieldRuns {
+    /// `None` when a token is not known.
+    fn bind(&self, tokens: &[(Box<str>, f32)], boost: f32, segments: usize) -> Option<Vec<SegmentTerms>> {
+        let number =
+            |(token, _): &(Box<str>, f32)| self.numbers.get(&hash(token)).map(|number| *number as usize);
+        let numbers = tokens.iter().map(number).collect::<Option<Vec<usize>>>()?;
+        let is_named = |(number, (token, _)): (&usize, &(Box<str>, f32))| {
+            name(token).is_some_and(|name| self.names.get(*number) == Some(&name))
+        };
+        if !numbers.iter().zip(tokens).all(is_named) {
+            return None;
+        }
+        let run = |number: &usize| self.terms.get(number * segments..(number + 1) * segments).unwrap_or(&[]);
+        Some(bind(numbers.iter().map(run).zip(tokens), boost, segments))
+    }
+
+    /// Of tokens with the same hash the first is kept.
+    fn keep(&mut self, tokens: &[(Box<str>, f32)], runs: &[SegmentTerm], segments: usize) {
+        for ((token, _), run) in tokens.iter().zip(runs.chunks(segments.max(1))) {
+            let Some(name) = name(token) else { continue };
+            let number = self.names.len() as u32;
+            if *self.numbers.entry(hash(token)).or_insert(number) == number {
+                self.names.push(name);
+                self.terms.extend_from_slice(run);
+            }
+        }
+    }
+}
+
+fn hash(token: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(token.as_bytes());
+    hasher.finish()
+}
+
+/// The bytes of a token, zeros behind them, and its length at the end; `None` when it is too long.
+fn name(token: &str) -> Option<[u8; NAME]> {
+    let mut name = [0; NAME];
+    name[..NAME - 1].get_mut(..token.len())?.copy_from_slice(token.as_bytes());
+    name[NAME - 1] = token.len() as u8;
+    Some(name)
+}
+
+/// Looks tokens up in all segments: for each its run.
+fn look_up(snapshot: &Snapshot, field: Field, tokens: &[(Box<str>, f32)]) -> Vec<SegmentTerm> {
+    let segments = snapshot.segments().len();
+    let mut runs = vec![None; tokens.len() * segments];
+    for (place, segment) in snapshot.segments().iter().enumerate() {
+        let Some((reader, ids)) = segment.plugins().sparse_with_ids(field) else { continue };
+        for (run, term) in runs.chunks_mut(segments).zip(ids.terms(reader, tokens)) {
+            run[place] = term.and_then(|term| Some((term, reader.resolve(term)?)));
+        }
+    }
+    runs
+}
+
+/// The terms of runs, segment by segment.
+fn bind<'a>(
+    runs: impl Iterator<Item = (&'a [SegmentTerm], &'a (Box<str>, f32))>,
+    boost: f32,
+    segments: usize,
+) -> Vec<SegmentTerms> {
+    let most = runs.size_hint().1.unwrap_or(0);
+    let room = || SegmentTerms { query: Vec::with_capacity(most), resolved: Vec::with_capacity(most) };
+    let mut bound: Vec<SegmentTerms> = (0..segments).map(|_| room()).collect();
+    for (run, (_, weight)) in runs {
+        for (segment, term) in bound.iter_mut().zip(run) {
+            if let Some((term, resolved)) = term {
+                segment.query.push((*term, weight * boost));
+                segment.resolved.push(*resolved);
+            }
+        }
+    }
+    bound
+}
+
+#[cfg(test)]
+mod tests {
+    use sparrow_postings::{Format, PostingsBuilder, PostingsReader};
+
+    use super::*;
+
+    fn tokens(names: &[&str]) -> Vec<(Box<str>, f32)> {
+        names.iter().zip(1_u8..).map(|(name, weight)| ((*name).into(), f32::from(weight))).collect()
+    }
+
+    #[test]
+    fn a_token_is_kept_for_all_segments_at_once() {
+        let mut builder = PostingsBuilder::new();
+        builder.add(0, &mut [("a", 1.0), ("b", 2.0)].into_iter());
+        let bytes = builder.finish(1, Format::CURRENT);
+        let reader = PostingsReader::open(&bytes[..]).unwrap();
+        let term = |name| {
+            let term = reader.term(name)?;
+            Some((term, reader.resolve(term)?))
+        };
+        let runs = [term("a"), None, term("b"), term("b"), None, None];
+        let mut known = FieldRuns::default();
+        assert_eq!(known.bind(&tokens(&["a"]), 1.0, 2), None);
+        known.keep(&tokens(&["a", "b", "x"]), &runs, 2);
+        known.keep(&tokens(&["a"]), &[None, None], 2);
+        let bound = known.bind(&tokens(&["b", "x", "a"]), 2.0, 2).unwrap();
+        assert_eq!(bound[0].query, [(1, 2.0), (0, 6.0)]);
+        assert_eq!(bound[0].resolved, [term("b").unwrap().1, term("a").unwrap().1]);
+        assert_eq!(bound[1].query, [(1, 2.0)]);
+        assert_eq!(known.bind(&tokens(&["a", "y"]), 1.0, 2), None);
+    }
+
+    #[test]
+    fn another_token_with_the_same_hash_or_a_long_one_is_not_mistaken() {
+        let mut known = FieldRuns::default();
+        known.keep(&tokens(&["a"]), &[None], 1);
+        known.numbers.insert(hash("b"), 0);
+        assert_eq!(known.bind(&tokens(&["b"]), 1.0, 1), None);
+        let long = "x".repeat(NAME);
+        known.keep(&tokens(&[&long]), &[None], 1);
+        assert_eq!(known.bind(&tokens(&[&long]), 1.0, 1), None);
+        let longest = &long[1..];
+        known.keep(&tokens(&[longest]), &[None], 1);
+        assert!(known.bind(&tokens(&[longest]), 1.0, 1).is_some());
+    }
+}
