@@ -20,6 +20,8 @@ mod queue;
 mod session;
 mod stats;
 mod stored;
+#[cfg(test)]
+mod testing;
 mod timings;
 mod tokenizer;
 mod vocabulary;

@@ -2,17 +2,7 @@ use proptest::prelude::*;
 
 use super::kernels::{PANEL, available};
 use super::{Basis, Head, NotFinite};
-
-/// A small generator: values in −1..1.
-fn numbers(seed: u64) -> impl FnMut() -> f32 {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
-    }
-}
+use crate::testing::numbers;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]

@@ -10,7 +10,7 @@
 //! 3. The documents whose bound reaches it are scored term by term, the highest terms first, and dropped
 //!    as soon as sum and remaining bound fall below.
 //!
-//! Estimates and coarse units are those of the search by blocks, which see.
+//! Estimates and coarse units are those of the search by blocks (see `blocks`).
 
 use std::ops::Deref;
 

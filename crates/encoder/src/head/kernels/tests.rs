@@ -6,6 +6,7 @@ use super::{
     Bound, Bounds, DIM_STEP, Document, Kernels, Limits, PANEL, Pair, Panel, ROW_STEP, Rows, Tiles, available,
     choose, scalar, tiles_for,
 };
+use crate::testing::states;
 
 /// Dimensions and token counts around the lane and block sizes of all implementations.
 const DIMS: &[usize] = &[4, 8, 12, 60, 64, 68, 128, 384];
@@ -95,13 +96,8 @@ impl Case {
 
 /// A fixed generator, so that a failure repeats.
 fn bytes(seed: u64) -> impl FnMut() -> i8 {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 24) as i8
-    }
+    let mut next = states(seed);
+    move || (next() >> 24) as i8
 }
 
 #[test]
