@@ -10,6 +10,7 @@ mod bert;
 mod cache;
 mod deployment;
 mod error;
+mod fixed;
 mod forward;
 mod head;
 mod model;
@@ -20,6 +21,7 @@ mod queue;
 mod session;
 mod stats;
 mod stored;
+mod table;
 #[cfg(test)]
 mod testing;
 mod timings;

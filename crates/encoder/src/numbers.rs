@@ -21,8 +21,12 @@ pub(crate) unsafe trait Plain: Copy + Default + 'static {}
 
 // SAFETY: any four bytes are a number (perhaps not a finite one).
 unsafe impl Plain for f32 {}
+// SAFETY: any two bytes are one.
+unsafe impl Plain for i16 {}
 // SAFETY: any byte is one.
 unsafe impl Plain for i8 {}
+// SAFETY: as above.
+unsafe impl Plain for u8 {}
 
 /// A slice of numbers.
 #[derive(Debug)]
@@ -88,6 +92,12 @@ impl<T: Plain> Deref for Numbers<T> {
                 values
             }
         }
+    }
+}
+
+impl<T: Plain + PartialEq> PartialEq for Numbers<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self[..] == other[..]
     }
 }
 

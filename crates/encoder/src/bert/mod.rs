@@ -12,6 +12,7 @@ use kernels::{Attention, Epilogue, Kernels, Linear, Norm};
 
 use crate::numbers::Numbers;
 use crate::stored::Stored;
+use crate::table::Table;
 
 pub(crate) mod kernels;
 mod packing;
@@ -20,6 +21,12 @@ pub(crate) use packing::Refused;
 
 /// Rows that go through the feed-forward part at once: their inner activations stay in the second-level cache.
 const ROWS_AT_ONCE: usize = 120;
+
+/// The same where the weights of the feed-forward part are in no cache, but come from memory for each pass: rows of a whole batch.
+const ROWS_OF_LARGE: usize = 264;
+
+/// Weights of a linear map above which it is such a one: the other one's size is the same.
+const LARGE: usize = 1 << 19;
 
 /// A layer normalisation's parameters.
 #[derive(Debug, Default, Clone)]
@@ -86,7 +93,7 @@ pub(crate) struct Bert {
     kernels: &'static Kernels,
     width: usize,
     heads: usize,
-    words: Arc<Numbers<f32>>,
+    words: Arc<Table>,
     positions: Numbers<f32>,
     embedding_norm: NormWeights,
     layers: Vec<Layer>,
@@ -134,9 +141,10 @@ impl Bert {
         for ids in texts {
             let start = rows.len() / width;
             for (position, &id) in ids.iter().enumerate() {
-                let word = self.words.get(id as usize * width..(id as usize + 1) * width)?;
                 let position = self.positions.get(position * width..(position + 1) * width)?;
-                rows.extend(word.iter().zip(position).map(|(word, position)| word + position));
+                let start = rows.len();
+                self.words.get(id as usize)?.append(rows);
+                rows[start..].iter_mut().zip(position).for_each(|(word, position)| *word += position);
             }
             ranges.push(start..start + ids.len());
         }
@@ -147,7 +155,7 @@ impl Bert {
             self.layer(layer, &ranges, rows, qkv, context, (inner, attention));
         }
         if let Some((linear, norm)) = &self.transform {
-            self.kernels.linear(linear, rows, Epilogue::Gelu, context);
+            self.kernels.linear(linear, rows, Epilogue::Gelu, attention, context);
             self.kernels.normalize(&norm.view(), context, &[]);
             std::mem::swap(rows, context);
         }
@@ -161,10 +169,10 @@ impl Bert {
         rows: &mut [f32],
         qkv: &mut [f32],
         context: &mut [f32],
-        (inner, attention): (&mut Vec<f32>, &mut Vec<f32>),
+        (inner, scratch): (&mut Vec<f32>, &mut Vec<f32>),
     ) {
         let (kernels, width) = (self.kernels, self.width);
-        kernels.linear(&layer.qkv, rows, Epilogue::None, qkv);
+        kernels.linear(&layer.qkv, rows, Epilogue::None, scratch, qkv);
         for range in ranges {
             let job = Attention {
                 qkv: &qkv[range.start * 3 * width..range.end * 3 * width],
@@ -172,20 +180,19 @@ impl Bert {
                 width,
                 heads: self.heads,
             };
-            kernels.attention(&job, attention, &mut context[range.start * width..range.end * width]);
+            kernels.attention(&job, scratch, &mut context[range.start * width..range.end * width]);
         }
         let columns = layer.inner.columns();
-        inner.resize((rows.len() / width).min(ROWS_AT_ONCE) * columns, 0.0);
-        for (rows, context) in
-            rows.chunks_mut(ROWS_AT_ONCE * width).zip(context.chunks_mut(ROWS_AT_ONCE * width))
-        {
+        let at_once = if layer.inner.size() > LARGE { ROWS_OF_LARGE } else { ROWS_AT_ONCE };
+        inner.resize((rows.len() / width).min(at_once) * columns, 0.0);
+        for (rows, context) in rows.chunks_mut(at_once * width).zip(context.chunks_mut(at_once * width)) {
             // The queries have been read: their place takes what is made of the context.
             let attended = &mut qkv[..rows.len()];
-            kernels.linear(&layer.attended, context, Epilogue::None, attended);
+            kernels.linear(&layer.attended, context, Epilogue::None, scratch, attended);
             kernels.normalize(&layer.attention_norm.view(), attended, rows);
             let inner = &mut inner[..rows.len() / width * columns];
-            kernels.linear(&layer.inner, attended, Epilogue::Gelu, inner);
-            kernels.linear(&layer.outer, inner, Epilogue::None, rows);
+            kernels.linear(&layer.inner, attended, Epilogue::Gelu, scratch, inner);
+            kernels.linear(&layer.outer, inner, Epilogue::None, scratch, rows);
             kernels.normalize(&layer.output_norm.view(), rows, attended);
         }
     }

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use crate::fixed::Precision;
 use crate::numbers::Numbers;
 use crate::packed::{BertShape, Packed, Packer, Unusable};
 use crate::stored::Stored;
+use crate::table::Table;
 
 use super::kernels::{self, Kernels, Linear};
 use super::{Bert, Layer, LayerWeights, LinearWeights, NormWeights, Weights};
@@ -99,28 +101,29 @@ impl Bert {
     /// [`Refused`].
     pub(crate) fn new(
         weights: Weights,
-        words: Option<Arc<Numbers<f32>>>,
+        words: Option<Arc<Table>>,
         kernels: &'static Kernels,
+        precision: Precision,
     ) -> Result<Self, Refused> {
         let BertShape { width, heads, .. } = weights.shape(words.is_some())?;
         let words = match words {
             Some(words) => words,
-            None => Arc::new(read(&weights.words)?.into()),
+            None => Arc::new(Table::new(read(&weights.words)?, width, precision)),
         };
         let layers = weights
             .layers
             .into_iter()
-            .map(|layer| pack(layer, width, heads, kernels))
+            .map(|layer| pack(layer, (width, heads), kernels, precision))
             .collect::<Result<Vec<_>, _>>()?;
         let transform = match weights.transform {
-            Some((linear, norm)) => Some((plain(linear, width, kernels)?, norm)),
+            Some((linear, norm)) => Some((plain(linear, width, kernels, precision)?, norm)),
             None => None,
         };
         let (positions, embedding_norm) = (weights.positions.into(), weights.embedding_norm);
         Ok(Self { kernels, width, heads, words, positions, embedding_norm, layers, transform })
     }
 
-    /// Packs an encoder into a file, layer by layer. Tied word embeddings are left to the decoder.
+    /// Packs an encoder into a file, layer by layer, in 20 bits. Tied word embeddings are left to the decoder.
     ///
     /// # Errors
     /// [`Refused`].
@@ -132,20 +135,20 @@ impl Bert {
     ) -> Result<BertShape, Refused> {
         let shape = weights.shape(tied)?;
         if !tied {
-            file.put("words", &read(&weights.words)?)?;
+            Table::new(read(&weights.words)?, shape.width, Precision::Fixed).store("words", file)?;
         }
         file.put("positions", &weights.positions)?;
         put_norm(file, "embedding_norm", &weights.embedding_norm)?;
         for (number, layer) in weights.layers.into_iter().enumerate() {
-            let layer = pack(layer, shape.width, shape.heads, kernels)?;
+            let layer = pack(layer, (shape.width, shape.heads), kernels, Precision::Fixed)?;
             for (name, linear) in layer.linears() {
-                put_linear(file, &format!("layer.{number}.{name}"), linear)?;
+                linear.store(&format!("layer.{number}.{name}"), file)?;
             }
             put_norm(file, &format!("layer.{number}.attention_norm"), &layer.attention_norm)?;
             put_norm(file, &format!("layer.{number}.output_norm"), &layer.output_norm)?;
         }
         if let Some((linear, norm)) = weights.transform {
-            put_linear(file, "transform", &plain(linear, shape.width, kernels)?)?;
+            plain(linear, shape.width, kernels, Precision::Fixed)?.store("transform", file)?;
             put_norm(file, "transform.norm", &norm)?;
         }
         Ok(shape)
@@ -157,14 +160,14 @@ impl Bert {
     /// [`Unusable::Damaged`] if a part is missing or of another shape.
     pub(crate) fn open(
         packed: &Packed,
-        rows: Option<&Arc<Numbers<f32>>>,
+        rows: Option<&Arc<Table>>,
         kernels: &'static Kernels,
     ) -> Result<Self, Unusable> {
         const UNFIT: Unusable = Unusable::Damaged("a section is of another length");
         let BertShape { width, heads, layers, transform, tied } = packed.facts.bert;
         let words = match rows.filter(|_| tied) {
             Some(rows) => Arc::clone(rows),
-            None => Arc::new(packed.get("words")?),
+            None => Arc::new(Table::open("words", width, packed)?),
         };
         let positions: Numbers<f32> = packed.get("positions")?;
         if !tables_fit(width, heads, words.len(), positions.len()) {
@@ -178,10 +181,9 @@ impl Bert {
             if norm.shift.len() == width { Ok(norm) } else { Err(UNFIT) }
         };
         let linear = |name: &str, depth: usize, columns: Option<usize>| {
-            let bias: Numbers<f32> = packed.get(&format!("{name}.bias"))?;
-            let fits = columns.is_none_or(|columns| columns == bias.len());
-            let linear = Linear::packed(kernels, depth, bias.to_vec(), packed.get(name)?);
-            linear.filter(|linear| fits && linear.columns() > 0).ok_or(UNFIT)
+            let linear = Linear::open(kernels, name, depth, packed)?;
+            let fits = columns.is_none_or(|columns| columns == linear.columns()) && linear.columns() > 0;
+            if fits { Ok(linear) } else { Err(UNFIT) }
         };
         let layers = (0..layers).map(|number| {
             let name = |part: &str| format!("layer.{number}.{part}");
@@ -217,17 +219,16 @@ impl Layer {
     }
 }
 
-fn put_linear(file: &mut Packer, name: &str, linear: &Linear) -> std::io::Result<()> {
-    let (panels, bias) = linear.parts();
-    file.put(name, panels)?;
-    file.put(&format!("{name}.bias"), bias)
-}
-
 fn put_norm(file: &mut Packer, name: &str, norm: &NormWeights) -> std::io::Result<()> {
     file.put(name, &[&norm.scale[..], &norm.shift, &[norm.epsilon]].concat())
 }
 
-fn pack(layer: LayerWeights, width: usize, heads: usize, kernels: &Kernels) -> Result<Layer, Refused> {
+fn pack(
+    layer: LayerWeights,
+    (width, heads): (usize, usize),
+    kernels: &Kernels,
+    precision: Precision,
+) -> Result<Layer, Refused> {
     let scale = 1.0 / ((width / heads) as f32).sqrt();
     let factor = |part: usize| if part == 0 { scale } else { 1.0 };
     let parts = [layer.query, layer.key, layer.value];
@@ -236,22 +237,27 @@ fn pack(layer: LayerWeights, width: usize, heads: usize, kernels: &Kernels) -> R
     for part in &parts {
         weights.push(read(&part.weights)?);
     }
-    let qkv = Linear::new(kernels, width, bias, |row, column| {
+    let qkv = Linear::new(kernels, width, bias, precision, |row, column| {
         weights[column / width][row * width + column % width] * factor(column / width)
     });
     let inner = layer.inner.bias.len();
     Ok(Layer {
         qkv,
-        attended: plain(layer.attended, width, kernels)?,
+        attended: plain(layer.attended, width, kernels, precision)?,
         attention_norm: layer.attention_norm,
-        inner: plain(layer.inner, width, kernels)?,
-        outer: plain(layer.outer, inner, kernels)?,
+        inner: plain(layer.inner, width, kernels, precision)?,
+        outer: plain(layer.outer, inner, kernels, precision)?,
         output_norm: layer.output_norm,
     })
 }
 
-fn plain(linear: LinearWeights, inputs: usize, kernels: &Kernels) -> Result<Linear, Refused> {
+fn plain(
+    linear: LinearWeights,
+    inputs: usize,
+    kernels: &Kernels,
+    precision: Precision,
+) -> Result<Linear, Refused> {
     let columns = linear.bias.len();
     let weights = read(&linear.weights)?;
-    Ok(Linear::new(kernels, inputs, linear.bias, |row, column| weights[row * columns + column]))
+    Ok(Linear::new(kernels, inputs, linear.bias, precision, |row, column| weights[row * columns + column]))
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::bert::kernels::{self as f32_kernels, Epilogue, Linear};
+use crate::fixed::Precision;
 use crate::numbers::Numbers;
 
 use super::basis::Basis;
@@ -88,7 +89,7 @@ impl Decoder {
         let by_term = norms.gap + gamma * norms.tokens * norms.terms + exact;
         let by_turned = gamma * norms.tokens;
         let turn = |matrix: &[f32], bias: Vec<f32>| {
-            Linear::new(products, dims, bias, |row, column| matrix[column * dims + row])
+            Linear::new(products, dims, bias, Precision::F32, |row, column| matrix[column * dims + row])
         };
         let turn_terms = turn(&basis.terms, vec![0.0; dims]);
 
@@ -116,7 +117,7 @@ impl Decoder {
             for (own, &term) in own.chunks_exact_mut(dims).zip(terms) {
                 own.copy_from_slice(&rows[term as usize * dims..][..dims]);
             }
-            products.linear(&turn_terms, &own, Epilogue::None, &mut turned);
+            products.linear(&turn_terms, &own, Epilogue::None, &mut Vec::new(), &mut turned);
             let panel = &mut weights.own()[start..][..used * PANEL];
             let rows = own.chunks_exact(dims).zip(turned.chunks_exact(dims));
             for ((lane, &term), (own, turned)) in terms.iter().enumerate().zip(rows) {
@@ -175,7 +176,8 @@ impl Decoder {
         };
         let all = Quantized::new(hidden, self.dims, second.padded, kernels)?;
         let mut turned = vec![0.0; hidden.len()];
-        f32_kernels::named(kernels.name).linear(&second.turn, hidden, Epilogue::None, &mut turned);
+        let products = f32_kernels::named(kernels.name);
+        products.linear(&second.turn, hidden, Epilogue::None, &mut Vec::new(), &mut turned);
         let reach = all.limits.norm + second.offset;
         let first = Quantized::turned(&turned, self.dims, &self.looks, kernels, reach)?;
         Ok(Looks { first, second: Some(all) })

@@ -37,7 +37,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bert::kernels::{self as f32_kernels, Epilogue, Linear};
-use crate::numbers::Numbers;
+use crate::fixed::Precision;
+use crate::table::{Row, Table};
 
 pub(crate) use basis::Basis;
 use decoder::Decoder;
@@ -58,7 +59,7 @@ pub(crate) struct Head {
     terms: usize,
     dims: usize,
     /// `[terms][dims]`, for the exact step.
-    rows: Arc<Numbers<f32>>,
+    rows: Arc<Table>,
     /// One per term.
     bias: Vec<f32>,
     decoder: Decoder,
@@ -99,6 +100,7 @@ impl Head {
         bias: Vec<f32>,
         dims: usize,
         basis: Option<&Basis>,
+        precision: Precision,
     ) -> Result<Self, String> {
         let terms = bias.len();
         if dims == 0 || dims > MAX_DIMS || terms == 0 || Some(rows.len()) != terms.checked_mul(dims) {
@@ -107,6 +109,9 @@ impl Head {
         if !rows.iter().chain(&bias).all(|weight| weight.is_finite()) {
             return Err("decoder holds a weight that is not finite".into());
         }
+        let table = Table::new(rows, dims, precision);
+        // What the looks bound is what the exact step computes with.
+        let rows = table.values();
         let decoder = match basis {
             None => Decoder::plain(kernels, &rows, &bias, dims),
             Some(basis) if basis.dims() == dims && basis.looks.len() == terms => {
@@ -120,7 +125,8 @@ impl Head {
                 ));
             }
         };
-        Ok(Self { kernels, terms, dims, rows: Arc::new(rows.into()), bias, decoder })
+        drop(rows);
+        Ok(Self { kernels, terms, dims, rows: Arc::new(table), bias, decoder })
     }
 
     /// Name of the instruction set that it is looked at with.
@@ -134,7 +140,7 @@ impl Head {
     }
 
     /// The decoder's weights, `[terms][dims]`; with tied weights also the word embeddings.
-    pub(crate) fn rows(&self) -> &Arc<Numbers<f32>> {
+    pub(crate) fn rows(&self) -> &Arc<Table> {
         &self.rows
     }
 
@@ -205,8 +211,7 @@ impl Head {
                 // All pairs of a term are in its panel, so they are looked at together.
                 if pairs.len() >= PAIRS_AT_ONCE || index + 1 == last {
                     // What the exact step will read.
-                    let ahead =
-                        |pairs: &[Pair]| pairs.iter().for_each(|pair| prefetch::<false, _>(self.row(pair)));
+                    let ahead = |pairs: &[Pair]| pairs.iter().for_each(|pair| fetch::<false>(self.row(pair)));
                     self.decoder.second_look(kernels, &document.looks, pairs, ahead);
                     self.exact(document.hidden, pairs, found);
                     pairs.clear();
@@ -218,8 +223,12 @@ impl Head {
     }
 
     /// The row of a pair's term.
-    fn row(&self, pair: &Pair) -> &[f32] {
-        &self.rows[self.decoder.order()[pair.term as usize] as usize * self.dims..][..self.dims]
+    ///
+    /// # Panics
+    /// If the pair is of no term.
+    fn row(&self, pair: &Pair) -> Row<'_> {
+        let row = self.rows.get(self.decoder.order()[pair.term as usize] as usize);
+        row.expect("a pair is of a term")
     }
 
     /// Adds the positive maximal logits of the pairs' terms, in f32: the maximum of a term is among its pairs, if it is
@@ -232,7 +241,7 @@ impl Head {
             let mut maxima = [f32::NEG_INFINITY; PANEL];
             for pair in pairs {
                 if let Some(next) = ahead.next() {
-                    prefetch::<true, _>(self.row(next));
+                    fetch::<true>(self.row(next));
                 }
                 let token = &hidden[pair.token as usize * self.dims..][..self.dims];
                 let dot = products.dot(self.row(pair), token);
@@ -249,6 +258,18 @@ impl Head {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Asks for a row, as [`prefetch`] does.
+#[inline(always)]
+fn fetch<const NEAR: bool>(row: Row<'_>) {
+    match row {
+        Row::F32(row) => prefetch::<NEAR, _>(row),
+        Row::Fixed { high, low, .. } => {
+            prefetch::<NEAR, _>(high);
+            prefetch::<NEAR, _>(low);
         }
     }
 }
@@ -275,13 +296,16 @@ impl Head {
     pub(crate) fn positions(&self, hidden: &[f32], terms: &[u32]) -> Vec<u32> {
         let products = f32_kernels::named(self.kernels.name);
         let mut found = Vec::with_capacity(terms.len());
-        let mut dots = Vec::new();
+        let (mut dots, mut rows) = (Vec::new(), Vec::new());
         for some in terms.chunks(TERMS_AT_ONCE) {
-            let rows = some.iter().map(|&term| &self.rows[term as usize * self.dims..][..self.dims]);
-            let linear = Linear::from_columns(products, self.dims, rows);
+            rows.clear();
+            some.iter()
+                .filter_map(|&term| self.rows.get(term as usize))
+                .for_each(|row| row.append(&mut rows));
+            let linear = Linear::from_columns(products, self.dims, rows.chunks_exact(self.dims));
             let columns = linear.columns();
             dots.resize(hidden.len() / self.dims * columns, 0.0);
-            products.linear(&linear, hidden, Epilogue::None, &mut dots);
+            products.linear(&linear, hidden, Epilogue::None, &mut Vec::new(), &mut dots);
             found.extend((0..some.len()).map(|column| {
                 let (mut best, mut place) = (f32::NEG_INFINITY, 0);
                 for (row, token) in dots.chunks_exact(columns).enumerate() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::numbers::Numbers;
 use crate::packed::{HeadShape, Packed, Packer, Unusable};
+use crate::table::Table;
 
 use super::Head;
 use super::decoder::Decoder;
@@ -16,7 +17,7 @@ impl Head {
     /// What the system says.
     pub(crate) fn store(&self, file: &mut Packer) -> std::io::Result<HeadShape> {
         debug_assert!(!self.decoder.is_turned());
-        file.put("head.rows", &self.rows)?;
+        self.rows.store("head.rows", file)?;
         file.put("head.bias", &self.bias)?;
         file.put("head.panels", &self.decoder.weights)?;
         let per_term = |of: PerTerm| -> Vec<f32> { self.decoder.bounds.iter().flat_map(of).collect() };
@@ -36,7 +37,7 @@ impl Head {
         kernels: &'static Kernels,
     ) -> Result<Self, Unusable> {
         let HeadShape { terms, dims } = shape;
-        let rows: Numbers<f32> = packed.get("head.rows")?;
+        let rows = Table::open("head.rows", dims, packed)?;
         let bias: Numbers<f32> = packed.get("head.bias")?;
         let panels: Numbers<i8> = packed.get("head.panels")?;
         let count = terms.div_ceil(PANEL);

@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::kernels::{PANEL, available};
 use super::{Basis, Head, NotFinite};
+use crate::fixed::Precision;
+use crate::table::Table;
 use crate::testing::numbers;
 
 proptest! {
@@ -17,7 +19,7 @@ proptest! {
         let hidden: Vec<f32> = (0..tokens * dims).map(|_| next()).collect();
         let bias: Vec<f32> = (0..terms).map(|_| next()).collect();
         for kernels in available() {
-            let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
+            let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None, Precision::F32).unwrap();
             let found = head.project(&hidden, std::slice::from_ref(&(0..tokens)), 1).unwrap();
             let wanted: Vec<u32> = found[0].iter().map(|(term, _)| *term).collect();
             let positions = head.positions(&hidden, &wanted);
@@ -52,19 +54,24 @@ proptest! {
     #[test]
     fn no_positive_term_is_missed(
         dims in 1usize..70, terms in 1usize..100, lengths in prop::collection::vec(1usize..15, 1..4),
-        threads in 1usize..4, seed in any::<u64>(), outlier in 1f32..50.0,
+        threads in 1usize..4, seed in any::<u64>(), outlier in 1f32..50.0, fixed: bool,
     ) {
+        // Rows of 20 bits are whole groups.
+        let (precision, dims) =
+            if fixed { (Precision::Fixed, dims.next_multiple_of(32)) } else { (Precision::F32, dims) };
         let mut next = numbers(seed);
         let rows: Vec<f32> = (0..terms * dims).map(|_| next()).collect();
         let tokens: usize = lengths.iter().sum();
         let hidden: Vec<f32> =
             (0..tokens * dims).map(|at| if at % 61 == 0 { next() * outlier } else { next() }).collect();
+        // What is looked at is the rows as they are kept.
+        let rows = Table::new(rows, dims, precision).values().into_owned();
         let all = reference(&rows, &vec![0.0; terms], dims, &hidden);
         let bias: Vec<f32> = all.iter().map(|logit| next() * 0.05 - *logit as f32).collect();
         let mut start = 0;
         let documents: Vec<_> = lengths.iter().map(|length| { start += length; start - length..start }).collect();
         for kernels in available() {
-            let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
+            let head = Head::new(kernels, rows.clone(), bias.clone(), dims, None, precision).unwrap();
             let found = head.project(&hidden, &documents, threads).unwrap();
             for (document, found) in documents.iter().zip(&found) {
                 let hidden = &hidden[document.start * dims..document.end * dims];
@@ -95,7 +102,7 @@ fn margin_depends_on_the_error_and_lets_few_terms_through() {
     // All logits are 5 below zero: a bound that is any good rules all of them out.
     let bias: Vec<f32> = logits.iter().map(|logit| -5.0 - *logit as f32).collect();
     let kernels = available()[0];
-    let head = Head::new(kernels, rows, bias, dims, None).unwrap();
+    let head = Head::new(kernels, rows, bias, dims, None, Precision::F32).unwrap();
     let looks = head.decoder.quantise(kernels, &hidden).unwrap();
     for panel in 0..terms / PANEL {
         let mut found = Vec::new();
@@ -164,8 +171,8 @@ proptest! {
         let mut start = 0;
         let documents: Vec<_> = lengths.iter().map(|length| { start += length; start - length..start }).collect();
         for kernels in available() {
-            let plain = Head::new(kernels, rows.clone(), bias.clone(), dims, None).unwrap();
-            let turned = Head::new(kernels, rows.clone(), bias.clone(), dims, Some(&basis)).unwrap();
+            let plain = Head::new(kernels, rows.clone(), bias.clone(), dims, None, Precision::F32).unwrap();
+            let turned = Head::new(kernels, rows.clone(), bias.clone(), dims, Some(&basis), Precision::F32).unwrap();
             let expected = plain.project(&hidden, &documents, 1).unwrap();
             let found = turned.project(&hidden, &documents, threads).unwrap();
             prop_assert_eq!(&found, &expected, "{}", kernels.name);
@@ -188,7 +195,8 @@ fn a_basis_that_tells_all_leaves_few_pairs_for_the_second_look() {
     let logits = reference(&rows, &vec![0.0; terms], dims, &hidden);
     let bias: Vec<f32> = logits.iter().map(|logit| -0.2 - *logit as f32).collect();
     for kernels in available() {
-        let head = Head::new(kernels, rows.clone(), bias.clone(), dims, Some(&basis)).unwrap();
+        let head =
+            Head::new(kernels, rows.clone(), bias.clone(), dims, Some(&basis), Precision::F32).unwrap();
         let looks = head.decoder.quantise(kernels, &hidden).unwrap();
         for panel in 0..terms / PANEL {
             let mut found = Vec::new();
@@ -206,7 +214,8 @@ fn the_rest_counts() {
     let one: Vec<f32> = (0..dims * dims).map(|at| if at % (dims + 1) == 0 { 1.0 } else { 0.0 }).collect();
     let basis = Basis::new(one.clone(), one, vec![0.5; dims], &[8.0]).unwrap();
     for kernels in available() {
-        let head = Head::new(kernels, row.clone(), vec![0.01 - 25.0], dims, Some(&basis)).unwrap();
+        let head =
+            Head::new(kernels, row.clone(), vec![0.01 - 25.0], dims, Some(&basis), Precision::F32).unwrap();
         let found = head.project(&row, std::slice::from_ref(&(0..1)), 1).unwrap();
         assert_eq!(found[0].len(), 1, "{}", kernels.name);
     }
@@ -222,7 +231,8 @@ fn both_parts_of_the_margin_are_needed() {
     let logit = 0.49 * (dims - 1) as f32;
     for (row, hidden) in [(&coarse, &flat), (&flat, &coarse)] {
         for kernels in available() {
-            let head = Head::new(kernels, row.clone(), vec![0.01 - logit], dims, None).unwrap();
+            let head =
+                Head::new(kernels, row.clone(), vec![0.01 - logit], dims, None, Precision::F32).unwrap();
             let found = head.project(hidden, std::slice::from_ref(&(0..1)), 1).unwrap();
             assert_eq!(found[0].len(), 1, "{}", kernels.name);
         }
@@ -231,7 +241,7 @@ fn both_parts_of_the_margin_are_needed() {
 
 #[test]
 fn a_hidden_state_that_is_not_finite_is_an_error() {
-    let head = Head::new(available()[0], vec![1.0; 40 * 8], vec![0.0; 40], 8, None).unwrap();
+    let head = Head::new(available()[0], vec![1.0; 40 * 8], vec![0.0; 40], 8, None, Precision::F32).unwrap();
     for bad in [f32::NAN, f32::INFINITY] {
         let mut hidden = vec![0.5; 16];
         hidden[9] = bad;
@@ -242,11 +252,15 @@ fn a_hidden_state_that_is_not_finite_is_an_error() {
 
 #[test]
 fn decoders_that_do_not_fit_are_refused() {
-    assert!(Head::new(available()[0], vec![1.0; 7], vec![0.0; 2], 4, None).is_err());
-    assert!(Head::new(available()[0], vec![f32::NAN; 8], vec![0.0; 2], 4, None).is_err());
-    assert!(Head::new(available()[0], vec![], vec![], 4, None).is_err());
+    assert!(Head::new(available()[0], vec![1.0; 7], vec![0.0; 2], 4, None, Precision::F32).is_err());
+    assert!(Head::new(available()[0], vec![f32::NAN; 8], vec![0.0; 2], 4, None, Precision::F32).is_err());
+    assert!(Head::new(available()[0], vec![], vec![], 4, None, Precision::F32).is_err());
     let other = basis(32, 3, &mut numbers(1));
-    assert!(Head::new(available()[0], vec![1.0; 64], vec![0.0; 2], 32, Some(&other)).is_err());
-    assert!(Head::new(available()[0], vec![1.0; 192], vec![0.0; 3], 64, Some(&other)).is_err());
-    assert!(Head::new(available()[0], vec![1.0; 96], vec![0.0; 3], 32, Some(&other)).is_ok());
+    assert!(
+        Head::new(available()[0], vec![1.0; 64], vec![0.0; 2], 32, Some(&other), Precision::F32).is_err()
+    );
+    assert!(
+        Head::new(available()[0], vec![1.0; 192], vec![0.0; 3], 64, Some(&other), Precision::F32).is_err()
+    );
+    assert!(Head::new(available()[0], vec![1.0; 96], vec![0.0; 3], 32, Some(&other), Precision::F32).is_ok());
 }

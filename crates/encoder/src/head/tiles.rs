@@ -39,7 +39,7 @@ impl Head {
     /// With all dimensions at once and other kernels for the same numbers; and what was there before.
     pub(super) fn with(mut self, kernels: &'static Kernels) -> (Self, Before) {
         debug_assert_eq!(self.kernels.levels, kernels.levels, "kernels for other numbers");
-        let plain = || Decoder::plain(kernels, &self.rows, &self.bias, self.dims);
+        let plain = || Decoder::plain(kernels, &self.rows.values(), &self.bias, self.dims);
         let plain = self.decoder.is_turned().then(plain);
         let decoder = plain.map(|plain| std::mem::replace(&mut self.decoder, plain));
         let kernels = std::mem::replace(&mut self.kernels, kernels);

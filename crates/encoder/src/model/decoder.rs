@@ -1,5 +1,6 @@
 //! A decoder as files hold it.
 
+use crate::fixed::Precision;
 use crate::head::{Basis, Head, kernels};
 use crate::stored::Stored;
 
@@ -20,7 +21,7 @@ impl Source {
     ///
     /// # Errors
     /// What does not fit or cannot be read, in words.
-    pub(super) fn load(&self, basis: Option<&Basis>) -> Result<Head, String> {
+    pub(super) fn load(&self, basis: Option<&Basis>, precision: Precision) -> Result<Head, String> {
         let read = |stored: &Stored| stored.read().map_err(|error| error.to_string());
         let mut rows = read(&self.rows)?;
         if self.transposed {
@@ -32,6 +33,6 @@ impl Source {
             }
             rows = turned;
         }
-        Head::new(kernels::chosen(), rows, read(&self.bias)?, self.dims, basis)
+        Head::new(kernels::chosen(), rows, read(&self.bias)?, self.dims, basis, precision)
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::bert::{Bert, Refused, kernels as f32_kernels};
 use crate::error::EncoderError;
+use crate::fixed::Precision;
 use crate::head::{Basis, Head, kernels};
-use crate::numbers::Numbers;
 use crate::packed::{Facts, Identity, Packed, Packer, Unusable};
 use crate::stored::Stored;
+use crate::table::Table;
 
 use super::decoder::Source;
 use super::layout::{Layout, Pooling};
@@ -148,9 +149,11 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
     let per_token = source.is_some() || matches!(layout.pooling, Pooling::Mean | Pooling::Cls);
     let mut weights = if per_token { bert::recognise(&layout.onnx, &output) } else { None }
         .filter(|weights| dims.is_none_or(|dims| dims == weights.width));
-    if let (Some(Keep { path, smallest }), Some(identity), Some(weights)) = (keep, identity, &weights)
-        && size(weights, source.as_ref()) >= smallest
-    {
+    let large =
+        keep.zip(weights.as_ref()).filter(|(keep, weights)| size(weights, source.as_ref()) >= keep.smallest);
+    // A large model answers the same wherever its weights are.
+    let precision = if large.is_some() { Precision::Fixed } else { Precision::F32 };
+    if let (Some((Keep { path, .. }, weights)), Some(identity)) = (large, identity) {
         match pack(layout, path, identity, &fingerprint, weights.clone(), source.as_ref()) {
             Ok(true) => match open(layout, path) {
                 Ok(loaded) => return Ok(loaded),
@@ -165,8 +168,10 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
         }
     }
     let head = match (&source, &layout.head) {
-        (Some(source), Some(file)) => Some(source.load(basis).map_err(|reason| file.unreadable(reason))?),
-        (Some(source), None) => source.load(basis).ok(),
+        (Some(source), Some(file)) => {
+            Some(source.load(basis, precision).map_err(|reason| file.unreadable(reason))?)
+        }
+        (Some(source), None) => source.load(basis, precision).ok(),
         (None, _) => None,
     };
     if source.is_some() && head.is_none() {
@@ -176,8 +181,8 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
     }
     let bert = weights.and_then(|weights| {
         let rows = head.as_ref().map(Head::rows);
-        let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows));
-        Bert::new(weights, tied.cloned(), f32_kernels::named(kernels::chosen().name)).ok()
+        let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows, precision));
+        Bert::new(weights, tied.cloned(), f32_kernels::named(kernels::chosen().name), precision).ok()
     });
     let head = head.map(|head| Arc::new(head.fastest(bert.as_ref())));
     Ok(Loaded { fingerprint, head, output, bert, mapped: false })
@@ -201,8 +206,8 @@ fn pack(
     let mut packer = Packer::new(path)?;
     let (mut tied, mut head) = (false, None);
     if let Some(source) = source {
-        let decoder = source.load(None)?;
-        tied = is_tied(&weights.words, Some(source), decoder.rows());
+        let decoder = source.load(None, Precision::Fixed)?;
+        tied = is_tied(&weights.words, Some(source), decoder.rows(), Precision::Fixed);
         head = Some(decoder.store(&mut packer)?);
     }
     let kernels = f32_kernels::named(kernels::chosen().name);
@@ -222,9 +227,14 @@ fn pack(
 }
 
 /// Whether the word embeddings are the decoder's rows: the same place in the same file, or the same numbers.
-fn is_tied(words: &Stored, source: Option<&Source>, rows: &Numbers<f32>) -> bool {
+fn is_tied(words: &Stored, source: Option<&Source>, rows: &Table, precision: Precision) -> bool {
     let same_place = source.is_some_and(|source| {
         !source.transposed && matches!(words, Stored::File { .. }) && source.rows == *words
     });
-    same_place || words.len() == rows.len() && words.read().is_ok_and(|words| words[..] == rows[..])
+    let same_numbers = || {
+        words
+            .read()
+            .is_ok_and(|words| Table::new(words, source.map_or(0, |source| source.dims), precision) == *rows)
+    };
+    same_place || words.len() == rows.len() && same_numbers()
 }

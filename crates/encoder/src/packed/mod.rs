@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fixed::Fixed;
 use crate::numbers::{Mapping, Numbers, Plain};
 
 mod identity;
@@ -28,7 +29,7 @@ pub(crate) use identity::Identity;
 pub(crate) use write::Packer;
 
 /// Raised whenever packing changes: what a section holds, how numbers are ordered, what is quantised and how.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const MAGIC: [u8; 8] = *b"SPRWPACK";
 const HEADER: usize = 40;
 /// Longest index: one takes about 100 bytes for each section.
@@ -124,6 +125,15 @@ impl Packed {
         let section = self.sections.get(name).ok_or(Unusable::Damaged("a section is missing"))?;
         Numbers::mapped(&self.file, section.start, section.length)
             .ok_or(Unusable::Damaged("a section is not in the file"))
+    }
+
+    /// The numbers that [`Packer::put_fixed`] wrote.
+    ///
+    /// # Errors
+    /// [`Unusable::Damaged`] if they are not there, or not `length`.
+    pub(crate) fn get_fixed(&self, name: &str, length: usize) -> Result<Fixed, Unusable> {
+        let (high, low) = (self.get(&format!("{name}.high"))?, self.get(&format!("{name}.low"))?);
+        Fixed::of(high, low, length).ok_or(Unusable::Damaged("a section is of another length"))
     }
 }
 

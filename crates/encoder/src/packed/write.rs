@@ -6,6 +6,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::fixed::Fixed;
 use crate::numbers::{LINE, Plain, bytes};
 
 use super::{FORMAT, Facts, HEADER, Identity, Index, MAGIC, Section};
@@ -60,6 +61,15 @@ impl Packer {
         self.sections.insert(name.to_owned(), section);
         self.end = start + bytes.len();
         Ok(())
+    }
+
+    /// Writes numbers of 20 bits as two sections.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn put_fixed(&mut self, name: &str, numbers: &Fixed) -> std::io::Result<()> {
+        self.put(&format!("{name}.high"), &numbers.high)?;
+        self.put(&format!("{name}.low"), &numbers.low)
     }
 
     /// Writes the index and gives the file its name, durably.

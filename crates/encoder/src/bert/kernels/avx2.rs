@@ -85,6 +85,27 @@ unsafe impl Lanes for __m256 {
     }
 
     #[inline(always)]
+    unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self {
+        // SAFETY: `high` holds 8 numbers and `low` 8 bytes.
+        unsafe {
+            let high = _mm256_slli_epi32::<4>(_mm256_cvtepi16_epi32(_mm_loadu_si128(high.cast())));
+            let low = _mm256_cvtepu8_epi32(_mm_loadl_epi64(low.cast()));
+            let low = if UPPER {
+                _mm256_srli_epi32::<4>(low)
+            } else {
+                _mm256_and_si256(low, _mm256_set1_epi32(15))
+            };
+            _mm256_cvtepi32_ps(_mm256_or_si256(high, low))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(from: *const f32) {
+        // SAFETY: it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
+    }
+
+    #[inline(always)]
     unsafe fn sum(self) -> f32 {
         // SAFETY: as above.
         unsafe {

@@ -85,6 +85,28 @@ unsafe impl Lanes for __m512 {
     }
 
     #[inline(always)]
+    unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self {
+        // SAFETY: `high` holds 16 numbers and `low` 16 bytes.
+        unsafe {
+            let high = _mm512_slli_epi32::<4>(_mm512_cvtepi16_epi32(_mm256_loadu_si256(high.cast())));
+            let low = _mm512_cvtepu8_epi32(_mm_loadu_si128(low.cast()));
+            let whole = if UPPER {
+                _mm512_or_si512(high, _mm512_srli_epi32::<4>(low))
+            } else {
+                // `high | low & 15`
+                _mm512_ternarylogic_epi32::<0xF8>(high, low, _mm512_set1_epi32(15))
+            };
+            _mm512_cvtepi32_ps(whole)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(from: *const f32) {
+        // SAFETY: it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
+    }
+
+    #[inline(always)]
     unsafe fn sum(self) -> f32 {
         // SAFETY: as above.
         unsafe { _mm512_reduce_add_ps(self) }

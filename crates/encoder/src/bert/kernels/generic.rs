@@ -3,7 +3,10 @@
 //! Everything here is `#[inline(always)]`: the bodies end up inside the `#[target_feature]` functions of the instruction
 //! sets, and only there do the vector operations become single instructions.
 
-use super::{Attention, Epilogue, Gemm, Norm};
+use crate::numbers::LINE;
+use crate::table::{GROUP, Row};
+
+use super::{Attention, Epilogue, Gemm, Norm, Panels};
 
 /// A vector of f32 and what the loops need of it.
 ///
@@ -26,6 +29,11 @@ pub(super) unsafe trait Lanes: Copy {
     unsafe fn mul_add(self, by: Self, plus: Self) -> Self;
     unsafe fn max(self, other: Self) -> Self;
     unsafe fn min(self, other: Self) -> Self;
+    /// Whole numbers of 20 bits: the upper 16, and a byte for each with the lower 4 in its lower or `UPPER` half.
+    unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self;
+    /// Asks for what will be read soon, wherever it is, into the second-level cache.
+    #[inline(always)]
+    unsafe fn prefetch(_: *const f32) {}
     /// 2 to the power of whole numbers in −126..=127.
     unsafe fn power_of_two(self) -> Self;
     unsafe fn sum(self) -> f32;
@@ -85,6 +93,14 @@ unsafe fn gelu<V: Lanes>(x: V) -> V {
     }
 }
 
+/// How a tile gets at its columns: they are f32.
+const SINGLE: u8 = 0;
+/// They are whole numbers of 20 bits, and become f32 for the tiles of the rows after it: that one pass is enough, and it waits for
+/// memory while it multiplies.
+const WIDEN: u8 = 1;
+/// They are what `WIDEN` has left. Meanwhile the next panel is asked for.
+const WIDENED: u8 = 2;
+
 /// Pointers into a matrix product: rows of `a` are `lda` apart and so on.
 #[derive(Clone, Copy)]
 struct Tile {
@@ -96,33 +112,85 @@ struct Tile {
     ldc: usize,
     depth: usize,
     /// Two vectors, or null for zeros.
-    start: *const f32,
+    bias: *const f32,
+    whole: Whole,
 }
 
-/// `c[R][2 · LANES] = start + a[R][depth] · b[depth][2 · LANES]`, the sums in registers.
+/// What a tile needs of whole numbers of 20 bits.
+#[derive(Clone, Copy)]
+struct Whole {
+    /// `[depth][2 · LANES]`.
+    high: *const i16,
+    /// `[depth][LANES]`.
+    low: *const u8,
+    /// Two vectors.
+    scale: *const f32,
+    /// What is asked for, in each step of the depth `step` numbers further on; perhaps beyond the end of the weights.
+    ahead: *const i16,
+    step: usize,
+}
+
+impl Whole {
+    const NONE: Self = Self {
+        high: std::ptr::null(),
+        low: std::ptr::null(),
+        scale: std::ptr::null(),
+        ahead: std::ptr::null(),
+        step: 0,
+    };
+}
+
+/// `c[R][2 · LANES] = bias + scale · a[R][depth] · b[depth][2 · LANES]`, the sums in registers; there is a scale for whole numbers
+/// only. With `WIDEN`, `b` is written, not read, or null if no tile comes after it.
 #[inline(always)]
-unsafe fn tile<V: Lanes, const R: usize, const GELU: bool>(at: Tile) {
+unsafe fn tile<V: Lanes, const R: usize, const GELU: bool, const FROM: u8>(at: Tile) {
     // SAFETY: the caller's promise that all rows exist.
     unsafe {
-        let start = if at.start.is_null() {
+        let bias = if at.bias.is_null() {
             [V::splat(0.0); 2]
         } else {
-            [V::load(at.start), V::load(at.start.add(V::LANES))]
+            [V::load(at.bias), V::load(at.bias.add(V::LANES))]
         };
-        let mut sums = [start; R];
+        let mut sums = [if FROM == SINGLE { bias } else { [V::splat(0.0); 2] }; R];
         let (mut a, mut b) = (at.a, at.b);
+        let Whole { mut high, mut low, mut ahead, .. } = at.whole;
         for _ in 0..at.depth {
-            let columns = [V::load(b), V::load(b.add(V::LANES))];
+            let columns = if FROM == WIDEN {
+                let columns = [V::widen::<false>(high, low), V::widen::<true>(high.add(V::LANES), low)];
+                if !at.b.is_null() {
+                    columns[0].store(b.cast_mut());
+                    columns[1].store(b.add(V::LANES).cast_mut());
+                }
+                high = high.add(2 * V::LANES);
+                low = low.add(V::LANES);
+                columns
+            } else {
+                [V::load(b), V::load(b.add(V::LANES))]
+            };
+            if FROM == WIDENED {
+                V::prefetch(ahead.cast());
+                ahead = ahead.wrapping_add(at.whole.step);
+            }
             for (row, sums) in sums.iter_mut().enumerate() {
                 let value = V::splat(*a.add(row * at.lda));
                 sums[0] = value.mul_add(columns[0], sums[0]);
                 sums[1] = value.mul_add(columns[1], sums[1]);
             }
             a = a.add(1);
-            b = b.add(at.ldb);
+            b = b.wrapping_add(at.ldb);
         }
+        let scale = if FROM == SINGLE {
+            [V::splat(1.0); 2]
+        } else {
+            [V::load(at.whole.scale), V::load(at.whole.scale.add(V::LANES))]
+        };
         for (row, sums) in sums.into_iter().enumerate() {
             let out = at.c.add(row * at.ldc);
+            let sums = if FROM == SINGLE {
+                sums
+            } else {
+                [sums[0].mul_add(scale[0], bias[0]), sums[1].mul_add(scale[1], bias[1])]
+            };
             let sums = if GELU { [gelu(sums[0]), gelu(sums[1])] } else { sums };
             sums[0].store(out);
             sums[1].store(out.add(V::LANES));
@@ -132,24 +200,24 @@ unsafe fn tile<V: Lanes, const R: usize, const GELU: bool>(at: Tile) {
 
 /// [`tile`] for a number of rows that is known when it runs, at most `ROWS`.
 #[inline(always)]
-unsafe fn some_rows<V: Lanes, const GELU: bool>(rows: usize, at: Tile) {
+unsafe fn some_rows<V: Lanes, const GELU: bool, const FROM: u8>(rows: usize, at: Tile) {
     // SAFETY: the caller's promise.
     unsafe {
         match rows {
-            1 => tile::<V, 1, GELU>(at),
-            2 => tile::<V, 2, GELU>(at),
-            3 => tile::<V, 3, GELU>(at),
-            4 => tile::<V, 4, GELU>(at),
-            5 => tile::<V, 5, GELU>(at),
-            6 => tile::<V, 6, GELU>(at),
+            1 => tile::<V, 1, GELU, FROM>(at),
+            2 => tile::<V, 2, GELU, FROM>(at),
+            3 => tile::<V, 3, GELU, FROM>(at),
+            4 => tile::<V, 4, GELU, FROM>(at),
+            5 => tile::<V, 5, GELU, FROM>(at),
+            6 => tile::<V, 6, GELU, FROM>(at),
             // Instruction sets with few registers never come here: the compiler sees it.
             _ if V::ROWS <= 6 => {}
-            7 => tile::<V, 7, GELU>(at),
-            8 => tile::<V, 8, GELU>(at),
-            9 => tile::<V, 9, GELU>(at),
-            10 => tile::<V, 10, GELU>(at),
-            11 => tile::<V, 11, GELU>(at),
-            _ => tile::<V, 12, GELU>(at),
+            7 => tile::<V, 7, GELU, FROM>(at),
+            8 => tile::<V, 8, GELU, FROM>(at),
+            9 => tile::<V, 9, GELU, FROM>(at),
+            10 => tile::<V, 10, GELU, FROM>(at),
+            11 => tile::<V, 11, GELU, FROM>(at),
+            _ => tile::<V, 12, GELU, FROM>(at),
         }
     }
 }
@@ -161,33 +229,70 @@ fn next_rows(left: usize, most: usize) -> usize {
 }
 
 /// # Safety
-/// The processor has the instructions of `V`; `job` was checked by [`Gemm::check`].
+/// The processor has the instructions of `V`; `job` was checked by [`Kernels::linear`](super::Kernels::linear).
 #[inline(always)]
-pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, out: &mut [f32]) {
+pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match job.epilogue {
+            Epilogue::None => product::<V, false>(job, scratch, out),
+            Epilogue::Gelu => product::<V, true>(job, scratch, out),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn product<V: Lanes, const GELU: bool>(job: &Gemm<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
     let width = 2 * V::LANES;
     let linear = job.linear;
-    let panels = linear.panels();
-    // A panel of weights stays in the first-level cache while all rows pass by.
+    let widened = match &linear.panels {
+        Panels::Fixed { .. } if job.rows > V::ROWS => place(scratch, width * linear.depth),
+        Panels::Fixed { .. } | Panels::F32(_) => std::ptr::null(),
+    };
+    // The tiles of all rows but the first ask for a share of the next panel each.
+    let sharers = job.rows.div_ceil(V::ROWS).saturating_sub(1).max(1);
+    let step = width.div_ceil(sharers);
+    // A panel of weights stays in the first-level cache, or the second, while all rows pass by.
     for panel in 0..linear.columns / width {
+        let (start, column) = (panel * width * linear.depth, panel * width);
         let mut row = 0;
+        let mut ahead = start + width * linear.depth;
         while row < job.rows {
             let rows = next_rows(job.rows - row, V::ROWS);
-            // SAFETY: `check` has seen `rows × depth` inputs and `rows × columns` outputs; the panels hold
-            // `depth × width` numbers each, the bias `columns`.
+            // SAFETY: `linear` has seen `rows × depth` inputs and `rows × columns` outputs; the panels hold
+            // `depth × width` numbers each, bias and scales `columns`. What is asked for is not read.
             unsafe {
                 let at = Tile {
                     a: job.input.as_ptr().add(row * job.stride),
                     lda: job.stride,
-                    b: panels.as_ptr().add(panel * width * linear.depth),
+                    b: widened,
                     ldb: width,
-                    c: out.as_mut_ptr().add(row * linear.columns + panel * width),
+                    c: out.as_mut_ptr().add(row * linear.columns + column),
                     ldc: linear.columns,
                     depth: linear.depth,
-                    start: linear.bias.as_ptr().add(panel * width),
+                    bias: linear.bias.as_ptr().add(column),
+                    whole: Whole::NONE,
                 };
-                match job.epilogue {
-                    Epilogue::None => some_rows::<V, false>(rows, at),
-                    Epilogue::Gelu => some_rows::<V, true>(rows, at),
+                match &linear.panels {
+                    Panels::F32(numbers) => {
+                        let b = numbers.as_ptr().add(start);
+                        some_rows::<V, GELU, SINGLE>(rows, Tile { b, ..at });
+                    }
+                    Panels::Fixed { numbers, scales } => {
+                        let whole = Whole {
+                            high: numbers.high.as_ptr().add(start),
+                            low: numbers.low.as_ptr().add(start / 2),
+                            scale: scales.as_ptr().add(column),
+                            ahead: numbers.high.as_ptr().wrapping_add(ahead),
+                            step,
+                        };
+                        if row == 0 {
+                            some_rows::<V, GELU, WIDEN>(rows, Tile { whole, ..at });
+                        } else {
+                            some_rows::<V, GELU, WIDENED>(rows, Tile { whole, ..at });
+                            ahead += step * linear.depth;
+                        }
+                    }
                 }
             }
             row += rows;
@@ -195,12 +300,34 @@ pub(super) unsafe fn gemm<V: Lanes>(job: &Gemm<'_>, out: &mut [f32]) {
     }
 }
 
+/// Memory for as many numbers, from a cache line on.
+fn place(scratch: &mut Vec<f32>, length: usize) -> *const f32 {
+    let line = LINE / size_of::<f32>();
+    if scratch.len() < length + line {
+        scratch.resize(length + line, 0.0);
+    }
+    let lead = scratch.as_ptr().align_offset(LINE).min(line);
+    // It is written through this.
+    scratch[lead..].as_mut_ptr()
+}
+
 /// The dot product of rows of the same length: four sums side by side, and the rest that is no whole vector one by one.
 ///
 /// # Safety
-/// The processor has the instructions of `V`; `b` is as long as `a`.
+/// The processor has the instructions of `V`; the rows were checked by [`Kernels::dot`](super::Kernels::dot).
 #[inline(always)]
-pub(super) unsafe fn dot<V: Lanes>(a: &[f32], b: &[f32]) -> f32 {
+pub(super) unsafe fn dot<V: Lanes>(a: Row<'_>, b: &[f32]) -> f32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match a {
+            Row::F32(a) => dot_f32::<V>(a, b),
+            Row::Fixed { high, low, scale } => dot_whole::<V>(high, low, b) * scale,
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn dot_f32<V: Lanes>(a: &[f32], b: &[f32]) -> f32 {
     let whole = a.len() / V::LANES * V::LANES;
     // SAFETY: both rows hold `whole` numbers, a multiple of LANES.
     let sum = unsafe {
@@ -212,6 +339,27 @@ pub(super) unsafe fn dot<V: Lanes>(a: &[f32], b: &[f32]) -> f32 {
         sums[0].add(sums[1]).add(sums[2].add(sums[3])).sum()
     };
     a[whole..].iter().zip(&b[whole..]).fold(sum, |sum, (a, b)| sum + a * b)
+}
+
+#[inline(always)]
+unsafe fn dot_whole<V: Lanes>(high: &[i16], low: &[u8], b: &[f32]) -> f32 {
+    const HALF: usize = GROUP / 2;
+    // SAFETY: the rows hold whole groups, and half of one is a whole number of vectors.
+    unsafe {
+        let mut sums = [V::splat(0.0); 4];
+        for group in 0..b.len() / GROUP {
+            let (high, low) = (high.as_ptr().add(group * GROUP), low.as_ptr().add(group * HALF));
+            let b = b.as_ptr().add(group * GROUP);
+            for lane in (0..HALF).step_by(V::LANES) {
+                let first = V::widen::<false>(high.add(lane), low.add(lane));
+                let second = V::widen::<true>(high.add(HALF + lane), low.add(lane));
+                let sum = (2 * lane / V::LANES + 2 * group) % 4;
+                sums[sum] = first.mul_add(V::load(b.add(lane)), sums[sum]);
+                sums[sum + 1] = second.mul_add(V::load(b.add(HALF + lane)), sums[sum + 1]);
+            }
+        }
+        sums[0].add(sums[1]).add(sums[2].add(sums[3])).sum()
+    }
 }
 
 /// # Safety
@@ -291,9 +439,10 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
                         c: scores.as_mut_ptr().add(column),
                         ldc: padded,
                         depth,
-                        start: std::ptr::null(),
+                        bias: std::ptr::null(),
+                        whole: Whole::NONE,
                     };
-                    some_rows::<V, false>(rows, at);
+                    some_rows::<V, false, SINGLE>(rows, at);
                 }
                 for row in scores[..rows * padded].chunks_exact_mut(padded) {
                     softmax::<V>(row, tokens);
@@ -307,9 +456,10 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
                         c: out.as_mut_ptr().add(first * width + base + column),
                         ldc: width,
                         depth: tokens,
-                        start: std::ptr::null(),
+                        bias: std::ptr::null(),
+                        whole: Whole::NONE,
                     };
-                    some_rows::<V, false>(rows, at);
+                    some_rows::<V, false, SINGLE>(rows, at);
                 }
             }
             first += rows;

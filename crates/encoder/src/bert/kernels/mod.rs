@@ -7,7 +7,10 @@
 
 use std::sync::OnceLock;
 
+use crate::fixed::{self, Fixed, Precision};
 use crate::numbers::Numbers;
+use crate::packed::{Packed, Packer, Unusable};
+use crate::table::{GROUP, Row};
 
 mod generic;
 mod scalar;
@@ -23,15 +26,25 @@ mod neon;
 pub const STEP: usize = 32;
 
 /// A linear map, its weights in the order in which the kernels read them.
-///
-/// `panels` is `[columns / panel][depth][panel]`, where a panel is two vectors wide.
 #[derive(Debug)]
 pub struct Linear {
-    panels: Numbers<f32>,
+    panels: Panels,
     bias: Vec<f32>,
     depth: usize,
     columns: usize,
     panel: usize,
+}
+
+/// `[columns / panel][depth][panel]` weights, where a panel is two vectors wide.
+#[derive(Debug)]
+enum Panels {
+    F32(Numbers<f32>),
+    Fixed {
+        /// A row of a panel is a group.
+        numbers: Fixed,
+        /// One for each column.
+        scales: Vec<f32>,
+    },
 }
 
 impl Linear {
@@ -43,19 +56,41 @@ impl Linear {
         kernels: &Kernels,
         depth: usize,
         bias: Vec<f32>,
+        precision: Precision,
         weight: impl Fn(usize, usize) -> f32,
     ) -> Self {
         let columns = bias.len();
         let panel = 2 * kernels.lanes;
         assert!(columns.is_multiple_of(STEP) && STEP.is_multiple_of(panel), "columns are not whole panels");
-        let mut panels = Numbers::zeros(depth * columns);
-        for (number, out) in panels.own().chunks_exact_mut((depth * panel).max(1)).enumerate() {
-            for (row, out) in out.chunks_exact_mut(panel).enumerate() {
-                for (lane, out) in out.iter_mut().enumerate() {
-                    *out = weight(row, number * panel + lane);
+        let panels = match precision {
+            Precision::F32 => {
+                let mut numbers = Numbers::zeros(depth * columns);
+                for (number, out) in numbers.own().chunks_exact_mut((depth * panel).max(1)).enumerate() {
+                    for (row, out) in out.chunks_exact_mut(panel).enumerate() {
+                        for (lane, out) in out.iter_mut().enumerate() {
+                            *out = weight(row, number * panel + lane);
+                        }
+                    }
                 }
+                Panels::F32(numbers)
             }
-        }
+            Precision::Fixed => {
+                let largest =
+                    |column| (0..depth).fold(0f32, |largest, row| largest.max(weight(row, column).abs()));
+                let scales: Vec<f32> = (0..columns).map(|column| fixed::scale(largest(column))).collect();
+                let mut numbers = Fixed::zeros(depth * columns);
+                let mut group = [0; STEP];
+                for first in (0..columns).step_by(panel) {
+                    for row in 0..depth {
+                        for (column, whole) in (first..).zip(&mut group[..panel]) {
+                            *whole = fixed::whole(weight(row, column), scales[column]);
+                        }
+                        numbers.set(first * depth + row * panel, &group[..panel]);
+                    }
+                }
+                Panels::Fixed { numbers, scales }
+            }
+        };
         Self { panels, bias, depth, columns, panel }
     }
 
@@ -76,19 +111,38 @@ impl Linear {
             let out = panels.own()[start..].iter_mut().step_by(panel);
             out.zip(&values[..depth]).for_each(|(out, value)| *out = *value);
         }
-        Self { panels, bias: vec![0.0; count], depth, columns: count, panel }
+        Self { panels: Panels::F32(panels), bias: vec![0.0; count], depth, columns: count, panel }
     }
 
-    /// What [`Linear::new`] made for the same implementation; `None` if the panels are not `depth` × whole panels.
-    pub fn packed(kernels: &Kernels, depth: usize, bias: Vec<f32>, panels: Numbers<f32>) -> Option<Self> {
+    /// Writes a map of 20 bits as sections of a file.
+    ///
+    /// # Errors
+    /// What the system says; `InvalidInput` if its numbers are f32.
+    pub fn store(&self, name: &str, file: &mut Packer) -> std::io::Result<()> {
+        let Panels::Fixed { numbers, scales } = &self.panels else {
+            return Err(std::io::ErrorKind::InvalidInput.into());
+        };
+        file.put_fixed(name, numbers)?;
+        file.put(&format!("{name}.scales"), scales)?;
+        file.put(&format!("{name}.bias"), &self.bias)
+    }
+
+    /// What [`Linear::store`] wrote for the same implementation.
+    ///
+    /// # Errors
+    /// [`Unusable::Damaged`] if a part is missing, or the weights are not `depth` × whole panels.
+    pub fn open(kernels: &Kernels, name: &str, depth: usize, packed: &Packed) -> Result<Self, Unusable> {
+        const UNFIT: Unusable = Unusable::Damaged("weights are of another length");
+        let bias: Numbers<f32> = packed.get(&format!("{name}.bias"))?;
+        let scales: Numbers<f32> = packed.get(&format!("{name}.scales"))?;
         let (columns, panel) = (bias.len(), 2 * kernels.lanes);
-        let fits = columns.is_multiple_of(STEP) && panels.len() == depth.checked_mul(columns)?;
-        fits.then_some(Self { panels, bias, depth, columns, panel })
-    }
-
-    /// The weights as they are packed, and the bias.
-    pub fn parts(&self) -> (&[f32], &[f32]) {
-        (&self.panels, &self.bias)
+        let length = depth.checked_mul(columns).ok_or(UNFIT)?;
+        if !columns.is_multiple_of(STEP) || scales.len() != columns {
+            return Err(UNFIT);
+        }
+        let numbers = packed.get_fixed(name, length)?;
+        let panels = Panels::Fixed { numbers, scales: scales.to_vec() };
+        Ok(Self { panels, bias: bias.to_vec(), depth, columns, panel })
     }
 
     /// Width of the result.
@@ -96,8 +150,9 @@ impl Linear {
         self.columns
     }
 
-    fn panels(&self) -> &[f32] {
-        &self.panels
+    /// Numbers of the weights.
+    pub fn size(&self) -> usize {
+        self.depth * self.columns
     }
 }
 
@@ -150,10 +205,10 @@ pub struct Kernels {
     /// Name as `SPARROW_SIMD` takes it.
     pub name: &'static str,
     lanes: usize,
-    gemm: fn(&Gemm<'_>, &mut [f32]),
+    gemm: fn(&Gemm<'_>, &mut Vec<f32>, &mut [f32]),
     normalize: fn(&Norm<'_>, &mut [f32], &[f32]),
     attention: fn(&Attention<'_>, &mut Vec<f32>, &mut [f32]),
-    dot: fn(&[f32], &[f32]) -> f32,
+    dot: fn(Row<'_>, &[f32]) -> f32,
     #[cfg(test)]
     map: fn(Function, &mut [f32]),
 }
@@ -167,11 +222,19 @@ enum Function {
 }
 
 impl Kernels {
-    /// `out = epilogue(input · weights + bias)`: `input` is `[rows][depth]`, `out` is `[rows][columns]`.
+    /// `out = epilogue(input · weights + bias)`: `input` is `[rows][depth]`, `out` is `[rows][columns]`. `scratch` is memory that
+    /// calls share.
     ///
     /// # Panics
     /// If the lengths do not agree, or the weights were packed for another implementation.
-    pub fn linear(&self, linear: &Linear, input: &[f32], epilogue: Epilogue, out: &mut [f32]) {
+    pub fn linear(
+        &self,
+        linear: &Linear,
+        input: &[f32],
+        epilogue: Epilogue,
+        scratch: &mut Vec<f32>,
+        out: &mut [f32],
+    ) {
         assert_eq!(linear.panel, 2 * self.lanes, "weights are packed for another instruction set");
         let rows = out.len() / linear.columns;
         assert!(
@@ -182,7 +245,7 @@ impl Kernels {
             linear.depth,
             linear.columns
         );
-        (self.gemm)(&Gemm { linear, input, rows, stride: linear.depth, epilogue }, out);
+        (self.gemm)(&Gemm { linear, input, rows, stride: linear.depth, epilogue }, scratch, out);
     }
 
     /// Normalises rows in place, after adding `residual` (empty: nothing) to them.
@@ -216,12 +279,18 @@ impl Kernels {
         (self.attention)(job, scratch, out);
     }
 
-    /// The dot product of two rows; the order of its additions depends on nothing but their length.
+    /// The dot product of two rows; the order of its additions depends on nothing but their length and how the first is kept.
     ///
     /// # Panics
     /// If the lengths differ.
-    pub fn dot(&self, a: &[f32], b: &[f32]) -> f32 {
-        assert_eq!(a.len(), b.len(), "rows differ in length");
+    pub fn dot(&self, a: Row<'_>, b: &[f32]) -> f32 {
+        let fits = match a {
+            Row::F32(a) => a.len() == b.len(),
+            Row::Fixed { high, low, .. } => {
+                high.len() == b.len() && 2 * low.len() == b.len() && b.len().is_multiple_of(GROUP)
+            }
+        };
+        assert!(fits, "rows differ in length");
         (self.dot)(a, b)
     }
 
@@ -240,7 +309,7 @@ macro_rules! kernels {
             lanes: <$vector as super::generic::Lanes>::LANES,
             // SAFETY: this table is handed out only where the processor has the features, and `Kernels` has checked the
             // lengths.
-            gemm: |job, out| unsafe { gemm(job, out) },
+            gemm: |job, scratch, out| unsafe { gemm(job, scratch, out) },
             // SAFETY: as above.
             normalize: |job, rows, residual| unsafe { normalize(job, rows, residual) },
             // SAFETY: as above.
@@ -255,9 +324,9 @@ macro_rules! kernels {
         /// # Safety
         /// The processor has the features, and the job was checked.
         $(#[target_feature(enable = $features)])?
-        unsafe fn gemm(job: &super::Gemm<'_>, out: &mut [f32]) {
+        unsafe fn gemm(job: &super::Gemm<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
             // SAFETY: the caller's promise.
-            unsafe { super::generic::gemm::<$vector>(job, out) }
+            unsafe { super::generic::gemm::<$vector>(job, scratch, out) }
         }
 
         /// # Safety
@@ -279,7 +348,7 @@ macro_rules! kernels {
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
-        unsafe fn dot(a: &[f32], b: &[f32]) -> f32 {
+        unsafe fn dot(a: crate::table::Row<'_>, b: &[f32]) -> f32 {
             // SAFETY: the caller's promise.
             unsafe { super::generic::dot::<$vector>(a, b) }
         }

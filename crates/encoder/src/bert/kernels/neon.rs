@@ -85,6 +85,18 @@ unsafe impl Lanes for float32x4_t {
     }
 
     #[inline(always)]
+    unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self {
+        // SAFETY: `high` holds 4 numbers and `low` 4 bytes.
+        unsafe {
+            let high = vshll_n_s16::<4>(vld1_s16(high));
+            let four = vcreate_u8(u64::from(low.cast::<u32>().read_unaligned()));
+            let four = if UPPER { vshr_n_u8::<4>(four) } else { vand_u8(four, vdup_n_u8(15)) };
+            let low = vmovl_u16(vget_low_u16(vmovl_u8(four)));
+            vcvtq_f32_s32(vorrq_s32(high, vreinterpretq_s32_u32(low)))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn sum(self) -> f32 {
         // SAFETY: as above.
         unsafe { vaddvq_f32(self) }

@@ -79,6 +79,16 @@ unsafe impl Lanes for Four {
     }
 
     #[inline(always)]
+    unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self {
+        // SAFETY: `high` holds 4 numbers and `low` 4 bytes.
+        let (high, low) =
+            unsafe { (high.cast::<[i16; 4]>().read_unaligned(), low.cast::<[u8; 4]>().read_unaligned()) };
+        let shift = if UPPER { 4 } else { 0 };
+        let whole = |at: usize| (i32::from(high[at]) << 4 | i32::from(low[at] >> shift & 15)) as f32;
+        Self([whole(0), whole(1), whole(2), whole(3)])
+    }
+
+    #[inline(always)]
     unsafe fn sum(self) -> f32 {
         (self.0[0] + self.0[2]) + (self.0[1] + self.0[3])
     }

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::{Attention, Epilogue, Function, Kernels, Linear, Norm, STEP, available};
+use crate::fixed::Precision;
+use crate::table::Table;
 use crate::testing::numbers;
 
 /// The error function by its series, exact enough for doubles up to 4.
@@ -52,21 +54,36 @@ fn check_linear(rows: usize, depth: usize, columns: usize, seed: u64) {
     let bias: Vec<f32> = (0..columns).map(|_| next()).collect();
     let input: Vec<f32> = (0..rows * depth).map(|_| next()).collect();
     for kernels in available() {
-        let linear = Linear::new(kernels, depth, bias.clone(), |row, column| weights[row * columns + column]);
-        for epilogue in [Epilogue::None, Epilogue::Gelu] {
+        for (precision, epilogue) in [
+            (Precision::F32, Epilogue::None),
+            (Precision::F32, Epilogue::Gelu),
+            (Precision::Fixed, Epilogue::None),
+            (Precision::Fixed, Epilogue::Gelu),
+        ] {
+            let weight = |row: usize, column: usize| weights[row * columns + column];
+            let linear = Linear::new(kernels, depth, bias.clone(), precision, weight);
             let mut out = vec![f32::NAN; rows * columns];
-            kernels.linear(&linear, &input, epilogue, &mut out);
+            // What an earlier call has left there must not matter.
+            let mut scratch = vec![f32::NAN; seed as usize % 1000];
+            kernels.linear(&linear, &input, epilogue, &mut scratch, &mut out);
             for (at, found) in out.iter().enumerate() {
                 let (row, column) = (at / columns, at % columns);
                 let (mut sum, mut size) = (f64::from(bias[column]), 1.0);
+                let largest =
+                    (0..depth).fold(0f64, |largest, k| largest.max(f64::from(weight(k, column)).abs()));
+                let mut lost = 0.0;
                 for k in 0..depth {
                     let product =
                         f64::from(input[row * depth + k]) * f64::from(weights[k * columns + column]);
                     sum += product;
                     size += product.abs();
+                    if precision == Precision::Fixed {
+                        lost += f64::from(input[row * depth + k]).abs() * largest * 2f64.powi(-20) * 1.01;
+                    }
                 }
                 let expected = if epilogue == Epilogue::Gelu { gelu(sum) } else { sum };
-                close(kernels, *found, expected, (depth + 8) as f64 * 2f64.powi(-23) * size);
+                let slack = (depth + 8) as f64 * 2f64.powi(-23) * size + 1.2 * lost;
+                close(kernels, *found, expected, slack);
             }
         }
     }
@@ -100,6 +117,25 @@ fn check_attention(tokens: usize, heads: usize, depth: usize, seed: u64, size: f
         kernels.attention(&Attention { qkv: &qkv, tokens, width, heads }, &mut scratch, &mut out);
         let slack = f64::from(size) * 1e-5 * f64::from(1.0 + size * size);
         out.iter().zip(&expected).for_each(|(found, expected)| close(kernels, *found, *expected, slack));
+    }
+}
+
+#[test]
+fn products_of_rows_of_both_kinds() {
+    let mut next = numbers(5);
+    for width in [1, 7, 31, 32, 64, 96, 160, 768] {
+        let (row, token): (Vec<f32>, Vec<f32>) = (0..width).map(|_| (next(), next())).unzip();
+        for precision in [Precision::F32, Precision::Fixed] {
+            let table = Table::new([vec![1.0; width], row.clone()].concat(), width, precision);
+            let values = table.values();
+            let products = values[width..].iter().zip(&token).map(|(a, b)| f64::from(*a) * f64::from(*b));
+            let (sum, size) =
+                products.fold((0.0, 0.0), |(sum, size), product| (sum + product, size + product.abs()));
+            for kernels in available() {
+                let found = kernels.dot(table.get(1).unwrap(), &token);
+                close(kernels, found, sum, (width + 8) as f64 * 2f64.powi(-23) * size);
+            }
+        }
     }
 }
 

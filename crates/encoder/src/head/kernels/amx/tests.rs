@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
+use crate::fixed::Precision;
 use crate::head::{Basis, Head};
 
 use super::emulator::{self, tiles::Tiles};
@@ -53,7 +54,7 @@ fn head() -> (Head, Vec<f32>) {
     let one: Vec<f32> = (0..dims * dims).map(|at| if at % (dims + 1) == 0 { 1.0 } else { 0.0 }).collect();
     let basis = Basis::new(one.clone(), one, vec![0.0; dims], &vec![24.0; terms]).unwrap();
     let kernels = avx512::detect().unwrap();
-    (Head::new(kernels, rows, bias, dims, Some(&basis)).unwrap(), hidden)
+    (Head::new(kernels, rows, bias, dims, Some(&basis), Precision::F32).unwrap(), hidden)
 }
 
 fn logits(head: &Head, hidden: &[f32]) -> Vec<Vec<(u32, f32)>> {

@@ -1,0 +1,124 @@
+//! Rows of weights that are looked up one by one: a decoder's, or word embeddings.
+
+use std::borrow::Cow;
+
+use crate::fixed::{self, Fixed, Precision};
+use crate::numbers::Numbers;
+use crate::packed::{Packed, Packer, Unusable};
+
+/// Numbers of a group of [`Fixed`]; a row is a whole number of groups.
+pub(crate) const GROUP: usize = 32;
+
+/// Rows of the same width.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Table {
+    width: usize,
+    rows: Rows,
+}
+
+#[derive(Debug, PartialEq)]
+enum Rows {
+    F32(Numbers<f32>),
+    Fixed {
+        numbers: Fixed,
+        /// One for each row.
+        scales: Numbers<f32>,
+    },
+}
+
+/// A row of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Row<'a> {
+    F32(&'a [f32]),
+    Fixed { high: &'a [i16], low: &'a [u8], scale: f32 },
+}
+
+impl Table {
+    /// `[rows][width]` numbers. Rows that are no whole groups stay f32.
+    pub(crate) fn new(values: Vec<f32>, width: usize, precision: Precision) -> Self {
+        if precision == Precision::F32 || !width.is_multiple_of(GROUP) || width == 0 {
+            return Self { width, rows: Rows::F32(values.into()) };
+        }
+        let mut numbers = Fixed::zeros(values.len());
+        let mut scales = Numbers::zeros(values.len() / width);
+        for ((at, row), scale) in values.chunks_exact(width).enumerate().zip(scales.own()) {
+            *scale = fixed::scale(row.iter().fold(0f32, |largest, value| largest.max(value.abs())));
+            for (group, values) in row.chunks_exact(GROUP).enumerate() {
+                let mut whole = [0; GROUP];
+                whole.iter_mut().zip(values).for_each(|(whole, value)| *whole = fixed::whole(*value, *scale));
+                numbers.set(at * width + group * GROUP, &whole);
+            }
+        }
+        Self { width, rows: Rows::Fixed { numbers, scales } }
+    }
+
+    /// Numbers of all rows.
+    pub(crate) fn len(&self) -> usize {
+        match &self.rows {
+            Rows::F32(numbers) => numbers.len(),
+            Rows::Fixed { numbers, .. } => numbers.high.len(),
+        }
+    }
+
+    /// A row, if it is there.
+    pub(crate) fn get(&self, row: usize) -> Option<Row<'_>> {
+        let start = row.checked_mul(self.width)?;
+        let range = start..start.checked_add(self.width)?;
+        Some(match &self.rows {
+            Rows::F32(numbers) => Row::F32(numbers.get(range)?),
+            Rows::Fixed { numbers, scales } => Row::Fixed {
+                low: numbers.low.get(range.start / 2..range.end / 2)?,
+                high: numbers.high.get(range)?,
+                scale: *scales.get(row)?,
+            },
+        })
+    }
+
+    /// All numbers, as they are kept.
+    pub(crate) fn values(&self) -> Cow<'_, [f32]> {
+        if let Rows::F32(numbers) = &self.rows {
+            return Cow::Borrowed(numbers);
+        }
+        let mut values = Vec::with_capacity(self.len());
+        (0..self.len() / self.width.max(1))
+            .filter_map(|row| self.get(row))
+            .for_each(|row| row.append(&mut values));
+        Cow::Owned(values)
+    }
+
+    /// Writes the rows as sections of a file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn store(&self, name: &str, file: &mut Packer) -> std::io::Result<()> {
+        match &self.rows {
+            Rows::F32(numbers) => file.put(name, numbers),
+            Rows::Fixed { numbers, scales } => {
+                file.put_fixed(name, numbers)?;
+                file.put(&format!("{name}.scales"), scales)
+            }
+        }
+    }
+
+    /// What [`Table::store`] wrote of a table of 20 bits.
+    ///
+    /// # Errors
+    /// [`Unusable::Damaged`] if a part is missing or of another length.
+    pub(crate) fn open(name: &str, width: usize, packed: &Packed) -> Result<Self, Unusable> {
+        const UNFIT: Unusable = Unusable::Damaged("rows are of another length");
+        let scales: Numbers<f32> = packed.get(&format!("{name}.scales"))?;
+        let length = scales.len().checked_mul(width).filter(|_| width.is_multiple_of(GROUP)).ok_or(UNFIT)?;
+        let numbers = packed.get_fixed(name, length)?;
+        Ok(Self { width, rows: Rows::Fixed { numbers, scales } })
+    }
+}
+
+impl Row<'_> {
+    /// Appends the row's numbers.
+    pub(crate) fn append(&self, out: &mut Vec<f32>) {
+        match *self {
+            Row::F32(row) => out.extend_from_slice(row),
+            Row::Fixed { high, low, scale } => fixed::append(high, low, GROUP, scale, out),
+        }
+    }
+}
