@@ -101,10 +101,17 @@ function rows(what, { sparrow, packing, peer }, checked, targets = {}) {
       peer_batches: peer.batches,
     }),
     row('memory at work', 'MB RssAnon', sparrow.rss_anon_kb / 1024, peer.rss_anon_kb / 1024, targets.memory),
-    row('resident at work, mapped weights counted', 'MB RSS', sparrow.rss_kb / 1024, peer.rss_kb / 1024, null, {
-      load_ms: sparrow.load_ms,
-      load_and_pack_ms: packing.load_ms,
-    }),
+    row(
+      'resident at work, mapped weights counted',
+      'MB RSS',
+      sparrow.rss_kb / 1024,
+      peer.rss_kb / 1024,
+      targets.memory,
+      {
+        load_ms: sparrow.load_ms,
+        load_and_pack_ms: packing.load_ms,
+      },
+    ),
     row('memory at its peak', 'MB RSS', packing.peak_rss_kb / 1024, peer.peak_rss_kb / 1024, null, {
       when_packed_before: sparrow.peak_rss_kb / 1024,
     }),
