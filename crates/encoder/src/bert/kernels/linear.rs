@@ -1,0 +1,138 @@
+//! Linear maps, packed for the kernels.
+
+use crate::fixed::{self, Fixed, Precision};
+use crate::numbers::Numbers;
+use crate::packed::{Packed, Packer, Unusable};
+
+use super::{Kernels, STEP};
+
+/// A linear map, its weights in the order in which the kernels read them.
+#[derive(Debug)]
+pub struct Linear {
+    pub(super) panels: Panels,
+    pub(super) bias: Vec<f32>,
+    pub(super) depth: usize,
+    pub(super) columns: usize,
+    pub(super) panel: usize,
+}
+
+/// `[columns / panel][depth][panel]` weights, where a panel is two vectors wide.
+#[derive(Debug)]
+pub(super) enum Panels {
+    F32(Numbers<f32>),
+    Fixed {
+        /// A row of a panel is a group.
+        numbers: Fixed,
+        /// One for each column.
+        scales: Vec<f32>,
+    },
+}
+
+impl Linear {
+    /// Packs `[depth][columns]` weights, given as `weight(row, column)`, for one implementation.
+    ///
+    /// # Panics
+    /// If `columns`, the length of the bias, is not a multiple of [`STEP`].
+    pub fn new(
+        kernels: &Kernels,
+        depth: usize,
+        bias: Vec<f32>,
+        precision: Precision,
+        weight: impl Fn(usize, usize) -> f32,
+    ) -> Self {
+        let columns = bias.len();
+        let panel = 2 * kernels.lanes;
+        assert!(columns.is_multiple_of(STEP) && STEP.is_multiple_of(panel), "columns are not whole panels");
+        let panels = match precision {
+            Precision::F32 => {
+                let mut numbers = Numbers::zeros(depth * columns);
+                for (number, out) in numbers.own().chunks_exact_mut((depth * panel).max(1)).enumerate() {
+                    for (row, out) in out.chunks_exact_mut(panel).enumerate() {
+                        for (lane, out) in out.iter_mut().enumerate() {
+                            *out = weight(row, number * panel + lane);
+                        }
+                    }
+                }
+                Panels::F32(numbers)
+            }
+            Precision::Fixed => {
+                let largest =
+                    |column| (0..depth).fold(0f32, |largest, row| largest.max(weight(row, column).abs()));
+                let scales: Vec<f32> = (0..columns).map(|column| fixed::scale(largest(column))).collect();
+                let mut numbers = Fixed::zeros(depth * columns);
+                let mut group = [0; STEP];
+                for first in (0..columns).step_by(panel) {
+                    for row in 0..depth {
+                        for (column, whole) in (first..).zip(&mut group[..panel]) {
+                            *whole = fixed::whole(weight(row, column), scales[column]);
+                        }
+                        numbers.set(first * depth + row * panel, &group[..panel]);
+                    }
+                }
+                Panels::Fixed { numbers, scales }
+            }
+        };
+        Self { panels, bias, depth, columns, panel }
+    }
+
+    /// Packs columns of `depth` weights, without a bias; fills up with columns of zeros to a multiple of [`STEP`].
+    ///
+    /// # Panics
+    /// If a column is shorter.
+    pub fn from_columns<'a>(
+        kernels: &Kernels,
+        depth: usize,
+        columns: impl ExactSizeIterator<Item = &'a [f32]>,
+    ) -> Self {
+        let count = columns.len().next_multiple_of(STEP);
+        let panel = 2 * kernels.lanes;
+        let mut panels = Numbers::zeros(depth * count);
+        for (column, values) in columns.enumerate() {
+            let start = column / panel * depth * panel + column % panel;
+            let out = panels.own()[start..].iter_mut().step_by(panel);
+            out.zip(&values[..depth]).for_each(|(out, value)| *out = *value);
+        }
+        Self { panels: Panels::F32(panels), bias: vec![0.0; count], depth, columns: count, panel }
+    }
+
+    /// Writes a map of 20 bits as sections of a file.
+    ///
+    /// # Errors
+    /// What the system says; `InvalidInput` if its numbers are f32.
+    pub fn store(&self, name: &str, file: &mut Packer) -> std::io::Result<()> {
+        let Panels::Fixed { numbers, scales } = &self.panels else {
+            return Err(std::io::ErrorKind::InvalidInput.into());
+        };
+        file.put_fixed(name, numbers)?;
+        file.put(&format!("{name}.scales"), scales)?;
+        file.put(&format!("{name}.bias"), &self.bias)
+    }
+
+    /// What [`Linear::store`] wrote for the same implementation.
+    ///
+    /// # Errors
+    /// [`Unusable::Damaged`] if a part is missing, or the weights are not `depth` × whole panels.
+    pub fn open(kernels: &Kernels, name: &str, depth: usize, packed: &Packed) -> Result<Self, Unusable> {
+        const UNFIT: Unusable = Unusable::Damaged("weights are of another length");
+        let bias: Numbers<f32> = packed.get(&format!("{name}.bias"))?;
+        let scales: Numbers<f32> = packed.get(&format!("{name}.scales"))?;
+        let (columns, panel) = (bias.len(), 2 * kernels.lanes);
+        let length = depth.checked_mul(columns).ok_or(UNFIT)?;
+        if !columns.is_multiple_of(STEP) || scales.len() != columns {
+            return Err(UNFIT);
+        }
+        let numbers = packed.get_fixed(name, length)?;
+        let panels = Panels::Fixed { numbers, scales: scales.to_vec() };
+        Ok(Self { panels, bias: bias.to_vec(), depth, columns, panel })
+    }
+
+    /// Width of the result.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Numbers of the weights.
+    pub fn size(&self) -> usize {
+        self.depth * self.columns
+    }
+}
