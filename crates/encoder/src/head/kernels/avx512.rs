@@ -3,6 +3,9 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
+use crate::head::NotFinite;
+use crate::head::quantize::{Quantized, Turned};
+
 use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, thresholds};
 
 /// `vpdpbusd` multiplies unsigned by signed bytes.
@@ -14,6 +17,10 @@ pub(super) static KERNELS: Kernels = Kernels {
     shift: SHIFT,
     // SAFETY: `detect` hands these functions out only where the processor has the features; `Kernels` checked that the
     // lengths agree.
+    quantise: |hidden, dims, padded, kernels| unsafe { quantise(hidden, dims, padded, kernels) },
+    // SAFETY: as above.
+    quantise_turned: |tokens, kernels| unsafe { quantise_turned(tokens, kernels) },
+    // SAFETY: as above.
     screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
     // SAFETY: as above.
     collect: |masks, first, found| unsafe { collect(masks, first, found) },
@@ -36,6 +43,25 @@ pub(super) fn detect() -> Option<&'static Kernels> {
 
 /// Tokens of one block.
 const ROWS: usize = 12;
+
+/// # Safety
+/// The processor has the features.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn quantise(
+    hidden: &[f32],
+    dims: usize,
+    padded: usize,
+    kernels: &Kernels,
+) -> Result<Quantized, NotFinite> {
+    Quantized::whole(hidden, dims, padded, kernels)
+}
+
+/// # Safety
+/// The processor has the features.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn quantise_turned(tokens: &Turned<'_>, kernels: &Kernels) -> Result<Vec<Quantized>, NotFinite> {
+    Quantized::turned(tokens, kernels)
+}
 
 /// # Safety
 /// The processor has the features, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.
