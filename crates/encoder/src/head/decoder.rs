@@ -8,7 +8,7 @@ use crate::numbers::Numbers;
 
 use super::basis::Basis;
 use super::kernels::{Bound, Bounds, DIM_STEP, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows};
-use super::quantize::{Quantized, norms, quantise, round_up, scale};
+use super::quantize::{Turned, norms, quantise, round_up, scale};
 use super::{Looks, NotFinite};
 
 /// Pairs of the second look whose rows are in the first-level cache together with those of the next ones.
@@ -171,15 +171,16 @@ impl Decoder {
     /// [`NotFinite`] if a number is not.
     pub(super) fn quantise(&self, kernels: &Kernels, hidden: &[f32]) -> Result<Looks, NotFinite> {
         let Some(second) = &self.second else {
-            let first = vec![Quantized::new(hidden, self.dims, self.looks[0], kernels)?];
+            let first = vec![kernels.quantise(hidden, self.dims, self.looks[0])?];
             return Ok(Looks { first, second: None });
         };
-        let all = Quantized::new(hidden, self.dims, second.padded, kernels)?;
+        let all = kernels.quantise(hidden, self.dims, second.padded)?;
         let mut turned = vec![0.0; hidden.len()];
         let products = f32_kernels::named(kernels.name);
         products.linear(&second.turn, hidden, Epilogue::None, &mut Vec::new(), &mut turned);
         let reach = all.limits.norm + second.offset;
-        let first = Quantized::turned(&turned, self.dims, &self.looks, kernels, reach)?;
+        let turned = Turned { tokens: &turned, dims: self.dims, looks: &self.looks, reach };
+        let first = kernels.quantise_turned(&turned)?;
         Ok(Looks { first, second: Some(all) })
     }
 

@@ -35,21 +35,61 @@ pub(super) fn scale(largest: f32, levels: i8) -> f32 {
     if largest > 1e-30 { largest * (1.0 + 2f32.powi(-20)) / f32::from(levels) } else { 1.0 }
 }
 
-/// Rounds numbers to whole ones of a scale.
+/// Rounds numbers to whole ones of a scale; `out` may be longer.
+#[inline(always)]
 pub(super) fn quantise(numbers: &[f32], scale: f32, out: &mut [i8]) -> Sums {
     let inverse = 1.0 / scale;
-    let (mut lost, mut square) = ([0f32; 8], [0f32; 8]);
-    let mut values = 0;
-    for (at, (&value, out)) in numbers.iter().zip(out).enumerate() {
+    let (mut lost, mut square, mut values) = ([0f32; LANES], [0f32; LANES], [0i32; LANES]);
+    let mut one = |lane: usize, value: f32, out: &mut i8| {
         let shifted = value * inverse + ROUNDER;
         let quantised = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()) as i8;
         *out = quantised;
-        values += i32::from(quantised);
+        values[lane] += i32::from(quantised);
         let rest = value - (shifted - ROUNDER) * scale;
-        lost[at % 8] += rest * rest;
-        square[at % 8] += value * value;
+        lost[lane] += rest * rest;
+        square[lane] += value * value;
+    };
+    let (eights, last) = numbers.as_chunks::<LANES>();
+    let (outs, last_outs) = out[..numbers.len()].as_chunks_mut::<LANES>();
+    for (eight, out) in eights.iter().zip(outs) {
+        for lane in 0..LANES {
+            one(lane, eight[lane], &mut out[lane]);
+        }
     }
-    Sums { values, lost: lost.iter().sum(), square: square.iter().sum() }
+    for (lane, (&value, out)) in last.iter().zip(last_outs).enumerate() {
+        one(lane, value, out);
+    }
+    Sums { values: values.iter().sum(), lost: sum(&lost), square: sum(&square) }
+}
+
+/// Sums side by side, as many as a vector has on most processors.
+const LANES: usize = 8;
+
+/// Halves added to halves: fewer additions wait for each other than one by one.
+#[inline(always)]
+fn sum(of: &[f32; LANES]) -> f32 {
+    let four: [f32; 4] = std::array::from_fn(|lane| of[lane] + of[lane + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
+/// The largest absolute value; numbers that are none are passed over.
+#[inline(always)]
+fn largest(numbers: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if b.abs() > a { b.abs() } else { a };
+    let mut most = [0f32; 4 * LANES];
+    let (chunks, last) = numbers.as_chunks::<{ 4 * LANES }>();
+    for chunk in chunks {
+        for lane in 0..4 * LANES {
+            most[lane] = larger(most[lane], chunk[lane]);
+        }
+    }
+    most.iter().chain(last).fold(0.0, |most, &number| larger(most, number))
+}
+
+/// Whole numbers as the kernels take them.
+#[inline(always)]
+fn shifted(values: Vec<i8>, shift: u8) -> Vec<u8> {
+    values.into_iter().map(|value| (value as u8).wrapping_add(shift)).collect()
 }
 
 /// Upper bounds of the norms of a row and of what was lost of it, from their squares. The sums of [`quantise`] are off by at
@@ -71,16 +111,29 @@ pub(super) fn round_up(norm: f32, scale: f32) -> u8 {
     (norm * (1.0 / scale)) as u8 + u8::from(norm > 0.0)
 }
 
+/// Tokens in another basis, to be quantised.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turned<'a> {
+    /// `[tokens][dims]`.
+    pub(super) tokens: &'a [f32],
+    pub(super) dims: usize,
+    /// Numbers of dimensions, ascending, multiples of [`TURNED_STEP`], at most `dims`.
+    pub(super) looks: &'a [usize],
+    /// [`Limits::reach`].
+    pub(super) reach: f32,
+}
+
 impl Quantized {
-    /// Quantises `[tokens][dims]` to the whole numbers of an implementation, in rows of `padded`.
-    pub(super) fn new(
+    /// Quantises `[tokens][dims]` to the whole numbers of an implementation, in rows of `padded`. Inlined into each
+    /// implementation, as is the other one, so that it is compiled with its instruction set: [`Kernels::quantise`].
+    #[inline(always)]
+    pub(super) fn whole(
         hidden: &[f32],
         dims: usize,
         padded: usize,
         kernels: &Kernels,
     ) -> Result<Self, NotFinite> {
-        let largest =
-            hidden.iter().fold(0f32, |max, value| if value.abs() > max { value.abs() } else { max });
+        let largest = largest(hidden);
         if !largest.is_finite() {
             return Err(NotFinite);
         }
@@ -97,37 +150,27 @@ impl Quantized {
             (square, lost) = (square.max(sums.square), lost.max(sums.lost));
         }
         let (norm, error) = norms(square, lost, dims);
-        let values = values.into_iter().map(|value| (value as u8).wrapping_add(kernels.shift)).collect();
+        let values = shifted(values, kernels.shift);
         Ok(Self { dims: padded, tokens, values, limits: Limits { scale, error, norm, reach: 0.0 } })
     }
 
-    /// Quantises turned tokens, `[tokens][dims]`, once for each of some numbers of dimensions (ascending, multiples of
-    /// [`TURNED_STEP`]): all but the last are the token's own, the last is the norm of its rest, rounded up. A norm is not
-    /// negative, so it needs no shift, and where there is one it has as many levels more: the norm of a rest is often the
-    /// largest number of all, and the scale of all.
-    pub(super) fn turned(
-        tokens: &[f32],
-        dims: usize,
-        looks: &[usize],
-        kernels: &Kernels,
-        reach: f32,
-    ) -> Result<Vec<Self>, NotFinite> {
+    /// Quantises turned tokens once for each of some numbers of dimensions: all but the last are the token's own, the last is the
+    /// norm of its rest, rounded up. A norm is not negative, so it needs no shift, and where there is one it has as many levels
+    /// more: the norm of a rest is often the largest number of all, and the scale of all.
+    #[inline(always)]
+    pub(super) fn turned(job: &Turned<'_>, kernels: &Kernels) -> Result<Vec<Self>, NotFinite> {
+        let Turned { tokens, dims, looks, reach } = *job;
         let count = tokens.len() / dims;
         let blocks = dims / TURNED_STEP;
         // The rest of each token, for each number of dimensions, from the squares of blocks.
         let mut rests = vec![0f32; looks.len() * count];
-        let mut largest = 0f32;
+        let mut most = 0f32;
         let share = f32::from(kernels.levels) / (f32::from(kernels.levels) + f32::from(kernels.shift));
         let mut squares = vec![0f32; blocks + 1];
         for (at, token) in tokens.chunks_exact(dims).enumerate() {
-            let mut most = [0f32; TURNED_STEP];
-            for (square, block) in squares.iter_mut().zip(token.chunks_exact(TURNED_STEP)) {
-                *square = block.iter().map(|value| value * value).sum();
-                for (most, value) in most.iter_mut().zip(block) {
-                    *most = if value.abs() > *most { value.abs() } else { *most };
-                }
+            for (square, block) in squares.iter_mut().zip(token.as_chunks::<TURNED_STEP>().0) {
+                *square = sum(&block.map(|value| value * value));
             }
-            largest = most.into_iter().fold(largest, f32::max);
             for block in (0..blocks).rev() {
                 squares[block] += squares[block + 1];
             }
@@ -138,24 +181,24 @@ impl Quantized {
                 let rest = squares[first / TURNED_STEP] + token[first - 1] * token[first - 1];
                 let rest = rest.sqrt() * inflation(dims);
                 rests[look * count + at] = rest;
-                largest = largest.max(rest * share);
+                most = most.max(rest * share);
             }
         }
-        let scale = scale(largest, kernels.levels);
+        let scale = scale(most.max(largest(tokens)), kernels.levels);
         let mut whole = vec![0i8; tokens.len()];
         let mut parts = vec![Sums::default(); count * blocks];
-        let rows = tokens.chunks_exact(TURNED_STEP).zip(whole.chunks_exact_mut(TURNED_STEP));
+        let rows = tokens.as_chunks::<TURNED_STEP>().0.iter().zip(whole.as_chunks_mut::<TURNED_STEP>().0);
         for ((block, out), sums) in rows.zip(&mut parts) {
             *sums = quantise(block, scale, out);
         }
-        let whole: Vec<u8> =
-            whole.into_iter().map(|value| (value as u8).wrapping_add(kernels.shift)).collect();
+        let whole = shifted(whole, kernels.shift);
         let mut all = Vec::with_capacity(looks.len());
         for (look, &first) in looks.iter().enumerate() {
             let mut values = vec![0u8; count * first];
             let (mut square, mut lost) = (0f32, 0f32);
             for (at, out) in values.chunks_exact_mut(first).enumerate() {
-                out.copy_from_slice(&whole[at * dims..][..first]);
+                let own = whole[at * dims..][..first].as_chunks::<TURNED_STEP>().0;
+                out.as_chunks_mut::<TURNED_STEP>().0.iter_mut().zip(own).for_each(|(out, own)| *out = *own);
                 let mut sums = Sums::default();
                 for part in &parts[at * blocks..][..first / TURNED_STEP] {
                     sums.lost += part.lost;
@@ -178,7 +221,7 @@ impl Quantized {
 
 #[cfg(test)]
 mod tests {
-    use super::Quantized;
+    use super::{Quantized, Turned};
     use crate::head::kernels::{Kernels, available};
 
     /// The scalar ones: 127 levels, no shift.
@@ -186,10 +229,14 @@ mod tests {
         available().last().unwrap()
     }
 
+    fn turned(tokens: &[f32], looks: &[usize]) -> Vec<Quantized> {
+        kernels().quantise_turned(&Turned { tokens, dims: 32, looks, reach: 0.0 }).unwrap()
+    }
+
     #[test]
     fn values_are_rounded_and_the_norms_bound_the_error() {
         let hidden = [1.0f32, -0.5, 0.25, 0.0, 127.0, -127.0, 63.4, 0.6];
-        let quantised = Quantized::new(&hidden, 8, 8, kernels()).unwrap();
+        let quantised = kernels().quantise(&hidden, 8, 8).unwrap();
         assert_eq!(quantised.values, [1, 0, 0, 0, 127, -127i8 as u8, 63, 1]);
         let lost = (0.5f32 * 0.5 + 0.25 * 0.25 + 0.4 * 0.4 + 0.4 * 0.4).sqrt();
         assert!(quantised.limits.error >= lost && quantised.limits.error < lost * 1.01);
@@ -197,10 +244,10 @@ mod tests {
 
     #[test]
     fn all_zero_states_are_fine() {
-        let quantised = Quantized::new(&[0.0; 6], 3, 4, kernels()).unwrap();
+        let quantised = kernels().quantise(&[0.0; 6], 3, 4).unwrap();
         assert_eq!(quantised.values, [0; 8]);
         assert_eq!(quantised.limits.norm, 0.0);
-        let turned = Quantized::turned(&[0.0; 64], 32, &[8, 32], kernels(), 0.0).unwrap();
+        let turned = turned(&[0.0; 64], &[8, 32]);
         assert_eq!(turned[0].values, [0; 16]);
     }
 
@@ -208,7 +255,7 @@ mod tests {
     fn the_last_dimension_of_a_turned_token_is_the_norm_of_its_rest() {
         let token: Vec<f32> = (0..32).map(|dim| if dim < 7 { 10.0 } else { 2.0 }).collect();
         for (first, rest) in [(8, 10.0f32), (16, 68f32.sqrt()), (32, 2.0)] {
-            let turned = &Quantized::turned(&token, 32, &[first], kernels(), 0.0).unwrap()[0];
+            let turned = &turned(&token, &[first])[0];
             let norm = f32::from(turned.values[first - 1]) * turned.limits.scale;
             assert!(norm >= rest && norm < rest + 2.0 * turned.limits.scale, "{first}: {norm} {rest}");
         }

@@ -117,6 +117,36 @@ unsafe impl Lanes for __m512 {
         // SAFETY: as above.
         unsafe { _mm512_reduce_max_ps(self) }
     }
+
+    #[inline(always)]
+    unsafe fn transpose(rows: impl Fn(usize) -> *const f32, to: *mut f32, apart: usize) {
+        // SAFETY: the rows and columns exist by the caller's promise.
+        unsafe {
+            // Four numbers of a column, of four rows: in place `4 * rows / 4 + c` those of the columns c, 4 + c, 8 + c, 12 + c.
+            let mut fours = [_mm512_setzero_ps(); 16];
+            for four in (0..16).step_by(4) {
+                let row = |at: usize| _mm512_loadu_ps(rows(four + at));
+                let low = |a, b| _mm512_castps_pd(_mm512_unpacklo_ps(a, b));
+                let high = |a, b| _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
+                let (first, second) = (low(row(0), row(1)), low(row(2), row(3)));
+                fours[four] = _mm512_castpd_ps(_mm512_unpacklo_pd(first, second));
+                fours[four + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(first, second));
+                let (first, second) = (high(row(0), row(1)), high(row(2), row(3)));
+                fours[four + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(first, second));
+                fours[four + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(first, second));
+            }
+            for c in 0..4 {
+                let even = |a, b| _mm512_shuffle_f32x4::<0b10_00_10_00>(a, b);
+                let odd = |a, b| _mm512_shuffle_f32x4::<0b11_01_11_01>(a, b);
+                let (a, b) = (even(fours[c], fours[4 + c]), even(fours[8 + c], fours[12 + c]));
+                even(a, b).store(to.add(c * apart));
+                odd(a, b).store(to.add((8 + c) * apart));
+                let (a, b) = (odd(fours[c], fours[4 + c]), odd(fours[8 + c], fours[12 + c]));
+                even(a, b).store(to.add((4 + c) * apart));
+                odd(a, b).store(to.add((12 + c) * apart));
+            }
+        }
+    }
 }
 
 kernels!("avx512", __m512, "avx512f,avx512dq");

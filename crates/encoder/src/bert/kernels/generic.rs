@@ -36,6 +36,17 @@ pub(super) unsafe trait Lanes: Copy {
     unsafe fn power_of_two(self) -> Self;
     unsafe fn sum(self) -> f32;
     unsafe fn largest(self) -> f32;
+
+    /// Writes `LANES` rows of `LANES` numbers as columns, which are `apart` numbers from each other.
+    #[inline(always)]
+    unsafe fn transpose(rows: impl Fn(usize) -> *const f32, to: *mut f32, apart: usize) {
+        for row in 0..Self::LANES {
+            for column in 0..Self::LANES {
+                // SAFETY: the caller's promise.
+                unsafe { to.add(column * apart + row).write(rows(row).add(column).read()) };
+            }
+        }
+    }
 }
 
 /// Adding and subtracting this rounds a number below 2²² to a whole one.
@@ -138,17 +149,28 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
     // The keys of a head, transposed, `[padded / step][depth][step]`; its values, `[depth / step][tokens][step]`; and the
     // scores of a tile of queries. The copies keep what a tile reads in neighbouring cache lines: rows of `qkv` would fall
     // into few sets of the cache.
-    scratch.clear();
-    scratch.resize((2 * depth + V::ROWS) * padded, 0.0);
+    let needed = (2 * depth + V::ROWS) * padded;
+    if scratch.len() < needed {
+        scratch.resize(needed, 0.0);
+    }
     let (keys, rest) = scratch.split_at_mut(depth * padded);
     let (values, scores) = rest.split_at_mut(depth * padded);
     for head in 0..heads {
         let base = head * depth;
-        for (token, row) in qkv.chunks_exact(3 * width).enumerate() {
-            let column = token / step * depth * step + token % step;
-            for (dim, value) in row[width + base..][..depth].iter().enumerate() {
-                keys[column + dim * step] = *value;
+        for token in (0..tokens).step_by(V::LANES) {
+            for dim in (0..depth).step_by(V::LANES) {
+                // Beyond the last token its keys are repeated: softmax leaves these scores out.
+                let row = |row: usize| (token + row).min(tokens - 1) * 3 * width + width + base + dim;
+                let column = token / step * depth * step + token % step;
+                // SAFETY: `check` has seen a row of `3 × width` inputs for each token, and `keys` holds `depth` rows of
+                // `step` numbers for every `step` tokens.
+                unsafe {
+                    let to = keys.as_mut_ptr().add(column + dim * step);
+                    V::transpose(|at| qkv.as_ptr().add(row(at)), to, step);
+                }
             }
+        }
+        for (token, row) in qkv.chunks_exact(3 * width).enumerate() {
             for (panel, part) in row[2 * width + base..][..depth].chunks_exact(step).enumerate() {
                 values[(panel * tokens + token) * step..][..step].copy_from_slice(part);
             }

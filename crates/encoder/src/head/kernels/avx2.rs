@@ -6,6 +6,9 @@
 
 use std::arch::x86_64::*;
 
+use crate::head::NotFinite;
+use crate::head::quantize::{Quantized, Turned};
+
 use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, scalar, thresholds};
 
 /// `vpmaddubsw` multiplies unsigned by signed bytes.
@@ -17,6 +20,10 @@ static KERNELS: Kernels = Kernels {
     shift: SHIFT,
     // SAFETY: `detect` hands these functions out only where the processor has the features; `Kernels` checked that the
     // lengths agree.
+    quantise: |hidden, dims, padded, kernels| unsafe { quantise(hidden, dims, padded, kernels) },
+    // SAFETY: as above.
+    quantise_turned: |tokens, kernels| unsafe { quantise_turned(tokens, kernels) },
+    // SAFETY: as above.
     screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
     collect: scalar::collect,
     // SAFETY: as above.
@@ -27,6 +34,25 @@ static KERNELS: Kernels = Kernels {
 /// The kernels, if the processor has all instructions that they use.
 pub(super) fn detect() -> Option<&'static Kernels> {
     (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(&KERNELS)
+}
+
+/// # Safety
+/// The processor has the features.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn quantise(
+    hidden: &[f32],
+    dims: usize,
+    padded: usize,
+    kernels: &Kernels,
+) -> Result<Quantized, NotFinite> {
+    Quantized::whole(hidden, dims, padded, kernels)
+}
+
+/// # Safety
+/// The processor has the features.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn quantise_turned(tokens: &Turned<'_>, kernels: &Kernels) -> Result<Vec<Quantized>, NotFinite> {
+    Quantized::turned(tokens, kernels)
 }
 
 /// # Safety

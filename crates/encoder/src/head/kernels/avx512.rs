@@ -1,6 +1,10 @@
 //! AVX-512 with VNNI: `vpdpbusd` takes 64 multiplications; 12 tokens × 32 terms accumulate in 24 registers.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
+
+use crate::head::NotFinite;
+use crate::head::quantize::{Quantized, Turned};
 
 use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, thresholds};
 
@@ -13,6 +17,10 @@ pub(super) static KERNELS: Kernels = Kernels {
     shift: SHIFT,
     // SAFETY: `detect` hands these functions out only where the processor has the features; `Kernels` checked that the
     // lengths agree.
+    quantise: |hidden, dims, padded, kernels| unsafe { quantise(hidden, dims, padded, kernels) },
+    // SAFETY: as above.
+    quantise_turned: |tokens, kernels| unsafe { quantise_turned(tokens, kernels) },
+    // SAFETY: as above.
     screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
     // SAFETY: as above.
     collect: |masks, first, found| unsafe { collect(masks, first, found) },
@@ -27,7 +35,9 @@ pub(super) fn detect() -> Option<&'static Kernels> {
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512vnni"))
+        && is_x86_feature_detected!("avx512vnni")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("popcnt"))
     .then_some(&KERNELS)
 }
 
@@ -35,14 +45,29 @@ pub(super) fn detect() -> Option<&'static Kernels> {
 const ROWS: usize = 12;
 
 /// # Safety
+/// The processor has the features.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn quantise(
+    hidden: &[f32],
+    dims: usize,
+    padded: usize,
+    kernels: &Kernels,
+) -> Result<Quantized, NotFinite> {
+    Quantized::whole(hidden, dims, padded, kernels)
+}
+
+/// # Safety
+/// The processor has the features.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+unsafe fn quantise_turned(tokens: &Turned<'_>, kernels: &Kernels) -> Result<Vec<Quantized>, NotFinite> {
+    Quantized::turned(tokens, kernels)
+}
+
+/// # Safety
 /// The processor has the features, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) {
-    let limits = thresholds(panel.bounds, &document.limits, SHIFT);
-    // SAFETY: 32 numbers are two whole registers.
-    let limits = unsafe {
-        [_mm512_loadu_si512(limits.as_ptr().cast()), _mm512_loadu_si512(limits.as_ptr().add(16).cast())]
-    };
+    let start = starts(panel, document);
     let dims = panel.dims();
     let tokens = document.tokens;
     let mut first = 0;
@@ -55,18 +80,18 @@ unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) 
             let values = document.values.as_ptr().add(first * dims);
             let masks = masks.as_mut_ptr().add(first);
             match rows {
-                1 => block::<1>(panel, values, &limits, masks),
-                2 => block::<2>(panel, values, &limits, masks),
-                3 => block::<3>(panel, values, &limits, masks),
-                4 => block::<4>(panel, values, &limits, masks),
-                5 => block::<5>(panel, values, &limits, masks),
-                6 => block::<6>(panel, values, &limits, masks),
-                7 => block::<7>(panel, values, &limits, masks),
-                8 => block::<8>(panel, values, &limits, masks),
-                9 => block::<9>(panel, values, &limits, masks),
-                10 => block::<10>(panel, values, &limits, masks),
-                11 => block::<11>(panel, values, &limits, masks),
-                _ => block::<12>(panel, values, &limits, masks),
+                1 => block::<1>(panel, values, &start, masks),
+                2 => block::<2>(panel, values, &start, masks),
+                3 => block::<3>(panel, values, &start, masks),
+                4 => block::<4>(panel, values, &start, masks),
+                5 => block::<5>(panel, values, &start, masks),
+                6 => block::<6>(panel, values, &start, masks),
+                7 => block::<7>(panel, values, &start, masks),
+                8 => block::<8>(panel, values, &start, masks),
+                9 => block::<9>(panel, values, &start, masks),
+                10 => block::<10>(panel, values, &start, masks),
+                11 => block::<11>(panel, values, &start, masks),
+                _ => block::<12>(panel, values, &start, masks),
             }
         }
         first += rows;
@@ -80,11 +105,11 @@ unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) 
 unsafe fn block<const ROWS: usize>(
     panel: &Panel<'_>,
     values: *const u8,
-    thresholds: &[__m512i; 2],
+    start: &[__m512i; 2],
     masks: *mut u32,
 ) {
     let dims = panel.dims();
-    let mut dots = [[_mm512_setzero_si512(); 2]; ROWS];
+    let mut dots = [*start; ROWS];
     for (step, column) in panel.weights.chunks_exact(PANEL * DIM_STEP).enumerate() {
         // SAFETY: the column has 128 bytes: two registers.
         let (low, high) = unsafe {
@@ -99,36 +124,97 @@ unsafe fn block<const ROWS: usize>(
         }
     }
     for (row, dots) in dots.iter().enumerate() {
-        let low = _mm512_cmpgt_epi32_mask(dots[0], thresholds[0]);
-        let high = _mm512_cmpgt_epi32_mask(dots[1], thresholds[1]);
         // SAFETY: `row < ROWS`.
-        unsafe { _store_mask32(masks.add(row), _mm512_kunpackw(u32::from(high), u32::from(low))) };
+        unsafe { masks.add(row).write(not_negative(dots)) };
     }
+}
+
+/// Where the sums of 32 terms start, so that a sum that is above its threshold ends at 0 or above: sums may overflow on the way,
+/// but not in the end, as thresholds and dot products (without the shift) are within ±2³⁰.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+pub(super) fn starts(panel: &Panel<'_>, document: &Document<'_>) -> [__m512i; 2] {
+    let limits = thresholds(panel.bounds, &document.limits, SHIFT);
+    // SAFETY: 32 numbers are two whole registers.
+    let limits = unsafe {
+        [_mm512_loadu_si512(limits.as_ptr().cast()), _mm512_loadu_si512(limits.as_ptr().add(16).cast())]
+    };
+    // −1 − x, without an overflow.
+    limits.map(|limits| _mm512_xor_si512(limits, _mm512_set1_epi32(-1)))
+}
+
+/// A bit for each of 32 sums that is 0 or more, in the order of [`term`]: half of the instructions that the order of the terms
+/// would take.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn not_negative(sums: &[__m512i; 2]) -> u32 {
+    // Of a number too large for 16 bits the sign stays.
+    let words = _mm512_packs_epi32(sums[0], sums[1]);
+    _mm512_cmpgt_epi16_mask(words, _mm512_set1_epi16(-1))
+}
+
+/// The place in its panel of the term that a bit of [`not_negative`] is for: numbers are packed by fours of both registers in turn.
+#[inline(always)]
+fn term(bit: u32) -> u32 {
+    (bit >> 1 & 0b1100) | (bit & 0b11) | (bit << 2 & 0b1_0000)
+}
+
+/// Tokens whose masks are looked through together.
+const MASKS: usize = 128;
+
+/// A number for each of them. It lies in one page: a store of 16 numbers across two takes long.
+#[repr(align(512))]
+struct Sparse([MaybeUninit<u32>; MASKS]);
+
+impl Sparse {
+    const NONE: Self = Self([MaybeUninit::uninit(); MASKS]);
 }
 
 /// # Safety
 /// The processor has the features.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,bmi1,popcnt")]
 unsafe fn collect(masks: &[u32], first: u32, found: &mut Vec<Pair>) {
     found.reserve(masks.len() * PANEL);
     let mut len = found.len();
     let out = found.as_mut_ptr();
-    for (sixteen, masks) in masks.chunks(16).enumerate() {
-        let there = (1u32 << masks.len()) - 1;
-        // SAFETY: masks beyond the last are not loaded.
-        let vector = unsafe { _mm512_maskz_loadu_epi32(there as u16, masks.as_ptr().cast()) };
-        // Most tokens have no pair: a branch for each would be foreseen badly.
-        let mut some = _mm512_test_epi32_mask(vector, vector);
-        while some != 0 {
-            let place = some.trailing_zeros() as usize;
-            some &= some - 1;
-            let token = (sixteen * 16 + place) as u32;
-            let mut left = masks[place];
-            while left != 0 {
-                // SAFETY: there is room for a pair of each bit.
-                unsafe { out.add(len).write(Pair { term: first + left.trailing_zeros(), token }) };
+    let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let (mut some, mut tokens) = (Sparse::NONE, Sparse::NONE);
+    for (chunk, masks) in masks.chunks(MASKS).enumerate() {
+        // Most tokens have no pair, and one that has mostly one or two: branches would be foreseen badly.
+        let mut count = 0;
+        for (sixteen, masks) in masks.chunks(16).enumerate() {
+            let there = (1u32 << masks.len()) - 1;
+            let token = _mm512_add_epi32(_mm512_set1_epi32((chunk * MASKS + sixteen * 16) as i32), lanes);
+            // SAFETY: masks beyond the last are not loaded; `count` is at most `sixteen * 16`, so there is room for 16 numbers.
+            unsafe {
+                let masks = _mm512_maskz_loadu_epi32(there as u16, masks.as_ptr().cast());
+                let there = _mm512_test_epi32_mask(masks, masks);
+                let store = |to: &mut Sparse, numbers| {
+                    let numbers = _mm512_maskz_compress_epi32(there, numbers);
+                    _mm512_storeu_si512(to.0.as_mut_ptr().add(count).cast(), numbers);
+                };
+                store(&mut some, masks);
+                store(&mut tokens, token);
+                count += there.count_ones() as usize;
+            }
+        }
+        for (mask, token) in some.0[..count].iter().zip(&tokens.0) {
+            // SAFETY: `count` numbers have been written.
+            let (mask, token) = unsafe { (mask.assume_init(), token.assume_init()) };
+            let rest = mask & mask.wrapping_sub(1);
+            let pair = |bits: u32| Pair { term: first + term(bits.trailing_zeros()), token };
+            // SAFETY: there is room for 32 pairs of each mask, so for a second one that is not there.
+            unsafe {
+                out.add(len).write(pair(mask));
+                out.add(len + 1).write(pair(rest));
+            }
+            len += 1 + usize::from(rest != 0);
+            let mut rest = rest & rest.wrapping_sub(1);
+            while rest != 0 {
+                // SAFETY: as above.
+                unsafe { out.add(len).write(pair(rest)) };
                 len += 1;
-                left &= left - 1;
+                rest &= rest - 1;
             }
         }
     }

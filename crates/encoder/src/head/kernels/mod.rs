@@ -5,6 +5,9 @@
 
 use std::sync::OnceLock;
 
+use super::NotFinite;
+use super::quantize::{Quantized, Turned};
+
 mod scalar;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -195,6 +198,8 @@ pub struct Kernels {
     /// Added to each value of a document that may be negative: x86 multiplies unsigned by signed bytes. The sums of these
     /// values' weights undo it. The others are at most `levels + shift`.
     pub shift: u8,
+    quantise: fn(&[f32], usize, usize, &Kernels) -> Result<Quantized, NotFinite>,
+    quantise_turned: fn(&Turned<'_>, &Kernels) -> Result<Vec<Quantized>, NotFinite>,
     screen: fn(&Panel<'_>, &Document<'_>, &mut [u32]),
     collect: fn(&[u32], u32, &mut Vec<Pair>),
     refine: fn(&Rows<'_>, &Document<'_>, &mut [Pair]) -> usize,
@@ -202,6 +207,27 @@ pub struct Kernels {
 }
 
 impl Kernels {
+    /// Quantises `[tokens][dims]` to the whole numbers of this implementation, in rows of `padded`, at least `dims`.
+    ///
+    /// # Errors
+    /// [`NotFinite`] if a number is not.
+    pub(super) fn quantise(
+        &self,
+        hidden: &[f32],
+        dims: usize,
+        padded: usize,
+    ) -> Result<Quantized, NotFinite> {
+        (self.quantise)(hidden, dims, padded, self)
+    }
+
+    /// Quantises turned tokens, once for each number of dimensions that is looked at.
+    ///
+    /// # Errors
+    /// [`NotFinite`] if a number is not.
+    pub(super) fn quantise_turned(&self, tokens: &Turned<'_>) -> Result<Vec<Quantized>, NotFinite> {
+        (self.quantise_turned)(tokens, self)
+    }
+
     /// Looks at all terms of a panel and all tokens of a document, and adds the pairs whose logit may be positive to `found`,
     /// by token; `first` is the place of the panel's first term. No pair whose exact f32 logit is positive is missed (see
     /// [`super`] for the bound). `masks` is memory that calls share.

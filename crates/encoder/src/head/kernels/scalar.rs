@@ -1,9 +1,20 @@
 //! The reference: the simplest correct loops, always compiled, and shipped as the fallback.
 
+use crate::head::quantize::Quantized;
+
 use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, Rows, keep, thresholds};
 
-pub(super) static KERNELS: Kernels =
-    Kernels { name: "scalar", levels: 127, shift: 0, screen, collect, refine, release: || {} };
+pub(super) static KERNELS: Kernels = Kernels {
+    name: "scalar",
+    levels: 127,
+    shift: 0,
+    quantise: Quantized::whole,
+    quantise_turned: Quantized::turned,
+    screen,
+    collect,
+    refine,
+    release: || {},
+};
 
 fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) {
     let thresholds = thresholds(panel.bounds, &document.limits, 0);

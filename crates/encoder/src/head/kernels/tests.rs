@@ -67,6 +67,9 @@ impl Case {
         bounds.sums = std::array::from_fn(|term| sum(term, 0));
         let mut found = Vec::new();
         kernels.screen(&Panel::new(&self.weights, &bounds), &document, 0, &mut Vec::new(), &mut found);
+        // They come by token; in which order the terms come is up to the implementation.
+        assert!(found.is_sorted_by_key(|pair| pair.token));
+        found.sort_by_key(|pair| (pair.token, pair.term));
         let all = (0..self.tokens() * PANEL).filter(|at| some(*at));
         let mut kept: Vec<Pair> =
             all.map(|at| Pair { term: (at % PANEL) as u32, token: (at / PANEL) as u32 }).collect();

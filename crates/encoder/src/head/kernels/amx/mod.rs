@@ -8,7 +8,7 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use super::{DIM_STEP, Document, Kernels, PANEL, Panel, avx512, thresholds};
+use super::{DIM_STEP, Document, Kernels, PANEL, Panel, avx512};
 
 mod check;
 mod system;
@@ -71,11 +71,7 @@ unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) 
         // There is no empty tile.
         return (avx512::KERNELS.screen)(panel, document, masks);
     }
-    let limits = thresholds(panel.bounds, &document.limits, avx512::SHIFT);
-    // SAFETY: 32 numbers are two whole registers.
-    let limits = unsafe {
-        [_mm512_loadu_si512(limits.as_ptr().cast()), _mm512_loadu_si512(limits.as_ptr().add(16).cast())]
-    };
+    let start = avx512::starts(panel, document);
     let (rows, step) = (tokens.min(ROWS), step(dims));
     // SAFETY: the caller's promise; at most 16 rows, and steps of at most 64 bytes.
     unsafe { configure(&Config::new(rows, step)) };
@@ -100,7 +96,7 @@ unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) 
         for (half, &first) in both.iter().enumerate() {
             for (row, mask) in masks[first..first + rows].iter_mut().enumerate() {
                 // SAFETY: the products of `rows` tokens have just been written.
-                *mask = unsafe { above(dots.add((half * ROWS + row) * PANEL), &limits) };
+                *mask = unsafe { above(dots.add((half * ROWS + row) * PANEL), &start) };
             }
         }
     }
@@ -205,17 +201,17 @@ unsafe fn multiply_one(job: &Job, one: *const u8) {
     }
 }
 
-/// Which of a token's integer dot products are above the thresholds.
+/// Which of a token's integer dot products are above the thresholds, as [`avx512::not_negative`] has it.
 ///
 /// # Safety
 /// The processor has the features; `dots` is `[PANEL]`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn above(dots: *const i32, limits: &[__m512i; 2]) -> u32 {
+unsafe fn above(dots: *const i32, start: &[__m512i; 2]) -> u32 {
     // SAFETY: 32 numbers are two registers.
-    let (low, high) = unsafe { (_mm512_loadu_si512(dots.cast()), _mm512_loadu_si512(dots.add(16).cast())) };
-    let (low, high) = (_mm512_cmpgt_epi32_mask(low, limits[0]), _mm512_cmpgt_epi32_mask(high, limits[1]));
-    _mm512_kunpackw(u32::from(high), u32::from(low))
+    let dots = unsafe { [_mm512_loadu_si512(dots.cast()), _mm512_loadu_si512(dots.add(16).cast())] };
+    let sum = |half: usize| _mm512_add_epi32(dots[half], start[half]);
+    avx512::not_negative(&[sum(0), sum(1)])
 }
 
 /// What `ldtilecfg` takes: the palette, bytes of a row from byte 16 on, two for each tile, and rows from byte 48 on.
