@@ -63,7 +63,9 @@ pub(crate) fn append(high: &[i16], low: &[u8], group: usize, scale: f32, out: &m
 
 /// The scale of numbers of which the largest is this, without its sign.
 pub(crate) fn scale(largest: f32) -> f32 {
-    ((f64::from(largest) / LARGEST) as f32).max(f32::MIN_POSITIVE)
+    let scale = ((f64::from(largest) / LARGEST) as f32).max(f32::MIN_POSITIVE);
+    // Rounded up, the largest f32 would become infinite.
+    if (scale * LARGEST as f32).is_finite() { scale } else { f32::from_bits(scale.to_bits() - 1) }
 }
 
 /// A number as the nearest whole number of this scale.
