@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -17,6 +17,9 @@ const WINDOW: usize = 256;
 
 /// Work below this many tokens is not split between idle workers.
 const MIN_SHARE: usize = 128;
+
+/// Searches are expected for this long after the last one.
+const CALM: Duration = Duration::from_secs(1);
 
 /// A waiting text.
 #[derive(Debug)]
@@ -58,6 +61,8 @@ struct State {
     workers: usize,
     /// Workers that have taken a batch, and callers that stand in for one.
     busy: usize,
+    /// When the last search came.
+    searched: Option<Instant>,
 }
 
 impl State {
@@ -150,6 +155,7 @@ impl Queue {
                 return None;
             }
             let workers = state.workers;
+            let calm = state.searched.is_none_or(|at| at.elapsed() >= CALM);
             if state.busy >= workers {
                 self.work.wait(&mut state);
                 continue;
@@ -158,7 +164,7 @@ impl Queue {
             let (queue, priority) =
                 if search.is_empty() { (ingest, Priority::Ingest) } else { (search, Priority::Search) };
             if !queue.is_empty() {
-                let batch = take_batch(queue, limits(&BatchContext { workers, priority }));
+                let batch = take_batch(queue, limits(&BatchContext { workers, priority, calm }));
                 let more = state.search.len() + state.ingest.len() > 0;
                 state.busy += 1;
                 drop(state);
@@ -184,7 +190,7 @@ impl Queue {
         }
     }
 
-    /// Takes the place of an idle worker, if there is one and nothing waits: a lone text is then encoded on its caller's
+    /// For a search: takes the place of an idle worker, if there is one and nothing waits: a lone text is then encoded on its caller's
     /// thread, which saves two changes of threads. No more texts run at once than there are workers.
     ///
     /// # Errors
@@ -194,6 +200,7 @@ impl Queue {
         if state.stopped {
             return Err(EncoderError::Stopped);
         }
+        state.searched = Some(Instant::now());
         if state.taken() > 0 || state.busy >= state.workers {
             return Ok(None);
         }
@@ -259,7 +266,10 @@ impl Places<'_> {
         self.count -= items.len();
         state.reserved -= items.len();
         match priority {
-            Priority::Search => state.search.extend(items),
+            Priority::Search => {
+                state.searched = Some(Instant::now());
+                state.search.extend(items);
+            }
             Priority::Ingest => state.ingest.extend(items),
         }
         drop(state);
@@ -282,6 +292,8 @@ impl Drop for Places<'_> {
 pub(crate) struct BatchContext {
     pub(crate) workers: usize,
     pub(crate) priority: Priority,
+    /// No search has come for a while.
+    pub(crate) calm: bool,
 }
 
 /// Takes the text that waits longest, and those of its length that wait with it.

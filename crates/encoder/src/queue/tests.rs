@@ -23,6 +23,29 @@ fn take(queue: &Queue) -> Vec<usize> {
     batch.iter().map(|item| item.ids.len()).collect()
 }
 
+/// A search makes the batches of ingest small for a while.
+#[test]
+fn it_is_calm_until_a_search_comes() {
+    let queue = Queue::new(10, 1);
+    let calm = |priority| {
+        queue.reserve(1).unwrap().push(vec![item(1)], priority).unwrap();
+        let seen = std::cell::Cell::new(None);
+        queue.take(0, |context| {
+            seen.set(Some(context.calm));
+            limits(1000)
+        });
+        queue.done();
+        seen.get().unwrap()
+    };
+    assert!(calm(Priority::Ingest));
+    assert!(!calm(Priority::Search));
+    assert!(!calm(Priority::Ingest));
+    queue.state.lock().searched = std::time::Instant::now().checked_sub(super::CALM);
+    assert!(calm(Priority::Ingest));
+    drop(queue.stand_in().unwrap());
+    assert!(!calm(Priority::Ingest));
+}
+
 proptest! {
     /// Every batch has the oldest text and fits the budget, nothing is lost, and the rest keeps its order.
     #[test]
