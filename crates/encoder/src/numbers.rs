@@ -95,6 +95,17 @@ impl<T: Plain> Deref for Numbers<T> {
     }
 }
 
+/// Makes a vector of scratch memory this long; what is in it is anything. One that is too short is given back first, so that what
+/// it grows from is no hole in the heap.
+pub(crate) fn room(scratch: &mut Vec<f32>, length: usize) -> &mut [f32] {
+    if scratch.capacity() < length {
+        *scratch = Vec::new();
+        scratch.reserve_exact(length);
+    }
+    scratch.resize(length.max(scratch.len()), 0.0);
+    &mut scratch[..length]
+}
+
 impl<T: Plain + PartialEq> PartialEq for Numbers<T> {
     fn eq(&self, other: &Self) -> bool {
         self[..] == other[..]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use kernels::{Attention, Epilogue, Kernels, Linear, Norm};
 
-use crate::numbers::Numbers;
+use crate::numbers::{Numbers, room};
 use crate::stored::Stored;
 use crate::table::Table;
 
@@ -22,8 +22,9 @@ pub(crate) use packing::Refused;
 /// Rows that go through the feed-forward part at once: their inner activations stay in the second-level cache.
 const ROWS_AT_ONCE: usize = 120;
 
-/// The same where the weights of the feed-forward part are in no cache, but come from memory for each pass: rows of a whole batch.
-const ROWS_OF_LARGE: usize = 264;
+/// The same where the weights of the feed-forward part are in no cache, but come from memory for each pass: rows of a whole batch of
+/// ingest.
+const ROWS_OF_LARGE: usize = 528;
 
 /// Weights of a linear map above which it is such a one: the other one's size is the same.
 const LARGE: usize = 1 << 19;
@@ -116,7 +117,8 @@ pub(crate) struct Scratch {
     qkv: Vec<f32>,
     context: Vec<f32>,
     inner: Vec<f32>,
-    attention: Vec<f32>,
+    /// What kernels need while they work.
+    kernels: Vec<f32>,
 }
 
 impl Bert {
@@ -135,27 +137,30 @@ impl Bert {
         let width = self.width;
         let mut ranges = Vec::with_capacity(texts.len());
         let total: usize = texts.iter().map(|ids| ids.len()).sum();
-        let Scratch { rows, qkv, context, inner, attention } = scratch;
+        let Scratch { rows, qkv, context, inner, kernels: scratch } = scratch;
         rows.clear();
-        rows.reserve(total * width);
+        if rows.capacity() < total * width {
+            *rows = Vec::with_capacity(total * width);
+        }
         for ids in texts {
             let start = rows.len() / width;
             for (position, &id) in ids.iter().enumerate() {
                 let position = self.positions.get(position * width..(position + 1) * width)?;
-                let start = rows.len();
+                let row = rows.len();
                 self.words.get(id as usize)?.append(rows);
-                rows[start..].iter_mut().zip(position).for_each(|(word, position)| *word += position);
+                rows[row..].iter_mut().zip(position).for_each(|(word, position)| *word += position);
             }
             ranges.push(start..start + ids.len());
         }
         self.kernels.normalize(&self.embedding_norm.view(), rows, &[]);
-        qkv.resize(total * 3 * width, 0.0);
-        context.resize(total * width, 0.0);
+        let qkv = room(qkv, total * 3 * width);
+        room(context, total * width);
+        context.truncate(total * width);
         for layer in &self.layers {
-            self.layer(layer, &ranges, rows, qkv, context, (inner, attention));
+            self.layer(layer, &ranges, rows, qkv, context, (inner, scratch));
         }
         if let Some((linear, norm)) = &self.transform {
-            self.kernels.linear(linear, rows, Epilogue::Gelu, attention, context);
+            self.kernels.linear(linear, rows, Epilogue::Gelu, scratch, context);
             self.kernels.normalize(&norm.view(), context, &[]);
             std::mem::swap(rows, context);
         }
@@ -184,7 +189,7 @@ impl Bert {
         }
         let columns = layer.inner.columns();
         let at_once = if layer.inner.size() > LARGE { ROWS_OF_LARGE } else { ROWS_AT_ONCE };
-        inner.resize((rows.len() / width).min(at_once) * columns, 0.0);
+        let inner = room(inner, (rows.len() / width).min(at_once) * columns);
         for (rows, context) in rows.chunks_mut(at_once * width).zip(context.chunks_mut(at_once * width)) {
             // The queries have been read: their place takes what is made of the context.
             let attended = &mut qkv[..rows.len()];

@@ -293,15 +293,18 @@ struct Looks {
 impl Head {
     /// The row of `hidden` (`[rows][dims]`) at which each of some terms has its maximal logit; of several equal ones
     /// the first.
+    ///
+    /// # Panics
+    /// If a term is not in the vocabulary.
     pub(crate) fn positions(&self, hidden: &[f32], terms: &[u32]) -> Vec<u32> {
         let products = f32_kernels::named(self.kernels.name);
         let mut found = Vec::with_capacity(terms.len());
         let (mut dots, mut rows) = (Vec::new(), Vec::new());
         for some in terms.chunks(TERMS_AT_ONCE) {
             rows.clear();
-            some.iter()
-                .filter_map(|&term| self.rows.get(term as usize))
-                .for_each(|row| row.append(&mut rows));
+            for &term in some {
+                self.rows.get(term as usize).expect("a term is in the vocabulary").append(&mut rows);
+            }
             let linear = Linear::from_columns(products, self.dims, rows.chunks_exact(self.dims));
             let columns = linear.columns();
             dots.resize(hidden.len() / self.dims * columns, 0.0);

@@ -188,7 +188,7 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
     Ok(Loaded { fingerprint, head, output, bert, mapped: false })
 }
 
-/// Bytes of the packed weights, about.
+/// Bytes of the weights as f32, about.
 fn size(weights: &crate::bert::Weights, source: Option<&Source>) -> usize {
     4 * (weights.size() + weights.words.len()) + source.map_or(0, |source| source.rows.len())
 }
@@ -234,7 +234,12 @@ fn is_tied(words: &Stored, source: Option<&Source>, rows: &Table, precision: Pre
     let same_numbers = || {
         words
             .read()
-            .is_ok_and(|words| Table::new(words, source.map_or(0, |source| source.dims), precision) == *rows)
+            .ok()
+            // Rounding would hide a number that is none.
+            .filter(|words| words.iter().all(|word| word.is_finite()))
+            .is_some_and(|words| {
+                Table::new(words, source.map_or(0, |source| source.dims), precision) == *rows
+            })
     };
     same_place || words.len() == rows.len() && same_numbers()
 }

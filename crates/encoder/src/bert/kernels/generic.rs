@@ -3,6 +3,8 @@
 //! Everything here is `#[inline(always)]`: the bodies end up inside the `#[target_feature]` functions of the instruction
 //! sets, and only there do the vector operations become single instructions.
 
+use crate::numbers::room;
+
 use super::product::{SINGLE, Tile, Whole, next_rows, some_rows};
 use super::{Attention, Norm};
 
@@ -103,7 +105,7 @@ pub(super) unsafe fn gelu<V: Lanes>(x: V) -> V {
 }
 
 /// # Safety
-/// The processor has the instructions of `V`; `job` was checked by [`Norm::check`].
+/// The processor has the instructions of `V`; `job` was checked by [`Kernels::normalize`](super::Kernels::normalize).
 #[inline(always)]
 pub(super) unsafe fn normalize<V: Lanes>(job: &Norm<'_>, rows: &mut [f32], residual: &[f32]) {
     let width = job.scale.len();
@@ -139,7 +141,7 @@ pub(super) unsafe fn normalize<V: Lanes>(job: &Norm<'_>, rows: &mut [f32], resid
 /// One text's attention, head by head.
 ///
 /// # Safety
-/// The processor has the instructions of `V`; `job` was checked by [`Attention::check`].
+/// The processor has the instructions of `V`; `job` was checked by [`Kernels::attention`](super::Kernels::attention).
 #[inline(always)]
 pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
     let Attention { qkv, tokens, width, heads } = *job;
@@ -149,20 +151,18 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
     // The keys of a head, transposed, `[padded / step][depth][step]`; its values, `[depth / step][tokens][step]`; and the
     // scores of a tile of queries. The copies keep what a tile reads in neighbouring cache lines: rows of `qkv` would fall
     // into few sets of the cache.
-    let needed = (2 * depth + V::ROWS) * padded;
-    if scratch.len() < needed {
-        scratch.resize(needed, 0.0);
-    }
+    let scratch = room(scratch, (2 * depth + V::ROWS) * padded);
     let (keys, rest) = scratch.split_at_mut(depth * padded);
     let (values, scores) = rest.split_at_mut(depth * padded);
     for head in 0..heads {
         let base = head * depth;
         for token in (0..tokens).step_by(V::LANES) {
             for dim in (0..depth).step_by(V::LANES) {
-                // Beyond the last token its keys are repeated: softmax leaves these scores out.
+                // Beyond the last token its keys are repeated up to a whole vector; what is beyond that is of earlier texts. Softmax
+                // overwrites all these scores.
                 let row = |row: usize| (token + row).min(tokens - 1) * 3 * width + width + base + dim;
                 let column = token / step * depth * step + token % step;
-                // SAFETY: `check` has seen a row of `3 × width` inputs for each token, and `keys` holds `depth` rows of
+                // SAFETY: `Kernels::attention` has seen a row of `3 × width` inputs for each token, and `keys` holds `depth` rows of
                 // `step` numbers for every `step` tokens.
                 unsafe {
                     let to = keys.as_mut_ptr().add(column + dim * step);
@@ -178,7 +178,7 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
         let mut first = 0;
         while first < tokens {
             let rows = next_rows(tokens - first, V::ROWS);
-            // SAFETY: `check` has seen `tokens × 3 · width` inputs and `tokens × width` outputs; `keys` and `values` hold
+            // SAFETY: `Kernels::attention` has seen `tokens × 3 · width` inputs and `tokens × width` outputs; `keys` and `values` hold
             // `depth × padded` numbers and `scores` `ROWS × padded`.
             unsafe {
                 for column in (0..padded).step_by(step) {

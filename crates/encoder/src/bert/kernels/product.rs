@@ -1,6 +1,6 @@
 //! Products of matrices and rows over any vector type; as in `generic.rs`, each instruction set compiles its own copy.
 
-use crate::numbers::LINE;
+use crate::numbers::{LINE, room};
 use crate::table::{GROUP, Row};
 
 use super::generic::{Lanes, gelu};
@@ -12,7 +12,7 @@ pub(super) const SINGLE: u8 = 0;
 /// They are whole numbers of 20 bits, and become f32 for the tiles of the rows after it: that one pass is enough, and it waits for
 /// memory while it multiplies.
 const WIDEN: u8 = 1;
-/// They are what `WIDEN` has left. Meanwhile the next panel is asked for.
+/// They are what `WIDEN` has left. Meanwhile the upper bits of the next panel are asked for: most of its bytes.
 const WIDENED: u8 = 2;
 
 /// Pointers into a matrix product: rows of `a` are `lda` apart and so on.
@@ -217,9 +217,7 @@ unsafe fn product<V: Lanes, const GELU: bool>(job: &Gemm<'_>, scratch: &mut Vec<
 /// Memory for as many numbers, from a cache line on.
 fn place(scratch: &mut Vec<f32>, length: usize) -> *const f32 {
     let line = LINE / size_of::<f32>();
-    if scratch.len() < length + line {
-        scratch.resize(length + line, 0.0);
-    }
+    let scratch = room(scratch, length + line);
     let lead = scratch.as_ptr().align_offset(LINE).min(line);
     // It is written through this.
     scratch[lead..].as_mut_ptr()

@@ -1,6 +1,7 @@
 //! Inner loops of the SPLADE head, one file per instruction set, chosen once per process.
 //!
-//! All work on one panel of [`PANEL`] vocabulary terms and one document, and are bit-equal to [`scalar`].
+//! All work on one panel of [`PANEL`] vocabulary terms and one document, and find the same pairs as [`scalar`]; in which order, and
+//! how a mask has its bits, is each one's own.
 #![expect(unsafe_code, reason = "SIMD intrinsics; each file states what its callers owe")]
 
 use std::sync::OnceLock;
