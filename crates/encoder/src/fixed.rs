@@ -61,8 +61,9 @@ pub(crate) fn append(high: &[i16], low: &[u8], group: usize, scale: f32, out: &m
     }
 }
 
-/// The scale of numbers of which the largest is this, without its sign.
-pub(crate) fn scale(largest: f32) -> f32 {
+/// The scale of some numbers: the largest of them, without its sign, becomes the largest whole number.
+pub(crate) fn scale(numbers: impl Iterator<Item = f32>) -> f32 {
+    let largest = numbers.fold(0f32, |largest, number| largest.max(number.abs()));
     let scale = ((f64::from(largest) / LARGEST) as f32).max(f32::MIN_POSITIVE);
     // Rounded up, the largest f32 would become infinite.
     if (scale * LARGEST as f32).is_finite() { scale } else { f32::from_bits(scale.to_bits() - 1) }
@@ -84,7 +85,7 @@ mod tests {
         for size in [0.0, f32::MIN_POSITIVE, 1e-30, 0.03, 1.0, 1e30, f32::MAX] {
             let mut values: Vec<f32> = (0..96).map(|_| next() * size).collect();
             values[..2].copy_from_slice(&[size, -size]);
-            let scale = scale(size);
+            let scale = scale(values.iter().copied());
             let mut fixed = Fixed::zeros(96);
             for (at, group) in values.chunks_exact(32).enumerate() {
                 let group: Vec<i32> = group.iter().map(|value| whole(*value, scale)).collect();

@@ -2,7 +2,7 @@
 //!
 //! The only file beside the kernels that is allowed `unsafe`: a mapping is memory that the kernel takes back when it is short
 //! of it and reads again when it is needed.
-#![expect(unsafe_code, reason = "mapping a file, and bytes as numbers")]
+#![expect(unsafe_code, reason = "mapping a file, bytes as numbers, asking for a cache line")]
 
 use std::fs::File;
 use std::ops::Deref;
@@ -95,13 +95,18 @@ impl<T: Plain> Deref for Numbers<T> {
     }
 }
 
-/// Makes a vector of scratch memory this long; what is in it is anything. One that is too short is given back first, so that what
-/// it grows from is no hole in the heap.
-pub(crate) fn room(scratch: &mut Vec<f32>, length: usize) -> &mut [f32] {
+/// Makes place for as many numbers in a vector of scratch memory. One that is too short is given back first, with what is in it, so
+/// that what it grows from is no hole in the heap.
+pub(crate) fn reserve(scratch: &mut Vec<f32>, length: usize) {
     if scratch.capacity() < length {
         *scratch = Vec::new();
         scratch.reserve_exact(length);
     }
+}
+
+/// The first numbers of a vector of scratch memory, which [`reserve`] makes long enough; what is in them is anything.
+pub(crate) fn room(scratch: &mut Vec<f32>, length: usize) -> &mut [f32] {
+    reserve(scratch, length);
     scratch.resize(length.max(scratch.len()), 0.0);
     &mut scratch[..length]
 }
@@ -110,6 +115,26 @@ impl<T: Plain + PartialEq> PartialEq for Numbers<T> {
     fn eq(&self, other: &Self) -> bool {
         self[..] == other[..]
     }
+}
+
+/// Asks for the cache line at an address, which may be anything: into the first-level cache (`NEAR`) or the second. Where the compiler
+/// has no such instruction, nothing happens.
+#[inline(always)]
+pub(crate) fn prefetch_line<const NEAR: bool>(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        // SAFETY: every x86-64 processor has the instructions, and they read nothing.
+        unsafe {
+            if NEAR {
+                _mm_prefetch::<_MM_HINT_T0>(at.cast());
+            } else {
+                _mm_prefetch::<_MM_HINT_T1>(at.cast());
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 /// The bytes of numbers, as this machine orders them.

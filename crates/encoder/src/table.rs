@@ -42,7 +42,7 @@ impl Table {
         let mut numbers = Fixed::zeros(values.len());
         let mut scales = Numbers::zeros(values.len() / width);
         for ((at, row), scale) in values.chunks_exact(width).enumerate().zip(scales.own()) {
-            *scale = fixed::scale(row.iter().fold(0f32, |largest, value| largest.max(value.abs())));
+            *scale = fixed::scale(row.iter().copied());
             for (group, values) in row.chunks_exact(GROUP).enumerate() {
                 let mut whole = [0; GROUP];
                 whole.iter_mut().zip(values).for_each(|(whole, value)| *whole = fixed::whole(*value, *scale));

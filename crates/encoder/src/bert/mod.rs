@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use kernels::{Attention, Epilogue, Kernels, Linear, Norm};
 
-use crate::numbers::{Numbers, room};
+use crate::numbers::{Numbers, reserve, room};
 use crate::stored::Stored;
 use crate::table::Table;
 
@@ -139,9 +139,7 @@ impl Bert {
         let total: usize = texts.iter().map(|ids| ids.len()).sum();
         let Scratch { rows, qkv, context, inner, kernels: scratch } = scratch;
         rows.clear();
-        if rows.capacity() < total * width {
-            *rows = Vec::with_capacity(total * width);
-        }
+        reserve(rows, total * width);
         for ids in texts {
             let start = rows.len() / width;
             for (position, &id) in ids.iter().enumerate() {

@@ -101,12 +101,6 @@ unsafe impl Lanes for __m512 {
     }
 
     #[inline(always)]
-    unsafe fn prefetch(from: *const f32) {
-        // SAFETY: it reads nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) }
-    }
-
-    #[inline(always)]
     unsafe fn sum(self) -> f32 {
         // SAFETY: as above.
         unsafe { _mm512_reduce_add_ps(self) }

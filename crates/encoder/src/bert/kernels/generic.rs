@@ -31,9 +31,6 @@ pub(super) unsafe trait Lanes: Copy {
     unsafe fn min(self, other: Self) -> Self;
     /// Whole numbers of 20 bits: the upper 16, and a byte for each with the lower 4 in its lower or `UPPER` half.
     unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self;
-    /// Asks for what will be read soon, wherever it is, into the second-level cache.
-    #[inline(always)]
-    unsafe fn prefetch(_: *const f32) {}
     /// 2 to the power of whole numbers in −126..=127.
     unsafe fn power_of_two(self) -> Self;
     unsafe fn sum(self) -> f32;

@@ -43,31 +43,27 @@ impl Linear {
         let columns = bias.len();
         let panel = 2 * kernels.lanes;
         assert!(columns.is_multiple_of(STEP) && STEP.is_multiple_of(panel), "columns are not whole panels");
+        // A row of a panel: its first column, and the row.
+        let groups = (0..columns).step_by(panel).flat_map(|first| (0..depth).map(move |row| (first, row)));
         let panels = match precision {
             Precision::F32 => {
                 let mut numbers = Numbers::zeros(depth * columns);
-                for (number, out) in numbers.own().chunks_exact_mut((depth * panel).max(1)).enumerate() {
-                    for (row, out) in out.chunks_exact_mut(panel).enumerate() {
-                        for (lane, out) in out.iter_mut().enumerate() {
-                            *out = weight(row, number * panel + lane);
-                        }
-                    }
+                for ((first, row), out) in groups.zip(numbers.own().chunks_exact_mut(panel)) {
+                    out.iter_mut().zip(first..).for_each(|(out, column)| *out = weight(row, column));
                 }
                 Panels::F32(numbers)
             }
             Precision::Fixed => {
-                let largest =
-                    |column| (0..depth).fold(0f32, |largest, row| largest.max(weight(row, column).abs()));
-                let scales: Vec<f32> = (0..columns).map(|column| fixed::scale(largest(column))).collect();
+                let scale = |column| fixed::scale((0..depth).map(|row| weight(row, column)));
+                let scales: Vec<f32> = (0..columns).map(scale).collect();
                 let mut numbers = Fixed::zeros(depth * columns);
-                let mut group = [0; STEP];
-                for first in (0..columns).step_by(panel) {
-                    for row in 0..depth {
-                        for (column, whole) in (first..).zip(&mut group[..panel]) {
-                            *whole = fixed::whole(weight(row, column), scales[column]);
-                        }
-                        numbers.set(first * depth + row * panel, &group[..panel]);
+                let mut whole = [0; STEP];
+                for (at, (first, row)) in groups.enumerate() {
+                    let whole = &mut whole[..panel];
+                    for (whole, column) in whole.iter_mut().zip(first..) {
+                        *whole = fixed::whole(weight(row, column), scales[column]);
                     }
+                    numbers.set(at * panel, whole);
                 }
                 Panels::Fixed { numbers, scales }
             }

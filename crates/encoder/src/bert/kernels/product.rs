@@ -1,6 +1,6 @@
 //! Products of matrices and rows over any vector type; as in `generic.rs`, each instruction set compiles its own copy.
 
-use crate::numbers::{LINE, room};
+use crate::numbers::{LINE, prefetch_line, room};
 use crate::table::{GROUP, Row};
 
 use super::generic::{Lanes, gelu};
@@ -82,7 +82,7 @@ unsafe fn tile<V: Lanes, const R: usize, const GELU: bool, const FROM: u8>(at: T
                 [V::load(b), V::load(b.add(V::LANES))]
             };
             if FROM == WIDENED {
-                V::prefetch(ahead.cast());
+                prefetch_line::<false>(ahead.cast());
                 ahead = ahead.wrapping_add(at.whole.step);
             }
             for (row, sums) in sums.iter_mut().enumerate() {

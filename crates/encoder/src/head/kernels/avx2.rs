@@ -6,10 +6,9 @@
 
 use std::arch::x86_64::*;
 
-use crate::head::NotFinite;
-use crate::head::quantize::{Quantized, Turned};
-
-use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, scalar, thresholds};
+use super::{
+    DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, quantisers, scalar, thresholds,
+};
 
 /// `vpmaddubsw` multiplies unsigned by signed bytes.
 const SHIFT: u8 = 64;
@@ -36,24 +35,7 @@ pub(super) fn detect() -> Option<&'static Kernels> {
     (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(&KERNELS)
 }
 
-/// # Safety
-/// The processor has the features.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn quantise(
-    hidden: &[f32],
-    dims: usize,
-    padded: usize,
-    kernels: &Kernels,
-) -> Result<Quantized, NotFinite> {
-    Quantized::whole(hidden, dims, padded, kernels)
-}
-
-/// # Safety
-/// The processor has the features.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn quantise_turned(tokens: &Turned<'_>, kernels: &Kernels) -> Result<Vec<Quantized>, NotFinite> {
-    Quantized::turned(tokens, kernels)
-}
+quantisers!("avx2,fma");
 
 /// # Safety
 /// The processor has the features, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.

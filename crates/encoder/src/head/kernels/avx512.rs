@@ -3,10 +3,7 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use crate::head::NotFinite;
-use crate::head::quantize::{Quantized, Turned};
-
-use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, thresholds};
+use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, quantisers, thresholds};
 
 /// `vpdpbusd` multiplies unsigned by signed bytes.
 pub(super) const SHIFT: u8 = 128;
@@ -44,24 +41,7 @@ pub(super) fn detect() -> Option<&'static Kernels> {
 /// Tokens of one block.
 const ROWS: usize = 12;
 
-/// # Safety
-/// The processor has the features.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-unsafe fn quantise(
-    hidden: &[f32],
-    dims: usize,
-    padded: usize,
-    kernels: &Kernels,
-) -> Result<Quantized, NotFinite> {
-    Quantized::whole(hidden, dims, padded, kernels)
-}
-
-/// # Safety
-/// The processor has the features.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-unsafe fn quantise_turned(tokens: &Turned<'_>, kernels: &Kernels) -> Result<Vec<Quantized>, NotFinite> {
-    Quantized::turned(tokens, kernels)
-}
+quantisers!("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni");
 
 /// # Safety
 /// The processor has the features, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.

@@ -6,6 +6,8 @@
 
 use std::sync::OnceLock;
 
+use crate::numbers::{LINE, prefetch_line};
+
 use super::NotFinite;
 use super::quantize::{Quantized, Turned};
 
@@ -207,6 +209,36 @@ pub struct Kernels {
     release: fn(),
 }
 
+/// Makes the functions that quantise, compiled with the features of one instruction set.
+#[cfg(target_arch = "x86_64")]
+macro_rules! quantisers {
+    ($features:literal) => {
+        /// # Safety
+        /// The processor has the features.
+        #[target_feature(enable = $features)]
+        unsafe fn quantise(
+            hidden: &[f32],
+            dims: usize,
+            padded: usize,
+            kernels: &super::Kernels,
+        ) -> Result<super::Quantized, super::NotFinite> {
+            super::Quantized::whole(hidden, dims, padded, kernels)
+        }
+
+        /// # Safety
+        /// As `quantise`.
+        #[target_feature(enable = $features)]
+        unsafe fn quantise_turned(
+            tokens: &super::Turned<'_>,
+            kernels: &super::Kernels,
+        ) -> Result<Vec<super::Quantized>, super::NotFinite> {
+            super::Quantized::turned(tokens, kernels)
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+use quantisers;
+
 impl Kernels {
     /// Quantises `[tokens][dims]` to the whole numbers of this implementation, in rows of `padded`, at least `dims`.
     ///
@@ -279,17 +311,9 @@ impl Kernels {
 /// anywhere, and the processor cannot foresee where.
 #[inline(always)]
 pub fn prefetch<const NEAR: bool, T>(row: &[T]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in 0..size_of_val(row).div_ceil(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-        // SAFETY: every x86-64 processor has the instructions, and they read nothing: the address is inside of `row`.
-        unsafe {
-            let line = row.as_ptr().cast::<i8>().add(line * 64);
-            if NEAR { _mm_prefetch::<_MM_HINT_T0>(line) } else { _mm_prefetch::<_MM_HINT_T1>(line) }
-        }
+    for line in 0..size_of_val(row).div_ceil(LINE) {
+        prefetch_line::<NEAR>(row.as_ptr().cast::<u8>().wrapping_add(line * LINE));
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = row;
 }
 
 /// Keeps the pairs of which `dot`, the dot product of a term's row and a token's, admits a positive logit. Inlined into each
