@@ -121,11 +121,23 @@ impl PostingsBuilder {
     /// # Panics
     /// When a document at or above `num_docs` was added.
     pub fn write_to(self, num_docs: u32, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        self.write_with(num_docs, FieldWriter::new(out, format, num_docs)?)
+    }
+
+    /// The same with windows of so many documents.
+    #[cfg(test)]
+    pub(crate) fn finish_in_windows(self, num_docs: u32, format: Format, window: u32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let writer = FieldWriter::in_windows(&mut bytes, format, num_docs, window).unwrap();
+        self.write_with(num_docs, writer).unwrap();
+        bytes
+    }
+
+    fn write_with(self, num_docs: u32, mut writer: FieldWriter<'_>) -> io::Result<()> {
         assert!(self.next_doc <= num_docs, "document {} of {num_docs}", self.next_doc.wrapping_sub(1));
         let mut terms: Vec<(Box<str>, u32)> = self.terms.into_iter().collect();
         terms.sort_unstable();
         let mut buffers = self.buffers;
-        let mut writer = FieldWriter::new(out, format, num_docs)?;
         let (mut docs, mut weights) = (Vec::new(), Vec::new());
         for (token, term) in terms {
             let buffer = std::mem::take(&mut buffers[term as usize]);

@@ -65,12 +65,9 @@ const CODES: usize = 16;
 /// Documents that share the base of their ranks.
 pub(crate) const REGION: u32 = 65_536;
 /// Documents that share a rank.
-const RANKED: u32 = 128;
+pub(crate) const RANKED: u32 = 128;
 /// A term in at least one of so many documents is dense.
 const DENSE_SHARE: u64 = 24;
-
-/// Ids on both sides of a guess among which most are found.
-const NEAR: usize = 16;
 
 /// Where a chunk has the level of a block (0 to 127) of 8 documents: the byte, and the shift in it.
 ///
@@ -147,10 +144,14 @@ impl Record {
             }
     }
 
-    /// Has the start of the term fetched: of a dense one, its levels.
+    /// Has the start of the term fetched: of a dense one, the levels up to where bounding chunks fetches ahead.
+    #[inline]
     pub(crate) fn fetch_start(&self, bytes: &[u8], footer: &Footer) {
         let blob = self.blob as usize;
         kernels::fetch(bytes, blob);
+        if self.kind == Kind::Dense {
+            (1..kernels::AHEAD).for_each(|chunk| kernels::fetch(bytes, blob + chunk * CHUNK_LEVELS));
+        }
         if self.kind == Kind::Sparse {
             let after = blob + Self::directory_bytes(self.kind, footer.num_docs, footer.window) as usize;
             kernels::fetch(bytes, after);
@@ -193,6 +194,17 @@ impl Record {
     }
 }
 
+/// A document, and where the ids of a segment's sparse terms have it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) doc: DocId,
+    pub(crate) window: u32,
+    /// In the window.
+    pub(crate) id: u16,
+    /// Share of the window's documents before it, of 65,536.
+    pub(crate) share: u32,
+}
+
 /// Borrowed postings of one term. Positions count from 0 to `df`, ascending by document.
 #[derive(Clone, Copy)]
 pub(crate) struct Postings<'a> {
@@ -200,6 +212,7 @@ pub(crate) struct Postings<'a> {
     pub(crate) df: u32,
     pub(crate) scale: Scale,
     pub(crate) window: u32,
+    num_docs: u32,
     /// Plain: the pairs. Rare, sparse: documents or ids. Dense: the bitmap.
     pub(crate) docs: &'a [u8],
     /// Sparse: windows. Dense: regions.
@@ -271,6 +284,7 @@ impl<'a> Postings<'a> {
             df: record.df,
             scale: Scale::new(record.max.max(1)),
             window: footer.window,
+            num_docs: footer.num_docs,
             docs,
             directory,
             levels,
@@ -300,23 +314,40 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Has what [`Self::weight_at`] reads fetched.
-    #[inline]
-    pub(crate) fn fetch_weight(&self, position: usize) {
-        kernels::fetch(self.impacts, position);
-        kernels::fetch(self.residuals, if self.kind == Kind::Rare { position * 2 } else { position });
+    /// Where to look for a document.
+    pub(crate) fn place(&self, doc: DocId) -> Place {
+        let (window, id) = (doc / self.window, doc % self.window);
+        let documents = self.num_docs.saturating_sub(window * self.window).clamp(1, self.window);
+        Place { doc, window, id: id as u16, share: ((u64::from(id) << 16) / u64::from(documents)) as u32 }
     }
 
-    /// Has what [`Self::find`] reads fetched, as far as it is known where that is.
+    /// Has what [`Self::find_all`] reads fetched, as far as it is known where that is.
     #[inline]
-    pub(crate) fn fetch_place(&self, doc: DocId) {
-        match self.kind {
-            Kind::Dense => {
-                kernels::fetch(self.docs, doc as usize / 8);
+    pub(crate) fn fetch_places(&self, places: &[Place]) {
+        // In sparse lists the search of all documents read a moment ago.
+        if self.kind == Kind::Dense {
+            for Place { doc, .. } in places {
+                kernels::fetch(self.docs, *doc as usize / 8);
                 kernels::fetch(self.ranks, (doc / RANKED) as usize * 2);
             }
-            // What the search of all documents read a moment ago.
-            Kind::Sparse | Kind::Plain | Kind::Rare => {}
+        }
+    }
+
+    /// Writes the positions of some documents' postings, and has what [`Self::weight_at`] reads of them fetched.
+    pub(crate) fn find_all(&self, places: &[Place], positions: &mut [Option<u32>]) {
+        let (docs, directory) = (self.docs, self.directory);
+        match self.kind {
+            Kind::Dense => kernels::chosen().find_dense(docs, self.ranks, directory, places, positions),
+            Kind::Sparse => kernels::chosen().find_sparse(docs, directory, places, positions),
+            Kind::Plain | Kind::Rare => {
+                for (place, position) in places.iter().zip(&mut *positions) {
+                    *position = self.find(place.doc).map(|at| at as u32);
+                }
+            }
+        }
+        for position in positions.iter().flatten().map(|position| *position as usize) {
+            kernels::fetch(self.impacts, position);
+            kernels::fetch(self.residuals, if self.kind == Kind::Rare { position * 2 } else { position });
         }
     }
 
@@ -368,16 +399,12 @@ impl<'a> Postings<'a> {
             Kind::Dense => {
                 let (word, bit) = (doc as usize / 64, doc % 64);
                 let bits = u64_at(self.docs, word * 8);
-                if bits >> bit & 1 == 0 {
-                    return None;
-                }
-                Some(self.dense_rank(doc))
+                (bits >> bit & 1 == 1).then(|| self.dense_rank(doc))
             }
             Kind::Sparse => {
-                let range = self.window_range((doc / self.window) as usize);
-                let id = (doc % self.window) as u16;
-                let at = range.start + self.id_lower_bound(range.clone(), id);
-                (at < range.end && self.id_at(at) == id).then_some(at)
+                let mut position = [None];
+                kernels::chosen().find_sparse(self.docs, self.directory, &[self.place(doc)], &mut position);
+                position[0].map(|at| at as usize)
             }
             Kind::Plain | Kind::Rare => {
                 let at = self.lower_bound(doc);
@@ -387,19 +414,9 @@ impl<'a> Postings<'a> {
     }
 
     /// Distance from `range.start` of the first id of a window that is not below `id`.
-    #[inline]
     fn id_lower_bound(&self, range: std::ops::Range<usize>, id: u16) -> usize {
         let ids = self.docs.get(range.start * 2..range.end * 2).unwrap_or(&[]).as_chunks::<2>().0;
-        let is_below = |bytes: &[u8; 2]| u16::from_le_bytes(*bytes) < id;
-        // Near where it is if ids lie evenly: a search by halves waits for one line after the other.
-        let guess = ids.len() * usize::from(id) / self.window as usize;
-        let (mut low, mut high) = (guess.saturating_sub(NEAR).min(ids.len()), ids.len().min(guess + NEAR));
-        if low > 0 && !is_below(&ids[low - 1]) {
-            (low, high) = (0, low);
-        } else if high < ids.len() && is_below(&ids[high]) {
-            (low, high) = (high, ids.len());
-        }
-        low + ids[low..high].partition_point(is_below)
+        ids.partition_point(|bytes| u16::from_le_bytes(*bytes) < id)
     }
 
     /// Postings of a dense term before a document.

@@ -3,6 +3,7 @@
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use crate::frame::FORMER_WINDOW;
 use crate::{Format, PostingsBuilder, PostingsReader, stored_weight};
 
 /// A field as a list of documents; `None` has no value.
@@ -38,14 +39,26 @@ impl Model {
         Self { docs }
     }
 
-    pub(crate) fn bytes(&self, format: Format) -> Vec<u8> {
+    fn builder(&self) -> PostingsBuilder {
         let mut builder = PostingsBuilder::new();
         for (doc, tokens) in self.docs.iter().enumerate() {
             if let Some(tokens) = tokens {
                 builder.add(doc as u32, &mut tokens.iter().map(|(token, weight)| (&**token, *weight)));
             }
         }
-        builder.finish(self.docs.len() as u32, format)
+        builder
+    }
+
+    pub(crate) fn bytes(&self, format: Format) -> Vec<u8> {
+        self.builder().finish(self.docs.len() as u32, format)
+    }
+
+    /// As earlier builds wrote it, where that differs.
+    pub(crate) fn former_reader(&self) -> Option<Reader> {
+        let num_docs = self.docs.len() as u32;
+        let bytes = (num_docs > FORMER_WINDOW)
+            .then(|| self.builder().finish_in_windows(num_docs, Format::V3, FORMER_WINDOW))?;
+        Some(PostingsReader::open(bytes.into()).unwrap())
     }
 
     pub(crate) fn reader(&self, format: Format) -> Reader {

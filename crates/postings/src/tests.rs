@@ -96,6 +96,22 @@ proptest! {
     }
 
     #[test]
+    fn fields_with_the_windows_of_earlier_builds_are_read_back(
+        seed in any::<u64>(), num_docs in 16_385_usize..40_000, vocabulary in 1_usize..20,
+    ) {
+        let model = Model::random(seed, num_docs, vocabulary);
+        let former = model.former_reader().unwrap();
+        prop_assert_eq!(former.window(), 16_384);
+        check_contents(&model, &former);
+        check_cursor(&former, &random_query(seed, &former), seed);
+        // A merge rewrites them.
+        let mut merged = Vec::new();
+        let doc_map: Vec<u32> = (0..num_docs as u32).collect();
+        merge_postings(&[MergeSource { reader: &former, doc_map: &doc_map }], num_docs as u32, Format::V3, &mut merged).unwrap();
+        prop_assert!(merged == model.bytes(Format::V3));
+    }
+
+    #[test]
     fn merged_segments_are_one_segment(
         seed in any::<u64>(), sizes in proptest::collection::vec(sizes(), 1..4), density in 0.0_f64..=1.0,
     ) {

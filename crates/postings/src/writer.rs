@@ -25,11 +25,21 @@ pub(crate) struct FieldWriter<'w> {
 
 impl<'w> FieldWriter<'w> {
     pub(crate) fn new(out: &'w mut dyn Write, format: Format, num_docs: u32) -> io::Result<Self> {
+        Self::in_windows(out, format, num_docs, window_for(num_docs))
+    }
+
+    /// With windows of so many documents.
+    pub(crate) fn in_windows(
+        out: &'w mut dyn Write,
+        format: Format,
+        num_docs: u32,
+        window: u32,
+    ) -> io::Result<Self> {
         let mut writer = Self {
             out,
             format,
             num_docs,
-            window: window_for(num_docs),
+            window,
             position: 0,
             crc: crc32fast::Hasher::new(),
             token_offsets: 0_u32.to_le_bytes().to_vec(),

@@ -3,8 +3,9 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::blocks::{LANES, PLACES, Scope, coarse};
-use super::{BlockTerm, Blocks, BoundTerm, DenseTerm, GROUP, Implementation, documents};
+use super::blocks::{AHEAD, LANES, PLACES, Scope, coarse};
+use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, documents};
+use crate::term::Place;
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -16,6 +17,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         name: "avx2",
         scanned_share: 0.35,
         add_dense,
+        to_lanes: super::scalar::to_lanes,
         nonzero,
         at_least,
         rank,
@@ -29,6 +31,8 @@ pub(super) fn implementation() -> Option<Implementation> {
         find_blocks,
         add_blocks,
         count,
+        find_dense,
+        find_sparse,
         list: documents::list,
         highest: documents::highest,
         bound_documents: documents::bound_documents,
@@ -44,6 +48,40 @@ pub(super) fn count(words: &[u64]) -> u64 {
 #[target_feature(enable = "popcnt")]
 fn count_words(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+pub(super) fn find_dense(
+    bitmap: &[u8],
+    ranks: &[u8],
+    regions: &[u8],
+    places: &[Place],
+    positions: &mut [Option<u32>],
+) {
+    #[target_feature(enable = "popcnt,bmi1,bmi2")]
+    fn find(bitmap: &[u8], ranks: &[u8], regions: &[u8], places: &[Place], positions: &mut [Option<u32>]) {
+        documents::find_dense(bitmap, ranks, regions, places, positions);
+    }
+    // SAFETY: implementation() found the instructions.
+    unsafe { find(bitmap, ranks, regions, places, positions) }
+}
+
+pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], positions: &mut [Option<u32>]) {
+    #[target_feature(enable = "avx2,bmi1")]
+    fn find(ids: &[[u8; 2]], windows: &[u8], places: &[Place], positions: &mut [Option<u32>]) {
+        documents::find_sparse(ids, windows, places, positions, |near, _, id| {
+            let wanted = _mm256_set1_epi16(id as i16);
+            let equal = |at: usize| {
+                // SAFETY: 64 ids are four vectors; unaligned.
+                _mm256_cmpeq_epi16(
+                    unsafe { _mm256_loadu_si256(near.as_ptr().cast::<__m256i>().add(at)) },
+                    wanted,
+                )
+            };
+            bits_of(equal(0), equal(1)) | bits_of(equal(2), equal(3)) << 32
+        });
+    }
+    // SAFETY: implementation() found the instructions.
+    unsafe { find(ids, windows, places, positions) }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {
@@ -211,7 +249,7 @@ fn mark_groups(sums: &[u16], bits: &mut [u64]) {
 }
 
 fn bounds(
-    terms: &[BoundTerm<'_>],
+    terms: &[BlockTerm<'_>],
     first: usize,
     sums: &[u16],
     inverse: u16,
@@ -229,7 +267,7 @@ fn bounds(
 /// `first` on.
 #[target_feature(enable = "avx2")]
 unsafe fn bounds_of_chunks(
-    terms: &[BoundTerm<'_>],
+    terms: &[BlockTerm<'_>],
     first: usize,
     documents: &[u16],
     inverse: u16,
@@ -316,9 +354,6 @@ unsafe fn highest_of_blocks(numbers: *const __m256i) -> __m256i {
     let (first, second) = (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
     _mm256_set_m128i(_mm_unpackhi_epi16(first, second), _mm_unpacklo_epi16(first, second))
 }
-
-/// Chunks of levels that are fetched ahead of those that are read.
-pub(super) const AHEAD: usize = 4;
 
 pub(super) fn start(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {
     // SAFETY: implementation() found the instructions; Implementation::start checked that all blocks

@@ -3,9 +3,10 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::avx2::{self, AHEAD};
+use super::avx2;
 use super::avx512_documents::{self as documents, fetch_ahead};
-use super::{BoundTerm, DenseTerm, GROUP, Implementation};
+use super::blocks::AHEAD;
+use super::{BlockTerm, DenseTerm, GROUP, Implementation, lane};
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -22,6 +23,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         name: "avx512",
         scanned_share: 0.22,
         add_dense,
+        to_lanes,
         nonzero,
         at_least,
         rank: avx2::rank,
@@ -35,6 +37,8 @@ pub(super) fn implementation() -> Option<Implementation> {
         find_blocks: avx2::find_blocks,
         add_blocks: avx2::add_blocks,
         count: documents::count,
+        find_dense: avx2::find_dense,
+        find_sparse: avx2::find_sparse,
         list: documents::list,
         highest: documents::highest,
         bound_documents: documents::bound_documents,
@@ -119,6 +123,37 @@ unsafe fn pass<const T: usize>(sums: &mut [u16], wanted: &[u64], terms: &[DenseT
     }
 }
 
+fn to_lanes(sums: &[[u16; GROUP]], lanes: &mut [[u16; GROUP]]) {
+    // SAFETY: implementation() found the instructions.
+    unsafe { even_and_odd(sums, lanes) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn even_and_odd(sums: &[[u16; GROUP]], lanes: &mut [[u16; GROUP]]) {
+    // Where both vectors of a group have the documents of each lane.
+    static ORDER: [u16; GROUP] = {
+        let mut order = [0; GROUP];
+        let mut document = 0;
+        while document < GROUP {
+            order[lane(document as u16) as usize] = document as u16;
+            document += 1;
+        }
+        order
+    };
+    // SAFETY: a group is two vectors; unaligned.
+    unsafe {
+        let load =
+            |group: &[u16; GROUP], at: usize| _mm512_loadu_si512(group.as_ptr().cast::<__m512i>().add(at));
+        let (even, odd) = (load(&ORDER, 0), load(&ORDER, 1));
+        for (sums, lanes) in sums.iter().zip(lanes) {
+            let (first, second) = (load(sums, 0), load(sums, 1));
+            let lanes: *mut __m512i = lanes.as_mut_ptr().cast();
+            _mm512_storeu_si512(lanes, _mm512_permutex2var_epi16(first, even, second));
+            _mm512_storeu_si512(lanes.add(1), _mm512_permutex2var_epi16(first, odd, second));
+        }
+    }
+}
+
 fn nonzero(sums: &[u16], bits: &mut [u64]) {
     at_least(sums, 1, bits);
 }
@@ -162,7 +197,7 @@ fn mask_groups(wanted: &[u8], sums: &mut [u16]) {
 }
 
 fn bounds(
-    terms: &[BoundTerm<'_>],
+    terms: &[BlockTerm<'_>],
     first: usize,
     sums: &[u16],
     inverse: u16,
@@ -177,7 +212,7 @@ fn bounds(
 
 #[expect(clippy::too_many_arguments, reason = "all that a bound is made of")]
 fn wanted_bounds(
-    terms: &[BoundTerm<'_>],
+    terms: &[BlockTerm<'_>],
     first: usize,
     sums: &[u16],
     inverse: u16,
@@ -212,7 +247,7 @@ static LEVEL_ORDER: [u8; 64] = {
 /// `first` on, as do their bitmaps if only `LEVELS` of wanted documents count.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
-    terms: &[BoundTerm<'_>],
+    terms: &[BlockTerm<'_>],
     first: usize,
     documents: &[u16],
     inverse: u16,

@@ -11,6 +11,8 @@ use crate::trace;
 pub(crate) const BLOCK: usize = 8;
 /// Blocks of a chunk.
 pub(super) const CHUNK_BLOCKS: usize = 128;
+/// Chunks of levels that are fetched ahead of those that are read.
+pub(crate) const AHEAD: usize = 4;
 /// Blocks that share a maximum.
 const MAXIMUM_BLOCKS: usize = 32;
 
@@ -46,30 +48,21 @@ pub(crate) enum Scope {
     Wanted,
 }
 
-/// What bounds of blocks are made of.
-pub(crate) struct BoundTerm<'a> {
-    /// Levels of all chunks.
-    pub(crate) levels: &'a [u8],
-    /// Read for [`Scope::Wanted`] only.
-    pub(crate) bitmap: &'a [u8],
-    /// Bound of a level, coarse.
-    pub(crate) bounds: [u8; 16],
-}
-
 /// The terms of all bounds, from one of their chunks on.
 #[derive(Clone, Copy)]
 pub(crate) struct BoundTerms<'a> {
-    pub(crate) terms: &'a [BoundTerm<'a>],
+    pub(crate) terms: &'a [BlockTerm<'a>],
     pub(crate) first: usize,
     pub(crate) scope: Scope,
 }
 
-/// A dense term whose postings are added to the sums of some blocks.
-#[derive(Clone, Copy)]
+/// A dense term, of which blocks get bounds, and to the sums of some of them its postings are added.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct BlockTerm<'a> {
     pub(crate) bitmap: &'a [u8],
     pub(crate) ranks: &'a [u8],
     pub(crate) regions: &'a [u8],
+    /// Levels of all chunks.
     pub(crate) levels: &'a [u8],
     /// Impacts, and at least 8 bytes that follow them.
     pub(crate) impacts: &'a [u8],
@@ -219,7 +212,7 @@ impl Implementation {
         let chunks = totals.len() / CHUNK_BLOCKS;
         let blocks = chunks * CHUNK_BLOCKS;
         let (totals, highest) = (&mut totals[..blocks], &mut highest[..blocks / MAXIMUM_BLOCKS]);
-        let covered = |term: &BoundTerm<'_>| {
+        let covered = |term: &BlockTerm<'_>| {
             term.levels.len() >= (first + chunks) * CHUNK_LEVELS
                 && (scope != Scope::Wanted || term.bitmap.len() >= (first + chunks) * CHUNK_BLOCKS)
         };

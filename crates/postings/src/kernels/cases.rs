@@ -1,6 +1,6 @@
 //! Kernels to measure, each with data like that of a segment of 100,000 documents.
 
-use super::{BlockTerm, Blocks, BoundTerm, BoundTerms, DenseTerm, GROUP, Scope, available};
+use super::{BlockTerm, Blocks, BoundTerms, DenseTerm, GROUP, Scope, available};
 
 /// Chunks of 1,024 documents.
 const CHUNKS: usize = 98;
@@ -54,8 +54,10 @@ fn bounds(kernels: super::Implementation) -> Box<dyn FnMut()> {
     let (sums, wanted) = (vec![3; CHUNKS * 1024], vec![255; CHUNKS * 128]);
     let (mut totals, mut highest) = (vec![0; CHUNKS * 128], vec![0; CHUNKS * 4]);
     Box::new(move || {
-        let terms: Vec<_> =
-            levels.iter().map(|levels| BoundTerm { levels, bitmap: &[], bounds: [7; 16] }).collect();
+        let terms: Vec<_> = levels
+            .iter()
+            .map(|levels| BlockTerm { levels, bounds: [7; 16], ..BlockTerm::default() })
+            .collect();
         kernels.bounds(
             BoundTerms { terms: &terms, first: 0, scope: Scope::All },
             &sums,

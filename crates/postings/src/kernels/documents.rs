@@ -2,12 +2,39 @@
 
 use super::blocks::{BlockTerm, CHUNK_BLOCKS, coarse};
 use super::{GROUP, Implementation};
-use crate::term::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, level_place};
+use crate::bytes::{u16_at, u32_at};
+use crate::term::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, Place, RANKED, REGION, level_place};
+
+/// Ids that are compared at once, around a guess where most are found.
+pub(super) const NEAR: usize = 64;
 
 impl Implementation {
     /// How many bits are set.
     pub(crate) fn count(&self, words: &[u64]) -> u64 {
         (self.count)(words)
+    }
+
+    /// Writes the positions of documents' postings in a dense term, as far as they have one.
+    pub(crate) fn find_dense(
+        &self,
+        bitmap: &[u8],
+        ranks: &[u8],
+        regions: &[u8],
+        places: &[Place],
+        positions: &mut [Option<u32>],
+    ) {
+        (self.find_dense)(bitmap, ranks, regions, places, positions);
+    }
+
+    /// The same in a sparse term: the `ids` of all windows, and the number of postings before each of `windows`.
+    pub(crate) fn find_sparse(
+        &self,
+        ids: &[u8],
+        windows: &[u8],
+        places: &[Place],
+        positions: &mut [Option<u32>],
+    ) {
+        (self.find_sparse)(ids.as_chunks().0, windows, places, positions);
     }
 
     /// Appends the numbers of the bits that are set, ascending. For at most 1,024 words.
@@ -52,6 +79,67 @@ impl Implementation {
 
 pub(super) fn count(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+#[inline(always)]
+pub(super) fn find_dense(
+    bitmap: &[u8],
+    ranks: &[u8],
+    regions: &[u8],
+    places: &[Place],
+    positions: &mut [Option<u32>],
+) {
+    for (Place { doc, .. }, position) in places.iter().zip(positions) {
+        let group = (doc / RANKED) as usize;
+        let bits = match bitmap.get(group * 16..).and_then(<[u8]>::first_chunk) {
+            Some(bits) => u128::from_le_bytes(*bits),
+            None => 0,
+        };
+        let bit = 1_u128 << (doc % RANKED);
+        *position = (bits & bit != 0).then(|| {
+            let below = bits & (bit - 1);
+            let rank = (below as u64).count_ones() + ((below >> 64) as u64).count_ones();
+            let near = u32::from(u16_at(ranks, group * 2));
+            u32_at(regions, (doc / REGION) as usize * 4).wrapping_add(near).wrapping_add(rank)
+        });
+    }
+}
+
+/// `near(some ids, own, id)` has a bit for each that is equal, of the first `own` at least: what follows may be another
+/// window's.
+#[inline(always)]
+pub(super) fn find_sparse(
+    ids: &[[u8; 2]],
+    windows: &[u8],
+    places: &[Place],
+    positions: &mut [Option<u32>],
+    near: impl Fn(&[[u8; 2]; NEAR], usize, u16) -> u64,
+) {
+    for (Place { window, id, share, .. }, position) in places.iter().zip(positions) {
+        let window = *window as usize;
+        let end = (u32_at(windows, window * 4 + 4) as usize).min(ids.len());
+        let start = (u32_at(windows, window * 4) as usize).min(end);
+        // A search by halves waits for one line after the other.
+        let guess = start + (((end - start) * *share as usize) >> 16);
+        let first = guess.saturating_sub(NEAR / 2).clamp(start, end.saturating_sub(NEAR).max(start));
+        let is_below = |bytes: &[u8; 2]| u16::from_le_bytes(*bytes) < *id;
+        let mut rest = start..end;
+        if let Some(some) = ids[first..].first_chunk::<NEAR>() {
+            let own = NEAR.min(end - first);
+            let found = near(some, own, *id).trailing_zeros() as usize;
+            if found < own {
+                *position = Some((first + found) as u32);
+                continue;
+            }
+            rest = match (is_below(&some[0]), is_below(&some[NEAR - 1])) {
+                (false, _) => start..first,
+                (true, true) => (first + NEAR).min(end)..end,
+                (true, false) => end..end,
+            };
+        }
+        let at = rest.start + ids[rest.clone()].partition_point(is_below);
+        *position = (at < rest.end && u16::from_le_bytes(ids[at]) == *id).then_some(at as u32);
+    }
 }
 
 pub(super) fn list(words: &[u64], ids: &mut Vec<u16>) {

@@ -26,11 +26,12 @@ mod scalar;
 
 use std::sync::LazyLock;
 
+use crate::term::Place;
 use crate::trace;
 
 pub use cases::kernel_cases;
 
-pub(crate) use blocks::{BLOCK, BlockTerm, Blocks, BoundTerm, BoundTerms, Scope, coarse, fetch};
+pub(crate) use blocks::{AHEAD, BLOCK, BlockTerm, Blocks, BoundTerms, Scope, coarse, fetch};
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;
@@ -39,7 +40,7 @@ const SLACK: usize = 64;
 
 /// Lane of a document inside its group, and of a window-local id inside the window.
 #[inline]
-pub(crate) fn lane(id: u16) -> u16 {
+pub(crate) const fn lane(id: u16) -> u16 {
     (id & !63) | ((id & 1) << 5) | ((id & 63) >> 1)
 }
 
@@ -65,17 +66,23 @@ impl DenseTerm<'_> {
 /// Of [`Implementation::scatter`].
 type Scatter = fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]);
 /// Of [`Implementation::bounds`].
-type Bounds = fn(&[BoundTerm<'_>], usize, &[u16], u16, &[u8], &mut [u16], &mut [u16]);
+type Bounds = fn(&[BlockTerm<'_>], usize, &[u16], u16, &[u8], &mut [u16], &mut [u16]);
 /// The same; whether levels are those of wanted documents, too.
-type WantedBounds = fn(&[BoundTerm<'_>], usize, &[u16], u16, &[u8], bool, &mut [u16], &mut [u16]);
+type WantedBounds = fn(&[BlockTerm<'_>], usize, &[u16], u16, &[u8], bool, &mut [u16], &mut [u16]);
 /// Of [`Implementation::bound_documents`].
 type BoundDocuments = fn(&[BlockTerm<'_>], usize, &[u16], &[u16], u16, &mut [u16]) -> u32;
+
+/// Of [`Implementation::find_dense`].
+type FindDense = fn(&[u8], &[u8], &[u8], &[Place], &mut [Option<u32>]);
+/// Of [`Implementation::find_sparse`].
+type FindSparse = fn(&[[u8; 2]], &[u8], &[Place], &mut [Option<u32>]);
 
 /// One set of kernels. The functions may be called only as the methods call them.
 pub(crate) struct Implementation {
     name: &'static str,
     scanned_share: f64,
     add_dense: fn(&mut [u16], &[u64], &[DenseTerm<'_>]),
+    to_lanes: fn(&[[u16; GROUP]], &mut [[u16; GROUP]]),
     nonzero: fn(&[u16], &mut [u64]),
     at_least: fn(&[u16], u16, &mut [u64]),
     rank: fn(&[u8; 16], u32) -> u32,
@@ -90,6 +97,8 @@ pub(crate) struct Implementation {
     find_blocks: fn(&BlockTerm<'_>, Option<&BlockTerm<'_>>, &mut Blocks),
     add_blocks: fn(&BlockTerm<'_>, &mut Blocks, u32, u32),
     count: fn(&[u64]) -> u64,
+    find_dense: FindDense,
+    find_sparse: FindSparse,
     list: fn(&[u64], &mut Vec<u16>),
     highest: fn(&[u16], &mut [u16]),
     bound_documents: BoundDocuments,
@@ -116,6 +125,11 @@ impl Implementation {
             let whole: Vec<_> = terms.iter().copied().filter(|term| term.covers(groups)).collect();
             (self.add_dense)(sums, wanted, &whole);
         }
+    }
+
+    /// Writes the sums of documents as accumulators of a window, whole groups.
+    pub(crate) fn to_lanes(&self, sums: &[u16], lanes: &mut [u16]) {
+        (self.to_lanes)(sums.as_chunks().0, lanes.as_chunks_mut().0);
     }
 
     /// Writes a bit per document, in document order: its sum is not 0. A word per group.

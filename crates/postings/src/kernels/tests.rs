@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::term::{RANKED, REGION};
 
 #[derive(Debug)]
 struct Owned {
@@ -44,7 +45,9 @@ proptest! {
             let (mut nonzero, mut reached) = (vec![1; groups], vec![1; groups]);
             one.nonzero(&sums, &mut nonzero);
             one.at_least(&sums, floor, &mut reached);
-            (sums, nonzero, reached, one.rank(block, end), one.count(&wanted))
+            let mut lanes = sums.clone();
+            one.to_lanes(&sums, &mut lanes);
+            (sums, nonzero, reached, lanes, one.rank(block, end), one.count(&wanted))
         };
         let expected = run(&scalar::implementation());
         for one in available() {
@@ -61,6 +64,67 @@ fn terms_with_short_slices_are_left_out() {
         let whole = DenseTerm { bitmap: &[0xff; 8], impacts: &[1; GROUP + SLACK], factor: 256 };
         one.add_dense(&mut sums, &[1], &[short, whole]);
         assert_eq!(sums, [1; GROUP], "{}", one.name());
+    }
+}
+
+proptest! {
+    #[test]
+    fn documents_are_found_in_dense_and_sparse_terms(
+        documents in prop_oneof![
+            proptest::collection::btree_set(0_u32..3000, 0..1500),
+            proptest::collection::btree_set(0_u32..200_000, 0..40),
+            // Far from where they would be if they lay evenly.
+            proptest::collection::btree_set(0_u32..150, 0..150),
+        ],
+        asked in proptest::collection::vec(0_u32..200_000, 0..20),
+        window in prop_oneof![Just(64_u32), Just(16_384), Just(1 << 16)],
+        share in proptest::option::of(0_u32..1 << 16),
+    ) {
+        const DOCS: u32 = 200_064;
+        let mut bitmap = vec![0_u8; DOCS.next_multiple_of(128) as usize / 8];
+        documents.iter().for_each(|doc| bitmap[*doc as usize / 8] |= 1 << (doc % 8));
+        let (mut ranks, mut regions, mut windows) = (Vec::new(), Vec::new(), Vec::new());
+        let before = |doc: u32| documents.range(..doc).count() as u32;
+        for group in 0..DOCS.div_ceil(RANKED) {
+            let region = group * RANKED / REGION * REGION;
+            ranks.extend(((before(group * RANKED) - before(region)) as u16).to_le_bytes());
+            if region == group * RANKED {
+                regions.extend(before(region).to_le_bytes());
+            }
+        }
+        (0..=DOCS.div_ceil(window)).for_each(|at| windows.extend(before(at * window).to_le_bytes()));
+        let ids: Vec<u8> = documents.iter().flat_map(|doc| ((doc % window) as u16).to_le_bytes()).collect();
+        let place = |doc: u32| {
+            let id = (doc % window) as u16;
+            let share = share.unwrap_or((u32::from(id) << 10) / (window >> 6));
+            Place { doc, window: doc / window, id, share }
+        };
+        let asked: Vec<u32> = asked.into_iter().chain(documents.iter().copied().step_by(3)).collect();
+        let places: Vec<Place> = asked.iter().map(|doc| place(*doc)).collect();
+        let expected: Vec<_> = asked.iter().map(|doc| documents.contains(doc).then(|| before(*doc))).collect();
+        for one in available() {
+            let (mut dense, mut sparse) = (vec![Some(7); places.len()], vec![Some(7); places.len()]);
+            one.find_dense(&bitmap, &ranks, &regions, &places, &mut dense);
+            one.find_sparse(&ids, &windows, &places, &mut sparse);
+            prop_assert_eq!(&dense, &expected, "dense, {}", one.name());
+            prop_assert_eq!(&sparse, &expected, "sparse, {}", one.name());
+        }
+    }
+
+    /// Whatever the bytes say.
+    #[test]
+    fn looking_for_documents_in_damaged_terms_ends(
+        bytes in proptest::collection::vec(any::<u8>(), 0..400), at in 0_usize..400, doc in any::<u32>(),
+        window in 0_u32..120, id in any::<u16>(), share in 0_u32..1 << 16,
+    ) {
+        let (first, second) = bytes.split_at(at.min(bytes.len()));
+        for one in available() {
+            let mut positions = [None; 2];
+            let places = [Place { doc, window, id, share }, Place { doc: doc % 4000, window: 0, id, share }];
+            one.find_dense(first, second, second, &places, &mut positions);
+            one.find_sparse(first, second, &places, &mut positions);
+            prop_assert!(positions.iter().flatten().all(|at| (*at as usize) < first.len() / 2));
+        }
     }
 }
 
@@ -106,10 +170,6 @@ fn block_term(chunks: usize) -> impl Strategy<Value = OwnedBlocks> {
 }
 
 impl OwnedBlocks {
-    fn bound(&self) -> BoundTerm<'_> {
-        BoundTerm { levels: &self.levels, bitmap: &self.bitmap, bounds: self.bounds }
-    }
-
     fn term(&self) -> BlockTerm<'_> {
         let Self { bitmap, ranks, regions, levels, impacts, bounds, factor } = self;
         BlockTerm { bitmap, ranks, regions, levels, impacts, bounds: *bounds, factor: *factor }
@@ -190,7 +250,7 @@ proptest! {
         let wanted: Vec<u8> = (0..chunks * 128).map(|_| (random() % 3 * 85) as u8).collect();
         let ids: Vec<[u8; 2]> = (0..random() % 100).map(|_| random().to_le_bytes()).collect();
         let impacts: Vec<u8> = ids.iter().map(|_| random() as u8).collect();
-        let bounds: Vec<_> = terms.iter().map(OwnedBlocks::bound).collect();
+        let bounds: Vec<_> = terms.iter().map(OwnedBlocks::term).collect();
         let run = |one: &Implementation| {
             let (mut totals, mut highest) = (vec![1; chunks * 128], vec![1; chunks * 4]);
             // The last chunks by themselves.

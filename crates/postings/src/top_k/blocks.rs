@@ -14,7 +14,7 @@
 use std::ops::{Deref, Range};
 
 use super::pruned::{Clause, Search};
-use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerm, BoundTerms, Scope};
+use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerms, Scope};
 use crate::term::Kind;
 
 /// With more hits wanted than this, the blocks that hold them are no small part of all.
@@ -104,7 +104,6 @@ pub(super) struct Plan<'a> {
     pub(super) inverse: u16,
     /// Which documents bounds are of.
     scope: Scope,
-    bounds: Vec<BoundTerm<'a>>,
     /// Highest bound first.
     pub(super) dense: Vec<BlockTerm<'a>>,
 }
@@ -218,7 +217,9 @@ where
                 let words = (self.reader.num_docs() as usize).div_ceil(64);
                 let window = self.reader.window() as usize / 64;
                 for start in (first / 8..(end / 8).min(words)).step_by(window) {
-                    self.window(start, window.min(words - start), false, scratch);
+                    let groups = window.min(words - start);
+                    let first = self.sums_at + start * 64;
+                    self.window(start, groups, false, own.sums_of(first..first + groups * 64), scratch);
                 }
             } else {
                 self.score_part(plan, own);
@@ -236,17 +237,17 @@ where
     pub(super) fn plan(&self, unit: u32, chunks: Range<usize>) -> Plan<'a> {
         let reader = self.reader;
         let inverse = 65_536_u32.div_ceil(unit) as u16;
-        // Exact for numerators below 2^17, which these are, and divisors below 2^15: the factor is too large by no
-        // more than the divisor in 2^32.
-        let reciprocal = (1 << 32) / u64::from(unit) + 1;
-        let coarse = |bound: u32| (u64::from(bound + unit - 1) * reciprocal) >> 32;
-        let (bounds, dense) = (Vec::with_capacity(self.dense.len()), Vec::with_capacity(self.dense.len()));
-        let mut plan = Plan { chunks, unit, inverse, scope: self.scope(), bounds, dense };
+        // The division below is exact: numbers are below 2^17, so that a quotient is further from the next whole number
+        // than single precision rounds. The unit is chosen so that it fits a byte.
+        let dense = Vec::with_capacity(self.dense.len());
+        let mut plan = Plan { chunks, unit, inverse, scope: self.scope(), dense };
         for i in &self.dense {
             let Clause { postings, factor, .. } = &self.clauses[*i];
-            let bound = |code: u8| (u32::from(code) * u32::from(*factor)) >> 8;
-            let bounds = postings.codes.map(|code| coarse(bound(code)).min(255) as u8);
-            plan.bounds.push(BoundTerm { levels: postings.levels, bitmap: postings.docs, bounds });
+            let mut bounds = [0; 16];
+            for (bound, code) in bounds.iter_mut().zip(postings.codes) {
+                let fine = (i32::from(code) * i32::from(*factor)) >> 8;
+                *bound = ((fine + unit as i32 - 1) as f32 / unit as f32) as i32 as u8;
+            }
             plan.dense.push(BlockTerm {
                 bitmap: postings.docs,
                 ranks: postings.ranks,
@@ -312,7 +313,7 @@ where
                 kernels::chosen().mask(&wanted[range.clone()], &mut sums[..end - first]);
             }
             kernels::chosen().bounds(
-                BoundTerms { terms: &plan.bounds, first: range.start / CHUNK_BLOCKS, scope: plan.scope },
+                BoundTerms { terms: &plan.dense, first: range.start / CHUNK_BLOCKS, scope: plan.scope },
                 &sums[..end - first],
                 plan.inverse,
                 &wanted[range.clone()],
@@ -368,6 +369,9 @@ where
     /// wanted are 0.
     pub(super) fn take(&mut self, blocks: &Blocks) {
         for (id, sums) in blocks.ids().iter().zip(blocks.sums()) {
+            if i64::from(sums.iter().copied().fold(0, u16::max)) < self.need {
+                continue;
+            }
             for (doc, estimate) in (*id * BLOCK as u32..).zip(sums) {
                 if *estimate > 0 && i64::from(*estimate) >= self.need {
                     self.push(*estimate, doc);

@@ -3,61 +3,98 @@
 use sparrow_types::DocId;
 
 use super::pruned::Clause;
+use crate::term::Place;
 
 /// Documents scored at a time.
 const DOCS: usize = 16;
 /// Terms of them at a time.
 const TERMS: usize = 32;
-/// Position of a document without the term.
-const NONE: u32 = u32::MAX;
 
 /// Calls `each(document, score summed in query order, whether it shares a term)`.
 pub(super) fn for_each_score(clauses: &[Clause<'_>], docs: &[DocId], mut each: impl FnMut(DocId, f32, bool)) {
-    let mut found = [(0_f32, false); DOCS];
-    let mut wanted: [(&[Clause<'_>], DocId); DOCS] = [(clauses, 0); DOCS];
-    for docs in docs.chunks(DOCS) {
-        wanted.iter_mut().zip(docs).for_each(|(wanted, doc)| wanted.1 = *doc);
-        score(&wanted[..docs.len()], &mut found);
-        docs.iter().zip(found).for_each(|(doc, (score, shares))| each(*doc, score, shares));
-    }
+    for_each_score_of(&[(clauses, docs)], |_, doc, score, shares| each(doc, score, shares));
 }
 
-/// The same for documents of several segments, each with its segment's clauses: `each(place, score)`.
-pub(super) fn for_each_score_of(wanted: &[(&[Clause<'_>], DocId)], mut each: impl FnMut(usize, f32)) {
-    let mut found = [(0_f32, false); DOCS];
-    for (at, wanted) in wanted.chunks(DOCS).enumerate() {
-        score(wanted, &mut found);
-        (at * DOCS..).zip(&found[..wanted.len()]).for_each(|(place, (score, _))| each(place, *score));
+/// The same for documents of several segments, each with its segment's clauses: `each(segment, document, score, shares)`.
+pub(super) fn for_each_score_of(
+    segments: &[(&[Clause<'_>], &[DocId])],
+    mut each: impl FnMut(usize, DocId, f32, bool),
+) {
+    let mut batch = Batch::default();
+    for (segment, (clauses, docs)) in segments.iter().enumerate() {
+        let mut rest = *docs;
+        while !rest.is_empty() {
+            let now;
+            (now, rest) = rest.split_at(rest.len().min(DOCS - batch.places.len()));
+            batch.push(segment, clauses, now);
+            if batch.places.len() == DOCS {
+                batch.score(&mut each);
+            }
+        }
     }
+    batch.score(&mut each);
 }
 
-/// Scores a few documents: first everything that finding a posting reads is fetched, then all are found
-/// and their weights fetched, so that the cache misses of documents and terms overlap.
-fn score(wanted: &[(&[Clause<'_>], DocId)], found: &mut [(f32, bool); DOCS]) {
-    let mut positions = [[NONE; TERMS]; DOCS];
-    found.fill((0.0, false));
-    let terms = wanted.iter().map(|(clauses, _)| clauses.len()).max().unwrap_or(0);
-    for first in (0..terms).step_by(TERMS) {
-        let some = |clauses: &'_ [Clause<'_>]| first.min(clauses.len())..clauses.len().min(first + TERMS);
-        for (clauses, doc) in wanted {
-            clauses[some(clauses)].iter().for_each(|clause| clause.postings.fetch_place(*doc));
-        }
-        for ((clauses, doc), positions) in wanted.iter().zip(&mut positions) {
-            for (Clause { postings, .. }, position) in clauses[some(clauses)].iter().zip(positions) {
-                *position = NONE;
-                if let Some(at) = postings.find(*doc) {
-                    postings.fetch_weight(at);
-                    *position = at as u32;
+/// Documents that are scored together.
+#[derive(Default)]
+struct Batch<'c, 'a> {
+    /// Segments, their clauses, and the end of their documents in `places`.
+    parts: Vec<(usize, &'c [Clause<'a>], usize)>,
+    places: Vec<Place>,
+}
+
+impl<'c, 'a> Batch<'c, 'a> {
+    fn push(&mut self, segment: usize, clauses: &'c [Clause<'a>], docs: &[DocId]) {
+        let Some(first) = clauses.first() else { return };
+        self.places.extend(docs.iter().map(|doc| first.postings.place(*doc)));
+        self.parts.push((segment, clauses, self.places.len()));
+    }
+
+    /// Scores the documents and forgets them. First everything that finding a posting reads is fetched, then all are
+    /// found and their weights fetched, so that the cache misses of documents and terms overlap.
+    fn score(&mut self, each: &mut impl FnMut(usize, DocId, f32, bool)) {
+        let mut positions = [[None; DOCS]; TERMS];
+        let mut found = [(0.0_f32, false); DOCS];
+        let terms = self.parts.iter().map(|(_, clauses, _)| clauses.len()).max().unwrap_or(0);
+        for first in (0..terms).step_by(TERMS) {
+            self.for_each_part(first, |clauses, places, _| {
+                clauses.iter().for_each(|clause| clause.postings.fetch_places(places));
+            });
+            self.for_each_part(first, |clauses, places, at| {
+                for (Clause { postings, .. }, positions) in clauses.iter().zip(&mut positions) {
+                    postings.find_all(places, &mut positions[at..at + places.len()]);
                 }
-            }
-        }
-        for (((clauses, _), positions), (score, shares)) in wanted.iter().zip(&positions).zip(&mut *found) {
-            for (Clause { postings, weight, .. }, position) in clauses[some(clauses)].iter().zip(positions) {
-                if *position != NONE {
-                    *score += weight * postings.weight_at(*position as usize);
-                    *shares = true;
+            });
+            self.for_each_part(first, |clauses, places, at| {
+                for (Clause { postings, weight, .. }, positions) in clauses.iter().zip(&positions) {
+                    for (position, (score, shares)) in
+                        positions[at..at + places.len()].iter().zip(&mut found[at..])
+                    {
+                        if let Some(position) = position {
+                            *score += weight * postings.weight_at(*position as usize);
+                            *shares = true;
+                        }
+                    }
                 }
+            });
+        }
+        let mut start = 0;
+        for (segment, _, end) in self.parts.drain(..) {
+            for (place, (score, shares)) in self.places[start..end].iter().zip(&found[start..end]) {
+                each(segment, place.doc, *score, *shares);
             }
+            start = end;
+        }
+        self.places.clear();
+    }
+
+    /// Calls `each(some clauses, places, number of the first)` for all parts.
+    fn for_each_part(&self, first: usize, mut each: impl FnMut(&[Clause<'a>], &[Place], usize)) {
+        let mut start = 0;
+        for (_, clauses, end) in &self.parts {
+            let some = first.min(clauses.len())..clauses.len().min(first + TERMS);
+            each(&clauses[some], &self.places[start..*end], start);
+            start = *end;
         }
     }
 }

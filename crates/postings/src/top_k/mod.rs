@@ -133,6 +133,12 @@ pub struct SegmentSearch<'a, B> {
     pub bounds: Option<&'a mut ScoreBounds>,
 }
 
+impl<B> SegmentSearch<'_, B> {
+    fn terms_are_known(&self) -> bool {
+        self.terms.len() == self.request.query.len()
+    }
+}
+
 /// The best documents of several segments, for each what [`PostingsReader::top_k`] gives. Together they hold
 /// the best of all.
 ///

@@ -38,6 +38,9 @@ use crate::term::{Kind, Postings};
 /// and 0.25 was best; above 0.35 look-ups cost more than they save.
 const DEFERRED_SHARE: f64 = 0.2;
 
+/// Groups to which all dense terms are added before the next: their sums stay in the first level cache.
+const GROUPS: usize = 256;
+
 /// A query term that the segment has.
 pub(super) struct Clause<'a> {
     pub(super) postings: Postings<'a>,
@@ -120,9 +123,16 @@ where
         clauses: Vec<Clause<'a>>,
         errors: Errors,
     ) -> Self {
-        let (mut dense, others): (Vec<usize>, Vec<usize>) =
-            (0..clauses.len()).partition(|i| clauses[*i].postings.kind == Kind::Dense);
-        dense.sort_by_key(|i| Reverse(clauses[*i].bound));
+        let (mut by_bound, mut others) =
+            (Vec::with_capacity(clauses.len()), Vec::with_capacity(clauses.len()));
+        for (i, clause) in clauses.iter().enumerate() {
+            match clause.postings.kind {
+                Kind::Dense => by_bound.push((Reverse(clause.bound), i)),
+                _ => others.push(i),
+            }
+        }
+        by_bound.sort_unstable();
+        let dense = by_bound.into_iter().map(|(_, i)| i).collect();
         let passed = filtered::passed(reader.num_docs(), &request);
         Self {
             reader,
@@ -171,7 +181,7 @@ where
             if self.request.is_cancelled() || (self.request.k == 0 && !counting) {
                 return;
             }
-            self.window(start, (window / 64).min(words - start), counting, scratch);
+            self.window(start, (window / 64).min(words - start), counting, &[], scratch);
         }
     }
 
@@ -181,7 +191,16 @@ where
         self.candidates.clear();
     }
 
-    pub(super) fn window(&mut self, start: usize, groups: usize, counting: bool, scratch: &mut Scratch) {
+    /// Scans some groups of documents of one window. `known` are the sums of the sparse terms of as many documents, in
+    /// their order, or none.
+    pub(super) fn window(
+        &mut self,
+        start: usize,
+        groups: usize,
+        counting: bool,
+        known: &[u16],
+        scratch: &mut Scratch,
+    ) {
         let Scratch { sums, allowed, matches, .. } = scratch;
         if !self.fill_allowed(start, groups, allowed) {
             return;
@@ -192,8 +211,12 @@ where
         let min_score = self.request.min_score.filter(|minimum| *minimum > 0.0);
         let judging = counting && min_score.is_some();
         let (kept, deferred) = if judging { (self.dense.len(), 0) } else { self.split() };
-        sums.0[..groups * GROUP].fill(0);
-        self.scatter(start, sums);
+        if known.is_empty() {
+            sums.0[..groups * GROUP].fill(0);
+            self.scatter(start, sums);
+        } else {
+            kernels::chosen().to_lanes(known, &mut sums.0[..groups * GROUP]);
+        }
         let sums = &mut sums.0[..groups * GROUP];
         let floor = match min_score {
             Some(minimum) if judging => self.estimate_of(minimum),
@@ -211,7 +234,11 @@ where
         if self.request.k == 0 && !judging {
             return;
         }
-        self.add_dense(start, kept, allowed, sums);
+        for first in (0..groups).step_by(GROUPS) {
+            let some = first..groups.min(first + GROUPS);
+            let sums = &mut sums[some.start * GROUP..some.end * GROUP];
+            self.add_dense(start + first, kept, &allowed[some], sums);
+        }
         if !any {
             kernels::chosen().at_least(sums, floor.min(65_535) as u16, matches);
             matches.iter_mut().zip(allowed.iter()).for_each(|(matches, allowed)| *matches &= allowed);

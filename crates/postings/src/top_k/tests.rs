@@ -41,7 +41,10 @@ fn density() -> impl Strategy<Value = Option<f64>> {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    let size = prop_oneof![6 => 1_usize..150, 3 => 150_usize..9000, 1 => 9_000_usize..40_000];
+    // One window, several of earlier builds, several.
+    let size = prop_oneof![
+        60 => 1_usize..150, 30 => 150_usize..9000, 10 => 9_000_usize..40_000, 2 => 60_000_usize..140_000
+    ];
     let k = prop_oneof![Just(0_usize), Just(1), Just(3), Just(10), Just(100), Just(10_000)];
     let limit = prop_oneof![Just(0_u64), Just(1), Just(50), Just(10_000), Just(u64::MAX)];
     let place = || proptest::option::weighted(0.3, 0_usize..200);
@@ -73,6 +76,7 @@ proptest! {
         let model = Model::random(case.seed, case.num_docs, case.vocabulary);
         let reader = model.reader(Format::V3);
         let plain = model.reader(Format::V1);
+        let former = model.former_reader();
         let live = case.live.map(|density| random_bits(case.seed ^ 1, case.num_docs, density));
         let filter = case.filter.map(|density| random_bits(case.seed ^ 2, case.num_docs, density));
         for round in 0..6 {
@@ -115,6 +119,11 @@ proptest! {
             prop_assert_eq!(&finish(bounded), &expected);
             for (doc, score) in &ranking {
                 prop_assert!(bounds.most(*doc) >= *score, "{} of {doc} above {}", score, bounds.most(*doc));
+            }
+            let fifth = SharedThreshold::new();
+            fifth.raise(at(case.threshold).unwrap_or(0.0));
+            if let Some(former) = &former {
+                prop_assert_eq!(&finish(former.top_k(&TopKRequest { min_score, ..request(&fifth) })), &expected);
             }
             // The other format gives the same bits: an upgrade changes no score.
             let plain = finish(plain.top_k(&TopKRequest { min_score, ..request(&third) }));

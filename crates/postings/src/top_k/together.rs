@@ -64,9 +64,11 @@ where
     let resolved = resolve(&segments);
     let mut resolved = &resolved[..];
     let mut searched = Vec::with_capacity(segments.len());
-    for (place, SegmentSearch { reader, request: whole, bounds, .. }) in segments.into_iter().enumerate() {
+    for (place, segment) in segments.into_iter().enumerate() {
+        let known = segment.terms_are_known();
+        let SegmentSearch { reader, request: whole, bounds, terms } = segment;
         let own;
-        (own, resolved) = resolved.split_at(whole.query.len());
+        (own, resolved) = resolved.split_at(if known { 0 } else { whole.query.len() });
         let mut request = whole;
         request.count_limit = request.count_limit.saturating_sub(*matched);
         if request.k == 0 && request.count_limit == 0 {
@@ -77,7 +79,14 @@ where
             *matched += found[place].matched;
             continue;
         }
-        let clauses = clauses(reader, request.query, own);
+        let clauses = if known {
+            clauses(reader, request.query.iter().zip(terms))
+        } else {
+            clauses(
+                reader,
+                request.query.iter().zip(own).filter_map(|(term, own)| Some((term, own.as_ref()?))),
+            )
+        };
         if clauses.is_empty() {
             continue;
         }
@@ -106,42 +115,31 @@ where
     }
 }
 
-/// The terms of all segments, one segment after the other. Of all of them first what is read first is fetched: they
-/// are scattered over the files.
+/// The terms of the segments where they are not known, one segment after the other. Of all segments first what is
+/// read first is fetched: terms are scattered over the files.
 fn resolve<B>(segments: &[SegmentSearch<'_, B>]) -> Vec<Option<ResolvedTerm>>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let known = |segment: &SegmentSearch<'_, B>| segment.terms.len() == segment.request.query.len();
-    for segment in segments.iter().filter(|segment| !known(segment)) {
-        segment.request.query.iter().for_each(|(term, _)| segment.reader.fetch_record(*term));
+    let unknown = || segments.iter().filter(|segment| !segment.terms_are_known());
+    for SegmentSearch { reader, request, .. } in unknown() {
+        request.query.iter().for_each(|(term, _)| reader.fetch_record(*term));
     }
     let mut records: Vec<Option<Record>> = Vec::new();
-    let mut terms = 0;
-    for segment @ SegmentSearch { reader, request, .. } in segments {
-        terms += request.query.len();
-        if known(segment) {
-            segment.terms.iter().for_each(|term| reader.fetch_start(&term.record));
-            continue;
-        }
-        records.extend(request.query.iter().map(|(term, _)| {
-            reader.checked_record(*term).inspect(|record| {
-                reader.fetch_start(record);
-                reader.fetch_codes(record);
-            })
-        }));
-    }
-    let mut resolved = Vec::with_capacity(terms);
-    let mut records = records.into_iter();
-    for segment @ SegmentSearch { reader, request, .. } in segments {
-        if known(segment) {
-            resolved.extend(segment.terms.iter().copied().map(Some));
+    for segment @ SegmentSearch { reader, request, terms, .. } in segments {
+        if segment.terms_are_known() {
+            terms.iter().for_each(|term| reader.fetch_start(&term.record));
         } else {
-            let own = records.by_ref().take(request.query.len());
-            resolved.extend(own.map(|record| record.map(|record| reader.resolved(record))));
+            records.extend(request.query.iter().map(|(term, _)| {
+                reader.checked_record(*term).inspect(|record| {
+                    reader.fetch_start(record);
+                    reader.fetch_codes(record);
+                })
+            }));
         }
     }
-    resolved
+    let readers = unknown().flat_map(|segment| segment.request.query.iter().map(|_| segment.reader));
+    readers.zip(records).map(|(reader, record)| record.map(|record| reader.resolved(record))).collect()
 }
 
 /// Whether estimates can be bounded as far as the query tells.
@@ -150,21 +148,21 @@ fn are_bounded(query: &[(u32, f32)]) -> bool {
 }
 
 /// The clauses that a segment has, in query order.
-fn clauses<'a, B>(
+fn clauses<'a, 't, B>(
     reader: &'a PostingsReader<B>,
-    query: &[(u32, f32)],
-    resolved: &[Option<ResolvedTerm>],
+    terms: impl Iterator<Item = (&'t (u32, f32), &'t ResolvedTerm)>,
 ) -> Vec<Clause<'a>>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let mut clauses = Vec::with_capacity(query.len());
-    for ((_, weight), term) in query.iter().zip(resolved) {
-        if let Some(term) = term {
-            let postings = reader.postings_of(term);
-            clauses.push(Clause { postings, weight: *weight, factor: 0, bound: 0, next: 0 });
-        }
-    }
+    let mut clauses = Vec::with_capacity(terms.size_hint().1.unwrap_or(0));
+    clauses.extend(terms.map(|((_, weight), term)| Clause {
+        postings: reader.postings_of(term),
+        weight: *weight,
+        factor: 0,
+        bound: 0,
+        next: 0,
+    }));
     clauses
 }
 
@@ -253,23 +251,16 @@ where
     let Some(first) = searches.first_mut() else { return Vec::new() };
     first.raise_need(request.floor());
     let need = first.need;
-    let mut docs: Vec<(&[Clause<'_>], DocId)> = Vec::new();
-    let mut ends = Vec::with_capacity(searches.len());
-    for search in &*searches {
-        docs.extend(search.candidates_from(need).map(|doc| (&search.clauses[..], doc)));
-        ends.push(docs.len());
-    }
-    let mut scores = vec![0.0; docs.len()];
-    for_each_score_of(&docs, |place, score| scores[place] = score);
-    let mut start = 0;
-    let found = searches.iter().zip(ends).map(|(search, end)| {
-        let mut collector = Collector::new(request.k, request.floor());
-        let range = std::mem::replace(&mut start, end)..end;
-        docs[range.clone()]
-            .iter()
-            .zip(&scores[range])
-            .for_each(|((_, doc), score)| collector.push(*doc, *score));
-        TopK { hits: collector.into_hits(&search.request), matched: search.matched }
+    let candidates: Vec<Vec<DocId>> =
+        searches.iter().map(|search| search.candidates_from(need).collect()).collect();
+    let wanted: Vec<_> =
+        searches.iter().zip(&candidates).map(|(search, docs)| (&search.clauses[..], &docs[..])).collect();
+    let mut collectors: Vec<_> =
+        searches.iter().map(|_| Collector::new(request.k, request.floor())).collect();
+    for_each_score_of(&wanted, |segment, doc, score, _| collectors[segment].push(doc, score));
+    let found = searches.iter().zip(collectors).map(|(search, collector)| TopK {
+        hits: collector.into_hits(&search.request),
+        matched: search.matched,
     });
     let found: Vec<TopK> = found.collect();
     if found.len() > 1 {
