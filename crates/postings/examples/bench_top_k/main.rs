@@ -37,6 +37,10 @@ use sparrow_postings::{
     top_k_of_segments,
 };
 
+/// The addon's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Reader = PostingsReader<std::sync::Arc<[u8]>>;
 
 struct Options {
