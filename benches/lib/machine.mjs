@@ -13,7 +13,7 @@ const TICKS_PER_SECOND = 100;
 /** Nothing here changes while the benchmarks run. */
 export function machine() {
   return {
-    cpu: os.cpus()[0]?.model ?? 'unknown',
+    cpu: `${os.cpus()[0]?.model ?? 'unknown'}${cpuNumbers()}`,
     cores: os.availableParallelism(),
     flags: cpuFlags(),
     memoryBytes: os.totalmem(),
@@ -23,16 +23,25 @@ export function machine() {
   };
 }
 
+/** A name like "AMD EPYC" stands for several generations. */
+function cpuNumbers() {
+  const [family, model] = [cpuInfo('cpu family'), cpuInfo('model')];
+  return family === undefined ? '' : ` (family ${family}, model ${model})`;
+}
+
 function cpuFlags() {
+  return (cpuInfo('(?:flags|Features)') ?? '')
+    .split(/\s+/)
+    .filter((flag) => FLAGS.test(flag))
+    .sort();
+}
+
+/** What Linux says of the first processor. */
+function cpuInfo(name) {
   try {
-    const line = /^(?:flags|Features)\s*:(.*)$/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1] ?? '';
-    return line
-      .trim()
-      .split(/\s+/)
-      .filter((flag) => FLAGS.test(flag))
-      .sort();
+    return new RegExp(`^${name}\\s*:\\s*(.*)$`, 'm').exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1].trim();
   } catch {
-    return [];
+    return undefined;
   }
 }
 
