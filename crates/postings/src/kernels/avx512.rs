@@ -21,7 +21,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         && is_x86_feature_detected!("popcnt");
     has.then_some(Implementation {
         name: "avx512",
-        scanned_share: 0.22,
+        scanned_share: 0.16,
         add_dense,
         to_lanes,
         nonzero,
