@@ -29,6 +29,7 @@ mod levels;
 mod merge;
 mod quantize;
 mod reader;
+mod record;
 mod resolved;
 mod term;
 #[cfg(test)]

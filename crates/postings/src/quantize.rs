@@ -56,7 +56,6 @@ fn nearest_half(value: f32) -> u16 {
 pub(crate) struct Scale {
     pub(crate) max: f32,
     pub(crate) step: f32,
-    inverse: f32,
 }
 
 impl Scale {
@@ -64,13 +63,13 @@ impl Scale {
     #[inline]
     pub(crate) fn new(max: u16) -> Self {
         let max = half_value(max);
-        Self { max, step: max / 255.0, inverse: 255.0 / max }
+        Self { max, step: max / 255.0 }
     }
 
     /// Impact of a weight, 1 to 255, within `step / 2` of it (`step` below for impact 1).
     #[inline]
     pub(crate) fn impact(&self, bits: u16) -> u8 {
-        (half_value(bits) * self.inverse).round().clamp(1.0, 255.0) as u8
+        (half_value(bits) * (255.0 / self.max)).round().clamp(1.0, 255.0) as u8
     }
 
     /// Half bits a little below the lowest weight with this impact.

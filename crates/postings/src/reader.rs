@@ -11,13 +11,15 @@ use crate::error::PostingsError;
 use crate::frame::{Footer, Format, HEADER_BYTES, check_crc};
 use crate::kernels;
 use crate::resolved::ResolvedTerm;
-use crate::term::{Kind, Postings, Record};
+use crate::record::{CODES, Kind, Record, Shape};
+use crate::term::Postings;
 
 /// One sparse field of one segment over borrowed or shared bytes. Cheap to clone when `B` is.
 #[derive(Clone)]
 pub struct PostingsReader<B> {
     bytes: B,
     footer: Footer,
+    shape: Shape,
 }
 
 impl<B> PostingsReader<B>
@@ -33,12 +35,13 @@ where
     /// [`PostingsError`] when the bytes are not a sparse field of a known format.
     pub fn open(bytes: B) -> Result<Self, PostingsError> {
         let footer = Footer::decode(&bytes)?;
-        let reader = Self { bytes, footer };
+        let shape = Shape::new(footer.num_docs, footer.window);
+        let reader = Self { bytes, footer, shape };
         reader.dictionary().check()?;
         let mut posting_count = 0;
         for term in 0..footer.term_count {
             match reader.record(term) {
-                Some(record) if record.is_valid(&footer) => posting_count += u64::from(record.df),
+                Some(record) if record.is_valid(&footer, &shape) => posting_count += u64::from(record.df),
                 _ => return Err(PostingsError::InvalidTerm { term }),
             }
         }
@@ -96,10 +99,6 @@ where
         self.footer.window
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     fn dictionary(&self) -> Dictionary<'_> {
         let footer = &self.footer;
         let offsets = footer.token_offsets as usize;
@@ -123,7 +122,7 @@ where
     /// Postings of a term; none for an unknown one.
     pub(crate) fn postings(&self, term: TermId) -> Postings<'_> {
         let empty = Record { blob: HEADER_BYTES as u64, df: 0, escapes: 0, max: 1, kind: Kind::Plain };
-        self.postings_of(&self.resolve(term).unwrap_or(ResolvedTerm { record: empty, codes: [0; 16] }))
+        self.postings_of(&self.resolve(term).unwrap_or(ResolvedTerm { record: empty, codes: [0; CODES] }))
     }
 
     /// Has the record of a term fetched.
@@ -134,17 +133,17 @@ where
 
     /// A term's record, if it is one. Checked again because bytes may have changed since `open`.
     pub(crate) fn checked_record(&self, term: TermId) -> Option<Record> {
-        self.record(term).filter(|record| record.is_valid(&self.footer))
+        self.record(term).filter(|record| record.is_valid(&self.footer, &self.shape))
     }
 
     /// Has what [`Self::resolve`] reads beside the record fetched.
     pub(crate) fn fetch_codes(&self, record: &Record) {
-        record.fetch_codes(&self.bytes, &self.footer);
+        record.fetch_codes(&self.bytes, &self.shape);
     }
 
     /// A term whose record was checked.
     pub(crate) fn resolved(&self, record: Record) -> ResolvedTerm {
-        ResolvedTerm { record, codes: record.codes(&self.bytes, &self.footer) }
+        ResolvedTerm { record, codes: record.codes(&self.bytes, &self.shape) }
     }
 
     /// What searches need of a term, to be kept for them; `None` for an unknown one. See
@@ -155,12 +154,12 @@ where
 
     /// Has what a search of all documents reads first of a term's postings fetched.
     pub(crate) fn fetch_start(&self, record: &Record) {
-        record.fetch_start(&self.bytes, &self.footer);
+        record.fetch_start(&self.bytes, &self.shape);
     }
 
     /// Postings of a term whose record was checked.
     pub(crate) fn postings_of(&self, term: &ResolvedTerm) -> Postings<'_> {
-        Postings::new(&self.bytes, &self.footer, term)
+        Postings::new(&self.bytes, &self.shape, term)
     }
 
     /// Id of a token in this segment.

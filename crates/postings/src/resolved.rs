@@ -1,6 +1,6 @@
 //! What a search needs of a term before its postings, for who asks for the same terms again.
 
-use crate::term::Record;
+use crate::record::{CODES, Record};
 
 /// A term of one segment, found and checked: 40 bytes.
 ///
@@ -15,5 +15,5 @@ use crate::term::Record;
 pub struct ResolvedTerm {
     pub(crate) record: Record,
     /// Of a dense term.
-    pub(crate) codes: [u8; 16],
+    pub(crate) codes: [u8; CODES],
 }

@@ -5,14 +5,13 @@ use std::io::{self, Write};
 use crate::frame::{Footer, Format, HEADER_BYTES, header, window_for};
 use crate::levels::codes_for;
 use crate::quantize::{ESCAPE, Scale, half_value};
-use crate::term::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, Kind, REGION, Record, kind_for, level_place};
+use crate::record::{CHUNK_BITMAP, CHUNK_LEVELS, Kind, REGION, Record, Shape, level_place};
 
 /// Streaming writer: terms in bytewise token order, then [`Self::finish`].
 pub(crate) struct FieldWriter<'w> {
     out: &'w mut dyn Write,
     format: Format,
-    num_docs: u32,
-    window: u32,
+    shape: Shape,
     position: u64,
     crc: crc32fast::Hasher,
     token_offsets: Vec<u8>,
@@ -38,8 +37,7 @@ impl<'w> FieldWriter<'w> {
         let mut writer = Self {
             out,
             format,
-            num_docs,
-            window,
+            shape: Shape::new(num_docs, window),
             position: 0,
             crc: crc32fast::Hasher::new(),
             token_offsets: 0_u32.to_le_bytes().to_vec(),
@@ -67,7 +65,7 @@ impl<'w> FieldWriter<'w> {
         let df = docs.len() as u32;
         let kind = match self.format {
             Format::V1 => Kind::Plain,
-            Format::V3 => kind_for(df, self.num_docs, self.window),
+            Format::V3 => self.shape.kind_for(df),
         };
         let mut blob = std::mem::take(&mut self.blob);
         blob.clear();
@@ -99,7 +97,7 @@ impl<'w> FieldWriter<'w> {
                 record.escapes = encode_weights(max, weights, &mut blob);
             }
         }
-        debug_assert_eq!(blob.len() as u64, record.blob_bytes(self.num_docs, self.window));
+        debug_assert_eq!(blob.len() as u64, record.blob_bytes(&self.shape));
         self.write(&blob)?;
         self.blob = blob;
         record.encode(self.format, &mut self.records);
@@ -114,18 +112,19 @@ impl<'w> FieldWriter<'w> {
 
     fn encode_windows(&self, docs: &[u32], blob: &mut Vec<u8>) {
         let mut at = 0;
-        for window in 0..=self.num_docs.div_ceil(self.window) {
-            let start = u64::from(window) * u64::from(self.window);
+        let Shape { window: size, windows, .. } = self.shape;
+        for window in 0..=windows {
+            let start = window as u64 * u64::from(size);
             while at < docs.len() && u64::from(docs[at]) < start {
                 at += 1;
             }
             blob.extend_from_slice(&(at as u32).to_le_bytes());
         }
-        docs.iter().for_each(|doc| blob.extend_from_slice(&((doc % self.window) as u16).to_le_bytes()));
+        docs.iter().for_each(|doc| blob.extend_from_slice(&((doc % size) as u16).to_le_bytes()));
     }
 
     fn encode_bitmap(&self, docs: &[u32], impacts: &[u8], blob: &mut Vec<u8>) {
-        let chunks = self.num_docs.div_ceil(CHUNK) as usize;
+        let chunks = self.shape.chunks;
         let mut highest = vec![0_u8; chunks * 128];
         for (doc, impact) in docs.iter().zip(impacts) {
             let block = &mut highest[*doc as usize / 8];
@@ -161,11 +160,11 @@ impl<'w> FieldWriter<'w> {
         let postings_end = self.position;
         if self.format == Format::V3 {
             // A kernel reads up to a window of impacts, and a vector more, behind any impact.
-            self.write(&vec![0; self.window as usize + 128])?;
+            self.write(&vec![0; self.shape.window as usize + 128])?;
         }
         let postings_crc = std::mem::take(&mut self.crc).finalize();
         let presence_at = self.position;
-        let words = self.num_docs.div_ceil(64) as usize;
+        let words = self.shape.num_docs.div_ceil(64) as usize;
         let mut bits = Vec::with_capacity(words * 8);
         for word in 0..words {
             bits.extend_from_slice(&presence.get(word).copied().unwrap_or(0).to_le_bytes());
@@ -182,10 +181,10 @@ impl<'w> FieldWriter<'w> {
         self.write(&records)?;
         let footer = Footer {
             format: self.format,
-            num_docs: self.num_docs,
+            num_docs: self.shape.num_docs,
             docs_with_field: presence.iter().map(|word| word.count_ones()).sum(),
             term_count: self.term_count,
-            window: self.window,
+            window: self.shape.window,
             posting_count: self.posting_count,
             postings_end,
             presence: presence_at,

@@ -4,7 +4,7 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::blocks::{AHEAD, LANES, PLACES, Scope, coarse};
-use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, documents};
+use super::{Bitmap, BlockTerm, Blocks, DenseTerm, GROUP, Implementation, documents};
 use crate::term::Place;
 
 /// This implementation, when the machine has the instructions.
@@ -50,19 +50,13 @@ fn count_words(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-pub(super) fn find_dense(
-    bitmap: &[u8],
-    ranks: &[u8],
-    regions: &[u8],
-    places: &[Place],
-    positions: &mut [Option<u32>],
-) {
+pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], positions: &mut [Option<u32>]) {
     #[target_feature(enable = "popcnt,bmi1,bmi2")]
-    fn find(bitmap: &[u8], ranks: &[u8], regions: &[u8], places: &[Place], positions: &mut [Option<u32>]) {
-        documents::find_dense(bitmap, ranks, regions, places, positions);
+    fn find(bitmap: &Bitmap<'_>, places: &[Place], positions: &mut [Option<u32>]) {
+        documents::find_dense(bitmap, places, positions);
     }
     // SAFETY: implementation() found the instructions.
-    unsafe { find(bitmap, ranks, regions, places, positions) }
+    unsafe { find(bitmap, places, positions) }
 }
 
 pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], positions: &mut [Option<u32>]) {
@@ -433,15 +427,15 @@ unsafe fn find_in_blocks(term: &BlockTerm<'_>, next: &BlockTerm<'_>, blocks: &mu
         // SAFETY: the caller promises that the term's slices cover the block: its group of 16 and its
         // region. Fetching touches no memory, whatever the address.
         unsafe {
-            let words: *const u64 = term.bitmap.as_ptr().add(group * 16).cast();
+            let words: *const u64 = term.bitmap.bits.as_ptr().add(group * 16).cast();
             let rank = _bzhi_u64(words.read_unaligned(), before.min(64)).count_ones()
                 + _bzhi_u64(words.add(1).read_unaligned(), before.saturating_sub(64)).count_ones();
-            let base = term.regions.as_ptr().cast::<u32>().add(*id as usize / 8192).read_unaligned();
-            let near = term.ranks.as_ptr().cast::<u16>().add(group).read_unaligned();
+            let base = term.bitmap.regions.as_ptr().cast::<u32>().add(*id as usize / 8192).read_unaligned();
+            let near = term.bitmap.ranks.as_ptr().cast::<u16>().add(group).read_unaligned();
             *place = base.wrapping_add(u32::from(near)).wrapping_add(rank).min(last);
             _mm_prefetch::<_MM_HINT_T0>(term.impacts.as_ptr().add(*place as usize).cast());
-            _mm_prefetch::<_MM_HINT_T0>(next.bitmap.as_ptr().wrapping_add(*id as usize).cast());
-            _mm_prefetch::<_MM_HINT_T0>(next.ranks.as_ptr().wrapping_add(group * 2).cast());
+            _mm_prefetch::<_MM_HINT_T0>(next.bitmap.bits.as_ptr().wrapping_add(*id as usize).cast());
+            _mm_prefetch::<_MM_HINT_T0>(next.bitmap.ranks.as_ptr().wrapping_add(group * 2).cast());
         }
     }
 }
@@ -462,7 +456,7 @@ unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, ne
         unsafe {
             let id = *ids.add(i);
             let impacts = _mm_loadl_epi64(term.impacts.as_ptr().add(*place as usize).cast());
-            let bits = *term.bitmap.as_ptr().add(id as usize);
+            let bits = *term.bitmap.bits.as_ptr().add(id as usize);
             let places = _mm_loadu_si128(PLACES[usize::from(bits)].as_ptr().cast());
             let added = multiply_high_half(_mm_shuffle_epi8(impacts, places), factor);
             let lanes = _mm_loadu_si128(LANES[usize::from(*wanted.add(i))].as_ptr().cast());

@@ -273,7 +273,7 @@ unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
         let mut odd = [_mm512_setzero_si512(); 2];
         for term in terms {
             if LEVELS {
-                fetch_ahead(term.bitmap, (first + chunk) * 128);
+                fetch_ahead(term.bitmap.bits, (first + chunk) * 128);
             }
             // SAFETY: the caller promises 64 bytes of levels per chunk; the array has 16 bytes.
             let (levels, table) = unsafe {
@@ -288,7 +288,7 @@ unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
             let high = _mm512_and_si512(_mm512_srli_epi16(levels, 4), four);
             for (i, levels) in [low, high].into_iter().enumerate() {
                 let bounds = if LEVELS {
-                    let counts = _mm512_test_epi8_mask(ordered(term.bitmap, first + chunk, i), asked[i]);
+                    let counts = _mm512_test_epi8_mask(ordered(term.bitmap.bits, first + chunk, i), asked[i]);
                     _mm512_maskz_shuffle_epi8(counts, table, levels)
                 } else {
                     _mm512_shuffle_epi8(table, levels)

@@ -131,7 +131,7 @@ unsafe fn bound(
     for term in terms {
         let levels = term.levels.as_ptr().wrapping_add((chunk + AHEAD) * 64);
         _mm_prefetch::<_MM_HINT_T0>(levels.cast());
-        fetch_ahead(term.bitmap, chunk * 128);
+        fetch_ahead(term.bitmap.bits, chunk * 128);
     }
     for at in (0..ids.len()).step_by(64) {
         let lanes = u64::MAX >> (64 - (ids.len() - at).min(64));
@@ -170,7 +170,7 @@ unsafe fn bound(
         for term in terms {
             // SAFETY: the caller promises 64 bytes of levels and 128 of the bitmap; the array has 16.
             let (levels, head, tail, table) = unsafe {
-                let bitmap = term.bitmap.as_ptr().add(chunk * 128);
+                let bitmap = term.bitmap.bits.as_ptr().add(chunk * 128);
                 (
                     _mm512_loadu_si512(term.levels.as_ptr().add(chunk * 64).cast()),
                     _mm512_loadu_si512(bitmap.cast()),

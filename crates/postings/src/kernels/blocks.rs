@@ -3,8 +3,8 @@
 //! A block is 8 documents, a chunk 128 blocks. Bounds of blocks count in coarse units, so that the
 //! bound of any term fits a byte; sums of documents count in the fine ones of the window scan.
 
-use super::Implementation;
-use crate::term::{CHUNK_LEVELS, level_place};
+use super::{Bitmap, Implementation};
+use crate::record::{CHUNK_LEVELS, level_place};
 use crate::trace;
 
 /// Documents of a block.
@@ -59,9 +59,7 @@ pub(crate) struct BoundTerms<'a> {
 /// A dense term, of which blocks get bounds, and to the sums of some of them its postings are added.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct BlockTerm<'a> {
-    pub(crate) bitmap: &'a [u8],
-    pub(crate) ranks: &'a [u8],
-    pub(crate) regions: &'a [u8],
+    pub(crate) bitmap: Bitmap<'a>,
     /// Levels of all chunks.
     pub(crate) levels: &'a [u8],
     /// Impacts, and at least 8 bytes that follow them.
@@ -74,7 +72,7 @@ pub(crate) struct BlockTerm<'a> {
 impl BlockTerm<'_> {
     /// Has the bits of blocks fetched.
     pub(crate) fn fetch(&self, ids: &[u32]) {
-        ids.iter().for_each(|id| fetch(self.bitmap, *id as usize));
+        ids.iter().for_each(|id| fetch(self.bitmap.bits, *id as usize));
     }
 
     /// Coarse bound of a document that has the term.
@@ -88,9 +86,7 @@ impl BlockTerm<'_> {
     /// Whether every read of an implementation stays inside the slices.
     fn covers(&self, blocks: u32) -> bool {
         let blocks = blocks as usize;
-        self.bitmap.len() >= blocks.next_multiple_of(16)
-            && self.ranks.len() >= blocks.div_ceil(16) * 2
-            && self.regions.len() >= blocks.div_ceil(8192) * 4
+        self.bitmap.covers(blocks)
             && self.levels.len() >= blocks.div_ceil(CHUNK_BLOCKS) * CHUNK_LEVELS
             && self.impacts.len() >= BLOCK
     }
@@ -214,7 +210,7 @@ impl Implementation {
         let (totals, highest) = (&mut totals[..blocks], &mut highest[..blocks / MAXIMUM_BLOCKS]);
         let covered = |term: &BlockTerm<'_>| {
             term.levels.len() >= (first + chunks) * CHUNK_LEVELS
-                && (scope != Scope::Wanted || term.bitmap.len() >= (first + chunks) * CHUNK_BLOCKS)
+                && (scope != Scope::Wanted || term.bitmap.bits.len() >= (first + chunks) * CHUNK_BLOCKS)
         };
         let terms = if terms.iter().all(covered) { terms } else { &[] };
         if trace::ON {
@@ -301,9 +297,9 @@ impl Implementation {
         blocks.reach = 0;
         if term.covers(blocks.limit) {
             for id in blocks.ids.iter().filter(|_| trace::ON).map(|id| *id as usize) {
-                trace::touch(term.bitmap, id..id + 1);
-                trace::touch(term.ranks, id / 16 * 2..id / 16 * 2 + 2);
-                trace::touch(term.regions, id / 8192 * 4..id / 8192 * 4 + 4);
+                trace::touch(term.bitmap.bits, id..id + 1);
+                trace::touch(term.bitmap.ranks, id / 16 * 2..id / 16 * 2 + 2);
+                trace::touch(term.bitmap.regions, id / 8192 * 4..id / 8192 * 4 + 4);
             }
             (self.find_blocks)(term, next, blocks);
             blocks.reach = term.impacts.len();

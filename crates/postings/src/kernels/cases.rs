@@ -1,6 +1,6 @@
 //! Kernels to measure, each with data like that of a segment of 100,000 documents.
 
-use super::{BlockTerm, Blocks, BoundTerms, DenseTerm, GROUP, Scope, available};
+use super::{Bitmap, BlockTerm, Blocks, BoundTerms, DenseTerm, GROUP, Scope, available};
 
 /// Chunks of 1,024 documents.
 const CHUNKS: usize = 98;
@@ -76,9 +76,7 @@ fn add_blocks(kernels: super::Implementation) -> Box<dyn FnMut()> {
     let mut blocks = Blocks::default();
     Box::new(move || {
         let term = BlockTerm {
-            bitmap: &bitmap,
-            ranks: &ranks,
-            regions: &[0; 8],
+            bitmap: Bitmap { bits: &bitmap, ranks: &ranks, regions: &[0; 8] },
             levels: &levels,
             impacts: &impacts,
             bounds: [7; 16],

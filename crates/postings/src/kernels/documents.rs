@@ -1,9 +1,10 @@
 //! Kernels of single documents, for filters that few documents pass.
 
 use super::blocks::{BlockTerm, CHUNK_BLOCKS, coarse};
-use super::{GROUP, Implementation};
-use crate::bytes::{u16_at, u32_at};
-use crate::term::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, Place, RANKED, REGION, level_place};
+use super::{Bitmap, GROUP, Implementation};
+use crate::bytes::u32_at;
+use crate::record::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, RANKED, level_place};
+use crate::term::Place;
 
 /// Ids that are compared at once, around a guess where most are found.
 pub(super) const NEAR: usize = 64;
@@ -15,26 +16,19 @@ impl Implementation {
     }
 
     /// Writes the positions of documents' postings in a dense term, as far as they have one.
-    pub(crate) fn find_dense(
-        &self,
-        bitmap: &[u8],
-        ranks: &[u8],
-        regions: &[u8],
-        places: &[Place],
-        positions: &mut [Option<u32>],
-    ) {
-        (self.find_dense)(bitmap, ranks, regions, places, positions);
+    pub(crate) fn find_dense(&self, bitmap: &Bitmap<'_>, places: &[Place], positions: &mut [Option<u32>]) {
+        (self.find_dense)(bitmap, places, positions);
     }
 
     /// The same in a sparse term: the `ids` of all windows, and the number of postings before each of `windows`.
     pub(crate) fn find_sparse(
         &self,
-        ids: &[u8],
+        ids: &[[u8; 2]],
         windows: &[u8],
         places: &[Place],
         positions: &mut [Option<u32>],
     ) {
-        (self.find_sparse)(ids.as_chunks().0, windows, places, positions);
+        (self.find_sparse)(ids, windows, places, positions);
     }
 
     /// Appends the numbers of the bits that are set, ascending. For at most 1,024 words.
@@ -69,7 +63,7 @@ impl Implementation {
         let len = ids.len().min(sums.len()).min(totals.len());
         let blocks = (chunk + 1) * CHUNK_BLOCKS;
         if terms.iter().any(|term| {
-            term.bitmap.len() < blocks || term.levels.len() < blocks / CHUNK_BLOCKS * CHUNK_LEVELS
+            term.bitmap.bits.len() < blocks || term.levels.len() < blocks / CHUNK_BLOCKS * CHUNK_LEVELS
         }) {
             return 0;
         }
@@ -82,25 +76,15 @@ pub(super) fn count(words: &[u64]) -> u64 {
 }
 
 #[inline(always)]
-pub(super) fn find_dense(
-    bitmap: &[u8],
-    ranks: &[u8],
-    regions: &[u8],
-    places: &[Place],
-    positions: &mut [Option<u32>],
-) {
+pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], positions: &mut [Option<u32>]) {
     for (Place { doc, .. }, position) in places.iter().zip(positions) {
         let group = (doc / RANKED) as usize;
-        let bits = match bitmap.get(group * 16..).and_then(<[u8]>::first_chunk) {
-            Some(bits) => u128::from_le_bytes(*bits),
-            None => 0,
-        };
+        let bits = u128::from_le_bytes(bitmap.group(group));
         let bit = 1_u128 << (doc % RANKED);
         *position = (bits & bit != 0).then(|| {
             let below = bits & (bit - 1);
             let rank = (below as u64).count_ones() + ((below >> 64) as u64).count_ones();
-            let near = u32::from(u16_at(ranks, group * 2));
-            u32_at(regions, (doc / REGION) as usize * 4).wrapping_add(near).wrapping_add(rank)
+            bitmap.before(group).wrapping_add(rank)
         });
     }
 }
@@ -174,7 +158,7 @@ pub(super) fn bound_documents(
         let mut found = *sum != 0;
         *total = coarse(*sum, inverse);
         for term in terms {
-            if term.bitmap[chunk * CHUNK_BITMAP + block] >> bit & 1 == 1 {
+            if term.bitmap.bits[chunk * CHUNK_BITMAP + block] >> bit & 1 == 1 {
                 let level = term.levels[chunk * CHUNK_LEVELS + byte] >> shift & 15;
                 *total = total.wrapping_add(u16::from(term.bounds[usize::from(level)]));
                 found = true;

@@ -17,6 +17,7 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_documents;
+mod bitmap;
 mod blocks;
 mod cases;
 mod documents;
@@ -31,6 +32,7 @@ use crate::trace;
 
 pub use cases::kernel_cases;
 
+pub(crate) use bitmap::Bitmap;
 pub(crate) use blocks::{AHEAD, BLOCK, BlockTerm, Blocks, BoundTerms, Scope, coarse, fetch};
 
 /// Documents of a bitmap word, lanes of a group.
@@ -73,7 +75,7 @@ type WantedBounds = fn(&[BlockTerm<'_>], usize, &[u16], u16, &[u8], bool, &mut [
 type BoundDocuments = fn(&[BlockTerm<'_>], usize, &[u16], &[u16], u16, &mut [u16]) -> u32;
 
 /// Of [`Implementation::find_dense`].
-type FindDense = fn(&[u8], &[u8], &[u8], &[Place], &mut [Option<u32>]);
+type FindDense = fn(&Bitmap<'_>, &[Place], &mut [Option<u32>]);
 /// Of [`Implementation::find_sparse`].
 type FindSparse = fn(&[[u8; 2]], &[u8], &[Place], &mut [Option<u32>]);
 

@@ -2,8 +2,9 @@
 
 use super::blocks::{BLOCK, Scope, coarse};
 use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, documents, lane};
-use crate::bytes::{u16_at, u32_at, u64_at};
-use crate::term::{Place, level_place};
+use crate::bytes::u64_at;
+use crate::record::level_place;
+use crate::term::Place;
 
 pub(super) fn implementation() -> Implementation {
     Implementation {
@@ -166,7 +167,7 @@ pub(super) fn wanted_bounds(
         let block = first * 128 + block;
         let (byte, shift) = BlockTerm::level_at(block);
         *total = coarse(highest_wanted(sums, *wanted), inverse);
-        for term in terms.iter().filter(|term| !levels || term.bitmap[block] & wanted != 0) {
+        for term in terms.iter().filter(|term| !levels || term.bitmap.bits[block] & wanted != 0) {
             let level = term.levels[byte] >> shift & 15;
             *total = total.wrapping_add(u16::from(term.bounds[usize::from(level)]));
         }
@@ -206,10 +207,8 @@ fn find_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Blo
     let last = (term.impacts.len() - BLOCK) as u32;
     for (id, place) in blocks.ids.iter().zip(&mut blocks.places) {
         let group = *id as usize / 16;
-        let bits = u128::from_le_bytes(term.bitmap.as_chunks().0[group]) & ((1 << (id % 16 * 8)) - 1);
-        let base = u32_at(term.regions, *id as usize / 8192 * 4)
-            .wrapping_add(u32::from(u16_at(term.ranks, group * 2)));
-        *place = base.wrapping_add(bits.count_ones()).min(last);
+        let bits = u128::from_le_bytes(term.bitmap.group(group)) & ((1 << (id % 16 * 8)) - 1);
+        *place = term.bitmap.before(group).wrapping_add(bits.count_ones()).min(last);
     }
 }
 
@@ -220,11 +219,11 @@ fn add_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
         let id = blocks.ids[i];
         let (byte, shift) = BlockTerm::level_at(id as usize);
         let bound = term.bounds[usize::from(term.levels[byte] >> shift & 15)];
-        let counts = term.bitmap[id as usize] & (blocks.wanted[i] | others) != 0;
+        let counts = term.bitmap.bits[id as usize] & (blocks.wanted[i] | others) != 0;
         let rest = blocks.rest[i].wrapping_sub(if counts { u16::from(bound) } else { 0 });
         let mut sums = blocks.sums[i];
         let mut position = blocks.places[i] as usize;
-        let mut bits = term.bitmap[id as usize];
+        let mut bits = term.bitmap.bits[id as usize];
         while bits != 0 {
             let lane = bits.trailing_zeros() as usize;
             if blocks.wanted[i] >> lane & 1 == 1 {

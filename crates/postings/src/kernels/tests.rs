@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::term::{RANKED, REGION};
+use crate::record::{RANKED, REGION};
 
 #[derive(Debug)]
 struct Owned {
@@ -93,7 +93,8 @@ proptest! {
             }
         }
         (0..=DOCS.div_ceil(window)).for_each(|at| windows.extend(before(at * window).to_le_bytes()));
-        let ids: Vec<u8> = documents.iter().flat_map(|doc| ((doc % window) as u16).to_le_bytes()).collect();
+        let ids: Vec<_> = documents.iter().map(|doc| ((doc % window) as u16).to_le_bytes()).collect();
+        let bitmap = Bitmap { bits: &bitmap, ranks: &ranks, regions: &regions };
         let place = |doc: u32| {
             let id = (doc % window) as u16;
             let share = share.unwrap_or((u32::from(id) << 10) / (window >> 6));
@@ -104,7 +105,7 @@ proptest! {
         let expected: Vec<_> = asked.iter().map(|doc| documents.contains(doc).then(|| before(*doc))).collect();
         for one in available() {
             let (mut dense, mut sparse) = (vec![Some(7); places.len()], vec![Some(7); places.len()]);
-            one.find_dense(&bitmap, &ranks, &regions, &places, &mut dense);
+            one.find_dense(&bitmap, &places, &mut dense);
             one.find_sparse(&ids, &windows, &places, &mut sparse);
             prop_assert_eq!(&dense, &expected, "dense, {}", one.name());
             prop_assert_eq!(&sparse, &expected, "sparse, {}", one.name());
@@ -121,8 +122,9 @@ proptest! {
         for one in available() {
             let mut positions = [None; 2];
             let places = [Place { doc, window, id, share }, Place { doc: doc % 4000, window: 0, id, share }];
-            one.find_dense(first, second, second, &places, &mut positions);
-            one.find_sparse(first, second, &places, &mut positions);
+            let bitmap = Bitmap { bits: first, ranks: second, regions: second };
+            one.find_dense(&bitmap, &places, &mut positions);
+            one.find_sparse(first.as_chunks().0, second, &places, &mut positions);
             prop_assert!(positions.iter().flatten().all(|at| (*at as usize) < first.len() / 2));
         }
     }
@@ -171,8 +173,8 @@ fn block_term(chunks: usize) -> impl Strategy<Value = OwnedBlocks> {
 
 impl OwnedBlocks {
     fn term(&self) -> BlockTerm<'_> {
-        let Self { bitmap, ranks, regions, levels, impacts, bounds, factor } = self;
-        BlockTerm { bitmap, ranks, regions, levels, impacts, bounds: *bounds, factor: *factor }
+        let Self { bitmap: bits, ranks, regions, levels, impacts, bounds, factor } = self;
+        BlockTerm { bitmap: Bitmap { bits, ranks, regions }, levels, impacts, bounds: *bounds, factor: *factor }
     }
 }
 
@@ -211,9 +213,7 @@ proptest! {
 #[test]
 fn documents_of_terms_with_short_slices_are_not_bounded() {
     let term = BlockTerm {
-        bitmap: &[255; 255],
-        ranks: &[],
-        regions: &[],
+        bitmap: Bitmap { bits: &[255; 255], ranks: &[], regions: &[] },
         levels: &[17; 128],
         impacts: &[],
         bounds: [3; 16],
@@ -295,9 +295,7 @@ proptest! {
 #[test]
 fn block_terms_with_short_slices_are_left_out() {
     let short = BlockTerm {
-        bitmap: &[255; 112],
-        ranks: &[0; 16],
-        regions: &[0; 4],
+        bitmap: Bitmap { bits: &[255; 112], ranks: &[0; 16], regions: &[0; 4] },
         levels: &[0; 64],
         impacts: &[1; 2000],
         bounds: [0; 16],
@@ -308,7 +306,7 @@ fn block_terms_with_short_slices_are_left_out() {
         one.start(&[5], &[0; 128], &[0; 1024], &[255; 128], Scope::All, 1, &mut blocks);
         one.add_blocks(&short, None, &mut blocks, 1, 0);
         assert_eq!(blocks.sums(), [[0; 8]], "{}", one.name());
-        one.add_blocks(&BlockTerm { bitmap: &[255; 128], ..short }, None, &mut blocks, 1, 0);
+        one.add_blocks(&BlockTerm { bitmap: Bitmap { bits: &[255; 128], ..short.bitmap }, ..short }, None, &mut blocks, 1, 0);
         assert_eq!(blocks.sums(), [[1; 8]], "{}", one.name());
     }
 }

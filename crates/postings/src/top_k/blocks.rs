@@ -13,9 +13,10 @@
 
 use std::ops::{Deref, Range};
 
-use super::pruned::{Clause, Search};
+use super::found::{Errors, Found};
+use super::pruned::{Clause, Known, Scratch, Search};
 use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerms, Scope};
-use crate::term::Kind;
+use crate::record::Kind;
 
 /// With more hits wanted than this, the blocks that hold them are no small part of all.
 const MAX_K: usize = 1000;
@@ -45,12 +46,18 @@ pub(super) struct BlockScratch {
     pub(super) selected: Vec<u32>,
     /// Of every block that is being scored, the highest sum.
     pub(super) best: Vec<u16>,
-    pub(super) blocks: Blocks,
-    /// The first blocks of each segment.
-    pub(super) seeds: Vec<Blocks>,
+    /// Blocks that are being scored together, of one segment or of several that follow each other.
+    pub(super) blocks: Vec<Blocks>,
 }
 
 impl BlockScratch {
+    /// The blocks of as many segments at least, for as long as the rest is used.
+    pub(super) fn take_blocks(&mut self, segments: usize) -> Vec<Blocks> {
+        let mut blocks = std::mem::take(&mut self.blocks);
+        blocks.resize_with(blocks.len().max(segments), Default::default);
+        blocks
+    }
+
     /// Makes room for so many chunks; what is in it stays as it is.
     fn resize(&mut self, chunks: usize) {
         let docs = chunks * CHUNK_BLOCKS * BLOCK;
@@ -63,7 +70,7 @@ impl BlockScratch {
     }
 
     /// Selects those of some blocks of a segment (whole chunks) whose bounds reach `floor`.
-    fn select(&mut self, plan: &Plan<'_>, blocks: Range<usize>, floor: u16) {
+    fn select(&mut self, plan: &Plan<'_, '_>, blocks: Range<usize>, floor: u16) {
         self.selected.clear();
         let range = plan.blocks().start + blocks.start..plan.blocks().start + blocks.end;
         let highest = &self.highest[range.start / MAXIMUM_BLOCKS..range.end / MAXIMUM_BLOCKS];
@@ -71,15 +78,8 @@ impl BlockScratch {
         kernels::chosen().select(&self.totals[range], highest, floor, first, &mut self.selected);
     }
 
-    /// Starts scoring the selected blocks of a segment.
-    fn start(&mut self, plan: &Plan<'_>) {
-        let mut blocks = std::mem::take(&mut self.blocks);
-        self.start_blocks(plan, &self.selected, &mut blocks);
-        self.blocks = blocks;
-    }
-
     /// Starts scoring some blocks of a segment.
-    pub(super) fn start_blocks(&self, plan: &Plan<'_>, ids: &[u32], blocks: &mut Blocks) {
+    pub(super) fn start_blocks(&self, plan: &Plan<'_, '_>, ids: &[u32], blocks: &mut Blocks) {
         if let Some(term) = plan.dense.first() {
             term.fetch(ids);
         }
@@ -89,6 +89,12 @@ impl BlockScratch {
         kernels::chosen().start(ids, totals, &self.sums[docs], wanted, plan.scope, plan.inverse, blocks);
     }
 
+    /// What is known of some documents, whole words, counted from the first of the first segment.
+    fn known(&self, docs: Range<usize>) -> Known<'_> {
+        let words = docs.start / 64..docs.end / 64;
+        Known { sums: &self.sums[docs], wanted: &self.wanted[words] }
+    }
+
     /// Sums of some documents, counted from the first of the first segment.
     pub(super) fn sums_of(&self, docs: Range<usize>) -> &[u16] {
         self.sums.get(docs).unwrap_or(&[])
@@ -96,7 +102,7 @@ impl BlockScratch {
 }
 
 /// What bounds and sums of this query are made of in a segment.
-pub(super) struct Plan<'a> {
+pub(super) struct Plan<'p, 'a> {
     /// The segment's chunks among those of all.
     chunks: Range<usize>,
     pub(super) unit: u32,
@@ -105,10 +111,14 @@ pub(super) struct Plan<'a> {
     /// Which documents bounds are of.
     scope: Scope,
     /// Highest bound first.
-    pub(super) dense: Vec<BlockTerm<'a>>,
+    pub(super) dense: &'p [BlockTerm<'a>],
 }
 
-impl Plan<'_> {
+impl<'p, 'a> Plan<'p, 'a> {
+    pub(super) fn new(unit: u32, chunks: Range<usize>, scope: Scope, dense: &'p [BlockTerm<'a>]) -> Self {
+        Self { chunks, unit, inverse: 65_536_u32.div_ceil(unit) as u16, scope, dense }
+    }
+
     /// The segment's blocks among those of all.
     pub(super) fn blocks(&self) -> Range<usize> {
         self.chunks.start * CHUNK_BLOCKS..self.chunks.end * CHUNK_BLOCKS
@@ -116,7 +126,7 @@ impl Plan<'_> {
 }
 
 /// Whether bounds of blocks are likely to exclude most of them.
-pub(super) fn are_useful<B>(searches: &[Search<'_, '_, B>]) -> bool
+pub(super) fn are_useful<B>(searches: &[Search<'_, '_, '_, B>]) -> bool
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
@@ -140,125 +150,191 @@ pub(super) fn coarse_unit<'s, 'a: 's>(clauses: impl Iterator<Item = &'s Clause<'
 
 /// Collects the candidates of all segments. Returns false, with nothing collected, when there is no
 /// threshold that excludes anything.
-pub(super) fn collect<B>(searches: &mut [Search<'_, '_, B>], scratch: &mut super::pruned::Scratch) -> bool
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
-    let mut own = std::mem::take(&mut scratch.blocks);
-    let found = collect_blocks(searches, &mut own, scratch);
-    scratch.blocks = own;
-    searches.iter_mut().for_each(|search| search.seeds.clear());
-    found
-}
-
-fn collect_blocks<B>(
-    searches: &mut [Search<'_, '_, B>],
-    own: &mut BlockScratch,
-    scratch: &mut super::pruned::Scratch,
+pub(super) fn collect<B>(
+    searches: &mut [Search<'_, '_, '_, B>],
+    best: &mut Found<'_>,
+    scratch: &mut Scratch,
 ) -> bool
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let unit = coarse_unit(searches.iter().flat_map(|search| &search.clauses));
-    let mut chunks = 0;
+    let mut own = std::mem::take(&mut scratch.blocks);
+    let found = collect_blocks(searches, &mut own, best, scratch);
+    scratch.blocks = own;
+    found
+}
+
+fn collect_blocks<B>(
+    searches: &mut [Search<'_, '_, '_, B>],
+    own: &mut BlockScratch,
+    found: &mut Found<'_>,
+    scratch: &mut Scratch,
+) -> bool
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let unit = coarse_unit(searches.iter().flat_map(|search| search.clauses));
+    let mut terms = Vec::with_capacity(searches.iter().map(|search| search.dense.len()).sum());
+    searches.iter().for_each(|search| search.block_terms(unit, &mut terms));
+    let (mut chunks, mut terms) = (0, &terms[..]);
     let mut plans = Vec::with_capacity(searches.len());
     for search in &mut *searches {
+        let (own, others) = terms.split_at(search.dense.len());
+        terms = others;
         let first = chunks;
         chunks += (search.reader.num_docs() as usize).div_ceil(CHUNK_BLOCKS * BLOCK);
         search.sums_at = first * CHUNK_BLOCKS * BLOCK;
-        plans.push(search.plan(unit, first..chunks));
+        plans.push(Plan::new(unit, first..chunks, search.scope(), own));
     }
     own.resize(chunks);
     for (search, plan) in searches.iter_mut().zip(&plans) {
         if search.request.is_cancelled() {
             return true;
         }
-        search.bound_blocks(plan, own);
+        search.bound_blocks(plan, own, found.errors);
     }
-    if let Some(first) = searches.first_mut() {
-        first.raise_need(first.request.floor());
+    if let Some(first) = searches.first() {
+        found.raise_to_score(first.request.floor());
     }
-    super::seeds::score(searches, &plans, own);
-    let mut found = true;
-    Search::one_after_another(searches, |at, search| {
-        if search.need <= 0 {
-            search.forget();
-            found = false;
-        } else {
-            search.collect_parts(&plans[at], own, scratch);
-        }
-    });
-    found
+    super::seeds::score(searches, &plans, own, found);
+    if found.need() <= 0 {
+        found.forget_from(0);
+        return false;
+    }
+    collect_parts(searches, &plans, own, found, scratch);
+    true
 }
 
-impl<'a, B> Search<'a, '_, B>
+/// Selects and scores the blocks of all segments that can hold one of the best documents: of a large segment part by
+/// part, of small ones several together.
+fn collect_parts<B>(
+    searches: &mut [Search<'_, '_, '_, B>],
+    plans: &[Plan<'_, '_>],
+    own: &mut BlockScratch,
+    found: &mut Found<'_>,
+    scratch: &mut Scratch,
+) where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let mut next = 0;
+    while next < plans.len() {
+        let first = next;
+        let mut room = PART.max(plans[first].blocks().len());
+        while next < plans.len() && plans[next].blocks().len() <= room {
+            room -= plans[next].blocks().len();
+            next += 1;
+        }
+        let (searches, plans) = (&mut searches[first..next], &plans[first..next]);
+        let blocks = plans[0].blocks().len();
+        if let ([search], [plan]) = (&mut *searches, plans) {
+            for start in (0..blocks).step_by(PART) {
+                let some = start..blocks.min(start + PART);
+                if !collect_part(std::slice::from_mut(search), std::slice::from_ref(plan), Some(some), own, found, scratch) {
+                    return;
+                }
+            }
+        } else if !collect_part(searches, plans, None, own, found, scratch) {
+            return;
+        }
+    }
+}
+
+/// Selects and scores `some` blocks of a segment, or all of several. Returns whether others can be wanted.
+fn collect_part<B>(
+    searches: &mut [Search<'_, '_, '_, B>],
+    plans: &[Plan<'_, '_>],
+    some: Option<Range<usize>>,
+    own: &mut BlockScratch,
+    found: &mut Found<'_>,
+    scratch: &mut Scratch,
+) -> bool
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    /// Selects and scores the blocks of this segment that can hold one of the best documents.
-    fn collect_parts(
-        &mut self,
-        plan: &Plan<'_>,
-        own: &mut BlockScratch,
-        scratch: &mut super::pruned::Scratch,
-    ) {
-        let blocks = plan.blocks();
-        for first in (0..blocks.len()).step_by(PART) {
-            if self.request.is_cancelled() {
-                return;
+    let mut scored = own.take_blocks(plans.len());
+    for ((search, plan), blocks) in searches.iter_mut().zip(plans).zip(&mut scored) {
+        let Some(floor) = found.coarse(plan.unit).filter(|_| !search.request.is_cancelled()) else {
+            own.blocks = scored;
+            return false;
+        };
+        let some = some.clone().unwrap_or(0..plan.blocks().len());
+        own.select(plan, some.clone(), floor);
+        if own.selected.len() as f64 > some.len() as f64 * kernels::chosen().scanned_share() {
+            search.scan_blocks(some, own, found, scratch);
+            own.selected.clear();
+        }
+        own.start_blocks(plan, &own.selected, blocks);
+    }
+    let scored_now = &mut scored[..plans.len()];
+    add_terms(plans, scored_now, |_, blocks| {
+        blocks.iter().any(|blocks| blocks.len() > 0).then(|| found.needed())
+    });
+    searches.iter().zip(&*scored_now).for_each(|(search, blocks)| search.take(blocks, found));
+    own.blocks = scored;
+    found.share();
+    true
+}
+
+/// Adds all terms to the blocks of segments, the highest first, and drops blocks that cannot reach what
+/// `need(number of the term, blocks)` says before each; `None` ends it.
+pub(super) fn add_terms(
+    plans: &[Plan<'_, '_>],
+    blocks: &mut [Blocks],
+    mut need: impl FnMut(usize, &[Blocks]) -> Option<u32>,
+) {
+    let kernels = kernels::chosen();
+    let terms = plans.iter().map(|plan| plan.dense.len()).max().unwrap_or(0);
+    for i in 0..terms {
+        let Some(need) = need(i, blocks) else { return };
+        // All places first: what they need is then fetched together.
+        for (plan, blocks) in plans.iter().zip(&mut *blocks) {
+            if let Some(term) = plan.dense.get(i) {
+                kernels.find_blocks(term, plan.dense.get(i + 1), blocks);
             }
-            let end = (first + PART).min(blocks.len());
-            let Some(floor) = self.coarse_need(plan) else { return };
-            own.select(plan, first..end, floor);
-            if own.selected.is_empty() {
-                continue;
-            }
-            if own.selected.len() as f64 > (end - first) as f64 * kernels::chosen().scanned_share() {
-                let words = (self.reader.num_docs() as usize).div_ceil(64);
-                let window = self.reader.window() as usize / 64;
-                for start in (first / 8..(end / 8).min(words)).step_by(window) {
-                    let groups = window.min(words - start);
-                    let first = self.sums_at + start * 64;
-                    self.window(start, groups, false, own.sums_of(first..first + groups * 64), scratch);
-                }
-            } else {
-                self.score_part(plan, own);
-                self.share();
+        }
+        for (plan, blocks) in plans.iter().zip(&mut *blocks) {
+            if let Some(term) = plan.dense.get(i) {
+                kernels.add_found(term, blocks, plan.unit, need);
             }
         }
     }
+}
 
-    /// What is needed in coarse units; `None` when no bound reaches it.
-    fn coarse_need(&self, plan: &Plan<'_>) -> Option<u16> {
-        // A bound is at most 65,535 units.
-        u16::try_from((self.need as u64).div_ceil(u64::from(plan.unit))).ok()
+impl<'a, B> Search<'_, 'a, '_, B>
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    /// Scans the documents of some blocks, whole chunks.
+    fn scan_blocks(&mut self, blocks: Range<usize>, own: &BlockScratch, found: &mut Found<'_>, scratch: &mut Scratch) {
+        let words = (self.reader.num_docs() as usize).div_ceil(64);
+        let window = self.reader.window() as usize / 64;
+        for start in (blocks.start / 8..(blocks.end / 8).min(words)).step_by(window) {
+            let groups = window.min(words - start);
+            let first = self.sums_at + start * 64;
+            let known = own.known(first..first + groups * 64);
+            self.window(start, groups, false, Some(known), found, scratch);
+        }
     }
 
-    pub(super) fn plan(&self, unit: u32, chunks: Range<usize>) -> Plan<'a> {
-        let reader = self.reader;
-        let inverse = 65_536_u32.div_ceil(unit) as u16;
+    /// Appends what blocks need of the dense terms, the highest bound first.
+    pub(super) fn block_terms(&self, unit: u32, terms: &mut Vec<BlockTerm<'a>>) {
         // The division below is exact: numbers are below 2^17, so that a quotient is further from the next whole number
         // than single precision rounds. The unit is chosen so that it fits a byte.
-        let dense = Vec::with_capacity(self.dense.len());
-        let mut plan = Plan { chunks, unit, inverse, scope: self.scope(), dense };
-        for i in &self.dense {
+        terms.extend(self.dense.iter().map(|i| {
             let Clause { postings, factor, .. } = &self.clauses[*i];
             let mut bounds = [0; 16];
             for (bound, code) in bounds.iter_mut().zip(postings.codes) {
                 let fine = (i32::from(code) * i32::from(*factor)) >> 8;
                 *bound = ((fine + unit as i32 - 1) as f32 / unit as f32) as i32 as u8;
             }
-            plan.dense.push(BlockTerm {
-                bitmap: postings.docs,
-                ranks: postings.ranks,
-                regions: postings.directory,
-                levels: postings.levels,
-                impacts: reader.bytes().get(postings.impacts_at..).unwrap_or(&[]),
+            BlockTerm {
+                bitmap: postings.bitmap(),
+                levels: postings.levels(),
+                impacts: postings.impacts_from(0),
                 bounds,
                 factor: *factor,
-            });
-        }
-        plan
+            }
+        }));
     }
 
     /// Sets a bit per document that is live and wanted; none behind the last document.
@@ -291,7 +367,7 @@ where
 
     /// Adds up the sparse terms and computes the bounds of all blocks, window by window, so that the sums
     /// are still in the first level cache when they are read.
-    fn bound_blocks(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
+    fn bound_blocks(&mut self, plan: &Plan<'_, '_>, own: &mut BlockScratch, errors: Errors) {
         let blocks = plan.blocks();
         let BlockScratch { sums, totals, highest, wanted, .. } = own;
         let sums = &mut sums[blocks.start * BLOCK..];
@@ -313,7 +389,7 @@ where
                 kernels::chosen().mask(&wanted[range.clone()], &mut sums[..end - first]);
             }
             kernels::chosen().bounds(
-                BoundTerms { terms: &plan.dense, first: range.start / CHUNK_BLOCKS, scope: plan.scope },
+                BoundTerms { terms: plan.dense, first: range.start / CHUNK_BLOCKS, scope: plan.scope },
                 &sums[..end - first],
                 plan.inverse,
                 &wanted[range.clone()],
@@ -322,7 +398,7 @@ where
             );
         }
         if let Some(bounds) = self.bounds.as_deref_mut() {
-            bounds.set(totals, plan.unit, self.errors.units, self.errors.above);
+            bounds.set(totals, plan.unit, errors.units, errors.above);
         }
     }
 
@@ -331,15 +407,13 @@ where
         let mut others = self.others.iter().map(|i| &self.clauses[*i]).peekable();
         while let Some(Clause { postings, factor, .. }) = others.next() {
             if let Some(next) = others.peek()
-                && next.postings.kind == Kind::Sparse
+                && next.postings.kind() == Kind::Sparse
             {
                 next.postings.fetch_window(number);
             }
-            if postings.kind == Kind::Sparse {
-                let range = postings.window_range(number);
-                let ids = postings.docs.get(range.start * 2..range.end * 2).unwrap_or(&[]);
-                let impacts = postings.impacts.get(range).unwrap_or(&[]);
-                kernels::chosen().scatter(ids.as_chunks::<2>().0, impacts, *factor, sums);
+            if postings.kind() == Kind::Sparse {
+                let (ids, impacts) = postings.in_window(number);
+                kernels::chosen().scatter(ids, impacts, *factor, sums);
                 continue;
             }
             let first = number as u32 * self.reader.window();
@@ -352,29 +426,16 @@ where
         }
     }
 
-    /// Scores the selected blocks.
-    fn score_part(&mut self, plan: &Plan<'_>, own: &mut BlockScratch) {
-        own.start(plan);
-        let need = self.need.clamp(0, i64::from(u32::MAX)) as u32;
-        for (i, term) in plan.dense.iter().enumerate() {
-            kernels::chosen().add_blocks(term, plan.dense.get(i + 1), &mut own.blocks, plan.unit, need);
-            if own.blocks.len() == 0 {
-                return;
-            }
-        }
-        self.take(&own.blocks);
-    }
-
     /// Takes the scored documents that can be among the best as candidates; the sums of those that are not
     /// wanted are 0.
-    pub(super) fn take(&mut self, blocks: &Blocks) {
+    pub(super) fn take(&self, blocks: &Blocks, found: &mut Found<'_>) {
         for (id, sums) in blocks.ids().iter().zip(blocks.sums()) {
-            if i64::from(sums.iter().copied().fold(0, u16::max)) < self.need {
+            if i64::from(sums.iter().copied().fold(0, u16::max)) < found.need() {
                 continue;
             }
             for (doc, estimate) in (*id * BLOCK as u32..).zip(sums) {
-                if *estimate > 0 && i64::from(*estimate) >= self.need {
-                    self.push(*estimate, doc);
+                if *estimate > 0 && i64::from(*estimate) >= found.need() {
+                    found.push(*estimate, self.segment, doc);
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::{kernels, trace};
 /// So many of the most frequent dense terms are marked before asking whether many documents are left.
 const FREQUENT: usize = 4;
 
-impl<B> Search<'_, '_, B>
+impl<B> Search<'_, '_, '_, B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
@@ -20,7 +20,7 @@ where
         if self.request.filter.is_some() {
             return 0;
         }
-        let most = self.clauses.iter().map(|clause| clause.postings.df).max().unwrap_or(0);
+        let most = self.clauses.iter().map(|clause| clause.postings.df()).max().unwrap_or(0);
         let docs = self.reader.num_docs();
         let deleted = self.request.live.map_or(0, |live| {
             let (whole, last) = (docs as usize / 64, (1 << (docs % 64)) - 1);
@@ -35,8 +35,8 @@ where
     /// to the sums of all documents, rounded up.
     pub(super) fn count(&mut self, scratch: &mut Scratch) {
         let Scratch { allowed, matches, blocks, .. } = scratch;
-        let mut frequent = self.dense.clone();
-        frequent.sort_unstable_by_key(|i| Reverse(self.clauses[*i].postings.df));
+        let mut frequent = self.dense.to_vec();
+        frequent.sort_unstable_by_key(|i| Reverse(self.clauses[*i].postings.df()));
         let window = self.reader.window();
         let words = (self.reader.num_docs() as usize).div_ceil(64);
         for start in (0..words).step_by(window as usize / 64) {
@@ -73,7 +73,7 @@ where
     }
 
     pub(super) fn mark_dense(&self, start: usize, clause: usize, matches: &mut [u64]) {
-        let bitmap = self.clauses[clause].postings.docs.get(start * 8..).unwrap_or(&[]);
+        let bitmap = self.clauses[clause].postings.bitmap().bits.get(start * 8..).unwrap_or(&[]);
         trace::touch(bitmap, 0..matches.len() * 8);
         for (word, bytes) in matches.iter_mut().zip(bitmap.as_chunks::<8>().0) {
             *word |= u64::from_le_bytes(*bytes);
@@ -87,7 +87,7 @@ where
                 if allowed & !*matches == 0 {
                     break;
                 }
-                *matches |= u64_at(self.clauses[*i].postings.docs, (start + word) * 8);
+                *matches |= u64_at(self.clauses[*i].postings.bitmap().bits, (start + word) * 8);
             }
         }
     }

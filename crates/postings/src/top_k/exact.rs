@@ -12,17 +12,18 @@ const TERMS: usize = 32;
 
 /// Calls `each(document, score summed in query order, whether it shares a term)`.
 pub(super) fn for_each_score(clauses: &[Clause<'_>], docs: &[DocId], mut each: impl FnMut(DocId, f32, bool)) {
-    for_each_score_of(&[(clauses, docs)], |_, doc, score, shares| each(doc, score, shares));
+    for_each_score_of(std::iter::once((0, clauses, docs)), |_, doc, score, shares| each(doc, score, shares));
 }
 
-/// The same for documents of several segments, each with its segment's clauses: `each(segment, document, score, shares)`.
-pub(super) fn for_each_score_of(
-    segments: &[(&[Clause<'_>], &[DocId])],
+/// The same for documents of several segments, each with its number and its clauses:
+/// `each(segment, document, score, shares)`.
+pub(super) fn for_each_score_of<'c, 'a: 'c>(
+    segments: impl Iterator<Item = (usize, &'c [Clause<'a>], &'c [DocId])>,
     mut each: impl FnMut(usize, DocId, f32, bool),
 ) {
     let mut batch = Batch::default();
-    for (segment, (clauses, docs)) in segments.iter().enumerate() {
-        let mut rest = *docs;
+    for (segment, clauses, docs) in segments {
+        let mut rest = docs;
         while !rest.is_empty() {
             let now;
             (now, rest) = rest.split_at(rest.len().min(DOCS - batch.places.len()));

@@ -16,10 +16,10 @@ use std::ops::Deref;
 
 use super::TopKRequest;
 use super::blocks::{Plan, coarse_unit};
+use super::found::{Errors, Found};
 use super::pruned::{Scratch, Search};
-use crate::bytes::{u16_at, u32_at};
-use crate::kernels::{self, BLOCK, BlockTerm, Scope, coarse, fetch};
-use crate::term::CHUNK;
+use crate::kernels::{self, BLOCK, Scope, coarse, fetch};
+use crate::record::CHUNK;
 
 /// Documents scored first.
 const SEEDS: usize = 32;
@@ -69,7 +69,7 @@ pub(super) fn passed(num_docs: u32, request: &TopKRequest<'_>) -> Option<u64> {
     request.filter.map(|filter| kernels::chosen().count(&filter[..words.min(filter.len())]))
 }
 
-impl<'a, B> Search<'a, '_, B>
+impl<'a, B> Search<'_, 'a, '_, B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
@@ -93,49 +93,57 @@ where
 
     /// Collects the candidates and counts. Returns false, with nothing collected, when there is no
     /// threshold that excludes anything.
-    pub(super) fn collect_by_documents(&mut self, scratch: &mut Scratch) -> bool {
+    pub(super) fn collect_by_documents(&mut self, best: &mut Found<'_>, scratch: &mut Scratch) -> bool {
         let mut own = std::mem::take(&mut scratch.documents);
-        let found = self.collect_documents(&mut own, scratch);
+        let found = self.collect_documents(&mut own, best, scratch);
         scratch.documents = own;
         found
     }
 
-    fn collect_documents(&mut self, own: &mut DocumentScratch, scratch: &mut Scratch) -> bool {
-        let plan = self.plan(coarse_unit(self.clauses.iter()), 0..0);
+    fn collect_documents(
+        &mut self,
+        own: &mut DocumentScratch,
+        best: &mut Found<'_>,
+        scratch: &mut Scratch,
+    ) -> bool {
+        let unit = coarse_unit(self.clauses.iter());
+        let mut terms = Vec::with_capacity(self.dense.len());
+        self.block_terms(unit, &mut terms);
+        let plan = Plan::new(unit, 0..0, self.scope(), &terms);
         let matched = self.bound_documents(&plan, own, scratch);
         if self.request.is_cancelled() {
             return true;
         }
         if self.bounds.is_some() {
-            self.leave_bounds(&plan, own);
+            self.leave_bounds(&plan, own, best.errors);
         }
         own.totals.resize(own.ids.len().next_multiple_of(GROUP), 0);
         own.highest.resize(own.totals.len() / GROUP, 0);
         kernels::chosen().highest(&own.totals, &mut own.highest);
-        self.raise_need(self.request.floor());
-        self.score_first(&plan, own);
-        if self.need <= 0 {
-            self.forget();
+        best.raise_to_score(self.request.floor());
+        self.score_first(&plan, own, best);
+        if best.need() <= 0 {
+            best.forget_from(self.segment);
             return false;
         }
         if self.request.count_limit > 0 {
             self.matched = matched;
         }
-        self.select(&plan, own);
+        Self::select(&plan, own, best);
         let selected = std::mem::take(&mut own.selected);
         for part in selected.chunks(PART) {
             if self.request.is_cancelled() {
                 break;
             }
-            self.score(&plan, own, part, false);
+            self.score(&plan, own, part, false, best);
         }
         own.selected = selected;
-        self.share();
+        best.share();
         true
     }
 
     /// Lists the wanted documents with their sums and bounds. Returns how many match.
-    fn bound_documents(&self, plan: &Plan<'a>, own: &mut DocumentScratch, scratch: &mut Scratch) -> u64 {
+    fn bound_documents(&self, plan: &Plan<'_, 'a>, own: &mut DocumentScratch, scratch: &mut Scratch) -> u64 {
         let DocumentScratch { ids, sums, totals, windows, .. } = own;
         let Scratch { sums: window_sums, allowed, .. } = scratch;
         ids.clear();
@@ -202,7 +210,7 @@ where
     }
 
     /// Leaves behind the highest bound of every block.
-    fn leave_bounds(&mut self, plan: &Plan<'a>, own: &DocumentScratch) {
+    fn leave_bounds(&mut self, plan: &Plan<'_, 'a>, own: &DocumentScratch, errors: Errors) {
         let mut blocks = vec![0_u16; (self.reader.num_docs() as usize).div_ceil(BLOCK)];
         for (at, (first, start)) in own.windows.iter().enumerate() {
             let end = own.windows.get(at + 1).map_or(own.ids.len(), |(_, start)| *start as usize);
@@ -213,14 +221,14 @@ where
             }
         }
         if let Some(bounds) = self.bounds.as_deref_mut() {
-            bounds.set(&blocks, plan.unit, self.errors.units, self.errors.above);
+            bounds.set(&blocks, plan.unit, errors.units, errors.above);
         }
     }
 
     /// Scores the documents with the highest bounds, and takes what it finds as candidates.
-    fn score_first(&mut self, plan: &Plan<'a>, own: &mut DocumentScratch) {
+    fn score_first(&self, plan: &Plan<'_, 'a>, own: &mut DocumentScratch, found: &mut Found<'_>) {
         // What other segments found is a threshold already.
-        let seeds = if self.need > 0 { FEW_SEEDS } else { SEEDS.max(self.request.k * 2) };
+        let seeds = if found.need() > 0 { FEW_SEEDS } else { SEEDS.max(self.request.k * 2) };
         let DocumentScratch { totals, highest, best, selected, .. } = own;
         best.clear();
         // The highest of so many groups are as many documents at least.
@@ -229,30 +237,36 @@ where
             Some(place) => *best.select_nth_unstable(place).1,
             None => 1,
         };
-        let needed = self.need.max(1).unsigned_abs().div_ceil(u64::from(plan.unit));
-        let Ok(floor) = u16::try_from(needed.max(u64::from(lowest))) else { return };
+        let Some(needed) = found.coarse(plan.unit) else { return };
+        let floor = needed.max(lowest).max(1);
         selected.clear();
         kernels::chosen().select(totals, highest, floor, 0, selected);
         // Of many equals, some.
         selected.truncate(seeds * 4);
         let selected = std::mem::take(selected);
-        self.score(plan, own, &selected, true);
+        self.score(plan, own, &selected, true, found);
         selected.iter().for_each(|at| own.totals[*at as usize] = 0);
         own.selected = selected;
     }
 
     /// Selects the documents whose bounds reach what is needed.
-    fn select(&self, plan: &Plan<'a>, own: &mut DocumentScratch) {
+    fn select(plan: &Plan<'_, 'a>, own: &mut DocumentScratch, found: &Found<'_>) {
         own.selected.clear();
-        // A bound is at most 65,535 units.
-        if let Ok(floor) = u16::try_from(self.need.unsigned_abs().div_ceil(u64::from(plan.unit))) {
+        if let Some(floor) = found.coarse(plan.unit) {
             kernels::chosen().select(&own.totals, &own.highest, floor, 0, &mut own.selected);
         }
     }
 
     /// Scores documents by their places, ascending, and takes those that can be among the best as candidates.
     /// `alone`: what they have so far raises what is needed.
-    fn score(&mut self, plan: &Plan<'a>, own: &mut DocumentScratch, places: &[u32], alone: bool) {
+    fn score(
+        &self,
+        plan: &Plan<'_, 'a>,
+        own: &mut DocumentScratch,
+        places: &[u32],
+        alone: bool,
+        found: &mut Found<'_>,
+    ) {
         let DocumentScratch { ids, sums, totals, windows, best, scored, .. } = own;
         scored.clear();
         let mut window = 0;
@@ -264,7 +278,7 @@ where
             let rest = totals[at].wrapping_sub(coarse(sums[at], plan.inverse));
             let doc = windows[window].0 + u32::from(ids[at]);
             scored.push(Scored { doc, sum: sums[at], rest, place: NOWHERE });
-            plan.dense.first().inspect(|term| fetch_document(term, doc));
+            plan.dense.first().inspect(|term| term.bitmap.fetch(doc));
         }
         for (i, term) in plan.dense.iter().enumerate() {
             if alone && i % 3 == 2 {
@@ -272,16 +286,16 @@ where
                 best.extend(scored.iter().map(|scored| scored.sum));
                 if let Some(place) = best.len().checked_sub(self.request.k) {
                     let (_, kth, _) = best.select_nth_unstable(place);
-                    self.raise_need_to(*kth);
+                    found.raise_to(*kth);
                 }
             }
-            let need = self.need.clamp(0, i64::from(u32::MAX)) as u32;
+            let need = found.needed();
             for scored in &mut *scored {
-                scored.place = find(term, scored.doc);
+                scored.place = term.bitmap.find(scored.doc).unwrap_or(NOWHERE);
                 if scored.place != NOWHERE {
                     fetch(term.impacts, scored.place as usize);
                 }
-                plan.dense.get(i + 1).inspect(|next| fetch_document(next, scored.doc));
+                plan.dense.get(i + 1).inspect(|next| next.bitmap.fetch(scored.doc));
             }
             scored.retain_mut(|scored| {
                 if scored.place != NOWHERE {
@@ -297,8 +311,8 @@ where
             }
         }
         for Scored { doc, sum, .. } in &*scored {
-            if *sum > 0 && i64::from(*sum) >= self.need {
-                self.push(*sum, *doc);
+            if *sum > 0 && i64::from(*sum) >= found.need() {
+                found.push(*sum, self.segment, *doc);
             }
         }
     }
@@ -306,25 +320,4 @@ where
 
 fn from_word(bits: Option<&[u64]>, start: usize) -> &[u64] {
     bits.and_then(|bits| bits.get(start..)).unwrap_or(&[])
-}
-
-/// Has what is read of a document fetched.
-fn fetch_document(term: &BlockTerm<'_>, doc: u32) {
-    fetch(term.bitmap, doc as usize / BLOCK);
-    fetch(term.ranks, doc as usize / 128 * 2);
-}
-
-/// Place of a document's impact.
-fn find(term: &BlockTerm<'_>, doc: u32) -> u32 {
-    let (group, bit) = (doc as usize / 128, doc % 128);
-    let Some(bits) = term.bitmap.get(group * 16..).and_then(<[u8]>::first_chunk::<16>) else {
-        return NOWHERE;
-    };
-    if bits[bit as usize / 8] >> (bit % 8) & 1 == 0 {
-        return NOWHERE;
-    }
-    let region = u32_at(term.regions, doc as usize / 65_536 * 4);
-    region
-        .wrapping_add(u32::from(u16_at(term.ranks, group * 2)))
-        .wrapping_add(kernels::chosen().rank(bits, bit))
 }

@@ -6,7 +6,7 @@ use super::collect::Collector;
 use super::exact::for_each_score;
 use super::pruned::Clause;
 use super::{TopK, TopKRequest};
-use crate::term::Kind;
+use crate::record::Kind;
 
 /// Whether looking up every wanted document costs less than scanning every window.
 ///
@@ -19,9 +19,9 @@ pub(super) fn is_cheaper(num_docs: u32, request: &TopKRequest<'_>, clauses: &[Cl
     let words = u64::from(num_docs.div_ceil(64));
     let scan: u64 = clauses
         .iter()
-        .map(|clause| match clause.postings.kind {
+        .map(|clause| match clause.postings.kind() {
             Kind::Dense => words * 22,
-            _ => u64::from(clause.postings.df) * 15,
+            _ => u64::from(clause.postings.df()) * 15,
         })
         .sum::<u64>()
         + words * 20;

@@ -10,6 +10,7 @@ mod count;
 mod exact;
 mod exhaustive;
 mod filtered;
+mod found;
 mod listed;
 mod pruned;
 mod seeds;

@@ -2,7 +2,8 @@
 
 use std::ops::Deref;
 
-use super::blocks::{BlockScratch, MAXIMUM_BLOCKS, Plan};
+use super::blocks::{BlockScratch, MAXIMUM_BLOCKS, Plan, add_terms};
+use super::found::Found;
 use super::pruned::Search;
 use crate::kernels;
 
@@ -14,61 +15,57 @@ const FEW_SEEDS: usize = 16;
 const TERMS_BETWEEN: usize = 3;
 
 /// Scores the best block of each of the best groups of all segments, and takes what it finds as candidates.
-pub(super) fn score<B>(searches: &mut [Search<'_, '_, B>], plans: &[Plan<'_>], own: &mut BlockScratch)
-where
+pub(super) fn score<B>(
+    searches: &[Search<'_, '_, '_, B>],
+    plans: &[Plan<'_, '_>],
+    own: &mut BlockScratch,
+    found: &mut Found<'_>,
+) where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
     let (Some(first), Some(Plan { unit, .. })) = (searches.first(), plans.first()) else { return };
-    let (k, unit) = (first.request.k, *unit);
+    let k = first.request.k;
     // What other segments found is a threshold already.
-    let seeds = if first.need > 0 { FEW_SEEDS } else { SEEDS.max(k * 2) };
-    choose(own, (first.need.max(1) as u64).div_ceil(u64::from(unit)), seeds);
-    let mut seeds = std::mem::take(&mut own.seeds);
-    seeds.resize_with(seeds.len().max(plans.len()), Default::default);
-    let mut rest = &own.selected[..];
-    for ((search, plan), blocks) in searches.iter_mut().zip(plans).zip(&mut seeds) {
+    let wanted = if found.need() > 0 { FEW_SEEDS } else { SEEDS.max(k * 2) };
+    choose(own, found.coarse(*unit), wanted);
+    let mut seeds = own.take_blocks(plans.len());
+    let mut rest = 0;
+    for (plan, blocks) in plans.iter().zip(&mut seeds) {
         let (start, end) = (plan.blocks().start as u32, plan.blocks().end as u32);
-        let (ids, others) = rest.split_at(rest.partition_point(|id| *id < end));
-        rest = others;
-        search.seeds.extend(ids.iter().map(|id| id - start));
-        own.start_blocks(plan, &search.seeds, blocks);
+        let first = rest;
+        rest += own.selected[rest..].partition_point(|id| *id < end);
+        own.selected[first..rest].iter_mut().for_each(|id| *id -= start);
+        own.start_blocks(plan, &own.selected[first..rest], blocks);
+        // None is looked at again.
+        for id in &own.selected[first..rest] {
+            own.totals[(start + id) as usize] = 0;
+            own.wanted.as_flattened_mut()[(start + id) as usize] = 0;
+        }
     }
-    let kernels = kernels::chosen();
-    let terms = plans.iter().map(|plan| plan.dense.len()).max().unwrap_or(0);
-    for i in 0..terms {
+    let best = &mut own.best;
+    let seeds_now = &mut seeds[..plans.len()];
+    add_terms(plans, seeds_now, |i, seeds| {
         if i % TERMS_BETWEEN == TERMS_BETWEEN - 1 {
-            own.best.clear();
-            seeds[..plans.len()].iter().for_each(|blocks| own.best.extend_from_slice(blocks.tops()));
+            best.clear();
+            seeds.iter().for_each(|blocks| best.extend_from_slice(blocks.tops()));
             // Documents of different blocks: what was added up is no more than their estimates will be.
-            if let Some(place) = own.best.len().checked_sub(k) {
-                let (_, kth, _) = own.best.select_nth_unstable(place);
-                searches[0].raise_need_to(*kth);
+            if let Some(place) = best.len().checked_sub(k) {
+                let (_, kth, _) = best.select_nth_unstable(place);
+                found.raise_to(*kth);
             }
         }
-        let need = searches[0].need.clamp(0, i64::from(u32::MAX)) as u32;
-        // All places first: what they need is then fetched together.
-        for (plan, blocks) in plans.iter().zip(&mut seeds) {
-            if let Some(term) = plan.dense.get(i) {
-                kernels.find_blocks(term, plan.dense.get(i + 1), blocks);
-            }
-        }
-        for (plan, blocks) in plans.iter().zip(&mut seeds) {
-            if let Some(term) = plan.dense.get(i) {
-                kernels.add_found(term, blocks, unit, need);
-            }
-        }
-    }
-    Search::one_after_another(searches, |at, search| search.take(&seeds[at]));
-    own.selected.iter().for_each(|id| own.totals[*id as usize] = 0);
-    own.seeds = seeds;
+        Some(found.needed())
+    });
+    searches.iter().zip(&*seeds_now).for_each(|(search, blocks)| search.take(blocks, found));
+    own.blocks = seeds;
 }
 
 /// Selects the best block of each of the `wanted` best groups of 32, of those whose bound reaches `floor`.
-fn choose(own: &mut BlockScratch, floor: u64, wanted: usize) {
+fn choose(own: &mut BlockScratch, floor: Option<u16>, wanted: usize) {
     let BlockScratch { totals, highest, selected, .. } = own;
     selected.clear();
     let most = highest.iter().copied().max().unwrap_or(0);
-    let Ok(floor) = u16::try_from(floor) else { return };
+    let Some(floor) = floor.map(|floor| floor.max(1)) else { return };
     if most < floor {
         return;
     }

@@ -4,18 +4,20 @@
 //! others' exclude. Together they share units, threshold and candidates.
 
 use std::cell::Cell;
-use std::ops::Deref;
+use std::cmp::Reverse;
+use std::ops::{Deref, Range};
 
 use sparrow_types::DocId;
 
 use super::collect::Collector;
 use super::exact::for_each_score_of;
-use super::pruned::{Clause, Errors, Scratch, Search};
-use super::{SegmentSearch, TopK, TopKRequest, blocks, exhaustive, listed};
+use super::found::{Errors, Found};
+use super::pruned::{Clause, Scratch, Search};
+use super::{ScoreBounds, SegmentSearch, TopK, TopKRequest, blocks, exhaustive, filtered, listed};
 use crate::frame::Format;
 use crate::reader::PostingsReader;
 use crate::resolved::ResolvedTerm;
-use crate::term::Record;
+use crate::record::{Kind, Record};
 
 /// More query terms than this make the errors as large as the estimates.
 const MAX_TERMS: usize = 4096;
@@ -56,6 +58,17 @@ where
     found
 }
 
+/// A segment that is searched together with others.
+struct Pending<'a, 'r, B> {
+    /// Its place among all segments.
+    place: usize,
+    reader: &'a PostingsReader<B>,
+    request: TopKRequest<'r>,
+    bounds: Option<&'a mut ScoreBounds>,
+    /// Of those of all.
+    clauses: Range<usize>,
+}
+
 /// Searches a few segments, each its own way or all together. `matched` counts on.
 fn search<B>(segments: Vec<SegmentSearch<'_, B>>, matched: &mut u64, found: &mut [TopK])
 where
@@ -63,7 +76,9 @@ where
 {
     let resolved = resolve(&segments);
     let mut resolved = &resolved[..];
-    let mut searched = Vec::with_capacity(segments.len());
+    // One piece of memory for all segments: five allocations more each would cost as much as their terms.
+    let mut clauses = Vec::with_capacity(segments.iter().map(|segment| segment.request.query.len()).sum());
+    let mut pending = Vec::with_capacity(segments.len());
     for (place, segment) in segments.into_iter().enumerate() {
         let known = segment.terms_are_known();
         let SegmentSearch { reader, request: whole, bounds, terms } = segment;
@@ -79,40 +94,67 @@ where
             *matched += found[place].matched;
             continue;
         }
-        let clauses = if known {
-            clauses(reader, request.query.iter().zip(terms))
+        let first = clauses.len();
+        if known {
+            clauses.extend(request.query.iter().zip(terms).map(|(term, own)| clause(reader, *term, own)));
         } else {
-            clauses(
-                reader,
-                request.query.iter().zip(own).filter_map(|(term, own)| Some((term, own.as_ref()?))),
-            )
-        };
-        if clauses.is_empty() {
+            let has = request.query.iter().zip(own).filter_map(|(term, own)| Some((term, own.as_ref()?)));
+            clauses.extend(has.map(|(term, own)| clause(reader, *term, own)));
+        }
+        if clauses.len() == first {
             continue;
         }
-        if listed::is_cheaper(reader.num_docs(), &request, &clauses) {
-            found[place] = listed::top_k(reader.num_docs(), &request, &clauses);
+        if listed::is_cheaper(reader.num_docs(), &request, &clauses[first..]) {
+            found[place] = listed::top_k(reader.num_docs(), &request, &clauses[first..]);
             *matched += found[place].matched;
+            clauses.truncate(first);
             continue;
         }
         // What the others before it match is not known yet: its limit is lowered when it is searched.
-        searched.push((place, reader, whole, bounds, clauses));
+        pending.push(Pending { place, reader, request: whole, bounds, clauses: first..clauses.len() });
     }
-    let Some(errors) = scale(searched.iter_mut().map(|(.., clauses)| &mut clauses[..])) else {
-        for (place, reader, mut request, ..) in searched {
+    let Some(errors) = scale(&mut clauses, &pending) else {
+        for Pending { place, reader, mut request, .. } in pending {
             request.count_limit = request.count_limit.saturating_sub(*matched);
             found[place] = exhaustive::top_k(reader, &request);
             *matched += found[place].matched;
         }
         return;
     };
-    let places: Vec<usize> = searched.iter().map(|(place, ..)| *place).collect();
-    let searches = searched
-        .into_iter()
-        .map(|(_, reader, request, bounds, clauses)| Search::new(reader, request, bounds, clauses, errors));
-    for (place, top) in places.into_iter().zip(run(searches.collect(), matched)) {
+    let mut order: Vec<usize> = Vec::with_capacity(clauses.len());
+    let dense: Vec<usize> = pending.iter().map(|pending| order_clauses(&clauses[pending.clauses.clone()], &mut order)).collect();
+    let places: Vec<usize> = pending.iter().map(|pending| pending.place).collect();
+    let searches = pending.into_iter().zip(dense).enumerate().map(|(segment, (pending, dense))| {
+        let Pending { reader, request, bounds, clauses: range, .. } = pending;
+        let (dense, others) = order[range.clone()].split_at(dense);
+        Search {
+            segment,
+            reader,
+            request,
+            clauses: &clauses[range],
+            dense,
+            others,
+            bounds,
+            sums_at: 0,
+            matched: 0,
+            passed: filtered::passed(reader.num_docs(), &request),
+        }
+    });
+    for (place, top) in places.into_iter().zip(run(searches.collect(), errors, matched)) {
         found[place] = top;
     }
+}
+
+/// Appends the numbers of a segment's clauses: the dense ones by bound, highest first, then the others. Returns how many
+/// are dense.
+fn order_clauses(clauses: &[Clause<'_>], order: &mut Vec<usize>) -> usize {
+    let first = order.len();
+    let of = |dense| (0..clauses.len()).filter(move |i| (clauses[*i].postings.kind() == Kind::Dense) == dense);
+    order.extend(of(true));
+    let dense = order.len() - first;
+    order[first..].sort_unstable_by_key(|i| (Reverse(clauses[*i].bound), *i));
+    order.extend(of(false));
+    dense
 }
 
 /// The terms of the segments where they are not known, one segment after the other. Of all segments first what is
@@ -147,47 +189,35 @@ fn are_bounded(query: &[(u32, f32)]) -> bool {
     query.len() <= MAX_TERMS && query.iter().all(|(_, weight)| weight.is_finite() && *weight > 0.0)
 }
 
-/// The clauses that a segment has, in query order.
-fn clauses<'a, 't, B>(
-    reader: &'a PostingsReader<B>,
-    terms: impl Iterator<Item = (&'t (u32, f32), &'t ResolvedTerm)>,
-) -> Vec<Clause<'a>>
+/// The clause of a term that a segment has.
+fn clause<'a, B>(reader: &'a PostingsReader<B>, (_, weight): (u32, f32), term: &ResolvedTerm) -> Clause<'a>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let mut clauses = Vec::with_capacity(terms.size_hint().1.unwrap_or(0));
-    clauses.extend(terms.map(|((_, weight), term)| Clause {
-        postings: reader.postings_of(term),
-        weight: *weight,
-        factor: 0,
-        bound: 0,
-        next: 0,
-    }));
-    clauses
+    Clause { postings: reader.postings_of(term), weight, factor: 0, bound: 0 }
 }
 
 /// Chooses the units and sets factors and bounds of all segments' clauses; `None` when estimates cannot be
 /// bounded.
-fn scale<'s, 'a: 's>(segments: impl Iterator<Item = &'s mut [Clause<'a>]>) -> Option<Errors> {
-    let mut segments: Vec<_> = segments.collect();
+fn scale<B>(clauses: &mut [Clause<'_>], segments: &[Pending<'_, '_, B>]) -> Option<Errors> {
     let (mut highest, mut terms) = (0_f64, 0);
-    for clauses in &segments {
+    for Pending { clauses: range, .. } in segments {
         let of = |clause: &Clause<'_>| f64::from(clause.weight) * f64::from(clause.postings.scale.max);
-        let own: f64 = clauses.iter().map(of).sum();
+        let own: f64 = clauses[range.clone()].iter().map(of).sum();
         // Outside, f32 scores overflow, or lose the precision that the error bounds count on.
         if !(1e-30..1e37).contains(&own) {
             return None;
         }
         highest = highest.max(own);
-        terms = terms.max(clauses.len());
+        terms = terms.max(range.len());
     }
     let units = (65_000.0 - 3.0 * terms as f64) / highest.max(1e-30);
     // Beyond the sums: one unit for rounding here, and what summing in f32 loses.
     let slack = 1.0 + 0.01 * terms as f64;
     let mut errors = Errors { units, above: slack, below: slack, distance: 0 };
-    for clauses in &mut segments {
+    for Pending { clauses: range, .. } in segments {
         let (mut above, mut below) = (slack, slack);
-        for clause in clauses.iter_mut() {
+        for clause in &mut clauses[range.clone()] {
             let step = f64::from(clause.weight) * f64::from(clause.postings.scale.step) * units;
             // At least 1, so that a scattered posting never adds 0.
             let factor = (step * 256.0 + 0.5).clamp(1.0, 65_535.0) as u32;
@@ -204,15 +234,16 @@ fn scale<'s, 'a: 's>(segments: impl Iterator<Item = &'s mut [Clause<'a>]>) -> Op
 }
 
 /// Searches segments whose clauses are scaled together.
-fn run<B>(mut searches: Vec<Search<'_, '_, B>>, matched: &mut u64) -> Vec<TopK>
+fn run<B>(mut searches: Vec<Search<'_, '_, '_, B>>, errors: Errors, matched: &mut u64) -> Vec<TopK>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
     let Some(request) = searches.first().map(|search| search.request) else { return Vec::new() };
     let mut scratch = SCRATCH.take().unwrap_or_else(|| Box::new(Scratch::new()));
+    let mut found = Found::new(&request, errors, std::mem::take(&mut scratch.found));
     let useful = blocks::are_useful(&searches);
     let by_documents = useful && searches.iter().all(Search::is_strict);
-    let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut scratch);
+    let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut found, &mut scratch);
     // As a rule the most frequent terms of all reach the limit of counting alone.
     let counted = request.count_limit.saturating_sub(*matched);
     if by_blocks && counted > 0 && counted < u64::from(u32::MAX) {
@@ -227,37 +258,42 @@ where
             }
         }
     }
-    Search::one_after_another(&mut searches, |_, search| {
+    for search in &mut searches {
         search.request.count_limit = search.request.count_limit.saturating_sub(*matched);
         if by_blocks {
             search.count(&mut scratch);
-        } else if !(by_documents && search.collect_by_documents(&mut scratch)) {
-            search.scan(&mut scratch);
+        } else if !(by_documents && search.collect_by_documents(&mut found, &mut scratch)) {
+            search.scan(&mut found, &mut scratch);
         }
         *matched += search.matched;
-    });
-    SCRATCH.set(Some(scratch));
-    if request.is_cancelled() {
-        return Vec::new();
     }
-    finish(&mut searches, &request)
+    let top = if request.is_cancelled() { Vec::new() } else { finish(&searches, &request, &mut found) };
+    scratch.found = found.into_scratch();
+    SCRATCH.set(Some(scratch));
+    top
 }
 
 /// Scores the candidates of all segments.
-fn finish<B>(searches: &mut [Search<'_, '_, B>], request: &TopKRequest<'_>) -> Vec<TopK>
+fn finish<B>(
+    searches: &[Search<'_, '_, '_, B>],
+    request: &TopKRequest<'_>,
+    found: &mut Found<'_>,
+) -> Vec<TopK>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let Some(first) = searches.first_mut() else { return Vec::new() };
-    first.raise_need(request.floor());
-    let need = first.need;
-    let candidates: Vec<Vec<DocId>> =
-        searches.iter().map(|search| search.candidates_from(need).collect()).collect();
-    let wanted: Vec<_> =
-        searches.iter().zip(&candidates).map(|(search, docs)| (&search.clauses[..], &docs[..])).collect();
+    found.raise_to_score(request.floor());
+    let candidates = found.candidates();
+    let docs: Vec<DocId> = candidates.iter().map(|candidate| candidate.doc).collect();
+    let mut start = 0;
+    let wanted = searches.iter().enumerate().map(|(segment, search)| {
+        let first = start;
+        start += candidates[first..].partition_point(|candidate| candidate.segment <= segment);
+        (segment, search.clauses, &docs[first..start])
+    });
     let mut collectors: Vec<_> =
         searches.iter().map(|_| Collector::new(request.k, request.floor())).collect();
-    for_each_score_of(&wanted, |segment, doc, score, _| collectors[segment].push(doc, score));
+    for_each_score_of(wanted, |segment, doc, score, _| collectors[segment].push(doc, score));
     let found = searches.iter().zip(collectors).map(|(search, collector)| TopK {
         hits: collector.into_hits(&search.request),
         matched: search.matched,
