@@ -250,13 +250,11 @@ impl Pass<'_> {
                 continue;
             }
             let Some(postings) = segment.plugins().sparse(clause.field) else { continue };
-            let Some(terms) = terms.get(ord as usize) else { continue };
-            parts.push((ord, segment, postings, terms));
+            parts.push((ord, segment, postings, terms.of_segment(ord as usize)));
             ties.push(move |doc| segment.seq_no(doc));
         }
         let mut segments = Vec::with_capacity(parts.len());
-        for ((ord, segment, postings, terms), tie) in parts.iter().zip(&ties) {
-            let query = &terms.query;
+        for ((ord, segment, postings, (query, terms)), tie) in parts.iter().zip(&ties) {
             let request = TopKRequest {
                 query,
                 k: depth,
@@ -270,10 +268,7 @@ impl Pass<'_> {
             };
             let Some(map) = self.clause.map(segment.plugins()) else {
                 let bounds = bounds.get_mut(*ord as usize).and_then(Option::take);
-                segments.push((
-                    *ord,
-                    SegmentSearch { reader: *postings, request, terms: &terms.resolved, bounds },
-                ));
+                segments.push((*ord, SegmentSearch { reader: *postings, request, terms, bounds }));
                 continue;
             };
             // The joined paths, which want bounds, are not taken for passages.

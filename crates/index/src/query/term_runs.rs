@@ -4,8 +4,7 @@ use std::hash::Hasher;
 
 use parking_lot::RwLock;
 use rustc_hash::{FxHashMap, FxHasher};
-use sparrow_postings::ResolvedTerm;
-use sparrow_types::TermId;
+use sparrow_postings::{BoundTerms, SegmentTerm};
 use tantivy::schema::Field;
 
 use crate::snapshot::Snapshot;
@@ -15,22 +14,10 @@ const MOST_TERMS: usize = 1 << 17;
 /// Bytes of the longest token that is kept, and one for its length.
 const NAME: usize = 32;
 
-/// A token in one segment, if that has it.
-type SegmentTerm = Option<(TermId, ResolvedTerm)>;
-
 /// Remembers what was looked up in any segment, until the snapshot goes.
 #[derive(Default)]
 pub(crate) struct TermRuns {
     known: RwLock<FxHashMap<Field, FieldRuns>>,
-}
-
-/// The tokens of a query that a segment knows.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct SegmentTerms {
-    /// As its own numbers, with their weights, in the query's order.
-    pub(super) query: Vec<(TermId, f32)>,
-    /// What they were resolved to, in the same order.
-    pub(super) resolved: Vec<ResolvedTerm>,
 }
 
 impl TermRuns {
@@ -41,14 +28,14 @@ impl TermRuns {
         field: Field,
         tokens: &[(Box<str>, f32)],
         boost: f32,
-    ) -> Vec<SegmentTerms> {
+    ) -> BoundTerms {
         let segments = snapshot.segments().len();
         if let Some(bound) = self.known.read().get(&field).and_then(|runs| runs.bind(tokens, boost, segments))
         {
             return bound;
         }
         let runs = look_up(snapshot, field, tokens);
-        let bound = bind(runs.chunks(segments.max(1)).zip(tokens), boost, segments);
+        let bound = bind(runs.chunks(segments.max(1)), tokens, boost, segments);
         let mut known = self.known.write();
         let kept: usize = known.values().map(|runs| runs.terms.len()).sum();
         if kept + runs.len() > MOST_TERMS {
@@ -74,7 +61,7 @@ struct FieldRuns {
 
 impl FieldRuns {
     /// `None` when a token is not known.
-    fn bind(&self, tokens: &[(Box<str>, f32)], boost: f32, segments: usize) -> Option<Vec<SegmentTerms>> {
+    fn bind(&self, tokens: &[(Box<str>, f32)], boost: f32, segments: usize) -> Option<BoundTerms> {
         let number =
             |(token, _): &(Box<str>, f32)| self.numbers.get(&hash(token)).map(|number| *number as usize);
         let numbers = tokens.iter().map(number).collect::<Option<Vec<usize>>>()?;
@@ -85,7 +72,7 @@ impl FieldRuns {
             return None;
         }
         let run = |number: &usize| self.terms.get(number * segments..(number + 1) * segments).unwrap_or(&[]);
-        Some(bind(numbers.iter().map(run).zip(tokens), boost, segments))
+        Some(bind(numbers.iter().map(run), tokens, boost, segments))
     }
 
     /// Of tokens with the same hash the first is kept.
@@ -129,23 +116,13 @@ fn look_up(snapshot: &Snapshot, field: Field, tokens: &[(Box<str>, f32)]) -> Vec
 }
 
 /// The terms of runs, segment by segment.
-fn bind<'a>(
-    runs: impl Iterator<Item = (&'a [SegmentTerm], &'a (Box<str>, f32))>,
+fn bind<'r>(
+    runs: impl Iterator<Item = &'r [SegmentTerm]> + Clone,
+    tokens: &[(Box<str>, f32)],
     boost: f32,
     segments: usize,
-) -> Vec<SegmentTerms> {
-    let most = runs.size_hint().1.unwrap_or(0);
-    let room = || SegmentTerms { query: Vec::with_capacity(most), resolved: Vec::with_capacity(most) };
-    let mut bound: Vec<SegmentTerms> = (0..segments).map(|_| room()).collect();
-    for (run, (_, weight)) in runs {
-        for (segment, term) in bound.iter_mut().zip(run) {
-            if let Some((term, resolved)) = term {
-                segment.query.push((*term, weight * boost));
-                segment.resolved.push(*resolved);
-            }
-        }
-    }
-    bound
+) -> BoundTerms {
+    BoundTerms::new(runs.zip(tokens).map(|(run, (_, weight))| (run, weight * boost)), segments)
 }
 
 #[cfg(test)]
@@ -174,9 +151,11 @@ mod tests {
         known.keep(&tokens(&["a", "b", "x"]), &runs, 2);
         known.keep(&tokens(&["a"]), &[None, None], 2);
         let bound = known.bind(&tokens(&["b", "x", "a"]), 2.0, 2).unwrap();
-        assert_eq!(bound[0].query, [(1, 2.0), (0, 6.0)]);
-        assert_eq!(bound[0].resolved, [term("b").unwrap().1, term("a").unwrap().1]);
-        assert_eq!(bound[1].query, [(1, 2.0)]);
+        let (query, resolved) = bound.of_segment(0);
+        assert_eq!(query, [(1, 2.0), (0, 6.0)]);
+        assert_eq!(resolved, [term("b").unwrap().1, term("a").unwrap().1]);
+        assert_eq!(bound.of_segment(1).0, [(1, 2.0)]);
+        assert!(bound.of_segment(2).0.is_empty());
         assert_eq!(known.bind(&tokens(&["a", "y"]), 1.0, 2), None);
     }
 

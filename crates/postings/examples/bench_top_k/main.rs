@@ -33,7 +33,7 @@ use std::time::Instant;
 use corpus::{Rows, VOCABULARY, random_bits};
 use reference::{Hits, Lists, best};
 use sparrow_postings::{
-    Format, PostingsBuilder, PostingsReader, ResolvedTerm, SegmentSearch, SharedThreshold, TopKRequest,
+    BoundTerms, Format, PostingsBuilder, PostingsReader, SegmentSearch, SegmentTerm, SharedThreshold, TopKRequest,
     top_k_of_segments,
 };
 
@@ -99,11 +99,6 @@ impl Options {
     }
 }
 
-/// A token in one segment, if that has it.
-type SegmentTerm = Option<(u32, ResolvedTerm)>;
-/// The terms of a question in one segment, with their weights, and what was kept of them.
-type Bound = (Vec<(u32, f32)>, Vec<ResolvedTerm>);
-
 /// Documents cut into segments, which are searched together.
 struct Segments {
     /// First document of each, and its live documents.
@@ -130,8 +125,9 @@ impl Variant<'_> {
     fn search(&self, question: usize) -> (Hits, u64) {
         let threshold = SharedThreshold::new();
         let bound = self.segments.bind(question);
-        let parts = self.segments.parts.iter().zip(&bound);
-        let searches = parts.map(|((_, reader, live), (query, terms))| SegmentSearch {
+        let parts = self.segments.parts.iter().enumerate();
+        let of = parts.map(|(place, (_, reader, live))| (reader, live, bound.of_segment(place)));
+        let searches = of.map(|(reader, live, (query, terms))| SegmentSearch {
             reader,
             terms,
             request: TopKRequest {
@@ -325,19 +321,9 @@ impl Segments {
     }
 
     /// The terms of a question in each segment.
-    fn bind(&self, question: usize) -> Vec<Bound> {
-        let query = &self.queries[question];
-        let room = |_: &_| (Vec::with_capacity(query.len()), Vec::with_capacity(query.len()));
-        let mut bound: Vec<Bound> = self.parts.iter().map(room).collect();
-        for (token, weight) in query {
-            for ((query, terms), term) in bound.iter_mut().zip(&self.terms[*token as usize]) {
-                if let Some((term, resolved)) = term {
-                    query.push((*term, *weight));
-                    terms.push(*resolved);
-                }
-            }
-        }
-        bound
+    fn bind(&self, question: usize) -> BoundTerms {
+        let runs = self.queries[question].iter().map(|(token, weight)| (&*self.terms[*token as usize], *weight));
+        BoundTerms::new(runs, self.parts.len())
     }
 }
 

@@ -122,7 +122,9 @@ where
         return;
     };
     let mut order: Vec<usize> = Vec::with_capacity(clauses.len());
-    let dense: Vec<usize> = pending.iter().map(|pending| order_clauses(&clauses[pending.clauses.clone()], &mut order)).collect();
+    let mut keys = Vec::with_capacity(clauses.len());
+    let dense = pending.iter().map(|of| order_clauses(&clauses[of.clauses.clone()], &mut keys, &mut order));
+    let dense: Vec<usize> = dense.collect();
     let places: Vec<usize> = pending.iter().map(|pending| pending.place).collect();
     let searches = pending.into_iter().zip(dense).enumerate().map(|(segment, (pending, dense))| {
         let Pending { reader, request, bounds, clauses: range, .. } = pending;
@@ -146,15 +148,19 @@ where
 }
 
 /// Appends the numbers of a segment's clauses: the dense ones by bound, highest first, then the others. Returns how many
-/// are dense.
-fn order_clauses(clauses: &[Clause<'_>], order: &mut Vec<usize>) -> usize {
-    let first = order.len();
-    let of = |dense| (0..clauses.len()).filter(move |i| (clauses[*i].postings.kind() == Kind::Dense) == dense);
-    order.extend(of(true));
-    let dense = order.len() - first;
-    order[first..].sort_unstable_by_key(|i| (Reverse(clauses[*i].bound), *i));
-    order.extend(of(false));
-    dense
+/// are dense. `keys` is room for sorting.
+fn order_clauses(clauses: &[Clause<'_>], keys: &mut Vec<u64>, order: &mut Vec<usize>) -> usize {
+    let numbered = |dense| {
+        let of = move |(_, clause): &(usize, &Clause<'_>)| (clause.postings.kind() == Kind::Dense) == dense;
+        clauses.iter().enumerate().filter(of)
+    };
+    // Numbers that have it all are sorted faster than clauses are looked at again and again.
+    keys.clear();
+    keys.extend(numbered(true).map(|(i, clause)| u64::from(!clause.bound) << 32 | i as u64));
+    keys.sort_unstable();
+    order.extend(keys.iter().map(|key| *key as u32 as usize));
+    order.extend(numbered(false).map(|(i, _)| i));
+    keys.len()
 }
 
 /// The terms of the segments where they are not known, one segment after the other. Of all segments first what is
