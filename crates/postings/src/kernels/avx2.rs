@@ -24,6 +24,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         scatter,
         mask,
         mark,
+        coarse_bounds,
         bounds,
         wanted_bounds: None,
         start,
@@ -347,6 +348,33 @@ unsafe fn highest_of_blocks(numbers: *const __m256i) -> __m256i {
     let ordered = _mm256_shuffle_epi8(mixed, order);
     let (first, second) = (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
     _mm256_set_m128i(_mm_unpackhi_epi16(first, second), _mm_unpacklo_epi16(first, second))
+}
+
+pub(super) fn coarse_bounds(codes: &[u8; 16], factor: u16, unit: u32) -> [u8; 16] {
+    // SAFETY: implementation() found the instructions.
+    unsafe { bounds_of_codes(codes, factor, unit) }
+}
+
+#[target_feature(enable = "avx2")]
+fn bounds_of_codes(codes: &[u8; 16], factor: u16, unit: u32) -> [u8; 16] {
+    let factor = _mm256_set1_epi32(i32::from(factor));
+    let above = _mm256_set1_epi32(unit as i32 - 1);
+    let unit = _mm256_set1_ps(unit as f32);
+    // SAFETY: 16 bytes; unaligned.
+    let codes = unsafe { _mm_loadu_si128(codes.as_ptr().cast()) };
+    let half = |codes: __m128i| {
+        let fine = _mm256_srli_epi32(_mm256_mullo_epi32(_mm256_cvtepu8_epi32(codes), factor), 8);
+        // Exact: a quotient of numbers below 2^17 is further from the next whole number than it is rounded.
+        _mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(fine, above)), unit))
+    };
+    let (low, high) = (half(codes), half(_mm_srli_si128(codes, 8)));
+    // Packing works in halves of 128 bits: their order is put right in between.
+    let words = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0b11_01_10_00);
+    let bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    let mut bounds = [0; 16];
+    // SAFETY: 16 bytes; unaligned.
+    unsafe { _mm_storeu_si128(bounds.as_mut_ptr().cast(), bytes) }
+    bounds
 }
 
 pub(super) fn start(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {

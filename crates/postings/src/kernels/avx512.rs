@@ -32,6 +32,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         mark: avx2::mark,
         bounds,
         wanted_bounds: Some(wanted_bounds),
+        coarse_bounds: avx2::coarse_bounds,
         start: avx2::start,
         select,
         find_blocks: avx2::find_blocks,

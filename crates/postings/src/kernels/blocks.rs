@@ -229,6 +229,12 @@ impl Implementation {
         }
     }
 
+    /// What a term with this factor adds at most where a level stands for each of `codes`: in coarse units of `unit` fine
+    /// ones (2 to 2^16), rounded up, of which it is at most 255.
+    pub(crate) fn coarse_bounds(&self, codes: &[u8; 16], factor: u16, unit: u32) -> [u8; 16] {
+        (self.coarse_bounds)(codes, factor, unit)
+    }
+
     /// Whether bounds of the wanted documents alone cost little more than those of all.
     pub(crate) fn scopes(&self) -> bool {
         self.wanted_bounds.is_some()

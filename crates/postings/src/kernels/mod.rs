@@ -94,6 +94,7 @@ pub(crate) struct Implementation {
     bounds: Bounds,
     /// The same in another scope, where that costs little more.
     wanted_bounds: Option<WantedBounds>,
+    coarse_bounds: fn(&[u8; 16], u16, u32) -> [u8; 16],
     start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),
     select: fn(&[u16], &[u16], u16, u32, &mut Vec<u32>),
     find_blocks: fn(&BlockTerm<'_>, Option<&BlockTerm<'_>>, &mut Blocks),

@@ -20,6 +20,7 @@ pub(super) fn implementation() -> Implementation {
         mark,
         bounds,
         wanted_bounds: None,
+        coarse_bounds,
         start,
         select,
         find_blocks,
@@ -192,6 +193,17 @@ fn start(totals: &[u16], sums: &[[u16; BLOCK]], inverse: u16, blocks: &mut Block
         let highest = if masked { own.iter().copied().fold(0, u16::max) } else { of_all };
         *rest = totals[*id as usize].wrapping_sub(coarse(highest, inverse));
     }
+}
+
+#[inline(always)]
+pub(super) fn coarse_bounds(codes: &[u8; 16], factor: u16, unit: u32) -> [u8; 16] {
+    // Exact in single precision, in which every instruction set has vectors: products are below 2^24, and a quotient of
+    // numbers below 2^17 is further from the next whole number than it is rounded.
+    let (factor, unit, above) = (f32::from(factor) / 256.0, unit as f32, (unit - 1) as f32);
+    codes.map(|code| {
+        let fine = (f32::from(code) * factor) as i32 as f32;
+        ((fine + above) / unit) as i32 as u8
+    })
 }
 
 fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mut Vec<u32>) {

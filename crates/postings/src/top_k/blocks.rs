@@ -318,25 +318,15 @@ where
 
     /// Appends what blocks need of the dense terms, the highest bound first.
     pub(super) fn block_terms(&self, unit: u32, terms: &mut Vec<BlockTerm<'a>>) {
-        // Exact in single precision, in which every instruction set has vectors: products are below 2^24, and a quotient
-        // of numbers below 2^17 is further from the next whole number than it is rounded. The unit is chosen so that it
-        // fits a byte.
-        let above = (unit - 1) as f32;
+        let kernels = kernels::chosen();
         terms.extend(self.dense.iter().map(|i| {
             let Clause { postings, factor, .. } = &self.clauses[*i];
-            let factor_of_code = f32::from(*factor) / 256.0;
-            let mut bounds = [0; 16];
-            for (bound, code) in bounds.iter_mut().zip(postings.codes) {
-                let fine = (f32::from(code) * factor_of_code) as i32 as f32;
-                *bound = ((fine + above) / unit as f32) as i32 as u8;
-            }
-            let factor = *factor;
             BlockTerm {
                 bitmap: postings.bitmap(),
                 levels: postings.levels(),
                 impacts: postings.impacts_from(0),
-                bounds,
-                factor,
+                bounds: kernels.coarse_bounds(&postings.codes, *factor, unit),
+                factor: *factor,
             }
         }));
     }

@@ -5,22 +5,62 @@ use std::ops::Deref;
 
 use super::pruned::{Scratch, Search};
 use crate::bytes::u64_at;
+use crate::record::Kind;
+use crate::term::Postings;
 use crate::{kernels, trace};
 
 /// So many of the most frequent dense terms are marked before asking whether many documents are left.
 const FREQUENT: usize = 4;
+/// Words of bitmaps that are counted before asking whether they are enough.
+const PIECE: usize = 64;
+
+/// Counts the documents of the most frequent terms where they reach what is wanted together, which makes looking at
+/// others needless: as a rule one term of each segment is enough.
+pub(super) fn count_frequent<B>(searches: &mut [Search<'_, '_, '_, B>], wanted: u64, scratch: &mut Scratch)
+where
+    B: Deref<Target = [u8]> + Clone + Send + Sync,
+{
+    let expected: Vec<Expected> = searches.iter().map(Search::expected).collect();
+    let mut counts: Vec<u64> = expected.iter().map(|expected| expected.least).collect();
+    let likely: u64 = expected.iter().map(|expected| expected.likely).sum();
+    if counts.iter().sum::<u64>() < wanted && likely > wanted + wanted / 8 {
+        let mut before = 0;
+        for (search, count) in searches.iter().zip(&mut counts) {
+            *count = search.matched_by_most_frequent(wanted - before.min(wanted), scratch);
+            before += *count;
+        }
+    }
+    if counts.iter().sum::<u64>() >= wanted {
+        let mut before = 0;
+        for (search, count) in searches.iter_mut().zip(counts) {
+            // As counting would, no more when the limit is reached.
+            search.matched = if before < wanted { count } else { 0 };
+            before += count;
+            search.request.count_limit = 0;
+        }
+    }
+}
+
+/// Documents that match by the most frequent term.
+struct Expected {
+    /// Were all deleted documents among them.
+    least: u64,
+    /// Were deletes and filter independent of the term.
+    likely: u64,
+}
 
 impl<B> Search<'_, '_, '_, B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    /// Lower bound of the matching documents that needs no look at them: those of the most frequent term, were all
-    /// deleted documents among them.
-    pub(super) fn certainly_matched(&self) -> u64 {
-        if self.request.filter.is_some() {
-            return 0;
-        }
-        let most = self.clauses.iter().map(|clause| clause.postings.df()).max().unwrap_or(0);
+    fn most_frequent(&self) -> Option<Postings<'_>> {
+        let most = self.clauses.iter().max_by_key(|clause| clause.postings.df());
+        most.map(|clause| clause.postings)
+    }
+
+    /// What is known without a look at the postings.
+    fn expected(&self) -> Expected {
+        let most = u64::from(self.most_frequent().map_or(0, |postings| postings.df()));
         let docs = self.reader.num_docs();
         let deleted = self.request.live.map_or(0, |live| {
             let (whole, last) = (docs as usize / 64, (1 << (docs % 64)) - 1);
@@ -28,7 +68,37 @@ where
             let whole = live.get(..whole).unwrap_or(live);
             u64::from(docs) - kernels::chosen().count(whole) - rest
         });
-        u64::from(most).saturating_sub(deleted)
+        let docs = u64::from(docs.max(1));
+        let passed = self.passed.unwrap_or(docs);
+        Expected {
+            least: if self.request.filter.is_some() { 0 } else { most.saturating_sub(deleted) },
+            // All below 2^31: no product of two overflows.
+            likely: most * passed / docs * (docs - deleted) / docs,
+        }
+    }
+
+    /// Documents that match by the most frequent term, if that is dense: up to `wanted`, and possibly more.
+    fn matched_by_most_frequent(&self, wanted: u64, scratch: &mut Scratch) -> u64 {
+        let Some(postings) = self.most_frequent().filter(|postings| postings.kind() == Kind::Dense) else {
+            return 0;
+        };
+        let allowed = &mut scratch.allowed;
+        let bitmap = postings.bitmap().bits.as_chunks::<8>().0;
+        let words = (self.reader.num_docs() as usize).div_ceil(64).min(bitmap.len());
+        let mut matched = 0;
+        for start in (0..words).step_by(PIECE) {
+            if matched >= wanted {
+                break;
+            }
+            let groups = PIECE.min(words - start);
+            if self.fill_allowed(start, groups, allowed) {
+                let bitmap = &bitmap[start..start + groups];
+                trace::touch(bitmap.as_flattened(), 0..groups * 8);
+                allowed.iter_mut().zip(bitmap).for_each(|(word, bits)| *word &= u64::from_le_bytes(*bits));
+                matched += kernels::chosen().count(allowed);
+            }
+        }
+        matched
     }
 
     /// Counts the matching documents, window by window, as far as wanted. The sparse terms were added

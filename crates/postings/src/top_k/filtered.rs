@@ -87,6 +87,7 @@ where
                 let levels = docs <= MAX_BITMAPS && passed * 10 <= docs * 8;
                 if levels { Scope::Wanted } else { Scope::WantedSums }
             }
+            None if self.request.live.is_some() && kernels::chosen().scopes() => Scope::WantedSums,
             _ => Scope::All,
         }
     }

@@ -13,7 +13,7 @@ use super::collect::Collector;
 use super::exact::for_each_score_of;
 use super::found::{Errors, Found};
 use super::pruned::{Clause, Scratch, Search};
-use super::{ScoreBounds, SegmentSearch, TopK, TopKRequest, blocks, exhaustive, filtered, listed};
+use super::{ScoreBounds, SegmentSearch, TopK, TopKRequest, blocks, count, exhaustive, filtered, listed};
 use crate::frame::Format;
 use crate::reader::PostingsReader;
 use crate::resolved::ResolvedTerm;
@@ -250,19 +250,9 @@ where
     let useful = blocks::are_useful(&searches);
     let by_documents = useful && searches.iter().all(Search::is_strict);
     let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut found, &mut scratch);
-    // As a rule the most frequent terms of all reach the limit of counting alone.
-    let counted = request.count_limit.saturating_sub(*matched);
-    if by_blocks && counted > 0 && counted < u64::from(u32::MAX) {
-        let certain: Vec<u64> = searches.iter().map(Search::certainly_matched).collect();
-        if certain.iter().sum::<u64>() >= counted {
-            let mut before = 0;
-            for (search, certain) in searches.iter_mut().zip(certain) {
-                // As counting would, no more when the limit is reached.
-                search.matched = if before < counted { certain } else { 0 };
-                before += certain;
-                search.request.count_limit = 0;
-            }
-        }
+    let wanted = request.count_limit.saturating_sub(*matched);
+    if by_blocks && wanted > 0 && wanted < u64::from(u32::MAX) {
+        count::count_frequent(&mut searches, wanted, &mut scratch);
     }
     for search in &mut searches {
         search.request.count_limit = search.request.count_limit.saturating_sub(*matched);
