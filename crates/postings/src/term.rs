@@ -19,6 +19,13 @@ pub(crate) struct Place {
     pub(crate) share: u32,
 }
 
+/// A posting that was found: where in the term, and of which of the documents that were looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Posting {
+    pub(crate) place: u32,
+    pub(crate) position: u32,
+}
+
 /// Borrowed postings of one term. Positions count from 0 to `df`, ascending by document.
 #[derive(Clone, Copy)]
 pub(crate) struct Postings<'a> {
@@ -148,22 +155,28 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Writes the positions of some documents' postings, and has what [`Self::weight_at`] reads of them fetched.
-    pub(crate) fn find_all(&self, places: &[Place], positions: &mut [Option<u32>]) {
-        match self.kind() {
-            Kind::Dense => kernels::chosen().find_dense(&self.bitmap(), places, positions),
-            Kind::Sparse => kernels::chosen().find_sparse(self.ids(), self.windows(), places, positions),
+    /// Writes the postings of some documents to the start of `found`, which has room for all, has what [`Self::weight_at`]
+    /// reads of them fetched, and returns how many there are.
+    pub(crate) fn find_all(&self, places: &[Place], found: &mut [Posting]) -> usize {
+        let count = match self.kind() {
+            Kind::Dense => kernels::chosen().find_dense(&self.bitmap(), places, found),
+            Kind::Sparse => kernels::chosen().find_sparse(self.ids(), self.windows(), places, found),
             Kind::Plain | Kind::Rare => {
-                for (place, position) in places.iter().zip(&mut *positions) {
-                    *position = self.find(place.doc).map(|at| at as u32);
+                let mut count = 0;
+                for (number, place) in (0..).zip(places) {
+                    if let Some(position) = self.find(place.doc) {
+                        found[count] = Posting { place: number, position: position as u32 };
+                        count += 1;
+                    }
                 }
-                return;
+                return count;
             }
+        };
+        for Posting { position, .. } in &found[..count] {
+            kernels::fetch(self.bytes, self.impacts_at + *position as usize);
+            kernels::fetch(self.bytes, self.impacts_at + self.df() as usize + *position as usize);
         }
-        for position in positions.iter().flatten().map(|position| *position as usize) {
-            kernels::fetch(self.bytes, self.impacts_at + position);
-            kernels::fetch(self.bytes, self.impacts_at + self.df() as usize + position);
-        }
+        count
     }
 
     /// Has the postings of a sparse term in one window fetched.
@@ -219,9 +232,10 @@ impl<'a> Postings<'a> {
         match self.kind() {
             Kind::Dense => self.bitmap().find(doc).map(|at| at as usize),
             Kind::Sparse => {
-                let mut position = [None];
-                kernels::chosen().find_sparse(self.ids(), self.windows(), &[self.place(doc)], &mut position);
-                position[0].map(|at| at as usize)
+                let mut found = [Posting::default()];
+                let places = [self.place(doc)];
+                let count = kernels::chosen().find_sparse(self.ids(), self.windows(), &places, &mut found);
+                (count > 0).then(|| found[0].position as usize)
             }
             Kind::Plain | Kind::Rare => {
                 let at = self.lower_bound(doc);

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::blocks::{AHEAD, LANES, PLACES, Scope, coarse};
 use super::{Bitmap, BlockTerm, Blocks, DenseTerm, GROUP, Implementation, documents};
-use crate::term::Place;
+use crate::term::{Place, Posting};
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -51,19 +51,19 @@ fn count_words(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], positions: &mut [Option<u32>]) {
+pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], found: &mut [Posting]) -> usize {
     #[target_feature(enable = "popcnt,bmi1,bmi2")]
-    fn find(bitmap: &Bitmap<'_>, places: &[Place], positions: &mut [Option<u32>]) {
-        documents::find_dense(bitmap, places, positions);
+    fn find(bitmap: &Bitmap<'_>, places: &[Place], found: &mut [Posting]) -> usize {
+        documents::find_dense(bitmap, places, found)
     }
     // SAFETY: implementation() found the instructions.
-    unsafe { find(bitmap, places, positions) }
+    unsafe { find(bitmap, places, found) }
 }
 
-pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], positions: &mut [Option<u32>]) {
+pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], found: &mut [Posting]) -> usize {
     #[target_feature(enable = "avx2,bmi1")]
-    fn find(ids: &[[u8; 2]], windows: &[u8], places: &[Place], positions: &mut [Option<u32>]) {
-        documents::find_sparse(ids, windows, places, positions, |near, _, id| {
+    fn find(ids: &[[u8; 2]], windows: &[u8], places: &[Place], found: &mut [Posting]) -> usize {
+        documents::find_sparse(ids, windows, places, found, |near, _, id| {
             let wanted = _mm256_set1_epi16(id as i16);
             let equal = |at: usize| {
                 // SAFETY: 64 ids are four vectors; unaligned.
@@ -73,10 +73,10 @@ pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], pos
                 )
             };
             bits_of(equal(0), equal(1)) | bits_of(equal(2), equal(3)) << 32
-        });
+        })
     }
     // SAFETY: implementation() found the instructions.
-    unsafe { find(ids, windows, places, positions) }
+    unsafe { find(ids, windows, places, found) }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {

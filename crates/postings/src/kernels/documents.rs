@@ -4,7 +4,7 @@ use super::blocks::{BlockTerm, CHUNK_BLOCKS, coarse};
 use super::{Bitmap, GROUP, Implementation};
 use crate::bytes::u32_at;
 use crate::record::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, RANKED, level_place};
-use crate::term::Place;
+use crate::term::{Place, Posting};
 
 /// Ids that are compared at once, around a guess where most are found.
 pub(super) const NEAR: usize = 64;
@@ -15,9 +15,10 @@ impl Implementation {
         (self.count)(words)
     }
 
-    /// Writes the positions of documents' postings in a dense term, as far as they have one.
-    pub(crate) fn find_dense(&self, bitmap: &Bitmap<'_>, places: &[Place], positions: &mut [Option<u32>]) {
-        (self.find_dense)(bitmap, places, positions);
+    /// Writes the postings of documents in a dense term to the start of `found`, which has room for all, and returns how
+    /// many there are.
+    pub(crate) fn find_dense(&self, bitmap: &Bitmap<'_>, places: &[Place], found: &mut [Posting]) -> usize {
+        (self.find_dense)(bitmap, places, &mut found[..places.len()])
     }
 
     /// The same in a sparse term: the `ids` of all windows, and the number of postings before each of `windows`.
@@ -26,9 +27,9 @@ impl Implementation {
         ids: &[[u8; 2]],
         windows: &[u8],
         places: &[Place],
-        positions: &mut [Option<u32>],
-    ) {
-        (self.find_sparse)(ids, windows, places, positions);
+        found: &mut [Posting],
+    ) -> usize {
+        (self.find_sparse)(ids, windows, places, &mut found[..places.len()])
     }
 
     /// Appends the numbers of the bits that are set, ascending. For at most 1,024 words.
@@ -76,17 +77,19 @@ pub(super) fn count(words: &[u64]) -> u64 {
 }
 
 #[inline(always)]
-pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], positions: &mut [Option<u32>]) {
-    for (Place { doc, .. }, position) in places.iter().zip(positions) {
+pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], found: &mut [Posting]) -> usize {
+    let mut count = 0;
+    for (place, Place { doc, .. }) in (0..).zip(places) {
         let group = (doc / RANKED) as usize;
         let bits = u128::from_le_bytes(bitmap.group(group));
         let bit = 1_u128 << (doc % RANKED);
-        *position = (bits & bit != 0).then(|| {
-            let below = bits & (bit - 1);
-            let rank = (below as u64).count_ones() + ((below >> 64) as u64).count_ones();
-            bitmap.before(group).wrapping_add(rank)
-        });
+        let below = bits & (bit - 1);
+        let rank = (below as u64).count_ones() + ((below >> 64) as u64).count_ones();
+        // Written in any case: whether a document has a term is not to be foretold.
+        found[count] = Posting { place, position: bitmap.before(group).wrapping_add(rank) };
+        count += usize::from(bits & bit != 0);
     }
+    count
 }
 
 /// `near(some ids, own, id)` has a bit for each that is equal, of the first `own` at least: what follows may be another
@@ -96,10 +99,11 @@ pub(super) fn find_sparse(
     ids: &[[u8; 2]],
     windows: &[u8],
     places: &[Place],
-    positions: &mut [Option<u32>],
+    found: &mut [Posting],
     near: impl Fn(&[[u8; 2]; NEAR], usize, u16) -> u64,
-) {
-    for (Place { window, id, share, .. }, position) in places.iter().zip(positions) {
+) -> usize {
+    let mut count = 0;
+    for (place, Place { window, id, share, .. }) in (0..).zip(places) {
         let window = *window as usize;
         let end = (u32_at(windows, window * 4 + 4) as usize).min(ids.len());
         let start = (u32_at(windows, window * 4) as usize).min(end);
@@ -110,20 +114,25 @@ pub(super) fn find_sparse(
         let mut rest = start..end;
         if let Some(some) = ids[first..].first_chunk::<NEAR>() {
             let own = NEAR.min(end - first);
-            let found = near(some, own, *id).trailing_zeros() as usize;
-            if found < own {
-                *position = Some((first + found) as u32);
-                continue;
-            }
+            let at = near(some, own, *id).trailing_zeros() as usize;
+            found[count] = Posting { place, position: (first + at) as u32 };
+            count += usize::from(at < own);
             rest = match (is_below(&some[0]), is_below(&some[NEAR - 1])) {
                 (false, _) => start..first,
                 (true, true) => (first + NEAR).min(end)..end,
-                (true, false) => end..end,
+                (true, false) => continue,
             };
+            if at < own || rest.is_empty() {
+                continue;
+            }
         }
         let at = rest.start + ids[rest.clone()].partition_point(is_below);
-        *position = (at < rest.end && u16::from_le_bytes(ids[at]) == *id).then_some(at as u32);
+        if at < rest.end && u16::from_le_bytes(ids[at]) == *id {
+            found[count] = Posting { place, position: at as u32 };
+            count += 1;
+        }
     }
+    count
 }
 
 pub(super) fn list(words: &[u64], ids: &mut Vec<u16>) {

@@ -4,7 +4,7 @@ use super::blocks::{BLOCK, Scope, coarse};
 use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, documents, lane};
 use crate::bytes::u64_at;
 use crate::record::level_place;
-use crate::term::Place;
+use crate::term::{Place, Posting};
 
 pub(super) fn implementation() -> Implementation {
     Implementation {
@@ -73,11 +73,11 @@ fn at_least(sums: &[u16], floor: u16, bits: &mut [u64]) {
     }
 }
 
-pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], positions: &mut [Option<u32>]) {
-    documents::find_sparse(ids, windows, places, positions, |near, own, id| {
+pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], found: &mut [Posting]) -> usize {
+    documents::find_sparse(ids, windows, places, found, |near, own, id| {
         let at = near[..own].partition_point(|bytes| u16::from_le_bytes(*bytes) < id);
         if near.get(at) == Some(&id.to_le_bytes()) { 1 << at } else { 0 }
-    });
+    })
 }
 
 fn rank(block: &[u8; 16], end: u32) -> u32 {

@@ -102,13 +102,14 @@ proptest! {
         };
         let asked: Vec<u32> = asked.into_iter().chain(documents.iter().copied().step_by(3)).collect();
         let places: Vec<Place> = asked.iter().map(|doc| place(*doc)).collect();
-        let expected: Vec<_> = asked.iter().map(|doc| documents.contains(doc).then(|| before(*doc))).collect();
+        let expected = (0..).zip(&asked).filter(|(_, doc)| documents.contains(doc));
+        let expected: Vec<_> = expected.map(|(place, doc)| Posting { place, position: before(*doc) }).collect();
         for one in available() {
-            let (mut dense, mut sparse) = (vec![Some(7); places.len()], vec![Some(7); places.len()]);
-            one.find_dense(&bitmap, &places, &mut dense);
-            one.find_sparse(&ids, &windows, &places, &mut sparse);
-            prop_assert_eq!(&dense, &expected, "dense, {}", one.name());
-            prop_assert_eq!(&sparse, &expected, "sparse, {}", one.name());
+            let mut found = vec![Posting::default(); places.len()];
+            let count = one.find_dense(&bitmap, &places, &mut found);
+            prop_assert_eq!(&found[..count], &expected, "dense, {}", one.name());
+            let count = one.find_sparse(&ids, &windows, &places, &mut found);
+            prop_assert_eq!(&found[..count], &expected, "sparse, {}", one.name());
         }
     }
 
@@ -120,12 +121,12 @@ proptest! {
     ) {
         let (first, second) = bytes.split_at(at.min(bytes.len()));
         for one in available() {
-            let mut positions = [None; 2];
+            let mut found = [Posting::default(); 2];
             let places = [Place { doc, window, id, share }, Place { doc: doc % 4000, window: 0, id, share }];
             let bitmap = Bitmap { bits: first, ranks: second, regions: second };
-            one.find_dense(&bitmap, &places, &mut positions);
-            one.find_sparse(first.as_chunks().0, second, &places, &mut positions);
-            prop_assert!(positions.iter().flatten().all(|at| (*at as usize) < first.len() / 2));
+            one.find_dense(&bitmap, &places, &mut found);
+            let count = one.find_sparse(first.as_chunks().0, second, &places, &mut found);
+            prop_assert!(found[..count].iter().all(|found| (found.position as usize) < first.len() / 2));
         }
     }
 }

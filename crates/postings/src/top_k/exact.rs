@@ -3,7 +3,7 @@
 use sparrow_types::DocId;
 
 use super::pruned::Clause;
-use crate::term::Place;
+use crate::term::{Place, Posting};
 
 /// Documents scored at a time.
 const DOCS: usize = 16;
@@ -42,6 +42,8 @@ struct Batch<'c, 'a> {
     /// Segments, their clauses, and the end of their documents in `places`.
     parts: Vec<(usize, &'c [Clause<'a>], usize)>,
     places: Vec<Place>,
+    /// Where the postings of each clause end among those that were found.
+    ends: Vec<usize>,
 }
 
 impl<'c, 'a> Batch<'c, 'a> {
@@ -54,34 +56,38 @@ impl<'c, 'a> Batch<'c, 'a> {
     /// Scores the documents and forgets them. First everything that finding a posting reads is fetched, then all are
     /// found and their weights fetched, so that the cache misses of documents and terms overlap.
     fn score(&mut self, each: &mut impl FnMut(usize, DocId, f32, bool)) {
-        let mut positions = [[None; DOCS]; TERMS];
-        let mut found = [(0.0_f32, false); DOCS];
+        let mut found = [Posting::default(); DOCS * TERMS];
+        let mut scores = [(0.0_f32, false); DOCS];
         let terms = self.parts.iter().map(|(_, clauses, _)| clauses.len()).max().unwrap_or(0);
+        let mut ends = std::mem::take(&mut self.ends);
         for first in (0..terms).step_by(TERMS) {
             self.for_each_part(first, |clauses, places, _| {
                 clauses.iter().for_each(|clause| clause.postings.fetch_places(places));
             });
-            self.for_each_part(first, |clauses, places, at| {
-                for (Clause { postings, .. }, positions) in clauses.iter().zip(&mut positions) {
-                    postings.find_all(places, &mut positions[at..at + places.len()]);
+            let mut count = 0;
+            ends.clear();
+            self.for_each_part(first, |clauses, places, _| {
+                for Clause { postings, .. } in clauses {
+                    count += postings.find_all(places, &mut found[count..]);
+                    ends.push(count);
                 }
             });
-            self.for_each_part(first, |clauses, places, at| {
-                for (Clause { postings, weight, .. }, positions) in clauses.iter().zip(&positions) {
-                    for (position, (score, shares)) in
-                        positions[at..at + places.len()].iter().zip(&mut found[at..])
-                    {
-                        if let Some(position) = position {
-                            *score += weight * postings.weight_at(*position as usize);
-                            *shares = true;
-                        }
+            let (mut start, mut ends) = (0, ends.iter());
+            self.for_each_part(first, |clauses, _, at| {
+                for (Clause { postings, weight, .. }, end) in clauses.iter().zip(&mut ends) {
+                    for Posting { place, position } in &found[start..*end] {
+                        let (score, shares) = &mut scores[at + *place as usize];
+                        *score += weight * postings.weight_at(*position as usize);
+                        *shares = true;
                     }
+                    start = *end;
                 }
             });
         }
+        self.ends = ends;
         let mut start = 0;
         for (segment, _, end) in self.parts.drain(..) {
-            for (place, (score, shares)) in self.places[start..end].iter().zip(&found[start..end]) {
+            for (place, (score, shares)) in self.places[start..end].iter().zip(&scores[start..end]) {
                 each(segment, place.doc, *score, *shares);
             }
             start = end;
