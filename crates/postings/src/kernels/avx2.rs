@@ -3,7 +3,7 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::blocks::{AHEAD, LANES, PLACES, Scope, coarse};
+use super::blocks::{AHEAD, LANES, MAXIMUM_BLOCKS, PLACES, Scope, coarse};
 use super::{Bitmap, BlockTerm, Blocks, DenseTerm, GROUP, Implementation, documents};
 use crate::term::{Place, Posting};
 
@@ -29,6 +29,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         wanted_bounds: None,
         start,
         select,
+        first_highest,
         find_blocks,
         add_blocks,
         count,
@@ -427,6 +428,31 @@ fn select_groups(totals: &[u16], highest: &[u16], floor: u16, first: u32, select
             selected.push(first + group as u32 * 32 + bits.trailing_zeros());
             bits &= bits - 1;
         }
+    }
+}
+
+pub(super) fn first_highest(totals: &[[u16; MAXIMUM_BLOCKS]], highest: &[u16], groups: &mut [u32]) {
+    // SAFETY: implementation() found the instructions; Implementation::first_highest checked that all groups are among
+    // `totals` and `highest`.
+    unsafe { first_of_groups(totals, highest, groups) }
+}
+
+/// # Safety
+/// All groups are among `totals` and `highest`.
+#[target_feature(enable = "avx2,bmi1")]
+unsafe fn first_of_groups(totals: &[[u16; MAXIMUM_BLOCKS]], highest: &[u16], groups: &mut [u32]) {
+    for group in groups {
+        // SAFETY: the caller promises both; a group is two vectors, unaligned.
+        let equal = unsafe {
+            let wanted = _mm256_set1_epi16(*highest.as_ptr().add(*group as usize) as i16);
+            let totals: *const __m256i = totals.as_ptr().add(*group as usize).cast();
+            bits_of(
+                _mm256_cmpeq_epi16(_mm256_loadu_si256(totals), wanted),
+                _mm256_cmpeq_epi16(_mm256_loadu_si256(totals.add(1)), wanted),
+            )
+        };
+        // One more bit, should none be equal.
+        *group = *group * MAXIMUM_BLOCKS as u32 + (equal as u32 | 1 << 31).trailing_zeros();
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         coarse_bounds: avx2::coarse_bounds,
         start: avx2::start,
         select,
+        first_highest: avx2::first_highest,
         find_blocks: avx2::find_blocks,
         add_blocks: avx2::add_blocks,
         count: documents::count,

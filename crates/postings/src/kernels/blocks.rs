@@ -14,7 +14,7 @@ pub(super) const CHUNK_BLOCKS: usize = 128;
 /// Chunks of levels that are fetched ahead of those that are read.
 pub(crate) const AHEAD: usize = 4;
 /// Blocks that share a maximum.
-const MAXIMUM_BLOCKS: usize = 32;
+pub(crate) const MAXIMUM_BLOCKS: usize = 32;
 
 /// Has the memory at a place fetched, if it is inside.
 #[inline]
@@ -273,6 +273,17 @@ impl Implementation {
         selected: &mut Vec<u32>,
     ) {
         (self.select)(totals, highest, floor, first, selected);
+    }
+
+    /// Makes of the numbers of some groups of 32 the number of the first total in each that is the group's highest.
+    ///
+    /// # Panics
+    /// When a group is not among `totals` and `highest`.
+    pub(crate) fn first_highest(&self, totals: &[u16], highest: &[u16], groups: &mut [u32]) {
+        let totals = totals.as_chunks().0;
+        let limit = totals.len().min(highest.len());
+        assert!(groups.iter().all(|group| (*group as usize) < limit));
+        (self.first_highest)(totals, highest, groups);
     }
 
     /// Adds a term to the sums of blocks and drops the blocks in which no document can reach `need`

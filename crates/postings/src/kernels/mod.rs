@@ -33,7 +33,9 @@ use crate::trace;
 pub use cases::kernel_cases;
 
 pub(crate) use bitmap::Bitmap;
-pub(crate) use blocks::{AHEAD, BLOCK, BlockTerm, Blocks, BoundTerms, Scope, coarse, fetch};
+pub(crate) use blocks::{
+    AHEAD, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope, coarse, fetch,
+};
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;
@@ -97,6 +99,7 @@ pub(crate) struct Implementation {
     coarse_bounds: fn(&[u8; 16], u16, u32) -> [u8; 16],
     start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),
     select: fn(&[u16], &[u16], u16, u32, &mut Vec<u32>),
+    first_highest: fn(&[[u16; MAXIMUM_BLOCKS]], &[u16], &mut [u32]),
     find_blocks: fn(&BlockTerm<'_>, Option<&BlockTerm<'_>>, &mut Blocks),
     add_blocks: fn(&BlockTerm<'_>, &mut Blocks, u32, u32),
     count: fn(&[u64]) -> u64,

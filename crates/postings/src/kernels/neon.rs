@@ -24,6 +24,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         coarse_bounds: scalar.coarse_bounds,
         start: scalar.start,
         select: scalar.select,
+        first_highest: scalar.first_highest,
         find_blocks: scalar.find_blocks,
         add_blocks: scalar.add_blocks,
         count: scalar.count,

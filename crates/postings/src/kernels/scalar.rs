@@ -1,6 +1,6 @@
 //! The reference: the simplest correct loops.
 
-use super::blocks::{BLOCK, Scope, coarse};
+use super::blocks::{BLOCK, MAXIMUM_BLOCKS, Scope, coarse};
 use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, documents, lane};
 use crate::bytes::u64_at;
 use crate::record::level_place;
@@ -23,6 +23,7 @@ pub(super) fn implementation() -> Implementation {
         coarse_bounds,
         start,
         select,
+        first_highest,
         find_blocks,
         add_blocks,
         count: documents::count,
@@ -212,6 +213,14 @@ fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mu
             let blocks = (first + group as u32 * 32..).zip(totals);
             selected.extend(blocks.filter(|(_, total)| **total >= floor).map(|(block, _)| block));
         }
+    }
+}
+
+fn first_highest(totals: &[[u16; MAXIMUM_BLOCKS]], highest: &[u16], groups: &mut [u32]) {
+    for group in groups {
+        let own = *group as usize;
+        let first = totals[own].iter().position(|total| *total == highest[own]);
+        *group = *group * MAXIMUM_BLOCKS as u32 + first.unwrap_or(0) as u32;
     }
 }
 

@@ -15,7 +15,7 @@ use std::ops::{Deref, Range};
 
 use super::found::{Errors, Found};
 use super::pruned::{Clause, Known, Scratch, Search};
-use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerms, Scope};
+use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope};
 use crate::record::Kind;
 
 /// With more hits wanted than this, the blocks that hold them are no small part of all.
@@ -24,8 +24,6 @@ const MAX_K: usize = 1000;
 const MAX_TERMS: usize = 256;
 /// Blocks of a chunk.
 pub(super) const CHUNK_BLOCKS: usize = 128;
-/// Blocks that share a maximum.
-pub(super) const MAXIMUM_BLOCKS: usize = 32;
 /// Blocks of a part, whole windows: so many are selected and scored together, that fetching what they
 /// need overlaps, and the sums of those that stay fit the first level cache.
 const PART: usize = (1 << 16) / BLOCK;

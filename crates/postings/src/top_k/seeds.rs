@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::blocks::{BlockScratch, MAXIMUM_BLOCKS, Plan, add_terms};
+use super::blocks::{BlockScratch, Plan, add_terms};
 use super::found::Found;
 use super::pruned::Search;
 use crate::kernels;
@@ -80,7 +80,7 @@ fn choose(own: &mut BlockScratch, floor: Option<u16>, wanted: usize) {
     }
     // All groups above the step, and of it as many as are wanted.
     let mut room = wanted - above.min(wanted);
-    for (group, highest) in highest.iter().enumerate() {
+    for (group, highest) in (0..).zip(&*highest) {
         let own_step = usize::from(highest >> shift);
         if own_step < step || *highest < floor {
             continue;
@@ -91,9 +91,7 @@ fn choose(own: &mut BlockScratch, floor: Option<u16>, wanted: usize) {
             }
             room -= 1;
         }
-        let (first, len) = (group * MAXIMUM_BLOCKS, selected.len());
-        let totals = &totals[first..first + MAXIMUM_BLOCKS];
-        kernels::chosen().select(totals, &[*highest], *highest, first as u32, selected);
-        selected.truncate(len + 1);
+        selected.push(group);
     }
+    kernels::chosen().first_highest(totals, highest, selected);
 }
