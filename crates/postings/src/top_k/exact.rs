@@ -10,18 +10,28 @@ const DOCS: usize = 16;
 /// Terms of them at a time.
 const TERMS: usize = 32;
 
-/// Calls `each(document, score summed in query order, whether it shares a term)`.
+/// Calls `each(document, score summed in query order, whether it shares a term)` for documents that nothing was read of
+/// so far.
 pub(super) fn for_each_score(clauses: &[Clause<'_>], docs: &[DocId], mut each: impl FnMut(DocId, f32, bool)) {
-    for_each_score_of(std::iter::once((0, clauses, docs)), |_, doc, score, shares| each(doc, score, shares));
+    let segment = std::iter::once((0, clauses, docs));
+    for_each_in(segment, true, |_, doc, score, shares| each(doc, score, shares));
 }
 
-/// The same for documents of several segments, each with its number and its clauses:
-/// `each(segment, document, score, shares)`.
-pub(super) fn for_each_score_of<'c, 'a: 'c>(
+/// The same for candidates, whose bitmaps were read a moment ago, of several segments, each with its number and its
+/// clauses: `each(segment, document, score)`.
+pub(super) fn for_each_candidate<'c, 'a: 'c>(
     segments: impl Iterator<Item = (usize, &'c [Clause<'a>], &'c [DocId])>,
+    mut each: impl FnMut(usize, DocId, f32),
+) {
+    for_each_in(segments, false, |segment, doc, score, _| each(segment, doc, score));
+}
+
+fn for_each_in<'c, 'a: 'c>(
+    segments: impl Iterator<Item = (usize, &'c [Clause<'a>], &'c [DocId])>,
+    fetches: bool,
     mut each: impl FnMut(usize, DocId, f32, bool),
 ) {
-    let mut batch = Batch::default();
+    let mut batch = Batch { parts: Vec::new(), places: Vec::with_capacity(DOCS), ends: Vec::new(), fetches };
     for (segment, clauses, docs) in segments {
         let mut rest = docs;
         while !rest.is_empty() {
@@ -37,13 +47,14 @@ pub(super) fn for_each_score_of<'c, 'a: 'c>(
 }
 
 /// Documents that are scored together.
-#[derive(Default)]
 struct Batch<'c, 'a> {
     /// Segments, their clauses, and the end of their documents in `places`.
     parts: Vec<(usize, &'c [Clause<'a>], usize)>,
     places: Vec<Place>,
     /// Where the postings of each clause end among those that were found.
     ends: Vec<usize>,
+    /// Whether to have what finding a posting reads fetched first.
+    fetches: bool,
 }
 
 impl<'c, 'a> Batch<'c, 'a> {
@@ -53,17 +64,19 @@ impl<'c, 'a> Batch<'c, 'a> {
         self.parts.push((segment, clauses, self.places.len()));
     }
 
-    /// Scores the documents and forgets them. First everything that finding a posting reads is fetched, then all are
-    /// found and their weights fetched, so that the cache misses of documents and terms overlap.
+    /// Scores the documents and forgets them. First everything that finding a posting reads is fetched, if it has to be, then
+    /// all are found and their weights fetched, so that the cache misses of documents and terms overlap.
     fn score(&mut self, each: &mut impl FnMut(usize, DocId, f32, bool)) {
         let mut found = [Posting::default(); DOCS * TERMS];
         let mut scores = [(0.0_f32, false); DOCS];
         let terms = self.parts.iter().map(|(_, clauses, _)| clauses.len()).max().unwrap_or(0);
         let mut ends = std::mem::take(&mut self.ends);
         for first in (0..terms).step_by(TERMS) {
-            self.for_each_part(first, |clauses, places, _| {
-                clauses.iter().for_each(|clause| clause.postings.fetch_places(places));
-            });
+            if self.fetches {
+                self.for_each_part(first, |clauses, places, _| {
+                    clauses.iter().for_each(|clause| clause.postings.fetch_places(places));
+                });
+            }
             let mut count = 0;
             ends.clear();
             self.for_each_part(first, |clauses, places, _| {

@@ -10,7 +10,7 @@ use std::ops::{Deref, Range};
 use sparrow_types::DocId;
 
 use super::collect::Collector;
-use super::exact::for_each_score_of;
+use super::exact::for_each_candidate;
 use super::found::{Errors, Found};
 use super::pruned::{Clause, Scratch, Search};
 use super::{ScoreBounds, SegmentSearch, TopK, TopKRequest, blocks, count, exhaustive, filtered, listed};
@@ -289,7 +289,7 @@ where
     });
     let mut collectors: Vec<_> =
         searches.iter().map(|_| Collector::new(request.k, request.floor())).collect();
-    for_each_score_of(wanted, |segment, doc, score, _| collectors[segment].push(doc, score));
+    for_each_candidate(wanted, |segment, doc, score| collectors[segment].push(doc, score));
     let found = searches.iter().zip(collectors).map(|(search, collector)| TopK {
         hits: collector.into_hits(&search.request),
         matched: search.matched,
