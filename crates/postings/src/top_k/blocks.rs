@@ -27,6 +27,8 @@ pub(super) const CHUNK_BLOCKS: usize = 128;
 /// Blocks of a part, whole windows: so many are selected and scored together, that fetching what they
 /// need overlaps, and the sums of those that stay fit the first level cache.
 const PART: usize = (1 << 16) / BLOCK;
+/// Sparse terms that are fetched ahead of the one that is added.
+const FETCHED: usize = 3;
 /// Documents that a damaged id can point behind its window's first.
 const OVERRUN: usize = 1 << 16;
 
@@ -374,6 +376,7 @@ where
         for (number, first) in (0..self.reader.num_docs() as usize).step_by(window).enumerate() {
             let end = (first + window).next_multiple_of(CHUNK_BLOCKS * BLOCK).min(blocks.len() * BLOCK);
             let Some(sums) = sums[first..].first_chunk_mut::<OVERRUN>() else { return };
+            (0..FETCHED).for_each(|other| self.fetch_sparse(number, other));
             sums[..end - first].fill(0);
             self.scatter_sparse(number, sums);
             let range = first / BLOCK..end / BLOCK;
@@ -394,15 +397,19 @@ where
         }
     }
 
+    /// Has what a sparse term adds to a window fetched, if there are so many others.
+    fn fetch_sparse(&self, number: usize, other: usize) {
+        let clause = self.others.get(other).map(|i| &self.clauses[*i]);
+        if let Some(Clause { postings, .. }) = clause.filter(|clause| clause.postings.kind() == Kind::Sparse) {
+            postings.fetch_window(number);
+        }
+    }
+
     /// Adds the sparse terms to the sums of the documents of a window.
     pub(super) fn scatter_sparse(&self, number: usize, sums: &mut [u16; OVERRUN]) {
-        let mut others = self.others.iter().map(|i| &self.clauses[*i]).peekable();
-        while let Some(Clause { postings, factor, .. }) = others.next() {
-            if let Some(next) = others.peek()
-                && next.postings.kind() == Kind::Sparse
-            {
-                next.postings.fetch_window(number);
-            }
+        for (at, i) in self.others.iter().enumerate() {
+            self.fetch_sparse(number, at + FETCHED);
+            let Clause { postings, factor, .. } = &self.clauses[*i];
             if postings.kind() == Kind::Sparse {
                 let (ids, impacts) = postings.in_window(number);
                 kernels::chosen().scatter(ids, impacts, *factor, sums);
