@@ -19,10 +19,12 @@ pub(crate) struct Place {
     pub(crate) share: u32,
 }
 
-/// A posting that was found: where in the term, and of which of the documents that were looked for.
+/// A posting that was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Posting {
-    pub(crate) place: u32,
+    /// Whose: the place of the document among those that were looked for, and what the caller adds to tell the term.
+    pub(crate) of: u32,
+    /// In the term.
     pub(crate) position: u32,
 }
 
@@ -155,28 +157,32 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Writes the postings of some documents to the start of `found`, which has room for all, has what [`Self::weight_at`]
-    /// reads of them fetched, and returns how many there are.
-    pub(crate) fn find_all(&self, places: &[Place], found: &mut [Posting]) -> usize {
-        let count = match self.kind() {
-            Kind::Dense => kernels::chosen().find_dense(&self.bitmap(), places, found),
-            Kind::Sparse => kernels::chosen().find_sparse(self.ids(), self.windows(), places, found),
+    /// Writes the postings of some documents to the start of `found`, which has room for all, with places counted from
+    /// `first`, and returns how many there are.
+    pub(crate) fn find_all(&self, places: &[Place], first: u32, found: &mut [Posting]) -> usize {
+        match self.kind() {
+            Kind::Dense => kernels::chosen().find_dense(&self.bitmap(), places, first, found),
+            Kind::Sparse => {
+                kernels::chosen().find_sparse(self.ids(), self.windows(), places, first, found)
+            }
             Kind::Plain | Kind::Rare => {
                 let mut count = 0;
-                for (number, place) in (0..).zip(places) {
+                for (of, place) in (first..).zip(places) {
                     if let Some(position) = self.find(place.doc) {
-                        found[count] = Posting { place: number, position: position as u32 };
+                        found[count] = Posting { of, position: position as u32 };
                         count += 1;
                     }
                 }
-                return count;
+                count
             }
-        };
-        for Posting { position, .. } in &found[..count] {
-            kernels::fetch(self.bytes, self.impacts_at + *position as usize);
-            kernels::fetch(self.bytes, self.impacts_at + self.df() as usize + *position as usize);
         }
-        count
+    }
+
+    /// Has what [`Self::weight_at`] reads fetched; rare terms have it all in a line or two.
+    #[inline]
+    pub(crate) fn fetch_weight(&self, position: usize) {
+        kernels::fetch(self.bytes, self.impacts_at + position);
+        kernels::fetch(self.bytes, self.impacts_at + self.df() as usize + position);
     }
 
     /// Has the postings of a sparse term in one window fetched.
@@ -234,7 +240,7 @@ impl<'a> Postings<'a> {
             Kind::Sparse => {
                 let mut found = [Posting::default()];
                 let places = [self.place(doc)];
-                let count = kernels::chosen().find_sparse(self.ids(), self.windows(), &places, &mut found);
+                let count = kernels::chosen().find_sparse(self.ids(), self.windows(), &places, 0, &mut found);
                 (count > 0).then(|| found[0].position as usize)
             }
             Kind::Plain | Kind::Rare => {

@@ -52,19 +52,19 @@ fn count_words(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], found: &mut [Posting]) -> usize {
+pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], first: u32, found: &mut [Posting]) -> usize {
     #[target_feature(enable = "popcnt,bmi1,bmi2")]
-    fn find(bitmap: &Bitmap<'_>, places: &[Place], found: &mut [Posting]) -> usize {
-        documents::find_dense(bitmap, places, found)
+    fn find(bitmap: &Bitmap<'_>, places: &[Place], first: u32, found: &mut [Posting]) -> usize {
+        documents::find_dense(bitmap, places, first, found)
     }
     // SAFETY: implementation() found the instructions.
-    unsafe { find(bitmap, places, found) }
+    unsafe { find(bitmap, places, first, found) }
 }
 
-pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], found: &mut [Posting]) -> usize {
+pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], first: u32, found: &mut [Posting]) -> usize {
     #[target_feature(enable = "avx2,bmi1")]
-    fn find(ids: &[[u8; 2]], windows: &[u8], places: &[Place], found: &mut [Posting]) -> usize {
-        documents::find_sparse(ids, windows, places, found, |near, _, id| {
+    fn find(ids: &[[u8; 2]], windows: &[u8], places: &[Place], first: u32, found: &mut [Posting]) -> usize {
+        documents::find_sparse(ids, windows, places, first, found, |near, _, id| {
             let wanted = _mm256_set1_epi16(id as i16);
             let equal = |at: usize| {
                 // SAFETY: 64 ids are four vectors; unaligned.
@@ -77,7 +77,7 @@ pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], fou
         })
     }
     // SAFETY: implementation() found the instructions.
-    unsafe { find(ids, windows, places, found) }
+    unsafe { find(ids, windows, places, first, found) }
 }
 
 fn add_dense(sums: &mut [u16], wanted: &[u64], terms: &[DenseTerm<'_>]) {

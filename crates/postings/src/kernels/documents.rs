@@ -15,10 +15,16 @@ impl Implementation {
         (self.count)(words)
     }
 
-    /// Writes the postings of documents in a dense term to the start of `found`, which has room for all, and returns how
-    /// many there are.
-    pub(crate) fn find_dense(&self, bitmap: &Bitmap<'_>, places: &[Place], found: &mut [Posting]) -> usize {
-        (self.find_dense)(bitmap, places, &mut found[..places.len()])
+    /// Writes the postings of documents in a dense term to the start of `found`, which has room for all, with places
+    /// counted from `first`, and returns how many there are.
+    pub(crate) fn find_dense(
+        &self,
+        bitmap: &Bitmap<'_>,
+        places: &[Place],
+        first: u32,
+        found: &mut [Posting],
+    ) -> usize {
+        (self.find_dense)(bitmap, places, first, &mut found[..places.len()])
     }
 
     /// The same in a sparse term: the `ids` of all windows, and the number of postings before each of `windows`.
@@ -27,9 +33,10 @@ impl Implementation {
         ids: &[[u8; 2]],
         windows: &[u8],
         places: &[Place],
+        first: u32,
         found: &mut [Posting],
     ) -> usize {
-        (self.find_sparse)(ids, windows, places, &mut found[..places.len()])
+        (self.find_sparse)(ids, windows, places, first, &mut found[..places.len()])
     }
 
     /// Appends the numbers of the bits that are set, ascending. For at most 1,024 words.
@@ -77,16 +84,16 @@ pub(super) fn count(words: &[u64]) -> u64 {
 }
 
 #[inline(always)]
-pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], found: &mut [Posting]) -> usize {
+pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], first: u32, found: &mut [Posting]) -> usize {
     let mut count = 0;
-    for (place, Place { doc, .. }) in (0..).zip(places) {
+    for (of, Place { doc, .. }) in (first..).zip(places) {
         let group = (doc / RANKED) as usize;
         let bits = u128::from_le_bytes(bitmap.group(group));
         let bit = 1_u128 << (doc % RANKED);
         let below = bits & (bit - 1);
         let rank = (below as u64).count_ones() + ((below >> 64) as u64).count_ones();
         // Written in any case: whether a document has a term is not to be foretold.
-        found[count] = Posting { place, position: bitmap.before(group).wrapping_add(rank) };
+        found[count] = Posting { of, position: bitmap.before(group).wrapping_add(rank) };
         count += usize::from(bits & bit != 0);
     }
     count
@@ -99,27 +106,28 @@ pub(super) fn find_sparse(
     ids: &[[u8; 2]],
     windows: &[u8],
     places: &[Place],
+    first: u32,
     found: &mut [Posting],
     near: impl Fn(&[[u8; 2]; NEAR], usize, u16) -> u64,
 ) -> usize {
     let mut count = 0;
-    for (place, Place { window, id, share, .. }) in (0..).zip(places) {
+    for (of, Place { window, id, share, .. }) in (first..).zip(places) {
         let window = *window as usize;
         let end = (u32_at(windows, window * 4 + 4) as usize).min(ids.len());
         let start = (u32_at(windows, window * 4) as usize).min(end);
         // A search by halves waits for one line after the other.
         let guess = start + (((end - start) * *share as usize) >> 16);
-        let first = guess.saturating_sub(NEAR / 2).clamp(start, end.saturating_sub(NEAR).max(start));
+        let around = guess.saturating_sub(NEAR / 2).clamp(start, end.saturating_sub(NEAR).max(start));
         let is_below = |bytes: &[u8; 2]| u16::from_le_bytes(*bytes) < *id;
         let mut rest = start..end;
-        if let Some(some) = ids[first..].first_chunk::<NEAR>() {
-            let own = NEAR.min(end - first);
+        if let Some(some) = ids[around..].first_chunk::<NEAR>() {
+            let own = NEAR.min(end - around);
             let at = near(some, own, *id).trailing_zeros() as usize;
-            found[count] = Posting { place, position: (first + at) as u32 };
+            found[count] = Posting { of, position: (around + at) as u32 };
             count += usize::from(at < own);
             rest = match (is_below(&some[0]), is_below(&some[NEAR - 1])) {
-                (false, _) => start..first,
-                (true, true) => (first + NEAR).min(end)..end,
+                (false, _) => start..around,
+                (true, true) => (around + NEAR).min(end)..end,
                 (true, false) => continue,
             };
             if at < own || rest.is_empty() {
@@ -128,7 +136,7 @@ pub(super) fn find_sparse(
         }
         let at = rest.start + ids[rest.clone()].partition_point(is_below);
         if at < rest.end && u16::from_le_bytes(ids[at]) == *id {
-            found[count] = Posting { place, position: at as u32 };
+            found[count] = Posting { of, position: at as u32 };
             count += 1;
         }
     }

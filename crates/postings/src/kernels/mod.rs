@@ -77,9 +77,9 @@ type WantedBounds = fn(&[BlockTerm<'_>], usize, &[u16], u16, &[u8], bool, &mut [
 type BoundDocuments = fn(&[BlockTerm<'_>], usize, &[u16], &[u16], u16, &mut [u16]) -> u32;
 
 /// Of [`Implementation::find_dense`].
-type FindDense = fn(&Bitmap<'_>, &[Place], &mut [Posting]) -> usize;
+type FindDense = fn(&Bitmap<'_>, &[Place], u32, &mut [Posting]) -> usize;
 /// Of [`Implementation::find_sparse`].
-type FindSparse = fn(&[[u8; 2]], &[u8], &[Place], &mut [Posting]) -> usize;
+type FindSparse = fn(&[[u8; 2]], &[u8], &[Place], u32, &mut [Posting]) -> usize;
 
 /// One set of kernels. The functions may be called only as the methods call them.
 pub(crate) struct Implementation {

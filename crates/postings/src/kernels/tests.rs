@@ -103,12 +103,12 @@ proptest! {
         let asked: Vec<u32> = asked.into_iter().chain(documents.iter().copied().step_by(3)).collect();
         let places: Vec<Place> = asked.iter().map(|doc| place(*doc)).collect();
         let expected = (0..).zip(&asked).filter(|(_, doc)| documents.contains(doc));
-        let expected: Vec<_> = expected.map(|(place, doc)| Posting { place, position: before(*doc) }).collect();
+        let expected: Vec<_> = expected.map(|(place, doc)| Posting { of: 32 + place, position: before(*doc) }).collect();
         for one in available() {
             let mut found = vec![Posting::default(); places.len()];
-            let count = one.find_dense(&bitmap, &places, &mut found);
+            let count = one.find_dense(&bitmap, &places, 32, &mut found);
             prop_assert_eq!(&found[..count], &expected, "dense, {}", one.name());
-            let count = one.find_sparse(&ids, &windows, &places, &mut found);
+            let count = one.find_sparse(&ids, &windows, &places, 32, &mut found);
             prop_assert_eq!(&found[..count], &expected, "sparse, {}", one.name());
         }
     }
@@ -124,8 +124,8 @@ proptest! {
             let mut found = [Posting::default(); 2];
             let places = [Place { doc, window, id, share }, Place { doc: doc % 4000, window: 0, id, share }];
             let bitmap = Bitmap { bits: first, ranks: second, regions: second };
-            one.find_dense(&bitmap, &places, &mut found);
-            let count = one.find_sparse(first.as_chunks().0, second, &places, &mut found);
+            one.find_dense(&bitmap, &places, 32, &mut found);
+            let count = one.find_sparse(first.as_chunks().0, second, &places, 0, &mut found);
             prop_assert!(found[..count].iter().all(|found| (found.position as usize) < first.len() / 2));
         }
     }

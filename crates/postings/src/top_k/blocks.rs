@@ -288,12 +288,12 @@ pub(super) fn add_terms(
         let Some(need) = need(i, blocks) else { return };
         // All places first: what they need is then fetched together.
         for (plan, blocks) in plans.iter().zip(&mut *blocks) {
-            if let Some(term) = plan.dense.get(i) {
+            if let Some(term) = plan.dense.get(i).filter(|_| blocks.len() > 0) {
                 kernels.find_blocks(term, plan.dense.get(i + 1), blocks);
             }
         }
         for (plan, blocks) in plans.iter().zip(&mut *blocks) {
-            if let Some(term) = plan.dense.get(i) {
+            if let Some(term) = plan.dense.get(i).filter(|_| blocks.len() > 0) {
                 kernels.add_found(term, blocks, plan.unit, need);
             }
         }

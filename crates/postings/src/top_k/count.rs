@@ -12,7 +12,7 @@ use crate::{kernels, trace};
 /// So many of the most frequent dense terms are marked before asking whether many documents are left.
 const FREQUENT: usize = 4;
 /// Words of bitmaps that are counted before asking whether they are enough.
-const PIECE: usize = 64;
+const PIECE: usize = 256;
 
 /// Counts the documents of the most frequent terms where they reach what is wanted together, which makes looking at
 /// others needless: as a rule one term of each segment is enough.

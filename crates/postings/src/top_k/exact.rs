@@ -31,7 +31,7 @@ fn for_each_in<'c, 'a: 'c>(
     fetches: bool,
     mut each: impl FnMut(usize, DocId, f32, bool),
 ) {
-    let mut batch = Batch { parts: Vec::new(), places: Vec::with_capacity(DOCS), ends: Vec::new(), fetches };
+    let mut batch = Batch { parts: Vec::new(), places: Vec::with_capacity(DOCS), fetches };
     for (segment, clauses, docs) in segments {
         let mut rest = docs;
         while !rest.is_empty() {
@@ -51,8 +51,6 @@ struct Batch<'c, 'a> {
     /// Segments, their clauses, and the end of their documents in `places`.
     parts: Vec<(usize, &'c [Clause<'a>], usize)>,
     places: Vec<Place>,
-    /// Where the postings of each clause end among those that were found.
-    ends: Vec<usize>,
     /// Whether to have what finding a posting reads fetched first.
     fetches: bool,
 }
@@ -70,34 +68,31 @@ impl<'c, 'a> Batch<'c, 'a> {
         let mut found = [Posting::default(); DOCS * TERMS];
         let mut scores = [(0.0_f32, false); DOCS];
         let terms = self.parts.iter().map(|(_, clauses, _)| clauses.len()).max().unwrap_or(0);
-        let mut ends = std::mem::take(&mut self.ends);
         for first in (0..terms).step_by(TERMS) {
             if self.fetches {
-                self.for_each_part(first, |clauses, places, _| {
+                self.for_each_part(first, |_, clauses, places, _| {
                     clauses.iter().for_each(|clause| clause.postings.fetch_places(places));
                 });
             }
             let mut count = 0;
-            ends.clear();
-            self.for_each_part(first, |clauses, places, _| {
-                for Clause { postings, .. } in clauses {
-                    count += postings.find_all(places, &mut found[count..]);
-                    ends.push(count);
+            self.for_each_part(first, |part, clauses, places, at| {
+                for (term, Clause { postings, .. }) in clauses.iter().enumerate() {
+                    let place = ((part * TERMS + term) * DOCS + at) as u32;
+                    count += postings.find_all(places, place, &mut found[count..]);
                 }
             });
-            let (mut start, mut ends) = (0, ends.iter());
-            self.for_each_part(first, |clauses, _, at| {
-                for (Clause { postings, weight, .. }, end) in clauses.iter().zip(&mut ends) {
-                    for Posting { place, position } in &found[start..*end] {
-                        let (score, shares) = &mut scores[at + *place as usize];
-                        *score += weight * postings.weight_at(*position as usize);
-                        *shares = true;
-                    }
-                    start = *end;
-                }
-            });
+            // One list for all clauses: how many documents have which is not to be foretold.
+            let clause = |of: usize| &self.parts[of / DOCS / TERMS].1[first + of / DOCS % TERMS];
+            for Posting { of, position } in &found[..count] {
+                clause(*of as usize).postings.fetch_weight(*position as usize);
+            }
+            for Posting { of, position } in &found[..count] {
+                let Clause { postings, weight, .. } = clause(*of as usize);
+                let (score, shares) = &mut scores[*of as usize % DOCS];
+                *score += weight * postings.weight_at(*position as usize);
+                *shares = true;
+            }
         }
-        self.ends = ends;
         let mut start = 0;
         for (segment, _, end) in self.parts.drain(..) {
             for (place, (score, shares)) in self.places[start..end].iter().zip(&scores[start..end]) {
@@ -108,12 +103,12 @@ impl<'c, 'a> Batch<'c, 'a> {
         self.places.clear();
     }
 
-    /// Calls `each(some clauses, places, number of the first)` for all parts.
-    fn for_each_part(&self, first: usize, mut each: impl FnMut(&[Clause<'a>], &[Place], usize)) {
+    /// Calls `each(number, some clauses, places, number of the first)` for all parts.
+    fn for_each_part(&self, first: usize, mut each: impl FnMut(usize, &[Clause<'a>], &[Place], usize)) {
         let mut start = 0;
-        for (_, clauses, end) in &self.parts {
+        for (part, (_, clauses, end)) in self.parts.iter().enumerate() {
             let some = first.min(clauses.len())..clauses.len().min(first + TERMS);
-            each(&clauses[some], &self.places[start..*end], start);
+            each(part, &clauses[some], &self.places[start..*end], start);
             start = *end;
         }
     }
