@@ -267,6 +267,15 @@ proptest! {
             }
             let mut selected = vec![3];
             one.select(&totals, &highest, floor, 7, &mut selected);
+            let mut first: Vec<u32> = (0..chunks as u32 * 4).rev().collect();
+            one.first_highest(&totals, &highest, &mut first);
+            let codes = terms[0].bounds;
+            let unit = unit.max(2).max((255 * u32::from(terms[0].factor) >> 8).div_ceil(255));
+            let coarse = one.coarse_bounds(&codes, terms[0].factor, unit);
+            for (code, bound) in codes.iter().zip(coarse) {
+                let fine = (u32::from(*code) * u32::from(terms[0].factor)) >> 8;
+                assert_eq!(u32::from(bound), fine.div_ceil(unit), "{}", one.name());
+            }
             let mut scattered = Box::new([0_u16; 1 << 16]);
             one.scatter(&ids, &impacts, terms[0].factor, &mut scattered);
             let ids: Vec<u32> = (0..chunks as u32 * 128).filter(|id| wanted[*id as usize] == 85).collect();
@@ -282,7 +291,7 @@ proptest! {
             let mut masked = sums.clone();
             one.mask(&wanted, &mut masked);
             let marked = (marked, masked);
-            let totals = (totals, marked);
+            let totals = (totals, marked, first);
             (totals, highest, selected, scattered, blocks.ids().to_vec(), (blocks.sums().to_vec(), blocks.tops().to_vec()))
         };
         let expected = run(&scalar::implementation());

@@ -51,7 +51,7 @@ pub(super) struct BlockScratch {
 }
 
 impl BlockScratch {
-    /// The blocks of as many segments at least, for as long as the rest is used.
+    /// [`Self::blocks`], for as many segments at least, to be given back.
     pub(super) fn take_blocks(&mut self, segments: usize) -> Vec<Blocks> {
         let mut blocks = std::mem::take(&mut self.blocks);
         blocks.resize_with(blocks.len().max(segments), Default::default);
@@ -218,32 +218,26 @@ fn collect_parts<B>(
 {
     let mut next = 0;
     while next < plans.len() {
-        let first = next;
-        let mut room = PART.max(plans[first].blocks().len());
-        while next < plans.len() && plans[next].blocks().len() <= room {
-            room -= plans[next].blocks().len();
+        let (first, mut blocks) = (next, 0);
+        while next < plans.len() && (next == first || blocks + plans[next].blocks().len() <= PART) {
+            blocks += plans[next].blocks().len();
             next += 1;
         }
-        let (searches, plans) = (&mut searches[first..next], &plans[first..next]);
-        let blocks = plans[0].blocks().len();
-        if let ([search], [plan]) = (&mut *searches, plans) {
-            for start in (0..blocks).step_by(PART) {
-                let some = start..blocks.min(start + PART);
-                if !collect_part(std::slice::from_mut(search), std::slice::from_ref(plan), Some(some), own, found, scratch) {
-                    return;
-                }
+        // Several have no more than one part's blocks together.
+        for start in (0..blocks).step_by(PART) {
+            let (searches, plans) = (&mut searches[first..next], &plans[first..next]);
+            if !collect_part(searches, plans, start..start + PART, own, found, scratch) {
+                return;
             }
-        } else if !collect_part(searches, plans, None, own, found, scratch) {
-            return;
         }
     }
 }
 
-/// Selects and scores `some` blocks of a segment, or all of several. Returns whether others can be wanted.
+/// Selects and scores some of the blocks of each segment. Returns whether others can be wanted.
 fn collect_part<B>(
     searches: &mut [Search<'_, '_, '_, B>],
     plans: &[Plan<'_, '_>],
-    some: Option<Range<usize>>,
+    some: Range<usize>,
     own: &mut BlockScratch,
     found: &mut Found<'_>,
     scratch: &mut Scratch,
@@ -251,28 +245,29 @@ fn collect_part<B>(
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let mut scored = own.take_blocks(plans.len());
-    for ((search, plan), blocks) in searches.iter_mut().zip(plans).zip(&mut scored) {
-        let Some(floor) = found.coarse(plan.unit).filter(|_| !search.request.is_cancelled()) else {
-            own.blocks = scored;
-            return false;
-        };
-        let some = some.clone().unwrap_or(0..plan.blocks().len());
-        own.select(plan, some.clone(), floor);
+    let mut all = own.take_blocks(plans.len());
+    let scored = &mut all[..plans.len()];
+    let mut goes_on = true;
+    for ((search, plan), blocks) in searches.iter_mut().zip(plans).zip(&mut *scored) {
+        let some = some.start..some.end.min(plan.blocks().len());
+        own.selected.clear();
+        match found.coarse(plan.unit).filter(|_| goes_on && !search.request.is_cancelled()) {
+            Some(floor) => own.select(plan, some.clone(), floor),
+            None => goes_on = false,
+        }
         if own.selected.len() as f64 > some.len() as f64 * kernels::chosen().scanned_share() {
             search.scan_blocks(some, own, found, scratch);
             own.selected.clear();
         }
         own.start_blocks(plan, &own.selected, blocks);
     }
-    let scored_now = &mut scored[..plans.len()];
-    add_terms(plans, scored_now, |_, blocks| {
+    add_terms(plans, scored, |_, blocks| {
         blocks.iter().any(|blocks| blocks.len() > 0).then(|| found.needed())
     });
-    searches.iter().zip(&*scored_now).for_each(|(search, blocks)| search.take(blocks, found));
-    own.blocks = scored;
+    searches.iter().zip(&*scored).for_each(|(search, blocks)| search.take(blocks, found));
+    own.blocks = all;
     found.share();
-    true
+    goes_on
 }
 
 /// Adds all terms to the blocks of segments, the highest first, and drops blocks that cannot reach what
