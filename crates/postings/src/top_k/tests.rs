@@ -305,6 +305,30 @@ fn more_segments_than_are_searched_at_once_are_searched_in_turns() {
 }
 
 #[test]
+fn a_frequent_term_that_the_wanted_documents_lack_is_not_counted() {
+    // Half of the documents have the frequent term, and those that are wanted have the other, 30 of them.
+    let token = |doc: usize| match doc {
+        _ if doc % 2 == 0 => Some(("a".to_owned(), 1.0 + (doc % 7) as f32)),
+        _ if doc % 67 == 0 => Some(("b".to_owned(), 1.0)),
+        _ => None,
+    };
+    let docs: Vec<_> = (0..4000).map(|doc| token(doc).map(|token| vec![token])).collect();
+    let reader = Model { docs }.reader(Format::V3);
+    let (odd, all) = (vec![0xAAAA_AAAA_AAAA_AAAA_u64; 63], vec![u64::MAX; 63]);
+    let query = [(0, 1.0), (1, 1.0)];
+    let top = |live: &[u64], filter: Option<&[u64]>, count_limit| {
+        let threshold = SharedThreshold::new();
+        let plain = plain_request(&query, 10, &threshold);
+        reader.top_k(&TopKRequest { live: Some(live), filter, count_limit, ..plain }).matched
+    };
+    for (live, filter) in [(&odd, None), (&all, Some(&odd[..])), (&odd, Some(&all[..]))] {
+        assert_eq!(top(live, filter, 100), 30);
+        assert_eq!(top(live, filter, 20).min(20), 20);
+    }
+    assert!((100..2030).contains(&top(&all, Some(&all), 100)));
+}
+
+#[test]
 fn weights_beyond_bounds_are_still_exact() {
     let model = Model::random(5, 500, 20);
     let reader = model.reader(Format::V3);
