@@ -10,8 +10,8 @@ use crate::dictionary::Dictionary;
 use crate::error::PostingsError;
 use crate::frame::{Footer, Format, HEADER_BYTES, check_crc};
 use crate::kernels;
-use crate::resolved::ResolvedTerm;
 use crate::record::{CODES, Kind, Record, Shape};
+use crate::resolved::ResolvedTerm;
 use crate::term::Postings;
 
 /// One sparse field of one segment over borrowed or shared bytes. Cheap to clone when `B` is.

@@ -218,9 +218,6 @@ impl Record {
             && self.df <= footer.num_docs
             && self.escapes <= self.df
             && self.blob >= HEADER_BYTES as u64
-            && self
-                .blob
-                .checked_add(self.blob_bytes(shape))
-                .is_some_and(|end| end <= footer.postings_end)
+            && self.blob.checked_add(self.blob_bytes(shape)).is_some_and(|end| end <= footer.postings_end)
     }
 }

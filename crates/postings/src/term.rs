@@ -45,7 +45,11 @@ pub(crate) struct Postings<'a> {
 impl<'a> Postings<'a> {
     /// View of a term whose record was checked.
     #[inline]
-    pub(crate) fn new(bytes: &'a [u8], shape: &'a Shape, ResolvedTerm { record, codes }: &ResolvedTerm) -> Self {
+    pub(crate) fn new(
+        bytes: &'a [u8],
+        shape: &'a Shape,
+        ResolvedTerm { record, codes }: &ResolvedTerm,
+    ) -> Self {
         Self {
             bytes,
             shape,
@@ -162,9 +166,7 @@ impl<'a> Postings<'a> {
     pub(crate) fn find_all(&self, places: &[Place], first: u32, found: &mut [Posting]) -> usize {
         match self.kind() {
             Kind::Dense => kernels::chosen().find_dense(&self.bitmap(), places, first, found),
-            Kind::Sparse => {
-                kernels::chosen().find_sparse(self.ids(), self.windows(), places, first, found)
-            }
+            Kind::Sparse => kernels::chosen().find_sparse(self.ids(), self.windows(), places, first, found),
             Kind::Plain | Kind::Rare => {
                 let mut count = 0;
                 for (of, place) in (first..).zip(places) {

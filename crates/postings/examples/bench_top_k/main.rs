@@ -33,8 +33,8 @@ use std::time::Instant;
 use corpus::{Rows, VOCABULARY, random_bits};
 use reference::{Hits, Lists, best};
 use sparrow_postings::{
-    BoundTerms, Format, PostingsBuilder, PostingsReader, SegmentSearch, SegmentTerm, SharedThreshold, TopKRequest,
-    top_k_of_segments,
+    BoundTerms, Format, PostingsBuilder, PostingsReader, SegmentSearch, SegmentTerm, SharedThreshold,
+    TopKRequest, top_k_of_segments,
 };
 
 /// The addon's.
@@ -322,7 +322,8 @@ impl Segments {
 
     /// The terms of a question in each segment.
     fn bind(&self, question: usize) -> BoundTerms {
-        let runs = self.queries[question].iter().map(|(token, weight)| (&*self.terms[*token as usize], *weight));
+        let runs =
+            self.queries[question].iter().map(|(token, weight)| (&*self.terms[*token as usize], *weight));
         BoundTerms::new(runs, self.parts.len())
     }
 }

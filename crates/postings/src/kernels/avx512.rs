@@ -3,10 +3,9 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::avx2;
 use super::avx512_documents::{self as documents, fetch_ahead};
 use super::blocks::AHEAD;
-use super::{BlockTerm, DenseTerm, GROUP, Implementation, lane};
+use super::{BlockTerm, DenseTerm, GROUP, Implementation, avx2, avx2_blocks, avx2_documents, lane};
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -32,15 +31,15 @@ pub(super) fn implementation() -> Option<Implementation> {
         mark: avx2::mark,
         bounds,
         wanted_bounds: Some(wanted_bounds),
-        coarse_bounds: avx2::coarse_bounds,
-        start: avx2::start,
+        coarse_bounds: avx2_blocks::coarse_bounds,
+        start: avx2_blocks::start,
         select,
-        first_highest: avx2::first_highest,
-        find_blocks: avx2::find_blocks,
-        add_blocks: avx2::add_blocks,
+        first_highest: avx2_blocks::first_highest,
+        find_blocks: avx2_blocks::find_blocks,
+        add_blocks: avx2_blocks::add_blocks,
         count: documents::count,
-        find_dense: avx2::find_dense,
-        find_sparse: avx2::find_sparse,
+        find_dense: avx2_documents::find_dense,
+        find_sparse: avx2_documents::find_sparse,
         list: documents::list,
         highest: documents::highest,
         bound_documents: documents::bound_documents,

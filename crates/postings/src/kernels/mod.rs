@@ -14,6 +14,10 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
+mod avx2_blocks;
+#[cfg(target_arch = "x86_64")]
+mod avx2_documents;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_documents;
@@ -33,9 +37,7 @@ use crate::trace;
 pub use cases::kernel_cases;
 
 pub(crate) use bitmap::Bitmap;
-pub(crate) use blocks::{
-    AHEAD, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope, coarse, fetch,
-};
+pub(crate) use blocks::{AHEAD, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope, coarse, fetch};
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;

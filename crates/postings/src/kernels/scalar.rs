@@ -74,7 +74,13 @@ fn at_least(sums: &[u16], floor: u16, bits: &mut [u64]) {
     }
 }
 
-pub(super) fn find_sparse(ids: &[[u8; 2]], windows: &[u8], places: &[Place], first: u32, found: &mut [Posting]) -> usize {
+pub(super) fn find_sparse(
+    ids: &[[u8; 2]],
+    windows: &[u8],
+    places: &[Place],
+    first: u32,
+    found: &mut [Posting],
+) -> usize {
     documents::find_sparse(ids, windows, places, first, found, |near, own, id| {
         let at = near[..own].partition_point(|bytes| u16::from_le_bytes(*bytes) < id);
         if near.get(at) == Some(&id.to_le_bytes()) { 1 << at } else { 0 }

@@ -175,7 +175,13 @@ fn block_term(chunks: usize) -> impl Strategy<Value = OwnedBlocks> {
 impl OwnedBlocks {
     fn term(&self) -> BlockTerm<'_> {
         let Self { bitmap: bits, ranks, regions, levels, impacts, bounds, factor } = self;
-        BlockTerm { bitmap: Bitmap { bits, ranks, regions }, levels, impacts, bounds: *bounds, factor: *factor }
+        BlockTerm {
+            bitmap: Bitmap { bits, ranks, regions },
+            levels,
+            impacts,
+            bounds: *bounds,
+            factor: *factor,
+        }
     }
 }
 
@@ -270,7 +276,7 @@ proptest! {
             let mut first: Vec<u32> = (0..chunks as u32 * 4).rev().collect();
             one.first_highest(&totals, &highest, &mut first);
             let codes = terms[0].bounds;
-            let unit = unit.max(2).max((255 * u32::from(terms[0].factor) >> 8).div_ceil(255));
+            let unit = unit.max(2).max(((255 * u32::from(terms[0].factor)) >> 8).div_ceil(255));
             let coarse = one.coarse_bounds(&codes, terms[0].factor, unit);
             for (code, bound) in codes.iter().zip(coarse) {
                 let fine = (u32::from(*code) * u32::from(terms[0].factor)) >> 8;
@@ -316,7 +322,13 @@ fn block_terms_with_short_slices_are_left_out() {
         one.start(&[5], &[0; 128], &[0; 1024], &[255; 128], Scope::All, 1, &mut blocks);
         one.add_blocks(&short, None, &mut blocks, 1, 0);
         assert_eq!(blocks.sums(), [[0; 8]], "{}", one.name());
-        one.add_blocks(&BlockTerm { bitmap: Bitmap { bits: &[255; 128], ..short.bitmap }, ..short }, None, &mut blocks, 1, 0);
+        one.add_blocks(
+            &BlockTerm { bitmap: Bitmap { bits: &[255; 128], ..short.bitmap }, ..short },
+            None,
+            &mut blocks,
+            1,
+            0,
+        );
         assert_eq!(blocks.sums(), [[1; 8]], "{}", one.name());
     }
 }

@@ -300,7 +300,13 @@ where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
     /// Scans the documents of some blocks, whole chunks.
-    fn scan_blocks(&mut self, blocks: Range<usize>, own: &BlockScratch, found: &mut Found<'_>, scratch: &mut Scratch) {
+    fn scan_blocks(
+        &mut self,
+        blocks: Range<usize>,
+        own: &BlockScratch,
+        found: &mut Found<'_>,
+        scratch: &mut Scratch,
+    ) {
         let words = (self.reader.num_docs() as usize).div_ceil(64);
         let window = self.reader.window() as usize / 64;
         for start in (blocks.start / 8..(blocks.end / 8).min(words)).step_by(window) {
@@ -395,7 +401,8 @@ where
     /// Has what a sparse term adds to a window fetched, if there are so many others.
     fn fetch_sparse(&self, number: usize, other: usize) {
         let clause = self.others.get(other).map(|i| &self.clauses[*i]);
-        if let Some(Clause { postings, .. }) = clause.filter(|clause| clause.postings.kind() == Kind::Sparse) {
+        if let Some(Clause { postings, .. }) = clause.filter(|clause| clause.postings.kind() == Kind::Sparse)
+        {
             postings.fetch_window(number);
         }
     }

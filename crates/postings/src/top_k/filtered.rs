@@ -177,7 +177,7 @@ where
                 if end > at {
                     let chunk = start / (CHUNK as usize / 64) + chunk;
                     matched += u64::from(kernels.bound_documents(
-                        &plan.dense,
+                        plan.dense,
                         chunk,
                         &ids[at..end],
                         &sums[at..end],

@@ -254,7 +254,8 @@ where
                 let clause = &self.clauses[*i];
                 let postings = &clause.postings;
                 let bitmap = postings.bitmap();
-                let impacts = postings.impacts_from(bitmap.rank(start as u32 * 64).min(postings.df()) as usize);
+                let impacts =
+                    postings.impacts_from(bitmap.rank(start as u32 * 64).min(postings.df()) as usize);
                 let bitmap = bitmap.bits.get(start * 8..(start + groups) * 8).unwrap_or(&[]);
                 DenseTerm { bitmap, impacts, factor: clause.factor }
             })
@@ -301,14 +302,7 @@ where
     }
 
     /// Counts the marked documents that reach the minimum score, and takes candidates among them.
-    fn judge(
-        &mut self,
-        start: usize,
-        sums: &[u16],
-        matches: &[u64],
-        minimum: f32,
-        found: &mut Found<'_>,
-    ) {
+    fn judge(&mut self, start: usize, sums: &[u16], matches: &[u64], minimum: f32, found: &mut Found<'_>) {
         let sure = (f64::from(minimum) * found.errors.units + found.errors.below).ceil() as i64;
         let mut unsure = Vec::new();
         for (group, (word, sums)) in matches.iter().zip(sums.chunks_exact(GROUP)).enumerate() {

@@ -308,8 +308,8 @@ fn more_segments_than_are_searched_at_once_are_searched_in_turns() {
 fn a_frequent_term_that_the_wanted_documents_lack_is_not_counted() {
     // Half of the documents have the frequent term, and those that are wanted have the other, 30 of them.
     let token = |doc: usize| match doc {
-        _ if doc % 2 == 0 => Some(("a".to_owned(), 1.0 + (doc % 7) as f32)),
-        _ if doc % 67 == 0 => Some(("b".to_owned(), 1.0)),
+        _ if doc.is_multiple_of(2) => Some(("a".to_owned(), 1.0 + (doc % 7) as f32)),
+        _ if doc.is_multiple_of(67) => Some(("b".to_owned(), 1.0)),
         _ => None,
     };
     let docs: Vec<_> = (0..4000).map(|doc| token(doc).map(|token| vec![token])).collect();

@@ -4,7 +4,6 @@
 //! others' exclude. Together they share units, threshold and candidates.
 
 use std::cell::Cell;
-use std::cmp::Reverse;
 use std::ops::{Deref, Range};
 
 use sparrow_types::DocId;
@@ -16,8 +15,8 @@ use super::pruned::{Clause, Scratch, Search};
 use super::{ScoreBounds, SegmentSearch, TopK, TopKRequest, blocks, count, exhaustive, filtered, listed};
 use crate::frame::Format;
 use crate::reader::PostingsReader;
-use crate::resolved::ResolvedTerm;
 use crate::record::{Kind, Record};
+use crate::resolved::ResolvedTerm;
 
 /// More query terms than this make the errors as large as the estimates.
 const MAX_TERMS: usize = 4096;
@@ -289,7 +288,8 @@ where
     });
     let mut collectors: Vec<_> =
         searches.iter().map(|_| Collector::new(request.k, request.floor())).collect();
-    for_each_candidate(wanted, |segment, doc, score| collectors[segment].push(doc, score));
+    let searched = searches.iter().map(|search| u64::from(search.reader.num_docs())).sum();
+    for_each_candidate(wanted, searched, |segment, doc, score| collectors[segment].push(doc, score));
     let found = searches.iter().zip(collectors).map(|(search, collector)| TopK {
         hits: collector.into_hits(&search.request),
         matched: search.matched,
