@@ -75,7 +75,7 @@ where
 {
     let resolved = resolve(&segments);
     let mut resolved = &resolved[..];
-    // One piece of memory for all segments: five allocations more each would cost as much as their terms.
+    // In one piece of memory, as all that there is per term: small segments are searched for less than allocations add up to.
     let mut clauses = Vec::with_capacity(segments.iter().map(|segment| segment.request.query.len()).sum());
     let mut pending = Vec::with_capacity(segments.len());
     for (place, segment) in segments.into_iter().enumerate() {
