@@ -31,6 +31,10 @@ use std::path::PathBuf;
 use build::Built;
 use corpus::Corpus;
 
+/// The addon's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What the command line asks for.
 pub struct Arguments {
     docs: String,

@@ -241,7 +241,8 @@ impl Pass<'_> {
             Some(bounds) => bounds.iter_mut().map(Some).collect(),
             None => self.allowed.iter().map(|_| None).collect(),
         };
-        let (mut parts, mut ties) = (Vec::new(), Vec::new());
+        let most = self.allowed.len();
+        let (mut parts, mut ties) = (Vec::with_capacity(most), Vec::with_capacity(most));
         let Self { snapshot, clause, boost, .. } = self;
         let terms = snapshot.cache().term_runs().bind(snapshot, clause.field, &clause.tokens, *boost);
         for ord in self.segments_by_size() {

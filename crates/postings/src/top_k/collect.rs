@@ -44,11 +44,13 @@ impl Collector {
     /// the search when there are `k`.
     pub(crate) fn into_hits(mut self, request: &TopKRequest<'_>) -> Vec<(DocId, f32)> {
         self.cut();
-        // The tie key may read a column: ask once per document.
-        let mut keyed: Vec<_> = self.hits.iter().map(|hit| ((request.tie)(hit.0), *hit)).collect();
-        keyed.sort_unstable_by(|a, b| b.1.1.total_cmp(&a.1.1).then(a.0.cmp(&b.0)).then(a.1.0.cmp(&b.1.0)));
-        keyed.truncate(self.k);
-        let hits: Vec<_> = keyed.into_iter().map(|(_, hit)| hit).collect();
+        let mut hits = self.hits;
+        hits.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        // The tie key may read a column: only where scores are equal, and once per document.
+        for equal in hits.chunk_by_mut(|a, b| a.1.total_cmp(&b.1).is_eq()).filter(|equal| equal.len() > 1) {
+            equal.sort_by_cached_key(|hit| (request.tie)(hit.0));
+        }
+        hits.truncate(self.k);
         if hits.len() == self.k
             && let Some(last) = hits.last()
         {

@@ -53,9 +53,10 @@ impl<B> Search<'_, '_, '_, B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
+    /// As a rule a dense one: those are in more documents than any other.
     fn most_frequent(&self) -> Option<Postings<'_>> {
-        let most = self.clauses.iter().max_by_key(|clause| clause.postings.df());
-        most.map(|clause| clause.postings)
+        let some = if self.dense.is_empty() { self.others } else { self.dense };
+        some.iter().map(|i| &self.clauses[*i].postings).max_by_key(|postings| postings.df()).copied()
     }
 
     /// What is known without a look at the postings.

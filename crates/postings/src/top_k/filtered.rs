@@ -160,7 +160,7 @@ where
                 return 0;
             }
             let groups = (window / 64).min(words - start);
-            self.fill_wanted_words(start, groups, allowed);
+            self.fill_allowed(start, groups, allowed);
             let first = ids.len();
             kernels.list(allowed, ids);
             if ids.len() == first {
@@ -189,25 +189,6 @@ where
             }
         }
         matched
-    }
-
-    /// Bits of the wanted and visible documents of some words.
-    fn fill_wanted_words(&self, start: usize, groups: usize, words: &mut Vec<u64>) {
-        words.clear();
-        words.extend(from_word(self.request.filter, start).iter().take(groups));
-        words.resize(groups, 0);
-        if self.request.live.is_some() {
-            let live = from_word(self.request.live, start);
-            words.truncate(live.len());
-            words.iter_mut().zip(live).for_each(|(word, live)| *word &= live);
-            words.resize(groups, 0);
-        }
-        let docs = self.reader.num_docs() as usize;
-        if docs < (start + groups) * 64
-            && let Some(last) = words.last_mut()
-        {
-            *last &= u64::MAX >> (64 - docs % 64);
-        }
     }
 
     /// Leaves behind the highest bound of every block.
@@ -317,8 +298,4 @@ where
             }
         }
     }
-}
-
-fn from_word(bits: Option<&[u64]>, start: usize) -> &[u64] {
-    bits.and_then(|bits| bits.get(start..)).unwrap_or(&[])
 }

@@ -104,7 +104,7 @@ pub(super) struct Search<'s, 'a, 'r, B> {
     pub(super) passed: Option<u64>,
 }
 
-impl<'a, B> Search<'_, 'a, '_, B>
+impl<'a, 'r, B> Search<'_, 'a, 'r, B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
@@ -190,14 +190,20 @@ where
         found.tidy();
     }
 
-    /// Live and wanted documents of a window; whether there are any.
+    /// Bits of the live and wanted documents of some words; whether there are any.
     pub(super) fn fill_allowed(&self, start: usize, groups: usize, allowed: &mut Vec<u64>) -> bool {
+        let from_start = |bits: &'r [u64]| bits.get(start..).unwrap_or(&[]);
+        let mut given = [self.request.filter, self.request.live].into_iter().flatten().map(from_start);
         allowed.clear();
-        if self.request.live.is_none() && self.request.filter.is_none() {
-            allowed.resize(groups, u64::MAX);
-        } else {
-            allowed.extend((start..start + groups).map(|word| self.request.allowed_word(word)));
+        match given.next() {
+            None => allowed.resize(groups, u64::MAX),
+            Some(bits) => allowed.extend_from_slice(&bits[..groups.min(bits.len())]),
         }
+        if let Some(bits) = given.next() {
+            allowed.truncate(bits.len());
+            allowed.iter_mut().zip(bits).for_each(|(word, bits)| *word &= bits);
+        }
+        allowed.resize(groups, 0);
         let docs = self.reader.num_docs() as usize;
         if docs < (start + groups) * 64
             && let Some(last) = allowed.last_mut()
