@@ -50,7 +50,7 @@ pub use kernels::kernel_cases;
 pub use merge::{DROPPED, MergeSource, merge_postings};
 pub use quantize::stored_weight;
 pub use reader::{LookUp, PostingsReader};
-pub use resolved::{BoundTerms, ResolvedTerm, SegmentTerm};
+pub use resolved::{QueryTerms, ResolvedTerm, SegmentTerm};
 pub use top_k::{ScoreBounds, SegmentSearch, SharedThreshold, TopK, TopKRequest, top_k_of_segments};
 #[cfg(feature = "trace")]
 #[doc(hidden)]

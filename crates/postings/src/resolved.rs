@@ -25,7 +25,7 @@ pub type SegmentTerm = Option<(TermId, ResolvedTerm)>;
 
 /// The tokens of a query in several segments, as [`SegmentSearch`](crate::SegmentSearch) takes them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct BoundTerms {
+pub struct QueryTerms {
     /// Of one segment after the other, in the query's order.
     query: Vec<(TermId, f32)>,
     resolved: Vec<ResolvedTerm>,
@@ -33,7 +33,7 @@ pub struct BoundTerms {
     ends: Vec<usize>,
 }
 
-impl BoundTerms {
+impl QueryTerms {
     /// Of every token its run, which is what it is in each of so many segments, and its weight.
     pub fn new<'r>(runs: impl Iterator<Item = (&'r [SegmentTerm], f32)> + Clone, segments: usize) -> Self {
         let most = runs.size_hint().1.unwrap_or(0) * segments;

@@ -3,7 +3,7 @@
 use sparrow_types::DocId;
 
 use crate::bytes::{partition_point, slice, u16_at, u32_at, u64_at};
-use crate::kernels::{self, Bitmap};
+use crate::kernels::{self, BLOCK, Bitmap};
 use crate::quantize::{ESCAPE, Scale, half_value};
 use crate::record::{CODES, Kind, Record, Shape};
 use crate::resolved::ResolvedTerm;
@@ -92,6 +92,12 @@ impl<'a> Postings<'a> {
             ranks: slice(self.bytes, at + bits, ranks),
             regions: slice(self.bytes, at + bits + ranks, regions),
         }
+    }
+
+    /// Impacts of a sparse or dense term, and the 8 bytes that follow them.
+    #[inline]
+    pub(crate) fn impacts(&self) -> &'a [u8] {
+        slice(self.bytes, self.impacts_at, self.df() as usize + BLOCK)
     }
 
     /// Impacts of a sparse or dense term, from a position on, and what follows them in the file.
@@ -282,7 +288,7 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Calls `each(document, position)` for the postings in `start..end`, ascending.
+    /// Calls `each(document, position)` for the postings in `start..end`, and for no others; ascending, if the bytes do.
     #[inline]
     pub(crate) fn for_range(&self, start: DocId, end: DocId, mut each: impl FnMut(DocId, usize)) {
         if start >= end {
@@ -295,7 +301,10 @@ impl<'a> Postings<'a> {
                     if doc >= end {
                         return;
                     }
-                    each(doc, position);
+                    // Damaged documents may not ascend.
+                    if doc >= start {
+                        each(doc, position);
+                    }
                 }
             }
             Kind::Sparse => {
@@ -310,7 +319,9 @@ impl<'a> Postings<'a> {
                         if doc >= end {
                             return;
                         }
-                        each(doc, position);
+                        if doc >= start {
+                            each(doc, position);
+                        }
                     }
                 }
             }

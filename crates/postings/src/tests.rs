@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use crate::frame::{FOOTER_BYTES, Footer};
+use crate::record::Kind;
 use crate::testing::{Model, Reader, random_bits, random_query};
 use crate::{
     DROPPED, Format, MergeSource, PostingsBuilder, PostingsError, PostingsReader, SharedThreshold,
@@ -322,4 +323,21 @@ fn memory_is_accounted_for() {
     }
     let per_posting = (builder.mem_usage() - before) as f64 / 20_000.0;
     assert!((3.0..7.0).contains(&per_posting), "{per_posting}");
+}
+
+#[test]
+fn documents_of_damaged_terms_stay_inside_their_range() {
+    let mut docs = vec![None; 70_000];
+    for doc in [100, 200, 300] {
+        docs[doc] = Some(vec![("a".to_owned(), 1.0)]);
+    }
+    let mut bytes = Model { docs }.bytes(Format::V3);
+    let record = PostingsReader::open(&bytes[..]).unwrap().resolve(0).unwrap().record;
+    let last = record.blob as usize + 8;
+    assert_eq!((record.kind, &bytes[last..last + 4]), (Kind::Rare, &300_u32.to_le_bytes()[..]));
+    bytes[last..last + 4].copy_from_slice(&7_u32.to_le_bytes());
+    let reader = PostingsReader::open(&bytes[..]).unwrap();
+    let mut found = Vec::new();
+    reader.postings(0).for_range(64, 1000, |doc, _| found.push(doc));
+    assert_eq!(found, [100, 200]);
 }

@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use parking_lot::RwLock;
 use rustc_hash::{FxHashMap, FxHasher};
-use sparrow_postings::{BoundTerms, SegmentTerm};
+use sparrow_postings::{QueryTerms, SegmentTerm};
 use tantivy::schema::Field;
 
 use crate::snapshot::Snapshot;
@@ -28,7 +28,7 @@ impl TermRuns {
         field: Field,
         tokens: &[(Box<str>, f32)],
         boost: f32,
-    ) -> BoundTerms {
+    ) -> QueryTerms {
         let segments = snapshot.segments().len();
         if let Some(bound) = self.known.read().get(&field).and_then(|runs| runs.bind(tokens, boost, segments))
         {
@@ -61,7 +61,7 @@ struct FieldRuns {
 
 impl FieldRuns {
     /// `None` when a token is not known.
-    fn bind(&self, tokens: &[(Box<str>, f32)], boost: f32, segments: usize) -> Option<BoundTerms> {
+    fn bind(&self, tokens: &[(Box<str>, f32)], boost: f32, segments: usize) -> Option<QueryTerms> {
         let number =
             |(token, _): &(Box<str>, f32)| self.numbers.get(&hash(token)).map(|number| *number as usize);
         let numbers = tokens.iter().map(number).collect::<Option<Vec<usize>>>()?;
@@ -121,8 +121,8 @@ fn bind<'r>(
     tokens: &[(Box<str>, f32)],
     boost: f32,
     segments: usize,
-) -> BoundTerms {
-    BoundTerms::new(runs.zip(tokens).map(|(run, (_, weight))| (run, weight * boost)), segments)
+) -> QueryTerms {
+    QueryTerms::new(runs.zip(tokens).map(|(run, (_, weight))| (run, weight * boost)), segments)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ use std::time::Instant;
 use corpus::{Rows, VOCABULARY, random_bits};
 use reference::{Hits, Lists, best};
 use sparrow_postings::{
-    BoundTerms, Format, PostingsBuilder, PostingsReader, SegmentSearch, SegmentTerm, SharedThreshold,
+    Format, PostingsBuilder, PostingsReader, QueryTerms, SegmentSearch, SegmentTerm, SharedThreshold,
     TopKRequest, top_k_of_segments,
 };
 
@@ -321,10 +321,10 @@ impl Segments {
     }
 
     /// The terms of a question in each segment.
-    fn bind(&self, question: usize) -> BoundTerms {
+    fn bind(&self, question: usize) -> QueryTerms {
         let runs =
             self.queries[question].iter().map(|(token, weight)| (&*self.terms[*token as usize], *weight));
-        BoundTerms::new(runs, self.parts.len())
+        QueryTerms::new(runs, self.parts.len())
     }
 }
 

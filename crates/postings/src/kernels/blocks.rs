@@ -62,7 +62,7 @@ pub(crate) struct BlockTerm<'a> {
     pub(crate) bitmap: Bitmap<'a>,
     /// Levels of all chunks.
     pub(crate) levels: &'a [u8],
-    /// Impacts, and at least 8 bytes that follow them.
+    /// Impacts, and 8 bytes that follow them, so that their number fits 32 bits.
     pub(crate) impacts: &'a [u8],
     /// Bound of a level, coarse.
     pub(crate) bounds: [u8; 16],
@@ -195,7 +195,7 @@ impl Implementation {
     /// levels of all terms, as far as they are in the scope, or 0 where the block's byte in `wanted` is 0; and the highest of every 32
     /// blocks. Whole chunks, as many as `totals` has. `inverse` is 65,536 / unit, rounded up.
     ///
-    /// Terms whose levels are too short (the bytes were changed after they were checked) are left out.
+    /// No term counts when the levels of one are too short (the bytes were changed after they were checked).
     pub(crate) fn bounds(
         &self,
         BoundTerms { terms, first, scope }: BoundTerms<'_>,
@@ -275,7 +275,8 @@ impl Implementation {
         (self.select)(totals, highest, floor, first, selected);
     }
 
-    /// Makes of the numbers of some groups of 32 the number of the first total in each that is the group's highest.
+    /// Makes of the numbers of some groups of 32 the number of the first total in each that is the group's highest, as
+    /// [`Self::bounds`] wrote both.
     ///
     /// # Panics
     /// When a group is not among `totals` and `highest`.

@@ -3,7 +3,7 @@
 //! 1. The sparse terms are added to the sums of all documents. Every block gets an upper bound of its
 //!    documents' estimates: the highest of its sums, and the levels of the dense terms.
 //! 2. The most promising blocks of all segments are scored, which gives nearly the final threshold (`seeds`).
-//! 3. Window by window, the blocks whose bound reaches it are scored term by term, the highest terms
+//! 3. Part by part, the blocks whose bound reaches it are scored term by term, the highest terms
 //!    first, and dropped as soon as sum and remaining bound fall below.
 //!
 //! Estimates are those of the window scan (see `pruned`), so that its error bounds hold here as well.
@@ -325,7 +325,7 @@ where
             BlockTerm {
                 bitmap: postings.bitmap(),
                 levels: postings.levels(),
-                impacts: postings.impacts_from(0),
+                impacts: postings.impacts(),
                 bounds: kernels.coarse_bounds(&postings.codes, *factor, unit),
                 factor: *factor,
             }
@@ -361,7 +361,7 @@ where
     }
 
     /// Adds up the sparse terms and computes the bounds of all blocks, window by window, so that the sums
-    /// are still in the first level cache when they are read.
+    /// are still in the second level cache when they are read.
     fn bound_blocks(&mut self, plan: &Plan<'_, '_>, own: &mut BlockScratch, errors: Errors) {
         let blocks = plan.blocks();
         let BlockScratch { sums, totals, highest, wanted, .. } = own;

@@ -13,8 +13,8 @@ const STILL_CACHED: u64 = 1 << 18;
 /// Terms of them at a time.
 const TERMS: usize = 32;
 
-/// Calls `each(document, score summed in query order, whether it shares a term)` for documents that nothing was read of
-/// so far.
+/// Calls `each(document, score summed in query order, whether it shares a term)` for documents of which
+/// nothing may have been read so far.
 pub(super) fn for_each_score(clauses: &[Clause<'_>], docs: &[DocId], mut each: impl FnMut(DocId, f32, bool)) {
     let segment = std::iter::once((0, clauses, docs));
     for_each_in(segment, true, |_, doc, score, shares| each(doc, score, shares));

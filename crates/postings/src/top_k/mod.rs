@@ -82,7 +82,8 @@ pub struct TopK {
     /// Highest score first, equal scores by tie key. Documents that other segments' results
     /// exclude (below [`TopKRequest::threshold`]) may be missing.
     pub hits: Vec<(DocId, f32)>,
-    /// Matching documents: exact up to the limit, from there on at least the limit.
+    /// Matching documents: exact up to the limit, from there on at least the limit. Of several segments that are searched at
+    /// once the sum is.
     pub matched: u64,
 }
 
@@ -124,7 +125,8 @@ impl TopKRequest<'_> {
 pub struct SegmentSearch<'a, B> {
     /// The segment.
     pub reader: &'a PostingsReader<B>,
-    /// What to find. The segments have the threshold, `k`, the weights and the limit of counting in common:
+    /// What to find. The segments have the threshold, `k`, the weights, the minimum score, the limit of counting and what cancels
+    /// in common:
     /// no segment counts what would be above the limit together with those before it.
     pub request: TopKRequest<'a>,
     /// What this reader [resolved](PostingsReader::resolve) the terms of the request's query to, in its order, where
