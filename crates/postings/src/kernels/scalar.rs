@@ -234,8 +234,8 @@ fn find_blocks(term: &BlockTerm<'_>, _: Option<&BlockTerm<'_>>, blocks: &mut Blo
     let last = (term.impacts.len() - BLOCK) as u32;
     for (id, place) in blocks.ids.iter().zip(&mut blocks.places) {
         let group = *id as usize / 16;
-        let bits = u128::from_le_bytes(term.bitmap.group(group)) & ((1 << (id % 16 * 8)) - 1);
-        *place = term.bitmap.before(group).wrapping_add(bits.count_ones()).min(last);
+        let rank = rank(&term.bitmap.group(group), id % 16 * 8);
+        *place = term.bitmap.before(group).wrapping_add(rank).min(last);
     }
 }
 

@@ -153,12 +153,13 @@ where
 
     /// Marks the allowed documents that have one of the dense clauses; others may be left out.
     fn mark_open(&self, start: usize, allowed: &[u64], clauses: &[usize], matches: &mut [u64]) {
+        let bitmaps: Vec<&[u8]> = clauses.iter().map(|i| self.clauses[*i].postings.bitmap().bits).collect();
         for (word, (matches, allowed)) in matches.iter_mut().zip(allowed).enumerate() {
-            for i in clauses {
+            for bits in &bitmaps {
                 if allowed & !*matches == 0 {
                     break;
                 }
-                *matches |= u64_at(self.clauses[*i].postings.bitmap().bits, (start + word) * 8);
+                *matches |= u64_at(bits, (start + word) * 8);
             }
         }
     }
