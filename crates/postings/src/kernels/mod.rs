@@ -20,6 +20,8 @@ mod avx2_documents;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod avx512_blocks;
+#[cfg(target_arch = "x86_64")]
 mod avx512_documents;
 mod bitmap;
 mod blocks;
