@@ -4,7 +4,9 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::avx512_documents as documents;
-use super::{DenseTerm, GROUP, Implementation, avx2, avx2_blocks, avx2_documents, avx512_blocks, lane};
+use super::{
+    DenseTerm, GROUP, Implementation, avx2, avx2_blocks, avx2_documents, avx512_blocks, avx512_scores, lane,
+};
 
 /// This implementation, when the machine has the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -34,8 +36,8 @@ pub(super) fn implementation() -> Option<Implementation> {
         start: avx2_blocks::start,
         select: avx512_blocks::select,
         first_highest: avx2_blocks::first_highest,
-        find_blocks: avx2_blocks::find_blocks,
-        add_blocks: avx2_blocks::add_blocks,
+        find_blocks: avx512_scores::find_blocks,
+        add_blocks: avx512_scores::add_blocks,
         count: documents::count,
         find_dense: avx2_documents::find_dense,
         find_sparse: avx2_documents::find_sparse,

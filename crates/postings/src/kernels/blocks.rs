@@ -116,6 +116,8 @@ pub(crate) struct Blocks {
     pub(super) tops: Vec<u16>,
     /// Where a term's impacts of a block start.
     pub(super) places: Vec<u32>,
+    /// Its bits of a block, for implementations that keep them.
+    pub(super) bits: Vec<u8>,
     /// All places are at least 8 bytes before so many impacts; 0 when they were not computed.
     reach: usize,
 }
@@ -134,6 +136,7 @@ impl Blocks {
         self.rest.resize(ids.len(), 0);
         self.sums.resize(ids.len(), [0; BLOCK]);
         self.places.resize(ids.len(), 0);
+        self.bits.resize(ids.len(), 0);
         self.tops.clear();
         self.tops.resize(ids.len(), 0);
         self.reach = 0;

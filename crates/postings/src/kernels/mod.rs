@@ -23,6 +23,8 @@ mod avx512;
 mod avx512_blocks;
 #[cfg(target_arch = "x86_64")]
 mod avx512_documents;
+#[cfg(target_arch = "x86_64")]
+mod avx512_scores;
 mod bitmap;
 mod blocks;
 mod cases;

@@ -308,6 +308,61 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    // Any number of blocks, of several regions, of which any documents are wanted.
+    #[test]
+    fn every_implementation_adds_terms_to_any_blocks_as_the_scalar_one(
+        blocks in proptest::collection::btree_map(0_u32..160 * 128, any::<u8>(), 0..70),
+        seed in any::<u64>(),
+        factors in proptest::collection::vec(any::<u16>(), 1..4),
+        unit in 1_u32..300,
+        need in 0_u32..100_000,
+        scope in prop_oneof![Just(Scope::All), Just(Scope::Wanted)],
+    ) {
+        const CHUNKS: usize = 160;
+        let mut state = seed;
+        let mut bytes = |len: usize, zeros: u64| -> Vec<u8> {
+            let mut byte = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                if (state >> 50).is_multiple_of(zeros) { 0 } else { (state >> 40) as u8 }
+            };
+            (0..len).map(|_| byte()).collect()
+        };
+        let (bits, ranks) = (bytes(CHUNKS * 128, 3), bytes(CHUNKS * 16, 5));
+        let (levels, impacts) = (bytes(CHUNKS * 64, 9), bytes(70_000, 9));
+        let (mut wanted, sums) = (vec![0; CHUNKS * 128], bytes(CHUNKS * 1024, 2));
+        let sums: Vec<u16> = sums.into_iter().map(|sum| u16::from(sum) * 99).collect();
+        let totals: Vec<u16> = sums.as_chunks().0.iter().map(|sums: &[u16; 8]| sums[3] | 0x300).collect();
+        blocks.iter().for_each(|(id, documents)| wanted[*id as usize] = *documents);
+        let ids: Vec<u32> = blocks.keys().copied().collect();
+        let regions = [0_u32, 30_000, 60_000].map(u32::to_le_bytes);
+        let terms = factors.iter().map(|factor| BlockTerm {
+            bitmap: Bitmap { bits: &bits, ranks: &ranks, regions: regions.as_flattened() },
+            levels: &levels,
+            impacts: &impacts,
+            bounds: std::array::from_fn(|level| level as u8 * 3 + (factor % 5) as u8),
+            factor: *factor,
+        });
+        let terms: Vec<BlockTerm<'_>> = terms.collect();
+        let run = |one: &Implementation| {
+            let mut blocks = Blocks::default();
+            one.start(&ids, &totals, &sums, &wanted, scope, 1000, &mut blocks);
+            let of = |blocks: &Blocks| (blocks.ids.clone(), blocks.sums.clone(), blocks.tops.clone(), blocks.rest.clone());
+            let each = terms.iter().enumerate().map(|(i, term)| {
+                one.add_blocks(term, terms.get(i + 1), &mut blocks, unit, need);
+                of(&blocks)
+            });
+            each.collect::<Vec<_>>()
+        };
+        let expected = run(&scalar::implementation());
+        for one in available() {
+            prop_assert_eq!(&run(&one), &expected, "{}", one.name());
+        }
+    }
+}
+
 #[test]
 fn block_terms_with_short_slices_are_left_out() {
     let short = BlockTerm {

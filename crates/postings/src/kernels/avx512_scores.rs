@@ -1,0 +1,310 @@
+//! AVX-512, VBMI and VBMI2: scores of blocks of 8 documents, eight blocks at a time.
+//!
+//! One vector has a byte per document of eight blocks, two have their sums.
+
+use std::arch::x86_64::*;
+
+use super::Bitmap;
+use super::avx512::multiply_high;
+use super::blocks::{BLOCK, BlockTerm, Blocks};
+
+/// Blocks whose documents are the bytes of a vector.
+const EIGHT: usize = 8;
+
+/// Eight of the blocks that are being scored, or those that are left in the end.
+#[derive(Clone, Copy)]
+struct Eight<const WHOLE: bool> {
+    first: usize,
+    /// At least 1.
+    count: usize,
+}
+
+impl<const WHOLE: bool> Eight<WHOLE> {
+    fn count(self) -> usize {
+        if WHOLE { EIGHT } else { self.count }
+    }
+
+    /// A bit per block.
+    fn mask(self) -> __mmask8 {
+        0xff >> (EIGHT - self.count())
+    }
+}
+
+/// The eights of so many blocks, and the rest.
+fn eights(blocks: usize) -> (impl Iterator<Item = Eight<true>>, Option<Eight<false>>) {
+    let whole = (0..blocks / EIGHT).map(|eight| Eight { first: eight * EIGHT, count: EIGHT });
+    let count = blocks % EIGHT;
+    (whole, (count > 0).then_some(Eight { first: blocks - count, count }))
+}
+
+pub(super) fn find_blocks(term: &BlockTerm<'_>, next: Option<&BlockTerm<'_>>, blocks: &mut Blocks) {
+    let next = next.unwrap_or(term);
+    let (whole, rest) = eights(blocks.ids.len());
+    // SAFETY: implementation() found the instructions; Implementation::find_blocks checked that the term
+    // covers all blocks.
+    unsafe {
+        whole.for_each(|eight| find_in_blocks(term, next, blocks, eight));
+        rest.into_iter().for_each(|eight| find_in_blocks(term, next, blocks, eight));
+    }
+}
+
+pub(super) fn add_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
+    let (whole, rest) = eights(blocks.ids.len());
+    let mut kept = 0;
+    // SAFETY: implementation() found the instructions; Implementation::add_found checked that the term
+    // covers all blocks and that their places were found in no more impacts than it has. No more blocks are kept than were
+    // looked at.
+    unsafe {
+        whole.for_each(|eight| kept += add_to_blocks(term, blocks, eight, kept, unit, need));
+        rest.into_iter().for_each(|eight| kept += add_to_blocks(term, blocks, eight, kept, unit, need));
+    }
+    blocks.truncate(kept);
+}
+
+/// Finds the bits and the impacts of blocks, and has the impacts and the next term's bits fetched: what follows would
+/// otherwise wait for memory block by block.
+///
+/// # Safety
+/// There are these blocks, and the term covers all.
+#[inline]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,popcnt,bmi1,bmi2"
+)]
+unsafe fn find_in_blocks<const WHOLE: bool>(
+    term: &BlockTerm<'_>,
+    next: &BlockTerm<'_>,
+    blocks: &mut Blocks,
+    eight: Eight<WHOLE>,
+) {
+    let (first, count, some) = (eight.first, eight.count(), eight.mask());
+    let Bitmap { bits, ranks, regions } = term.bitmap;
+    // SAFETY: the caller promises the blocks, and that the term's slices cover each: its group of 16 and its region. Instead
+    // of those that are missing the last one is found. Fetching touches no memory, whatever the address. Unaligned.
+    unsafe {
+        let ids = blocks.ids.as_ptr().add(first);
+        let id = |i: usize| *ids.add(i.min(count - 1)) as usize;
+        let group = |i: usize| _mm_loadu_si128(bits.as_ptr().add(id(i) & !15).cast());
+        let groups = [0, 4].map(|i| four_quarters(|quarter| group(i + quarter)));
+
+        // The number of each block in its group, in 16 bytes; a block has the byte with its number.
+        let own = _mm256_maskz_loadu_epi32(some, ids.cast());
+        let numbers = _mm256_and_si256(own, _mm256_set1_epi32(15));
+        let numbers = [_mm256_castsi256_si128(numbers), _mm256_extracti128_si256(numbers, 1)];
+        // The first bytes of four numbers, in a quarter each.
+        let [a, b, c, d] = [0, 4, 8, 12].map(|byte| i64::from_ne_bytes([byte; 8]));
+        let first_bytes = _mm512_setr_epi64(a, a, b, b, c, c, d, d);
+        let numbers =
+            numbers.map(|numbers| _mm512_shuffle_epi8(_mm512_broadcast_i32x4(numbers), first_bytes));
+        let bits_of_four = [0, 1].map(|i| _mm512_shuffle_epi8(groups[i], numbers[i]));
+        let quarters = i64::from_le_bytes([0, 16, 32, 48, 64, 80, 96, 112]);
+        let quarters = _mm512_castsi128_si512(_mm_cvtsi64_si128(quarters));
+        let bits = _mm512_permutex2var_epi8(bits_of_four[0], quarters, bits_of_four[1]);
+        let bits_at = blocks.bits.as_mut_ptr().add(first);
+        _mm_mask_storeu_epi8(bits_at.cast(), u16::from(some), _mm512_castsi512_si128(bits));
+
+        // Postings before each block: in its group, before the group in its region, and before the region.
+        let counting = _mm512_broadcast_i32x4(_mm_loadu_si128(COUNTING.as_ptr().cast()));
+        let in_group = [0, 1].map(|i| {
+            let before = _mm512_cmplt_epu8_mask(counting, numbers[i]);
+            _mm512_popcnt_epi64(_mm512_maskz_mov_epi8(before, groups[i]))
+        });
+        let in_group = _mm512_add_epi64(
+            _mm512_unpacklo_epi64(in_group[0], in_group[1]),
+            _mm512_unpackhi_epi64(in_group[0], in_group[1]),
+        );
+        let near = |i: usize| i32::from(ranks.as_ptr().cast::<u16>().add(id(i) / 16).read_unaligned());
+        let base = |i: usize| regions.as_ptr().cast::<i32>().add(id(i) / 8192).read_unaligned();
+        let region = _mm256_set1_epi32((id(0) / 8192) as i32);
+        let base = if _mm256_mask_cmpneq_epi32_mask(some, _mm256_srli_epi32(own, 13), region) == 0 {
+            _mm256_set1_epi32(base(0))
+        } else {
+            _mm256_setr_epi32(base(0), base(1), base(2), base(3), base(4), base(5), base(6), base(7))
+        };
+        let places = _mm256_add_epi32(in_order(in_group), _mm256_cvtepu16_epi32(eight_words(near)));
+        let places = _mm256_add_epi32(places, base);
+        let last = _mm256_set1_epi32((term.impacts.len() - BLOCK) as i32);
+        let places_at = blocks.places.as_mut_ptr().add(first);
+        _mm256_mask_storeu_epi32(places_at.cast(), some, _mm256_min_epu32(places, last));
+
+        for i in 0..count {
+            let place = *places_at.add(i) as usize;
+            _mm_prefetch::<_MM_HINT_T0>(term.impacts.as_ptr().add(place).cast());
+            _mm_prefetch::<_MM_HINT_T0>(next.bitmap.bits.as_ptr().wrapping_add(id(i)).cast());
+            _mm_prefetch::<_MM_HINT_T0>(next.bitmap.ranks.as_ptr().wrapping_add(id(i) / 16 * 2).cast());
+        }
+    }
+}
+
+/// Adds a term to blocks and moves those that stay to the number `kept` and those after it; returns how many stay.
+///
+/// # Safety
+/// There are these blocks, `kept` is not above the first, the term covers all, and their places are at least 8 bytes before the
+/// end of its impacts.
+#[inline]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,popcnt,bmi1,bmi2"
+)]
+unsafe fn add_to_blocks<const WHOLE: bool>(
+    term: &BlockTerm<'_>,
+    blocks: &mut Blocks,
+    eight: Eight<WHOLE>,
+    kept: usize,
+    unit: u32,
+    need: u32,
+) -> usize {
+    let (first, count, some) = (eight.first, eight.count(), eight.mask());
+    let others = u64::from_le_bytes([blocks.others(); EIGHT]);
+    // Sums of a block are two of the eight parts of a vector.
+    let (low_sums, high_sums) = twice(some);
+    // SAFETY: the caller promises the blocks: nothing of others is read, and written is what was read, further ahead. What the
+    // term covers has 8 impacts at each place and a level for each block; instead of missing blocks the last one's place is
+    // read and the level of block 0. Unaligned.
+    unsafe {
+        let ids = blocks.ids.as_mut_ptr();
+        let (rests, tops) = (blocks.rest.as_mut_ptr(), blocks.tops.as_mut_ptr());
+        let (sums, wanted) = (blocks.sums.as_mut_ptr(), blocks.wanted.as_mut_ptr());
+        let bytes = |of: *const u8| _mm_maskz_loadu_epi8(u16::from(some), of.add(first).cast());
+        let bits = _mm_cvtsi128_si64(bytes(blocks.bits.as_ptr())) as u64;
+        let wanted_bits = _mm_cvtsi128_si64(bytes(wanted)) as u64;
+
+        let place = |i: usize| *blocks.places.as_ptr().add(first + i.min(count - 1)) as usize;
+        let impacts = |i: usize| term.impacts.as_ptr().add(place(i)).cast::<i64>().read_unaligned();
+        let impacts = four_quarters(|i| _mm_set_epi64x(impacts(i * 2 + 1), impacts(i * 2)));
+        let impacts = _mm512_maskz_shuffle_epi8(bits & wanted_bits, impacts, places_of(bits));
+        let (low, high) = products(impacts, term.factor);
+        let low = _mm512_add_epi16(_mm512_maskz_loadu_epi64(low_sums, sums.add(first).cast()), low);
+        let high = _mm512_add_epi16(_mm512_maskz_loadu_epi64(high_sums, sums.add(first + 4).cast()), high);
+        let top = highest_of_each(low, high);
+
+        // What the terms after this can add.
+        let own = _mm256_maskz_loadu_epi32(some, ids.add(first).cast());
+        let at = level_bytes(own);
+        let levels = eight_bytes(|i| i32::from(*term.levels.as_ptr().add(at[i] as usize)));
+        let is_upper = _mm256_test_epi32_mask(own, _mm256_set1_epi32(64));
+        let levels = _mm_mask_blend_epi8(u16::from(is_upper), levels, _mm_srli_epi16(levels, 4));
+        let levels = _mm_and_si128(levels, _mm_set1_epi8(15));
+        let counts = _mm_cvtsi64_si128((bits & (wanted_bits | others)) as i64);
+        let counts = _mm_test_epi8_mask(counts, counts);
+        let bounds = _mm_loadu_si128(term.bounds.as_ptr().cast());
+        let bound = _mm_cvtepu8_epi16(_mm_maskz_shuffle_epi8(counts, bounds, levels));
+        let rest = _mm_sub_epi16(_mm_maskz_loadu_epi16(some, rests.add(first).cast()), bound);
+
+        let reached = _mm256_mullo_epi32(_mm256_cvtepu16_epi32(rest), _mm256_set1_epi32(unit as i32));
+        let reached = _mm256_add_epi32(reached, top);
+        let stays = _mm256_mask_cmpge_epu32_mask(some, reached, _mm256_set1_epi32(need as i32));
+        // What is behind those that stay is overwritten by the next, or cut off.
+        _mm256_mask_storeu_epi32(ids.add(kept).cast(), some, _mm256_maskz_compress_epi32(stays, own));
+        _mm_mask_storeu_epi16(rests.add(kept).cast(), some, _mm_maskz_compress_epi16(stays, rest));
+        let top = _mm_maskz_compress_epi16(stays, _mm256_cvtepi32_epi16(top));
+        _mm_mask_storeu_epi16(tops.add(kept).cast(), some, top);
+        let wanted_bits = _mm_maskz_compress_epi8(u16::from(stays), _mm_cvtsi64_si128(wanted_bits as i64));
+        _mm_mask_storeu_epi8(wanted.add(kept).cast(), u16::from(some), wanted_bits);
+        let (low_stays, high_stays) = twice(stays);
+        let low = _mm512_maskz_compress_epi64(low_stays, low);
+        _mm512_mask_storeu_epi64(sums.add(kept).cast(), low_sums, low);
+        let behind = kept + (stays & 15).count_ones() as usize;
+        let high = _mm512_maskz_compress_epi64(high_stays, high);
+        _mm512_mask_storeu_epi64(sums.add(behind).cast(), high_sums, high);
+        stays.count_ones() as usize
+    }
+}
+
+/// Each bit twice, of the first four and of the others.
+#[target_feature(enable = "bmi2")]
+fn twice(blocks: __mmask8) -> (__mmask8, __mmask8) {
+    let [low, high] = ((_pdep_u32(u32::from(blocks), 0x5555) * 3) as u16).to_le_bytes();
+    (low, high)
+}
+
+/// Where each document takes its impact from: of those of its block and the one beside it, 16 in all, the next of its block.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq")]
+fn places_of(bits: u64) -> __m512i {
+    let lower = |blocks: u32| !(-1 << (blocks * 8));
+    let lower = _mm512_setr_epi64(0, lower(1), lower(2), lower(3), lower(4), lower(5), lower(6), lower(7));
+    let second = i64::from_ne_bytes([8; 8]);
+    let halves = _mm512_setr_epi64(0, second, 0, second, 0, second, 0, second);
+    // Postings before a document, less those before its block, from where its block's begin.
+    // SAFETY: 64 bytes; unaligned.
+    let counting = unsafe { _mm512_loadu_si512(COUNTING.as_ptr().cast()) };
+    let before = _mm512_maskz_expand_epi8(bits, counting);
+    let before_block = _mm512_popcnt_epi64(_mm512_and_si512(_mm512_set1_epi64(bits as i64), lower));
+    let before_block = _mm512_shuffle_epi8(before_block, halves);
+    _mm512_add_epi8(before, _mm512_sub_epi8(halves, before_block))
+}
+
+/// What impacts add to the sums of the first four blocks and to those of the others.
+#[target_feature(enable = "avx512f,avx512bw")]
+fn products(impacts: __m512i, factor: u16) -> (__m512i, __m512i) {
+    let (zero, factor) = (_mm512_setzero_si512(), _mm512_set1_epi16(factor as i16));
+    // Of blocks 0, 2, 4, 6 and of blocks 1, 3, 5, 7.
+    let even = multiply_high(_mm512_unpacklo_epi8(zero, impacts), factor);
+    let odd = multiply_high(_mm512_unpackhi_epi8(zero, impacts), factor);
+    let low = _mm512_permutex2var_epi64(even, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), odd);
+    let high = _mm512_permutex2var_epi64(even, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), odd);
+    (low, high)
+}
+
+/// The highest sum of each block.
+#[target_feature(enable = "avx512f,avx512bw")]
+fn highest_of_each(low: __m512i, high: __m512i) -> __m256i {
+    let top = _mm512_max_epu16(_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high));
+    let top = _mm512_max_epu16(top, _mm512_shuffle_epi32(top, 0b10_11_00_01));
+    let top = _mm512_max_epu16(top, _mm512_srli_epi32(top, 16));
+    _mm256_and_si256(in_order(top), _mm256_set1_epi32(0xffff))
+}
+
+/// The low halves of 8 numbers of which the even ones belong to blocks 0 to 3, the odd ones to blocks 4 to 7.
+#[target_feature(enable = "avx512f")]
+fn in_order(numbers: __m512i) -> __m256i {
+    let order = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 0, 0, 0, 0, 0, 0, 0, 0);
+    _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, numbers))
+}
+
+/// Where the levels of blocks are, in the low half of a byte or in the upper: see `BlockTerm::level_at`.
+#[target_feature(enable = "avx2")]
+fn level_bytes(ids: __m256i) -> [u32; EIGHT] {
+    let chunk = _mm256_and_si256(_mm256_srli_epi32(ids, 1), _mm256_set1_epi32(!63));
+    let twice = _mm256_and_si256(_mm256_slli_epi32(ids, 1), _mm256_set1_epi32(62));
+    let second = _mm256_and_si256(_mm256_srli_epi32(ids, 5), _mm256_set1_epi32(1));
+    let at = _mm256_or_si256(_mm256_or_si256(chunk, twice), second);
+    let mut bytes = [0; EIGHT];
+    // SAFETY: eight numbers are a vector; unaligned.
+    unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), at) }
+    bytes
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn four_quarters(of: impl Fn(usize) -> __m128i) -> __m512i {
+    let (low, high) = (_mm256_set_m128i(of(1), of(0)), _mm256_set_m128i(of(3), of(2)));
+    _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn eight_bytes(of: impl Fn(usize) -> i32) -> __m128i {
+    let bytes = _mm_insert_epi8(_mm_cvtsi32_si128(of(0)), of(1), 1);
+    let bytes = _mm_insert_epi8(_mm_insert_epi8(bytes, of(2), 2), of(3), 3);
+    let bytes = _mm_insert_epi8(_mm_insert_epi8(bytes, of(4), 4), of(5), 5);
+    _mm_insert_epi8(_mm_insert_epi8(bytes, of(6), 6), of(7), 7)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn eight_words(of: impl Fn(usize) -> i32) -> __m128i {
+    let words = _mm_insert_epi16(_mm_cvtsi32_si128(of(0)), of(1), 1);
+    let words = _mm_insert_epi16(_mm_insert_epi16(words, of(2), 2), of(3), 3);
+    let words = _mm_insert_epi16(_mm_insert_epi16(words, of(4), 4), of(5), 5);
+    _mm_insert_epi16(_mm_insert_epi16(words, of(6), 6), of(7), 7)
+}
+
+/// 0 to 63.
+static COUNTING: [u8; 64] = {
+    let mut counting = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        counting[i] = i as u8;
+        i += 1;
+    }
+    counting
+};
