@@ -1,4 +1,4 @@
-//! AVX-512 and VBMI2: bounds of blocks of 8 documents, and the blocks that reach one.
+//! AVX-512 and VBMI: bounds of blocks of 8 documents, and the blocks that reach one.
 
 use std::arch::x86_64::*;
 

@@ -1,4 +1,4 @@
-//! AVX-512, VBMI and VBMI2: scores of blocks of 8 documents, eight blocks at a time.
+//! AVX-512, VBMI, VBMI2 and VPOPCNTDQ: scores of blocks of 8 documents, eight blocks at a time.
 //!
 //! One vector has a byte per document of eight blocks, two have their sums.
 
@@ -11,15 +11,16 @@ use super::blocks::{BLOCK, BlockTerm, Blocks};
 /// Blocks whose documents are the bytes of a vector.
 const EIGHT: usize = 8;
 
-/// Eight of the blocks that are being scored, or those that are left in the end.
+/// Some of the blocks that are being scored, which follow each other: if `WHOLE`, eight, so that masks vanish when this is
+/// compiled; else fewer.
 #[derive(Clone, Copy)]
-struct Eight<const WHOLE: bool> {
+struct Batch<const WHOLE: bool> {
     first: usize,
     /// At least 1.
     count: usize,
 }
 
-impl<const WHOLE: bool> Eight<WHOLE> {
+impl<const WHOLE: bool> Batch<WHOLE> {
     fn count(self) -> usize {
         if WHOLE { EIGHT } else { self.count }
     }
@@ -30,33 +31,33 @@ impl<const WHOLE: bool> Eight<WHOLE> {
     }
 }
 
-/// The eights of so many blocks, and the rest.
-fn eights(blocks: usize) -> (impl Iterator<Item = Eight<true>>, Option<Eight<false>>) {
-    let whole = (0..blocks / EIGHT).map(|eight| Eight { first: eight * EIGHT, count: EIGHT });
+/// The batches of so many blocks: the whole ones, and the rest.
+fn batches(blocks: usize) -> (impl Iterator<Item = Batch<true>>, Option<Batch<false>>) {
+    let whole = (0..blocks / EIGHT).map(|batch| Batch { first: batch * EIGHT, count: EIGHT });
     let count = blocks % EIGHT;
-    (whole, (count > 0).then_some(Eight { first: blocks - count, count }))
+    (whole, (count > 0).then_some(Batch { first: blocks - count, count }))
 }
 
 pub(super) fn find_blocks(term: &BlockTerm<'_>, next: Option<&BlockTerm<'_>>, blocks: &mut Blocks) {
     let next = next.unwrap_or(term);
-    let (whole, rest) = eights(blocks.ids.len());
+    let (whole, rest) = batches(blocks.ids.len());
     // SAFETY: implementation() found the instructions; Implementation::find_blocks checked that the term
     // covers all blocks.
     unsafe {
-        whole.for_each(|eight| find_in_blocks(term, next, blocks, eight));
-        rest.into_iter().for_each(|eight| find_in_blocks(term, next, blocks, eight));
+        whole.for_each(|batch| find_in_blocks(term, next, blocks, batch));
+        rest.into_iter().for_each(|batch| find_in_blocks(term, next, blocks, batch));
     }
 }
 
 pub(super) fn add_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
-    let (whole, rest) = eights(blocks.ids.len());
+    let (whole, rest) = batches(blocks.ids.len());
     let mut kept = 0;
     // SAFETY: implementation() found the instructions; Implementation::add_found checked that the term
     // covers all blocks and that their places were found in no more impacts than it has. No more blocks are kept than were
     // looked at.
     unsafe {
-        whole.for_each(|eight| kept += add_to_blocks(term, blocks, eight, kept, unit, need));
-        rest.into_iter().for_each(|eight| kept += add_to_blocks(term, blocks, eight, kept, unit, need));
+        whole.for_each(|batch| kept += add_to_blocks(term, blocks, batch, kept, unit, need));
+        rest.into_iter().for_each(|batch| kept += add_to_blocks(term, blocks, batch, kept, unit, need));
     }
     blocks.truncate(kept);
 }
@@ -65,7 +66,7 @@ pub(super) fn add_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, n
 /// otherwise wait for memory block by block.
 ///
 /// # Safety
-/// There are these blocks, and the term covers all.
+/// The batch is among the blocks, `bits` and `places` are as many, and the term covers all.
 #[inline]
 #[target_feature(
     enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,popcnt,bmi1,bmi2"
@@ -74,35 +75,36 @@ unsafe fn find_in_blocks<const WHOLE: bool>(
     term: &BlockTerm<'_>,
     next: &BlockTerm<'_>,
     blocks: &mut Blocks,
-    eight: Eight<WHOLE>,
+    batch: Batch<WHOLE>,
 ) {
-    let (first, count, some) = (eight.first, eight.count(), eight.mask());
+    let (first, count, some) = (batch.first, batch.count(), batch.mask());
     let Bitmap { bits, ranks, regions } = term.bitmap;
-    // SAFETY: the caller promises the blocks, and that the term's slices cover each: its group of 16 and its region. Instead
-    // of those that are missing the last one is found. Fetching touches no memory, whatever the address. Unaligned.
+    // SAFETY: the caller promises the blocks, and that the term's slices cover each: its group of 16 and its region. For
+    // blocks that a short batch lacks, bytes of the last one are read; what is computed of them is not stored. Fetching touches no
+    // memory, whatever the address. Unaligned.
     unsafe {
         let ids = blocks.ids.as_ptr().add(first);
         let id = |i: usize| *ids.add(i.min(count - 1)) as usize;
         let group = |i: usize| _mm_loadu_si128(bits.as_ptr().add(id(i) & !15).cast());
         let groups = [0, 4].map(|i| four_quarters(|quarter| group(i + quarter)));
 
-        // The number of each block in its group, in 16 bytes; a block has the byte with its number.
+        // Which of the 16 bytes of its group is a block's: four numbers of 32 bits, and each in all bytes of a quarter.
         let own = _mm256_maskz_loadu_epi32(some, ids.cast());
         let numbers = _mm256_and_si256(own, _mm256_set1_epi32(15));
         let numbers = [_mm256_castsi256_si128(numbers), _mm256_extracti128_si256(numbers, 1)];
-        // The first bytes of four numbers, in a quarter each.
-        let [a, b, c, d] = [0, 4, 8, 12].map(|byte| i64::from_ne_bytes([byte; 8]));
-        let first_bytes = _mm512_setr_epi64(a, a, b, b, c, c, d, d);
+        let [a, b, c, d] = [0, 4, 8, 12].map(|lowest_byte| i64::from_ne_bytes([lowest_byte; 8]));
+        let lowest_bytes = _mm512_setr_epi64(a, a, b, b, c, c, d, d);
         let numbers =
-            numbers.map(|numbers| _mm512_shuffle_epi8(_mm512_broadcast_i32x4(numbers), first_bytes));
+            numbers.map(|numbers| _mm512_shuffle_epi8(_mm512_broadcast_i32x4(numbers), lowest_bytes));
         let bits_of_four = [0, 1].map(|i| _mm512_shuffle_epi8(groups[i], numbers[i]));
+        // A byte of each quarter of both.
         let quarters = i64::from_le_bytes([0, 16, 32, 48, 64, 80, 96, 112]);
         let quarters = _mm512_castsi128_si512(_mm_cvtsi64_si128(quarters));
         let bits = _mm512_permutex2var_epi8(bits_of_four[0], quarters, bits_of_four[1]);
         let bits_at = blocks.bits.as_mut_ptr().add(first);
         _mm_mask_storeu_epi8(bits_at.cast(), u16::from(some), _mm512_castsi512_si128(bits));
 
-        // Postings before each block: in its group, before the group in its region, and before the region.
+        // Postings before a block: of its group, of its region before the group, and before the region.
         let counting = _mm512_broadcast_i32x4(_mm_loadu_si128(COUNTING.as_ptr().cast()));
         let in_group = [0, 1].map(|i| {
             let before = _mm512_cmplt_epu8_mask(counting, numbers[i]);
@@ -112,16 +114,19 @@ unsafe fn find_in_blocks<const WHOLE: bool>(
             _mm512_unpacklo_epi64(in_group[0], in_group[1]),
             _mm512_unpackhi_epi64(in_group[0], in_group[1]),
         );
-        let near = |i: usize| i32::from(ranks.as_ptr().cast::<u16>().add(id(i) / 16).read_unaligned());
-        let base = |i: usize| regions.as_ptr().cast::<i32>().add(id(i) / 8192).read_unaligned();
+        let before_group =
+            |i: usize| i32::from(ranks.as_ptr().cast::<u16>().add(id(i) / 16).read_unaligned());
+        let before_region = |i: usize| regions.as_ptr().cast::<i32>().add(id(i) / 8192).read_unaligned();
         let region = _mm256_set1_epi32((id(0) / 8192) as i32);
-        let base = if _mm256_mask_cmpneq_epi32_mask(some, _mm256_srli_epi32(own, 13), region) == 0 {
-            _mm256_set1_epi32(base(0))
+        let before_regions = if _mm256_mask_cmpneq_epi32_mask(some, _mm256_srli_epi32(own, 13), region) == 0 {
+            _mm256_set1_epi32(before_region(0))
         } else {
-            _mm256_setr_epi32(base(0), base(1), base(2), base(3), base(4), base(5), base(6), base(7))
+            let before: [i32; EIGHT] = std::array::from_fn(before_region);
+            _mm256_loadu_si256(before.as_ptr().cast())
         };
-        let places = _mm256_add_epi32(in_order(in_group), _mm256_cvtepu16_epi32(eight_words(near)));
-        let places = _mm256_add_epi32(places, base);
+        let before_groups = _mm256_cvtepu16_epi32(eight_words(before_group));
+        let places = _mm256_add_epi32(in_order(in_group), before_groups);
+        let places = _mm256_add_epi32(places, before_regions);
         let last = _mm256_set1_epi32((term.impacts.len() - BLOCK) as i32);
         let places_at = blocks.places.as_mut_ptr().add(first);
         _mm256_mask_storeu_epi32(places_at.cast(), some, _mm256_min_epu32(places, last));
@@ -138,8 +143,8 @@ unsafe fn find_in_blocks<const WHOLE: bool>(
 /// Adds a term to blocks and moves those that stay to the number `kept` and those after it; returns how many stay.
 ///
 /// # Safety
-/// There are these blocks, `kept` is not above the first, the term covers all, and their places are at least 8 bytes before the
-/// end of its impacts.
+/// The batch is among the blocks, as are `kept` of those before it; the term covers all, and the places are at least 8 bytes
+/// before the end of its impacts.
 #[inline]
 #[target_feature(
     enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,popcnt,bmi1,bmi2"
@@ -147,18 +152,18 @@ unsafe fn find_in_blocks<const WHOLE: bool>(
 unsafe fn add_to_blocks<const WHOLE: bool>(
     term: &BlockTerm<'_>,
     blocks: &mut Blocks,
-    eight: Eight<WHOLE>,
+    batch: Batch<WHOLE>,
     kept: usize,
     unit: u32,
     need: u32,
 ) -> usize {
-    let (first, count, some) = (eight.first, eight.count(), eight.mask());
+    let (first, count, some) = (batch.first, batch.count(), batch.mask());
     let others = u64::from_le_bytes([blocks.others(); EIGHT]);
-    // Sums of a block are two of the eight parts of a vector.
+    // The sums of a block are two of the eight 64-bit numbers of a vector.
     let (low_sums, high_sums) = twice(some);
-    // SAFETY: the caller promises the blocks: nothing of others is read, and written is what was read, further ahead. What the
-    // term covers has 8 impacts at each place and a level for each block; instead of missing blocks the last one's place is
-    // read and the level of block 0. Unaligned.
+    // SAFETY: the caller promises the blocks, 8 impacts at each place, and that the term has a level for each block. For blocks
+    // that a short batch lacks, the last one's place and the level of block 0 are read. Stores end where the batch does, of which
+    // everything was read before. Unaligned.
     unsafe {
         let ids = blocks.ids.as_mut_ptr();
         let (rests, tops) = (blocks.rest.as_mut_ptr(), blocks.tops.as_mut_ptr());
@@ -170,10 +175,11 @@ unsafe fn add_to_blocks<const WHOLE: bool>(
         let place = |i: usize| *blocks.places.as_ptr().add(first + i.min(count - 1)) as usize;
         let impacts = |i: usize| term.impacts.as_ptr().add(place(i)).cast::<i64>().read_unaligned();
         let impacts = four_quarters(|i| _mm_set_epi64x(impacts(i * 2 + 1), impacts(i * 2)));
-        let impacts = _mm512_maskz_shuffle_epi8(bits & wanted_bits, impacts, places_of(bits));
+        let impacts = _mm512_maskz_shuffle_epi8(bits & wanted_bits, impacts, impact_bytes(bits));
         let (low, high) = products(impacts, term.factor);
         let low = _mm512_add_epi16(_mm512_maskz_loadu_epi64(low_sums, sums.add(first).cast()), low);
-        let high = _mm512_add_epi16(_mm512_maskz_loadu_epi64(high_sums, sums.add(first + 4).cast()), high);
+        let high =
+            _mm512_add_epi16(_mm512_maskz_loadu_epi64(high_sums, sums.wrapping_add(first + 4).cast()), high);
         let top = highest_of_each(low, high);
 
         // What the terms after this can add.
@@ -216,9 +222,10 @@ fn twice(blocks: __mmask8) -> (__mmask8, __mmask8) {
     (low, high)
 }
 
-/// Where each document takes its impact from: of those of its block and the one beside it, 16 in all, the next of its block.
+/// For every document the place of its impact among the 16 bytes of its block and the one beside it: the postings before it in
+/// its block, and 8 in the second block of the two.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq")]
-fn places_of(bits: u64) -> __m512i {
+fn impact_bytes(bits: u64) -> __m512i {
     let lower = |blocks: u32| !(-1 << (blocks * 8));
     let lower = _mm512_setr_epi64(0, lower(1), lower(2), lower(3), lower(4), lower(5), lower(6), lower(7));
     let second = i64::from_ne_bytes([8; 8]);
@@ -253,7 +260,7 @@ fn highest_of_each(low: __m512i, high: __m512i) -> __m256i {
     _mm256_and_si256(in_order(top), _mm256_set1_epi32(0xffff))
 }
 
-/// The low halves of 8 numbers of which the even ones belong to blocks 0 to 3, the odd ones to blocks 4 to 7.
+/// The low halves of eight 64-bit numbers, of which the even ones belong to blocks 0 to 3, the odd ones to blocks 4 to 7.
 #[target_feature(enable = "avx512f")]
 fn in_order(numbers: __m512i) -> __m256i {
     let order = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -263,10 +270,11 @@ fn in_order(numbers: __m512i) -> __m256i {
 /// Where the levels of blocks are, in the low half of a byte or in the upper: see `BlockTerm::level_at`.
 #[target_feature(enable = "avx2")]
 fn level_bytes(ids: __m256i) -> [u32; EIGHT] {
+    // id / 128 * 64, id % 32 * 2, id / 32 % 2
     let chunk = _mm256_and_si256(_mm256_srli_epi32(ids, 1), _mm256_set1_epi32(!63));
-    let twice = _mm256_and_si256(_mm256_slli_epi32(ids, 1), _mm256_set1_epi32(62));
+    let pair = _mm256_and_si256(_mm256_slli_epi32(ids, 1), _mm256_set1_epi32(62));
     let second = _mm256_and_si256(_mm256_srli_epi32(ids, 5), _mm256_set1_epi32(1));
-    let at = _mm256_or_si256(_mm256_or_si256(chunk, twice), second);
+    let at = _mm256_or_si256(_mm256_or_si256(chunk, pair), second);
     let mut bytes = [0; EIGHT];
     // SAFETY: eight numbers are a vector; unaligned.
     unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), at) }

@@ -114,9 +114,9 @@ pub(crate) struct Blocks {
     pub(super) scope: Scope,
     /// Highest sum of a block's wanted documents, once a term was added.
     pub(super) tops: Vec<u16>,
-    /// Where a term's impacts of a block start.
+    /// Where the impacts start that the term found last has in each block. At least as many as blocks, as are `bits`.
     pub(super) places: Vec<u32>,
-    /// Its bits of a block, for implementations that keep them.
+    /// That term's byte of the bitmap for each block: AVX-512 alone.
     pub(super) bits: Vec<u8>,
     /// All places are at least 8 bytes before so many impacts; 0 when they were not computed.
     reach: usize,

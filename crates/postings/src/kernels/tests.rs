@@ -349,7 +349,10 @@ proptest! {
         let run = |one: &Implementation| {
             let mut blocks = Blocks::default();
             one.start(&ids, &totals, &sums, &wanted, scope, 1000, &mut blocks);
-            let of = |blocks: &Blocks| (blocks.ids.clone(), blocks.sums.clone(), blocks.tops.clone(), blocks.rest.clone());
+            let of = |blocks: &Blocks| {
+                let (ids, sums, tops) = (blocks.ids.clone(), blocks.sums.clone(), blocks.tops.clone());
+                (ids, sums, tops, blocks.rest.clone(), blocks.wanted.clone())
+            };
             let each = terms.iter().enumerate().map(|(i, term)| {
                 one.add_blocks(term, terms.get(i + 1), &mut blocks, unit, need);
                 of(&blocks)
