@@ -332,34 +332,6 @@ where
         }));
     }
 
-    /// Sets a bit per document that is live and wanted; none behind the last document.
-    fn fill_wanted(&self, wanted: &mut [[u8; 8]]) {
-        let docs = self.reader.num_docs() as usize;
-        let (inside, behind) = wanted.split_at_mut(docs.div_ceil(64));
-        behind.fill([0; 8]);
-        let mut given = [self.request.filter, self.request.live].into_iter().flatten();
-        match given.next() {
-            None => inside.fill([u8::MAX; 8]),
-            Some(bits) => {
-                let known = inside.len().min(bits.len());
-                inside.iter_mut().zip(bits).for_each(|(word, bits)| *word = bits.to_le_bytes());
-                inside[known..].fill([0; 8]);
-            }
-        }
-        if let Some(bits) = given.next() {
-            let known = inside.len().min(bits.len());
-            for (word, bits) in inside.iter_mut().zip(bits) {
-                *word = (u64::from_le_bytes(*word) & bits).to_le_bytes();
-            }
-            inside[known..].fill([0; 8]);
-        }
-        if !docs.is_multiple_of(64)
-            && let Some(last) = inside.last_mut()
-        {
-            *last = (u64::from_le_bytes(*last) & (u64::MAX >> (64 - docs % 64))).to_le_bytes();
-        }
-    }
-
     /// Adds up the sparse terms and computes the bounds of all blocks, window by window, so that the sums
     /// are still in the second level cache when they are read.
     fn bound_blocks(&mut self, plan: &Plan<'_, '_>, own: &mut BlockScratch, errors: Errors) {
@@ -369,7 +341,7 @@ where
         let totals = &mut totals[blocks.clone()];
         let highest = &mut highest[blocks.start / MAXIMUM_BLOCKS..blocks.end / MAXIMUM_BLOCKS];
         let wanted = &mut wanted[blocks.start / 8..blocks.end / 8];
-        self.fill_wanted(wanted);
+        self.request.write_allowed(self.reader.num_docs() as usize, 0, wanted);
         let wanted = wanted.as_flattened();
         let window = self.reader.window() as usize;
         // Bounds of documents that are not wanted would keep many blocks.

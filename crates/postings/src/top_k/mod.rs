@@ -3,6 +3,7 @@
 //! [`PostingsReader::top_k`] is rank-safe: it returns the documents, the order and the score bits
 //! of [`PostingsReader::top_k_exhaustive`], which scores every matching document.
 
+mod allowed;
 mod blocks;
 mod bounds;
 mod collect;
@@ -88,27 +89,6 @@ pub struct TopK {
 }
 
 impl TopKRequest<'_> {
-    pub(crate) fn allowed_word(&self, word: usize) -> u64 {
-        let of = |bits: Option<&[u64]>| bits.map_or(u64::MAX, |bits| bits.get(word).copied().unwrap_or(0));
-        of(self.live) & of(self.filter)
-    }
-
-    /// Calls `each(word number, bits)` for the words that hold a live and wanted document, until it
-    /// returns false. For requests with a filter.
-    pub(crate) fn for_each_allowed_word(&self, words: usize, mut each: impl FnMut(usize, u64) -> bool) {
-        let filter = self.filter.unwrap_or(&[]);
-        let live = self.live.unwrap_or(&[]);
-        for (number, wanted) in filter.iter().enumerate().take(words) {
-            if *wanted == 0 {
-                continue;
-            }
-            let visible = if self.live.is_some() { live.get(number).copied().unwrap_or(0) } else { u64::MAX };
-            if wanted & visible != 0 && !each(number, wanted & visible) {
-                return;
-            }
-        }
-    }
-
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }

@@ -192,24 +192,8 @@ where
 
     /// Bits of the live and wanted documents of some words; whether there are any.
     pub(super) fn fill_allowed(&self, start: usize, groups: usize, allowed: &mut Vec<u64>) -> bool {
-        let from_start = |bits: &'r [u64]| bits.get(start..).unwrap_or(&[]);
-        let mut given = [self.request.filter, self.request.live].into_iter().flatten().map(from_start);
-        allowed.clear();
-        match given.next() {
-            None => allowed.resize(groups, u64::MAX),
-            Some(bits) => allowed.extend_from_slice(&bits[..groups.min(bits.len())]),
-        }
-        if let Some(bits) = given.next() {
-            allowed.truncate(bits.len());
-            allowed.iter_mut().zip(bits).for_each(|(word, bits)| *word &= bits);
-        }
         allowed.resize(groups, 0);
-        let docs = self.reader.num_docs() as usize;
-        if docs < (start + groups) * 64
-            && let Some(last) = allowed.last_mut()
-        {
-            *last &= u64::MAX >> (64 - docs % 64);
-        }
+        self.request.write_allowed(self.reader.num_docs() as usize, start, allowed);
         allowed.iter().any(|word| *word != 0)
     }
 

@@ -357,3 +357,27 @@ fn thresholds_only_rise() {
         assert_eq!(threshold.get(), expected);
     }
 }
+
+proptest! {
+    #[test]
+    fn allowed_words_are_those_asked_for_one_by_one(
+        filter in proptest::option::of(proptest::collection::vec(any::<u64>(), 0..6)),
+        live in proptest::option::of(proptest::collection::vec(any::<u64>(), 0..6)),
+        docs in 0_usize..400,
+        start in 0_usize..8,
+        groups in 0_usize..8,
+    ) {
+        let threshold = SharedThreshold::new();
+        let request =
+            TopKRequest { filter: filter.as_deref(), live: live.as_deref(), ..plain_request(&[], 1, &threshold) };
+        let (mut words, mut bytes) = (vec![7_u64; groups], vec![[7_u8; 8]; groups]);
+        request.write_allowed(docs, start, &mut words);
+        request.write_allowed(docs, start, &mut bytes);
+        let allowed = |word: usize| {
+            let inside = (0..64).filter(|bit| word * 64 + bit < docs).map(|bit| 1_u64 << bit).sum::<u64>();
+            request.allowed_word(word) & inside
+        };
+        prop_assert_eq!(&words, &(start..start + groups).map(allowed).collect::<Vec<_>>());
+        prop_assert_eq!(bytes, words.into_iter().map(u64::to_le_bytes).collect::<Vec<_>>());
+    }
+}
