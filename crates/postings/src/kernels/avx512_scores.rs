@@ -11,6 +11,14 @@ use super::blocks::{BLOCK, BlockTerm, Blocks};
 /// Blocks whose documents are the bytes of a vector.
 const EIGHT: usize = 8;
 
+/// What a closure returns for each of eight blocks. Written out: closures that others call with vectors are not always inlined,
+/// and cost two hundredths of a search then.
+macro_rules! each {
+    ($of:ident) => {
+        [$of(0), $of(1), $of(2), $of(3), $of(4), $of(5), $of(6), $of(7)]
+    };
+}
+
 /// Some of the blocks that are being scored, which follow each other: if `WHOLE`, eight, so that masks vanish when this is
 /// compiled; else fewer.
 #[derive(Clone, Copy)]
@@ -86,34 +94,27 @@ unsafe fn find_in_blocks<const WHOLE: bool>(
         let ids = blocks.ids.as_ptr().add(first);
         let id = |i: usize| *ids.add(i.min(count - 1)) as usize;
         let group = |i: usize| _mm_loadu_si128(bits.as_ptr().add(id(i) & !15).cast());
-        let groups = [0, 4].map(|i| four_quarters(|quarter| group(i + quarter)));
+        let low_groups = quarters([group(0), group(1), group(2), group(3)]);
+        let high_groups = quarters([group(4), group(5), group(6), group(7)]);
 
         // Which of the 16 bytes of its group is a block's: four numbers of 32 bits, and each in all bytes of a quarter.
         let own = _mm256_maskz_loadu_epi32(some, ids.cast());
         let numbers = _mm256_and_si256(own, _mm256_set1_epi32(15));
-        let numbers = [_mm256_castsi256_si128(numbers), _mm256_extracti128_si256(numbers, 1)];
-        let [a, b, c, d] = [0, 4, 8, 12].map(|lowest_byte| i64::from_ne_bytes([lowest_byte; 8]));
-        let lowest_bytes = _mm512_setr_epi64(a, a, b, b, c, c, d, d);
-        let numbers =
-            numbers.map(|numbers| _mm512_shuffle_epi8(_mm512_broadcast_i32x4(numbers), lowest_bytes));
-        let bits_of_four = [0, 1].map(|i| _mm512_shuffle_epi8(groups[i], numbers[i]));
+        let low_numbers = in_quarters(_mm256_castsi256_si128(numbers));
+        let high_numbers = in_quarters(_mm256_extracti128_si256(numbers, 1));
         // A byte of each quarter of both.
-        let quarters = i64::from_le_bytes([0, 16, 32, 48, 64, 80, 96, 112]);
-        let quarters = _mm512_castsi128_si512(_mm_cvtsi64_si128(quarters));
-        let bits = _mm512_permutex2var_epi8(bits_of_four[0], quarters, bits_of_four[1]);
+        let first_bytes = i64::from_le_bytes([0, 16, 32, 48, 64, 80, 96, 112]);
+        let bits = _mm512_permutex2var_epi8(
+            _mm512_shuffle_epi8(low_groups, low_numbers),
+            _mm512_castsi128_si512(_mm_cvtsi64_si128(first_bytes)),
+            _mm512_shuffle_epi8(high_groups, high_numbers),
+        );
         let bits_at = blocks.bits.as_mut_ptr().add(first);
         _mm_mask_storeu_epi8(bits_at.cast(), u16::from(some), _mm512_castsi512_si128(bits));
 
         // Postings before a block: of its group, of its region before the group, and before the region.
-        let counting = _mm512_broadcast_i32x4(_mm_loadu_si128(COUNTING.as_ptr().cast()));
-        let in_group = [0, 1].map(|i| {
-            let before = _mm512_cmplt_epu8_mask(counting, numbers[i]);
-            _mm512_popcnt_epi64(_mm512_maskz_mov_epi8(before, groups[i]))
-        });
-        let in_group = _mm512_add_epi64(
-            _mm512_unpacklo_epi64(in_group[0], in_group[1]),
-            _mm512_unpackhi_epi64(in_group[0], in_group[1]),
-        );
+        let (low, high) = (bits_before(low_groups, low_numbers), bits_before(high_groups, high_numbers));
+        let in_group = _mm512_add_epi64(_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high));
         let before_group =
             |i: usize| i32::from(ranks.as_ptr().cast::<u16>().add(id(i) / 16).read_unaligned());
         let before_region = |i: usize| regions.as_ptr().cast::<i32>().add(id(i) / 8192).read_unaligned();
@@ -121,10 +122,10 @@ unsafe fn find_in_blocks<const WHOLE: bool>(
         let before_regions = if _mm256_mask_cmpneq_epi32_mask(some, _mm256_srli_epi32(own, 13), region) == 0 {
             _mm256_set1_epi32(before_region(0))
         } else {
-            let before: [i32; EIGHT] = std::array::from_fn(before_region);
+            let before: [i32; EIGHT] = each!(before_region);
             _mm256_loadu_si256(before.as_ptr().cast())
         };
-        let before_groups = _mm256_cvtepu16_epi32(eight_words(before_group));
+        let before_groups = _mm256_cvtepu16_epi32(words(each!(before_group)));
         let places = _mm256_add_epi32(in_order(in_group), before_groups);
         let places = _mm256_add_epi32(places, before_regions);
         let last = _mm256_set1_epi32((term.impacts.len() - BLOCK) as i32);
@@ -174,7 +175,8 @@ unsafe fn add_to_blocks<const WHOLE: bool>(
 
         let place = |i: usize| *blocks.places.as_ptr().add(first + i.min(count - 1)) as usize;
         let impacts = |i: usize| term.impacts.as_ptr().add(place(i)).cast::<i64>().read_unaligned();
-        let impacts = four_quarters(|i| _mm_set_epi64x(impacts(i * 2 + 1), impacts(i * 2)));
+        let pair = |i: usize| _mm_set_epi64x(impacts(i + 1), impacts(i));
+        let impacts = quarters([pair(0), pair(2), pair(4), pair(6)]);
         let impacts = _mm512_maskz_shuffle_epi8(bits & wanted_bits, impacts, impact_bytes(bits));
         let (low, high) = products(impacts, term.factor);
         let low = _mm512_add_epi16(_mm512_maskz_loadu_epi64(low_sums, sums.add(first).cast()), low);
@@ -185,7 +187,8 @@ unsafe fn add_to_blocks<const WHOLE: bool>(
         // What the terms after this can add.
         let own = _mm256_maskz_loadu_epi32(some, ids.add(first).cast());
         let at = level_bytes(own);
-        let levels = eight_bytes(|i| i32::from(*term.levels.as_ptr().add(at[i] as usize)));
+        let level = |i: usize| i32::from(*term.levels.as_ptr().add(at[i] as usize));
+        let levels = bytes_of(each!(level));
         let is_upper = _mm256_test_epi32_mask(own, _mm256_set1_epi32(64));
         let levels = _mm_mask_blend_epi8(u16::from(is_upper), levels, _mm_srli_epi16(levels, 4));
         let levels = _mm_and_si128(levels, _mm_set1_epi8(15));
@@ -281,29 +284,50 @@ fn level_bytes(ids: __m256i) -> [u32; EIGHT] {
     bytes
 }
 
+/// The bytes of `groups`' quarters before the number in all bytes of that of `numbers`: how many bits they have, in halves.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq")]
+fn bits_before(groups: __m512i, numbers: __m512i) -> __m512i {
+    // SAFETY: more than 16 bytes; unaligned.
+    let counting = unsafe { _mm_loadu_si128(COUNTING.as_ptr().cast()) };
+    let before = _mm512_cmplt_epu8_mask(_mm512_broadcast_i32x4(counting), numbers);
+    _mm512_popcnt_epi64(_mm512_maskz_mov_epi8(before, groups))
+}
+
+/// The lowest bytes of four numbers of 32 bits, each in a quarter of its own.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn in_quarters(numbers: __m128i) -> __m512i {
+    const fn of(byte: u8) -> i64 {
+        i64::from_ne_bytes([byte; 8])
+    }
+    let lowest_bytes = _mm512_setr_epi64(of(0), of(0), of(4), of(4), of(8), of(8), of(12), of(12));
+    _mm512_shuffle_epi8(_mm512_broadcast_i32x4(numbers), lowest_bytes)
+}
+
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn four_quarters(of: impl Fn(usize) -> __m128i) -> __m512i {
-    let (low, high) = (_mm256_set_m128i(of(1), of(0)), _mm256_set_m128i(of(3), of(2)));
+fn quarters([a, b, c, d]: [__m128i; 4]) -> __m512i {
+    let (low, high) = (_mm256_set_m128i(b, a), _mm256_set_m128i(d, c));
     _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn eight_bytes(of: impl Fn(usize) -> i32) -> __m128i {
-    let bytes = _mm_insert_epi8(_mm_cvtsi32_si128(of(0)), of(1), 1);
-    let bytes = _mm_insert_epi8(_mm_insert_epi8(bytes, of(2), 2), of(3), 3);
-    let bytes = _mm_insert_epi8(_mm_insert_epi8(bytes, of(4), 4), of(5), 5);
-    _mm_insert_epi8(_mm_insert_epi8(bytes, of(6), 6), of(7), 7)
+fn bytes_of([a, b, c, d, e, f, g, h]: [i32; EIGHT]) -> __m128i {
+    let bytes = _mm_insert_epi8(_mm_cvtsi32_si128(a), b, 1);
+    let bytes = _mm_insert_epi8(_mm_insert_epi8(bytes, c, 2), d, 3);
+    let bytes = _mm_insert_epi8(_mm_insert_epi8(bytes, e, 4), f, 5);
+    _mm_insert_epi8(_mm_insert_epi8(bytes, g, 6), h, 7)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn eight_words(of: impl Fn(usize) -> i32) -> __m128i {
-    let words = _mm_insert_epi16(_mm_cvtsi32_si128(of(0)), of(1), 1);
-    let words = _mm_insert_epi16(_mm_insert_epi16(words, of(2), 2), of(3), 3);
-    let words = _mm_insert_epi16(_mm_insert_epi16(words, of(4), 4), of(5), 5);
-    _mm_insert_epi16(_mm_insert_epi16(words, of(6), 6), of(7), 7)
+fn words([a, b, c, d, e, f, g, h]: [i32; EIGHT]) -> __m128i {
+    let words = _mm_insert_epi16(_mm_cvtsi32_si128(a), b, 1);
+    let words = _mm_insert_epi16(_mm_insert_epi16(words, c, 2), d, 3);
+    let words = _mm_insert_epi16(_mm_insert_epi16(words, e, 4), f, 5);
+    _mm_insert_epi16(_mm_insert_epi16(words, g, 6), h, 7)
 }
 
 /// 0 to 63.
