@@ -120,7 +120,10 @@ where
         }
         return;
     };
-    let (order, dense) = order_clauses(&clauses, &pending);
+    let mut order: Vec<usize> = Vec::with_capacity(clauses.len());
+    let mut keys = Vec::with_capacity(clauses.len());
+    let dense = pending.iter().map(|of| order_clauses(&clauses[of.clauses.clone()], &mut keys, &mut order));
+    let dense: Vec<usize> = dense.collect();
     let places: Vec<usize> = pending.iter().map(|pending| pending.place).collect();
     let searches = pending.into_iter().zip(dense).enumerate().map(|(segment, (pending, dense))| {
         let Pending { reader, request, bounds, clauses: range, .. } = pending;
@@ -143,40 +146,20 @@ where
     }
 }
 
-/// The numbers of each segment's clauses: the dense ones by bound, highest first, then the others; and how many are dense.
-///
-/// Segments of the same kinds of clauses have the order of the one before: in most a term's bounds are about the same, and
-/// small segments are searched for less than sorting would add up to.
-fn order_clauses<B>(clauses: &[Clause<'_>], segments: &[Pending<'_, '_, B>]) -> (Vec<usize>, Vec<usize>) {
-    let mut order: Vec<usize> = Vec::with_capacity(clauses.len());
-    let mut dense: Vec<usize> = Vec::with_capacity(segments.len());
-    let mut keys = Vec::new();
-    let mut before = 0..0;
-    for Pending { clauses: range, .. } in segments {
-        let clauses = &clauses[range.clone()];
-        let is_dense = |i: usize| clauses[i].postings.kind() == Kind::Dense;
-        let first = order.len();
-        let known = &order[before.clone()];
-        let known_dense = dense.last().copied().unwrap_or(0);
-        let same = known.len() == clauses.len()
-            && known.iter().enumerate().all(|(at, i)| is_dense(*i) == (at < known_dense));
-        if same {
-            order.extend_from_within(before);
-            dense.push(known_dense);
-        } else {
-            // Numbers that have it all are sorted faster than clauses are looked at again and again.
-            keys.clear();
-            let numbers = || 0..clauses.len();
-            let key = |i: usize| u64::from(!clauses[i].bound) << 32 | i as u64;
-            keys.extend(numbers().filter(|i| is_dense(*i)).map(key));
-            keys.sort_unstable();
-            order.extend(keys.iter().map(|key| *key as u32 as usize));
-            order.extend(numbers().filter(|i| !is_dense(*i)));
-            dense.push(keys.len());
-        }
-        before = first..order.len();
-    }
-    (order, dense)
+/// Appends the numbers of a segment's clauses: the dense ones by bound, highest first, then the others. Returns how many
+/// are dense. `keys` is room for sorting.
+fn order_clauses(clauses: &[Clause<'_>], keys: &mut Vec<u64>, order: &mut Vec<usize>) -> usize {
+    let numbered = |dense| {
+        let of = move |(_, clause): &(usize, &Clause<'_>)| (clause.postings.kind() == Kind::Dense) == dense;
+        clauses.iter().enumerate().filter(of)
+    };
+    // Numbers that have it all are sorted faster than clauses are looked at again and again.
+    keys.clear();
+    keys.extend(numbered(true).map(|(i, clause)| u64::from(!clause.bound) << 32 | i as u64));
+    keys.sort_unstable();
+    order.extend(keys.iter().map(|key| *key as u32 as usize));
+    order.extend(numbered(false).map(|(i, _)| i));
+    keys.len()
 }
 
 /// The terms of the segments where they are not known, one segment after the other. Of all segments first what is
