@@ -160,12 +160,11 @@ where
                 return 0;
             }
             let groups = (window / 64).min(words - start);
-            self.fill_allowed(start, groups, allowed);
-            let first = ids.len();
-            kernels.list(allowed, ids);
-            if ids.len() == first {
+            if !self.fill_allowed(start, groups, allowed) {
                 continue;
             }
+            let first = ids.len();
+            kernels.list(allowed, ids);
             windows.push((start as u32 * 64, first as u32));
             window_sums.0[..window].fill(0);
             self.scatter_sparse(number, &mut window_sums.0);
