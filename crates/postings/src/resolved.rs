@@ -2,6 +2,7 @@
 
 use sparrow_types::TermId;
 
+use crate::kernels;
 use crate::record::{CODES, Record};
 
 /// A term of one segment, found and checked: 40 bytes.
@@ -36,6 +37,8 @@ pub struct QueryTerms {
 impl QueryTerms {
     /// Of every token its run, which is what it is in each of so many segments, and its weight.
     pub fn new<'r>(runs: impl Iterator<Item = (&'r [SegmentTerm], f32)> + Clone, segments: usize) -> Self {
+        // Runs are kept wherever their tokens were first asked for: waited for all at once.
+        runs.clone().for_each(|(run, _)| kernels::fetch_all(run));
         let most = runs.size_hint().1.unwrap_or(0) * segments;
         let mut query = Vec::with_capacity(most);
         let mut resolved = Vec::with_capacity(most);

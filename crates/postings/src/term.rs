@@ -3,7 +3,7 @@
 use sparrow_types::DocId;
 
 use crate::bytes::{partition_point, slice, u16_at, u32_at, u64_at};
-use crate::kernels::{self, BLOCK, Bitmap};
+use crate::kernels::{self, BLOCK, Bitmap, SparseIds};
 use crate::quantize::{ESCAPE, Scale, half_value};
 use crate::record::{CODES, Kind, Record, Shape};
 use crate::resolved::ResolvedTerm;
@@ -172,7 +172,7 @@ impl<'a> Postings<'a> {
     pub(crate) fn find_all(&self, places: &[Place], first: u32, found: &mut [Posting]) -> usize {
         match self.kind() {
             Kind::Dense => kernels::chosen().find_dense(&self.bitmap(), places, first, found),
-            Kind::Sparse => kernels::chosen().find_sparse(self.ids(), self.windows(), places, first, found),
+            Kind::Sparse => kernels::chosen().find_sparse(&self.sparse_ids(), places, first, found),
             Kind::Plain | Kind::Rare => {
                 let mut count = 0;
                 for (of, place) in (first..).zip(places) {
@@ -225,6 +225,14 @@ impl<'a> Postings<'a> {
         self.documents().as_chunks().0
     }
 
+    /// Which documents have a sparse term.
+    #[inline]
+    fn sparse_ids(&self) -> SparseIds<'a> {
+        let at = self.blob() + self.shape.windows_bytes();
+        let ids = self.bytes.get(at..).unwrap_or(&[]).as_chunks().0;
+        SparseIds { windows: self.windows(), ids, count: self.df() as usize }
+    }
+
     /// Of a sparse term, how many postings are before each window.
     #[inline]
     fn windows(&self) -> &'a [u8] {
@@ -248,7 +256,7 @@ impl<'a> Postings<'a> {
             Kind::Sparse => {
                 let mut found = [Posting::default()];
                 let places = [self.place(doc)];
-                let count = kernels::chosen().find_sparse(self.ids(), self.windows(), &places, 0, &mut found);
+                let count = kernels::chosen().find_sparse(&self.sparse_ids(), &places, 0, &mut found);
                 (count > 0).then(|| found[0].position as usize)
             }
             Kind::Plain | Kind::Rare => {

@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::Bitmap;
 use super::avx2::bits_of;
+use super::{Bitmap, SparseIds};
 use crate::term::{Place, Posting};
 
 pub(super) fn count(words: &[u64]) -> u64 {
@@ -26,15 +26,14 @@ pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], first: u32, foun
 }
 
 pub(super) fn find_sparse(
-    ids: &[[u8; 2]],
-    windows: &[u8],
+    list: &SparseIds<'_>,
     places: &[Place],
     first: u32,
     found: &mut [Posting],
 ) -> usize {
     #[target_feature(enable = "avx2,bmi1")]
-    fn find(ids: &[[u8; 2]], windows: &[u8], places: &[Place], first: u32, found: &mut [Posting]) -> usize {
-        super::documents::find_sparse(ids, windows, places, first, found, |near, _, id| {
+    fn find(list: &SparseIds<'_>, places: &[Place], first: u32, found: &mut [Posting]) -> usize {
+        super::documents::find_sparse(list, places, first, found, |near, _, id| {
             let wanted = _mm256_set1_epi16(id as i16);
             let equal = |at: usize| {
                 // SAFETY: 64 ids are four vectors; unaligned.
@@ -47,5 +46,5 @@ pub(super) fn find_sparse(
         })
     }
     // SAFETY: implementation() found the instructions.
-    unsafe { find(ids, windows, places, first, found) }
+    unsafe { find(list, places, first, found) }
 }

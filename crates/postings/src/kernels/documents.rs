@@ -9,6 +9,17 @@ use crate::term::{Place, Posting};
 /// Ids that are compared at once, around a guess where most are found.
 pub(super) const NEAR: usize = 64;
 
+/// The documents of a sparse term, as `record` lays them out.
+#[derive(Clone, Copy)]
+pub(crate) struct SparseIds<'a> {
+    /// Postings before each window.
+    pub(crate) windows: &'a [u8],
+    /// Of all windows, and what follows them in the file: short lists, too, are compared 64 at once.
+    pub(crate) ids: &'a [[u8; 2]],
+    /// How many are the term's.
+    pub(crate) count: usize,
+}
+
 impl Implementation {
     /// How many bits are set.
     pub(crate) fn count(&self, words: &[u64]) -> u64 {
@@ -27,16 +38,15 @@ impl Implementation {
         (self.find_dense)(bitmap, places, first, &mut found[..places.len()])
     }
 
-    /// The same in a sparse term: the `ids` of all windows, and the number of postings before each of `windows`.
+    /// The same in a sparse term.
     pub(crate) fn find_sparse(
         &self,
-        ids: &[[u8; 2]],
-        windows: &[u8],
+        list: &SparseIds<'_>,
         places: &[Place],
         first: u32,
         found: &mut [Posting],
     ) -> usize {
-        (self.find_sparse)(ids, windows, places, first, &mut found[..places.len()])
+        (self.find_sparse)(list, places, first, &mut found[..places.len()])
     }
 
     /// Appends the numbers of the bits that are set, ascending. For at most 1,024 words.
@@ -100,20 +110,20 @@ pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], first: u32, foun
 }
 
 /// `near(some ids, own, id)` has a bit for each that is equal, of the first `own` at least: what follows may be another
-/// window's.
+/// window's, or no id.
 #[inline(always)]
 pub(super) fn find_sparse(
-    ids: &[[u8; 2]],
-    windows: &[u8],
+    &SparseIds { windows, ids, count: own }: &SparseIds<'_>,
     places: &[Place],
     first: u32,
     found: &mut [Posting],
     near: impl Fn(&[[u8; 2]; NEAR], usize, u16) -> u64,
 ) -> usize {
+    let own = own.min(ids.len());
     let mut count = 0;
     for (of, Place { window, id, share, .. }) in (first..).zip(places) {
         let window = *window as usize;
-        let end = (u32_at(windows, window * 4 + 4) as usize).min(ids.len());
+        let end = (u32_at(windows, window * 4 + 4) as usize).min(own);
         let start = (u32_at(windows, window * 4) as usize).min(end);
         // A search by halves waits for one line after the other.
         let guess = start + (((end - start) * *share as usize) >> 16);
@@ -121,16 +131,16 @@ pub(super) fn find_sparse(
         let is_below = |bytes: &[u8; 2]| u16::from_le_bytes(*bytes) < *id;
         let mut rest = start..end;
         if let Some(some) = ids[around..].first_chunk::<NEAR>() {
-            let own = NEAR.min(end - around);
-            let at = near(some, own, *id).trailing_zeros() as usize;
+            let compared = NEAR.min(end - around);
+            let at = near(some, compared, *id).trailing_zeros() as usize;
             found[count] = Posting { of, position: (around + at) as u32 };
-            count += usize::from(at < own);
+            count += usize::from(at < compared);
             rest = match (is_below(&some[0]), is_below(&some[NEAR - 1])) {
                 (false, _) => start..around,
                 (true, true) => (around + NEAR).min(end)..end,
                 (true, false) => continue,
             };
-            if at < own || rest.is_empty() {
+            if at < compared || rest.is_empty() {
                 continue;
             }
         }

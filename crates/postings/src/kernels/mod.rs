@@ -41,7 +41,10 @@ use crate::trace;
 pub use cases::kernel_cases;
 
 pub(crate) use bitmap::Bitmap;
-pub(crate) use blocks::{AHEAD, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope, coarse, fetch};
+pub(crate) use blocks::{
+    AHEAD, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope, coarse, fetch, fetch_all,
+};
+pub(crate) use documents::SparseIds;
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;
@@ -85,7 +88,7 @@ type BoundDocuments = fn(&[BlockTerm<'_>], usize, &[u16], &[u16], u16, &mut [u16
 /// Of [`Implementation::find_dense`].
 type FindDense = fn(&Bitmap<'_>, &[Place], u32, &mut [Posting]) -> usize;
 /// Of [`Implementation::find_sparse`].
-type FindSparse = fn(&[[u8; 2]], &[u8], &[Place], u32, &mut [Posting]) -> usize;
+type FindSparse = fn(&SparseIds<'_>, &[Place], u32, &mut [Posting]) -> usize;
 
 /// One set of kernels. The functions may be called only as the methods call them.
 pub(crate) struct Implementation {

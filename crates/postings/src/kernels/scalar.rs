@@ -1,7 +1,7 @@
 //! The reference: the simplest correct loops.
 
 use super::blocks::{BLOCK, MAXIMUM_BLOCKS, Scope, coarse};
-use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, documents, lane};
+use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, SparseIds, documents, lane};
 use crate::bytes::u64_at;
 use crate::record::level_place;
 use crate::term::{Place, Posting};
@@ -75,13 +75,12 @@ fn at_least(sums: &[u16], floor: u16, bits: &mut [u64]) {
 }
 
 pub(super) fn find_sparse(
-    ids: &[[u8; 2]],
-    windows: &[u8],
+    list: &SparseIds<'_>,
     places: &[Place],
     first: u32,
     found: &mut [Posting],
 ) -> usize {
-    documents::find_sparse(ids, windows, places, first, found, |near, own, id| {
+    documents::find_sparse(list, places, first, found, |near, own, id| {
         let at = near[..own].partition_point(|bytes| u16::from_le_bytes(*bytes) < id);
         if near.get(at) == Some(&id.to_le_bytes()) { 1 << at } else { 0 }
     })

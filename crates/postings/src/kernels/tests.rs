@@ -78,6 +78,8 @@ proptest! {
         ],
         asked in proptest::collection::vec(0_u32..200_000, 0..20),
         window in prop_oneof![Just(64_u32), Just(16_384), Just(1 << 16)],
+        // What follows in the file.
+        behind in proptest::collection::vec(prop_oneof![0_u16..64, any::<u16>()], 0..100),
         share in proptest::option::of(0_u32..1 << 16),
     ) {
         const DOCS: u32 = 200_064;
@@ -93,7 +95,9 @@ proptest! {
             }
         }
         (0..=DOCS.div_ceil(window)).for_each(|at| windows.extend(before(at * window).to_le_bytes()));
-        let ids: Vec<_> = documents.iter().map(|doc| ((doc % window) as u16).to_le_bytes()).collect();
+        let ids = documents.iter().map(|doc| ((doc % window) as u16).to_le_bytes());
+        let ids: Vec<_> = ids.chain(behind.iter().map(|id| id.to_le_bytes())).collect();
+        let list = SparseIds { windows: &windows, ids: &ids, count: documents.len() };
         let bitmap = Bitmap { bits: &bitmap, ranks: &ranks, regions: &regions };
         let place = |doc: u32| {
             let id = (doc % window) as u16;
@@ -108,7 +112,7 @@ proptest! {
             let mut found = vec![Posting::default(); places.len()];
             let count = one.find_dense(&bitmap, &places, 32, &mut found);
             prop_assert_eq!(&found[..count], &expected, "dense, {}", one.name());
-            let count = one.find_sparse(&ids, &windows, &places, 32, &mut found);
+            let count = one.find_sparse(&list, &places, 32, &mut found);
             prop_assert_eq!(&found[..count], &expected, "sparse, {}", one.name());
         }
     }
@@ -117,7 +121,7 @@ proptest! {
     #[test]
     fn looking_for_documents_in_damaged_terms_ends(
         bytes in proptest::collection::vec(any::<u8>(), 0..400), at in 0_usize..400, doc in any::<u32>(),
-        window in 0_u32..120, id in any::<u16>(), share in 0_u32..1 << 16,
+        window in 0_u32..120, id in any::<u16>(), share in 0_u32..1 << 16, own in 0_usize..250,
     ) {
         let (first, second) = bytes.split_at(at.min(bytes.len()));
         for one in available() {
@@ -125,8 +129,10 @@ proptest! {
             let places = [Place { doc, window, id, share }, Place { doc: doc % 4000, window: 0, id, share }];
             let bitmap = Bitmap { bits: first, ranks: second, regions: second };
             one.find_dense(&bitmap, &places, 32, &mut found);
-            let count = one.find_sparse(first.as_chunks().0, second, &places, 0, &mut found);
-            prop_assert!(found[..count].iter().all(|found| (found.position as usize) < first.len() / 2));
+            let list = SparseIds { windows: second, ids: first.as_chunks().0, count: own };
+            let count = one.find_sparse(&list, &places, 0, &mut found);
+            let most = own.min(first.len() / 2);
+            prop_assert!(found[..count].iter().all(|found| (found.position as usize) < most));
         }
     }
 }
