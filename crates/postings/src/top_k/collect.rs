@@ -14,7 +14,12 @@ pub(crate) struct Collector {
 impl Collector {
     /// Keeps documents at or above `floor`.
     pub(crate) fn new(k: usize, floor: f32) -> Self {
-        Self { k, floor, hits: Vec::new() }
+        Self::with_room(k, floor, 0)
+    }
+
+    /// The same, of which about so many are expected.
+    pub(crate) fn with_room(k: usize, floor: f32, docs: usize) -> Self {
+        Self { k, floor, hits: Vec::with_capacity(docs.min(1024)) }
     }
 
     #[inline]

@@ -20,9 +20,13 @@ pub(super) fn count_frequent<B>(searches: &mut [Search<'_, '_, '_, B>], wanted: 
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let expected: Vec<Expected> = searches.iter().map(Search::expected).collect();
-    let mut counts: Vec<u64> = expected.iter().map(|expected| expected.least).collect();
-    let likely: u64 = expected.iter().map(|expected| expected.likely).sum();
+    let mut likely = 0;
+    let least = searches.iter().map(|search| {
+        let expected = search.expected();
+        likely += expected.likely;
+        expected.least
+    });
+    let mut counts: Vec<u64> = least.collect();
     if counts.iter().sum::<u64>() < wanted && likely > wanted + wanted / 8 {
         let mut before = 0;
         for (search, count) in searches.iter().zip(&mut counts) {
@@ -105,6 +109,9 @@ where
     /// Counts the matching documents, window by window, as far as wanted. The sparse terms were added
     /// to the sums of all documents, rounded up.
     pub(super) fn count(&mut self, scratch: &mut Scratch) {
+        if self.matched >= self.request.count_limit {
+            return;
+        }
         let Scratch { allowed, matches, blocks, .. } = scratch;
         let mut frequent = self.dense.to_vec();
         frequent.sort_unstable_by_key(|i| Reverse(self.clauses[*i].postings.df()));

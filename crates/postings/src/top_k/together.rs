@@ -286,10 +286,14 @@ where
         start += candidates[first..].partition_point(|candidate| candidate.segment <= segment);
         (segment, search.clauses, &docs[first..start])
     });
-    let mut collectors: Vec<_> =
-        searches.iter().map(|_| Collector::new(request.k, request.floor())).collect();
+    let wanted: Vec<_> = wanted.collect();
+    let collectors =
+        wanted.iter().map(|(_, _, docs)| Collector::with_room(request.k, request.floor(), docs.len()));
+    let mut collectors: Vec<Collector> = collectors.collect();
     let searched = searches.iter().map(|search| u64::from(search.reader.num_docs())).sum();
-    for_each_candidate(wanted, searched, |segment, doc, score| collectors[segment].push(doc, score));
+    for_each_candidate(wanted.into_iter(), searched, |segment, doc, score| {
+        collectors[segment].push(doc, score)
+    });
     let found = searches.iter().zip(collectors).map(|(search, collector)| TopK {
         hits: collector.into_hits(&search.request),
         matched: search.matched,
