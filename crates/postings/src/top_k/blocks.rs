@@ -349,7 +349,7 @@ where
         for (number, first) in (0..self.reader.num_docs() as usize).step_by(window).enumerate() {
             let end = (first + window).next_multiple_of(CHUNK_BLOCKS * BLOCK).min(blocks.len() * BLOCK);
             let Some(sums) = sums[first..].first_chunk_mut::<OVERRUN>() else { return };
-            (0..FETCHED).for_each(|other| self.fetch_sparse(number, other));
+            self.fetch_first_sparse(number);
             sums[..end - first].fill(0);
             self.scatter_sparse(number, sums);
             let range = first / BLOCK..end / BLOCK;
@@ -368,6 +368,11 @@ where
         if let Some(bounds) = self.bounds.as_deref_mut() {
             bounds.set(totals, plan.unit, errors.units, errors.above);
         }
+    }
+
+    /// Has what the first sparse terms add to a window fetched.
+    pub(super) fn fetch_first_sparse(&self, number: usize) {
+        (0..FETCHED).for_each(|other| self.fetch_sparse(number, other));
     }
 
     /// Has what a sparse term adds to a window fetched, if there are so many others.

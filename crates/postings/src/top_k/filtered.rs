@@ -166,6 +166,7 @@ where
             let first = ids.len();
             kernels.list(allowed, ids);
             windows.push((start as u32 * 64, first as u32));
+            self.fetch_first_sparse(number);
             window_sums.0[..window].fill(0);
             self.scatter_sparse(number, &mut window_sums.0);
             sums.extend(ids[first..].iter().map(|id| window_sums.0[usize::from(*id)]));
