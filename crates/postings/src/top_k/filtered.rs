@@ -18,7 +18,8 @@ use super::TopKRequest;
 use super::blocks::{Plan, coarse_unit};
 use super::found::{Errors, Found};
 use super::pruned::{Scratch, Search};
-use crate::kernels::{self, BLOCK, Scope, coarse, fetch};
+use super::single::{AddedTerm, Scored, add_term};
+use crate::kernels::{self, BLOCK, BlockTerm, Scope, coarse};
 use crate::record::CHUNK;
 
 /// Documents scored first.
@@ -48,20 +49,9 @@ pub(super) struct DocumentScratch {
     /// Room for choosing among numbers.
     best: Vec<u16>,
     selected: Vec<u32>,
+    /// Documents that are being scored, with coarse bounds of what the others of the dense terms can add.
     scored: Vec<Scored>,
 }
-
-/// A document that is being scored.
-struct Scored {
-    doc: u32,
-    sum: u16,
-    /// Coarse bound of what the dense terms that were not added yet can add.
-    rest: u16,
-    /// Where the term's impact is; `NOWHERE`: it has none.
-    place: u32,
-}
-
-const NOWHERE: u32 = u32::MAX;
 
 /// How many documents pass the filter, if there is one.
 pub(super) fn passed(num_docs: u32, request: &TopKRequest<'_>) -> Option<u64> {
@@ -259,7 +249,7 @@ where
             let at = *place as usize;
             let rest = totals[at].wrapping_sub(coarse(sums[at], plan.inverse));
             let doc = windows[window].0 + u32::from(ids[at]);
-            scored.push(Scored { doc, sum: sums[at], rest, place: NOWHERE });
+            scored.push(Scored::new(doc, sums[at], rest));
             plan.dense.first().inspect(|term| term.bitmap.fetch(doc));
         }
         for (i, term) in plan.dense.iter().enumerate() {
@@ -272,18 +262,10 @@ where
                 }
             }
             let need = found.needed();
-            for scored in &mut *scored {
-                scored.place = term.bitmap.find(scored.doc).unwrap_or(NOWHERE);
-                if scored.place != NOWHERE {
-                    fetch(term.impacts, scored.place as usize);
-                }
-                plan.dense.get(i + 1).inspect(|next| next.bitmap.fetch(scored.doc));
-            }
-            scored.retain_mut(|scored| {
-                if scored.place != NOWHERE {
-                    let impact = u32::from(term.impacts.get(scored.place as usize).copied().unwrap_or(0));
-                    let add = (impact * u32::from(term.factor)) >> 8;
-                    scored.sum = scored.sum.wrapping_add(add as u16);
+            let next = plan.dense.get(i + 1).map(|next| &next.bitmap);
+            let &BlockTerm { bitmap, impacts, factor, .. } = term;
+            add_term(scored, AddedTerm { bitmap, impacts, factor }, next, |scored, has| {
+                if has {
                     scored.rest = scored.rest.wrapping_sub(u16::from(term.bound_of(scored.doc)));
                 }
                 u32::from(scored.sum) + u32::from(scored.rest) * plan.unit >= need

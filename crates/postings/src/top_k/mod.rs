@@ -15,6 +15,7 @@ mod found;
 mod listed;
 mod pruned;
 mod seeds;
+mod single;
 #[cfg(test)]
 mod tests;
 mod together;

@@ -27,6 +27,7 @@ use super::bounds::ScoreBounds;
 use super::exact::for_each_score;
 use super::filtered::DocumentScratch;
 use super::found::{Found, FoundScratch};
+use super::single::{AddedTerm, Scored, add_term};
 use crate::kernels::{self, DenseTerm, GROUP, lane};
 use crate::reader::PostingsReader;
 use crate::record::Kind;
@@ -57,6 +58,7 @@ pub(super) struct Scratch {
     pub(super) sums: Box<Sums>,
     pub(super) allowed: Vec<u64>,
     pub(super) matches: Vec<u64>,
+    pub(super) scored: Vec<Scored>,
     pub(super) blocks: BlockScratch,
     pub(super) documents: DocumentScratch,
     pub(super) found: FoundScratch,
@@ -77,6 +79,7 @@ impl Scratch {
             sums: Box::new(Sums([0; 1 << 16])),
             allowed: Vec::new(),
             matches: Vec::new(),
+            scored: Vec::new(),
             blocks: BlockScratch::default(),
             documents: DocumentScratch::default(),
             found: FoundScratch::default(),
@@ -131,7 +134,7 @@ where
         found: &mut Found<'_>,
         scratch: &mut Scratch,
     ) {
-        let Scratch { sums, allowed, matches, .. } = scratch;
+        let Scratch { sums, allowed, matches, scored, .. } = scratch;
         let any_allowed = match known {
             Some(known) => {
                 allowed.clear();
@@ -184,7 +187,7 @@ where
         }
         match min_score {
             Some(minimum) if judging => self.judge(start, sums, matches, minimum, found),
-            _ => self.collect(start, sums, matches, (kept, deferred), found),
+            _ => self.collect(start, sums, matches, (kept, deferred), scored, found),
         }
         found.share();
         found.tidy();
@@ -253,40 +256,47 @@ where
         kernels::chosen().add_dense(sums, allowed, &terms);
     }
 
-    /// Takes the marked documents, with the deferred terms looked up, as candidates.
+    /// Takes the marked documents, with the deferred terms looked up, as candidates. `scored` is room for them.
     fn collect(
         &self,
         start: usize,
         sums: &[u16],
         matches: &[u64],
         (kept, deferred): (usize, u32),
+        scored: &mut Vec<Scored>,
         found: &mut Found<'_>,
     ) {
+        let terms = &self.dense[kept..];
+        let bitmap = |at: usize| terms.get(at).map(|i| self.clauses[*i].postings.bitmap());
+        let first = bitmap(0);
+        let need = found.need();
+        scored.clear();
         for (group, (word, sums)) in matches.iter().zip(sums.chunks_exact(GROUP)).enumerate() {
             let mut bits = *word;
             while bits != 0 {
                 let bit = bits.trailing_zeros();
                 bits &= bits - 1;
-                let mut estimate = u32::from(sums[usize::from(lane(bit as u16))]);
-                if i64::from(estimate + deferred) < found.need() {
+                let estimate = sums[usize::from(lane(bit as u16))];
+                if i64::from(u32::from(estimate) + deferred) < need {
                     continue;
                 }
                 let doc = (start + group) as u32 * 64 + bit;
-                let mut rest = deferred;
-                for i in &self.dense[kept..] {
-                    let clause = &self.clauses[*i];
-                    rest -= clause.bound;
-                    if let Some(position) = clause.postings.find(doc) {
-                        let impact = u32::from(clause.postings.impact_at(position));
-                        estimate += (impact * u32::from(clause.factor)) >> 8;
-                    }
-                    if i64::from(estimate + rest) < found.need() {
-                        break;
-                    }
-                }
-                if i64::from(estimate) >= found.need() {
-                    found.push(estimate.min(65_535) as u16, self.segment, doc);
-                }
+                scored.push(Scored::new(doc, estimate, 0));
+                first.inspect(|bitmap| bitmap.fetch(doc));
+            }
+        }
+        let mut rest = deferred;
+        for (at, i) in terms.iter().enumerate() {
+            let Clause { postings, factor, bound, .. } = &self.clauses[*i];
+            rest -= bound;
+            let term = AddedTerm { bitmap: postings.bitmap(), impacts: postings.impacts(), factor: *factor };
+            add_term(scored, term, bitmap(at + 1).as_ref(), |scored, _| {
+                i64::from(u32::from(scored.sum) + rest) >= need
+            });
+        }
+        for Scored { doc, sum, .. } in &*scored {
+            if i64::from(*sum) >= found.need() {
+                found.push(*sum, self.segment, *doc);
             }
         }
     }
