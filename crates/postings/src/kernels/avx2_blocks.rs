@@ -5,6 +5,14 @@ use std::arch::x86_64::*;
 
 use super::avx2::{bits_of, multiply_high};
 use super::blocks::{AHEAD, BlockTerm, Blocks, LANES, MAXIMUM_BLOCKS, PLACES, Scope, coarse};
+use crate::record::CHUNK_LEVELS;
+
+/// The chunk whose levels are fetched when those of one are read: behind the last is what only few blocks need.
+#[inline]
+pub(super) fn chunk_ahead(terms: &[BlockTerm<'_>], chunk: usize) -> usize {
+    let chunks = terms.first().map_or(0, |term| term.levels.len() / CHUNK_LEVELS);
+    (chunk + AHEAD).min(chunks.saturating_sub(1))
+}
 
 pub(super) fn bounds(
     terms: &[BlockTerm<'_>],
@@ -36,6 +44,7 @@ unsafe fn bounds_of_chunks(
     let (four, one) = (_mm256_set1_epi8(15), _mm256_set1_epi16(1));
     let inverse = _mm256_set1_epi16(inverse as i16);
     for chunk in 0..totals.len() / 128 {
+        let ahead = chunk_ahead(terms, first + chunk);
         // A quarter of a chunk's levels at a time would spill nothing, half of them is as fast: 32
         // bytes hold the blocks 16·half and 32 + 16·half on, and those 64 behind.
         for half in 0..2 {
@@ -45,9 +54,9 @@ unsafe fn bounds_of_chunks(
             for term in terms {
                 // SAFETY: the caller promises 64 bytes of levels per chunk.
                 let levels = unsafe {
-                    let levels = term.levels.as_ptr().add((first + chunk) * 64 + half * 32);
-                    _mm_prefetch::<_MM_HINT_T0>(levels.wrapping_add(AHEAD * 64).cast());
-                    _mm256_loadu_si256(levels.cast())
+                    let levels = term.levels.as_ptr();
+                    _mm_prefetch::<_MM_HINT_T0>(levels.wrapping_add(ahead * 64 + half * 32).cast());
+                    _mm256_loadu_si256(levels.add((first + chunk) * 64 + half * 32).cast())
                 };
                 // SAFETY: the array has 16 bytes.
                 let table =

@@ -3,9 +3,9 @@
 use std::arch::x86_64::*;
 
 use super::BlockTerm;
+use super::avx2_blocks::chunk_ahead;
 use super::avx512::multiply_high;
 use super::avx512_documents::fetch_ahead;
-use super::blocks::AHEAD;
 
 pub(super) fn bounds(
     terms: &[BlockTerm<'_>],
@@ -71,6 +71,7 @@ unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
     // SAFETY: 64 bytes; unaligned.
     let order = unsafe { _mm512_loadu_si512(LEVEL_ORDER.as_ptr().cast()) };
     for chunk in 0..totals.len() / 128 {
+        let ahead = chunk_ahead(terms, first + chunk);
         // Bytes of 64 blocks, in the order of levels.
         let ordered = |bytes: &[u8], chunk: usize, half: usize| {
             // SAFETY: only for what the caller promises to cover the chunk; unaligned.
@@ -89,7 +90,7 @@ unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
             // SAFETY: the caller promises 64 bytes of levels per chunk; the array has 16 bytes.
             let (levels, table) = unsafe {
                 let levels = term.levels.as_ptr().add((first + chunk) * 64);
-                _mm_prefetch::<_MM_HINT_T0>(levels.wrapping_add(AHEAD * 64).cast());
+                _mm_prefetch::<_MM_HINT_T0>(term.levels.as_ptr().wrapping_add(ahead * 64).cast());
                 (
                     _mm512_loadu_si512(levels.cast()),
                     _mm512_broadcast_i32x4(_mm_loadu_si128(term.bounds.as_ptr().cast())),
