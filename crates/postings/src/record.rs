@@ -183,7 +183,8 @@ impl Record {
         let blob = self.blob as usize;
         kernels::fetch(bytes, blob);
         if self.kind == Kind::Dense {
-            (1..kernels::AHEAD).for_each(|chunk| kernels::fetch(bytes, blob + chunk * CHUNK_LEVELS));
+            (1..kernels::AHEAD.min(shape.chunks))
+                .for_each(|chunk| kernels::fetch(bytes, blob + chunk * CHUNK_LEVELS));
         }
         if self.kind == Kind::Sparse {
             kernels::fetch(bytes, blob + shape.windows_bytes());

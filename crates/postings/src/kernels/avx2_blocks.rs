@@ -7,7 +7,8 @@ use super::avx2::{bits_of, multiply_high};
 use super::blocks::{AHEAD, BlockTerm, Blocks, LANES, MAXIMUM_BLOCKS, PLACES, Scope, coarse};
 use crate::record::CHUNK_LEVELS;
 
-/// The chunk whose levels are fetched when those of one are read: behind the last is what only few blocks need.
+/// The chunk whose levels are fetched when those of one are read. Not behind the last: bits follow there, which only few blocks
+/// need.
 #[inline]
 pub(super) fn chunk_ahead(terms: &[BlockTerm<'_>], chunk: usize) -> usize {
     let chunks = terms.first().map_or(0, |term| term.levels.len() / CHUNK_LEVELS);

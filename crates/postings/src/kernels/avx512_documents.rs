@@ -5,14 +5,14 @@ use std::arch::x86_64::*;
 use super::avx512::multiply_high;
 use super::blocks::BlockTerm;
 
-/// Chunks of levels and bitmaps that are fetched ahead of those that are read: of a million documents two come too late,
+/// Chunks of bitmaps, and of levels that are read with them, that are fetched ahead: of a million documents two come too late,
 /// and four drive each other out of the first level cache.
-const AHEAD: usize = 3;
+const BITMAPS_AHEAD: usize = 3;
 
-/// Has the part of a bitmap fetched that is [`AHEAD`] chunks behind a place.
+/// Has the part of a bitmap fetched that is [`BITMAPS_AHEAD`] chunks behind a place.
 #[inline]
 pub(super) fn fetch_ahead(bitmap: &[u8], at: usize) {
-    let ahead = bitmap.as_ptr().wrapping_add(at + AHEAD * 128);
+    let ahead = bitmap.as_ptr().wrapping_add(at + BITMAPS_AHEAD * 128);
     // SAFETY: fetching touches no memory, whatever the address; every x86-64 has the instruction.
     unsafe {
         _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
@@ -129,7 +129,7 @@ unsafe fn bound(
     let bits = _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(BITS.as_ptr().cast()) });
     let mut matched = 0;
     for term in terms {
-        let levels = term.levels.as_ptr().wrapping_add((chunk + AHEAD) * 64);
+        let levels = term.levels.as_ptr().wrapping_add((chunk + BITMAPS_AHEAD) * 64);
         _mm_prefetch::<_MM_HINT_T0>(levels.cast());
         fetch_ahead(term.bitmap.bits, chunk * 128);
     }

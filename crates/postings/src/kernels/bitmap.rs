@@ -15,7 +15,13 @@ pub(crate) struct Bitmap<'a> {
 }
 
 impl Bitmap<'_> {
-    /// Has what is read of a document fetched.
+    /// Has the line with the first regions' postings fetched: with most regions of 1,000,000 documents.
+    #[inline]
+    pub(crate) fn fetch_regions(&self) {
+        fetch(self.regions, 0);
+    }
+
+    /// Has a document's bits and its rank fetched: what is read of it beside its region.
     #[inline]
     pub(crate) fn fetch(&self, doc: DocId) {
         fetch(self.bits, doc as usize / BLOCK);

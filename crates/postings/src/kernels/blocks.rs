@@ -92,13 +92,8 @@ pub(crate) struct BlockTerm<'a> {
 impl BlockTerm<'_> {
     /// Has what finding the postings of blocks reads fetched.
     pub(crate) fn fetch(&self, ids: &[u32]) {
-        self.fetch_regions();
+        self.bitmap.fetch_regions();
         ids.iter().for_each(|id| self.bitmap.fetch(*id * BLOCK as u32));
-    }
-
-    /// Has the line with the first regions' ranks fetched: of 1,000,000 documents with all.
-    fn fetch_regions(&self) {
-        fetch(self.bitmap.regions, 0);
     }
 
     /// Coarse bound of a document that has the term.
@@ -348,8 +343,8 @@ impl Implementation {
                 trace::touch(term.bitmap.ranks, id / 16 * 2..id / 16 * 2 + 2);
                 trace::touch(term.bitmap.regions, id / 8192 * 4..id / 8192 * 4 + 4);
             }
-            // An implementation has its other lines fetched, block by block.
-            next.into_iter().for_each(BlockTerm::fetch_regions);
+            // Its other lines are the implementation's, block by block.
+            next.into_iter().for_each(|next| next.bitmap.fetch_regions());
             (self.find_blocks)(term, next, blocks);
             blocks.reach = term.impacts.len();
         }

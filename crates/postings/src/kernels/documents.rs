@@ -113,17 +113,17 @@ pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], first: u32, foun
 /// window's, or no id.
 #[inline(always)]
 pub(super) fn find_sparse(
-    &SparseIds { windows, ids, count: own }: &SparseIds<'_>,
+    &SparseIds { windows, ids, count: postings }: &SparseIds<'_>,
     places: &[Place],
     first: u32,
     found: &mut [Posting],
     near: impl Fn(&[[u8; 2]; NEAR], usize, u16) -> u64,
 ) -> usize {
-    let own = own.min(ids.len());
+    let postings = postings.min(ids.len());
     let mut count = 0;
     for (of, Place { window, id, share, .. }) in (first..).zip(places) {
         let window = *window as usize;
-        let end = (u32_at(windows, window * 4 + 4) as usize).min(own);
+        let end = (u32_at(windows, window * 4 + 4) as usize).min(postings);
         let start = (u32_at(windows, window * 4) as usize).min(end);
         // A search by halves waits for one line after the other.
         let guess = start + (((end - start) * *share as usize) >> 16);
@@ -131,16 +131,16 @@ pub(super) fn find_sparse(
         let is_below = |bytes: &[u8; 2]| u16::from_le_bytes(*bytes) < *id;
         let mut rest = start..end;
         if let Some(some) = ids[around..].first_chunk::<NEAR>() {
-            let compared = NEAR.min(end - around);
-            let at = near(some, compared, *id).trailing_zeros() as usize;
+            let own = NEAR.min(end - around);
+            let at = near(some, own, *id).trailing_zeros() as usize;
             found[count] = Posting { of, position: (around + at) as u32 };
-            count += usize::from(at < compared);
+            count += usize::from(at < own);
             rest = match (is_below(&some[0]), is_below(&some[NEAR - 1])) {
                 (false, _) => start..around,
                 (true, true) => (around + NEAR).min(end)..end,
                 (true, false) => continue,
             };
-            if at < compared || rest.is_empty() {
+            if at < own || rest.is_empty() {
                 continue;
             }
         }

@@ -20,13 +20,11 @@ pub(super) fn count_frequent<B>(searches: &mut [Search<'_, '_, '_, B>], wanted: 
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let mut likely = 0;
-    let least = searches.iter().map(|search| {
-        let expected = search.expected();
+    let (mut counts, mut likely) = (Vec::with_capacity(searches.len()), 0);
+    for expected in searches.iter().map(Search::expected) {
+        counts.push(expected.least);
         likely += expected.likely;
-        expected.least
-    });
-    let mut counts: Vec<u64> = least.collect();
+    }
     if counts.iter().sum::<u64>() < wanted && likely > wanted + wanted / 8 {
         let mut before = 0;
         for (search, count) in searches.iter().zip(&mut counts) {

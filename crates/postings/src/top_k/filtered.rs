@@ -252,6 +252,7 @@ where
             scored.push(Scored::new(doc, sums[at], rest));
             plan.dense.first().inspect(|term| term.bitmap.fetch(doc));
         }
+        plan.dense.first().inspect(|term| term.bitmap.fetch_regions());
         for (i, term) in plan.dense.iter().enumerate() {
             if alone && i % 3 == 2 {
                 best.clear();

@@ -39,6 +39,7 @@ pub(super) fn add_term(
     next: Option<&Bitmap<'_>>,
     mut stays: impl FnMut(&mut Scored, bool) -> bool,
 ) {
+    next.inspect(|next| next.fetch_regions());
     for scored in &mut *documents {
         scored.place = term.bitmap.find(scored.doc).unwrap_or(NOWHERE);
         if scored.place != NOWHERE {
@@ -54,4 +55,32 @@ pub(super) fn add_term(
         }
         stays(scored, has)
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_is_added_to_the_documents_that_have_it_and_those_that_do_not_stay_are_dropped() {
+        // Documents 1, 9 and 130; there are two groups of 128.
+        let mut bits = [0; 32];
+        (bits[0], bits[1], bits[16]) = (0b10, 0b10, 0b100);
+        let bitmap = Bitmap { bits: &bits, ranks: &[0, 0, 2, 0], regions: &[0; 4] };
+        let term = |impacts| AddedTerm { bitmap, impacts, factor: 512 };
+        let listed = || -> Vec<Scored> { [1, 2, 9, 130].map(|doc| Scored::new(doc, 5, doc as u16)).into() };
+        let sums = |documents: &[Scored]| -> Vec<_> {
+            documents.iter().map(|scored| (scored.doc, scored.sum, scored.rest)).collect()
+        };
+        let mut documents = listed();
+        add_term(&mut documents, term(&[10, 20, 30]), Some(&bitmap), |scored, has| {
+            scored.rest += u16::from(has);
+            scored.doc != 9
+        });
+        assert_eq!(sums(&documents), [(1, 25, 2), (2, 5, 2), (130, 65, 131)]);
+        // Impacts that damage took away count nothing.
+        let mut documents = listed();
+        add_term(&mut documents, term(&[10]), None, |_, has| has);
+        assert_eq!(sums(&documents), [(1, 25, 1), (9, 5, 9), (130, 5, 130)]);
+    }
 }

@@ -290,6 +290,28 @@ proptest! {
     }
 }
 
+/// More hits than bounds of blocks are for, a threshold from the start, and terms that hardly count beside another.
+#[test]
+fn terms_that_scans_defer_are_looked_up_for_all_documents_that_need_them() {
+    let docs = (0..5000_u32).map(|doc| {
+        let low = (0..6_u32).filter(|term| !(doc / 7 + term).is_multiple_of(term + 2));
+        let low = low.map(|term| (format!("low{term}"), 0.1 + (doc * (term + 3) % 97) as f32 / 97.0));
+        let high = std::iter::once(("high".to_owned(), 20.0 + (doc * 31 % 1009) as f32 / 100.0));
+        Some(high.chain(low).collect())
+    });
+    let reader = Model { docs: docs.collect() }.reader(Format::V3);
+    let weight = |term| if reader.token(term) == "high" { 1.0 } else { 0.6 + term as f32 / 100.0 };
+    let query: Vec<_> = (0..reader.term_count()).map(|term| (term, weight(term))).collect();
+    for k in [10, 800, 2000] {
+        let none = SharedThreshold::new();
+        let expected = reader.top_k_exhaustive(&plain_request(&query, k, &none)).hits;
+        let threshold = SharedThreshold::new();
+        threshold.raise(expected[k - 1].1);
+        let uncounted = TopKRequest { count_limit: 0, ..plain_request(&query, k, &threshold) };
+        assert_eq!(reader.top_k(&uncounted).hits, expected);
+    }
+}
+
 #[test]
 fn more_segments_than_are_searched_at_once_are_searched_in_turns() {
     let reader = Model::random(9, 40, 200).reader(Format::V3);
