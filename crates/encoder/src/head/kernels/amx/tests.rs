@@ -116,7 +116,7 @@ fn configured() -> [u8; 64] {
 }
 
 #[test]
-fn each_thread_has_its_own_configuration_until_it_is_released() {
+fn a_thread_starts_with_its_starters_configuration_and_then_has_its_own() {
     if !can_run() {
         return;
     }
@@ -127,10 +127,20 @@ fn each_thread_has_its_own_configuration_until_it_is_released() {
     // SAFETY: there are tiles, and these are such.
     unsafe { configure(&config) };
     assert_eq!(configured(), config.0);
-    std::thread::spawn(|| assert_eq!(configured(), [0; 64])).join().unwrap();
+    let (handed_on, released) = emulator::spawn(|| {
+        let handed_on = configured();
+        // SAFETY: there are tiles.
+        unsafe { release() };
+        (handed_on, configured())
+    })
+    .join()
+    .unwrap();
+    assert_eq!((handed_on, released), (config.0, [0; 64]));
+    assert_eq!(configured(), config.0, "another thread's release is its own");
     // SAFETY: as above.
     unsafe { release() };
     assert_eq!(configured(), [0; 64]);
+    assert_eq!(emulator::spawn(configured).join().unwrap(), [0; 64], "nothing is handed on after a release");
 }
 
 /// Rows and columns beyond the configured ones become zero, whatever was there.

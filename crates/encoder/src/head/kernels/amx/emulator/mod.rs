@@ -46,6 +46,21 @@ pub(super) fn install() -> bool {
     })
 }
 
+/// Starts a thread as Linux does: with a copy of the starting thread's configuration, and with empty tiles. Where the processor
+/// has tiles, the system itself hands the configuration on and the emulated copy is never looked at.
+pub(super) fn spawn<T: Send + 'static>(
+    run: impl FnOnce() -> T + Send + 'static,
+) -> std::thread::JoinHandle<T> {
+    // SAFETY: the thread's own, and nothing in here is emulated.
+    let config = TILES.with(|tiles| unsafe { (*tiles.get()).config() });
+    std::thread::spawn(move || {
+        // SAFETY: as above.
+        let inherited = TILES.with(|tiles| unsafe { (*tiles.get()).configure(config) });
+        inherited.expect("a configuration that is in force is valid");
+        run()
+    })
+}
+
 /// Runs with a processor that adds a number to each of this thread's dot products, once for each instruction.
 pub(super) fn with_error<T>(error: i32, run: impl FnOnce() -> T) -> T {
     WRONG.set(error);
