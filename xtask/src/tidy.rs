@@ -9,12 +9,16 @@ use serde_json::Value;
 /// Workspace crates and the workspace crates they may depend on. ARCHITECTURE.md shows the same as a picture.
 const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-types", &[]),
+    ("sparrow-files", &[]),
     ("sparrow-postings", &["sparrow-types"]),
     ("sparrow-vectors", &["sparrow-types"]),
-    ("sparrow-encoder", &["sparrow-types"]),
-    ("sparrow-storage", &["sparrow-types"]),
-    ("sparrow-index", &["sparrow-types", "sparrow-postings", "sparrow-vectors"]),
-    ("sparrow-engine", &["sparrow-types", "sparrow-encoder", "sparrow-index", "sparrow-storage"]),
+    ("sparrow-encoder", &["sparrow-types", "sparrow-files"]),
+    ("sparrow-storage", &["sparrow-types", "sparrow-files"]),
+    ("sparrow-index", &["sparrow-types", "sparrow-files", "sparrow-postings", "sparrow-vectors"]),
+    (
+        "sparrow-engine",
+        &["sparrow-types", "sparrow-files", "sparrow-encoder", "sparrow-index", "sparrow-storage"],
+    ),
     ("sparrow-node", &["sparrow-types", "sparrow-engine"]),
     ("xtask", &[]),
 ];

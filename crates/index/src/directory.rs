@@ -11,13 +11,13 @@
 //! any meta file names it; and a file a meta file names is never among the deletions taken with it.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
+use sparrow_files::{self as fs, File};
 use tantivy::Directory;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
@@ -181,14 +181,14 @@ impl LazyDirectory {
         for path in unsynced.difference(deleted) {
             File::open(self.shared.root.join(path))?.sync_data()?;
         }
-        self.inner.sync_directory()?;
+        fs::sync_dir(&self.shared.root)?;
         // The list of managed files first: it may name too much, never too little.
         for name in [MANAGED, META] {
             if let Some(bytes) = meta_files.get(Path::new(name)) {
-                self.inner.atomic_write(Path::new(name), bytes)?;
+                fs::durable::atomic_write(&self.shared.root.join(name), bytes)?;
             }
         }
-        self.inner.sync_directory()
+        Ok(())
     }
 
     fn refuse_if_retired(&self) -> io::Result<()> {
@@ -218,7 +218,7 @@ fn sweep(root: &Path) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         // An atomic write that did not come to its rename.
-        if name.to_str().is_some_and(|name| name.starts_with(".tmp")) {
+        if name.to_str().is_some_and(|name| name.starts_with(".tmp") || name.ends_with(".tmp")) {
             fs::remove_file(entry.path())?;
             continue;
         }
@@ -268,6 +268,8 @@ impl TerminatingWrite for LazyFile {
 
 impl Directory for LazyDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        fs::about_to_map(&self.shared.root.join(path))
+            .map_err(|error| OpenReadError::wrap_io_error(error, path.to_path_buf()))?;
         self.inner.get_file_handle(path)
     }
 
@@ -312,7 +314,7 @@ impl Directory for LazyDirectory {
         // by now: the field norms of a segment that is widened twice go through the same temporary name.
         state.deleted.remove(path);
         state.recreated.insert(path.to_path_buf());
-        let file = fs::OpenOptions::new().write(true).create_new(true).open(&full).map_err(wrap)?;
+        let file = File::create_new(&full).map_err(wrap)?;
         let file = LazyFile { file, directory: self.clone(), path: path.to_path_buf() };
         Ok(BufWriter::new(Box::new(file)))
     }
@@ -321,6 +323,8 @@ impl Directory for LazyDirectory {
         if let Some(bytes) = self.shared.state.lock().meta_files.get(path) {
             return Ok(bytes.clone());
         }
+        fs::about_to_map(&self.shared.root.join(path))
+            .map_err(|error| OpenReadError::wrap_io_error(error, path.to_path_buf()))?;
         self.inner.atomic_read(path)
     }
 
@@ -349,6 +353,8 @@ impl Directory for LazyDirectory {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A file that gets the name of one whose deletion waits for a flush is not the file that was deleted.

@@ -1,11 +1,11 @@
 //! One index: writes, refresh, flush and snapshots.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
+use sparrow_files as fs;
 use sparrow_postings::Format;
 use tantivy::{Index, IndexSettings};
 

@@ -6,18 +6,18 @@
 //! and the old index stays searchable and writable meanwhile. The caller swaps the directories.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sparrow_files::{self as fs, File};
 use sparrow_postings::{Format, MergeSource, merge_postings};
-use tantivy::directory::{ManagedDirectory, MmapDirectory, OwnedBytes, TerminatingWrite};
+use tantivy::directory::{ManagedDirectory, OwnedBytes, TerminatingWrite};
 use tantivy::schema::Schema;
 use tantivy::{Directory, SegmentReader, TantivyError};
 
-use crate::directory::{MANAGED, META};
+use crate::directory::{LazyDirectory, MANAGED, META};
 use crate::error::IndexError;
 use crate::index::SparrowIndex;
 use crate::plugins::{
@@ -150,8 +150,7 @@ impl TakenSegment {
         let path = &self.container;
         let parts = read_parts(&self.bytes)
             .map_err(|error| IndexError::Corrupt { path: path.clone(), reason: error.to_string() })?;
-        let directory = MmapDirectory::open(target).map_err(TantivyError::from)?;
-        let directory = ManagedDirectory::wrap(Box::new(directory))?;
+        let directory = ManagedDirectory::wrap(Box::new(LazyDirectory::open(target)?))?;
         let out = directory.open_write(path).map_err(TantivyError::from)?;
         let mut container = ContainerWriter::new(out);
         // Numbers of documents, or of passages where there are more of them.
@@ -219,8 +218,7 @@ fn write_durably(target: &Path, names: &BTreeSet<PathBuf>, meta: &serde_json::Va
             File::open(target.join(name))?.sync_data()?;
         }
     }
-    let directory = MmapDirectory::open(target).map_err(io::Error::other)?;
-    directory.atomic_write(Path::new(MANAGED), &serde_json::to_vec(names)?)?;
-    directory.atomic_write(Path::new(META), &serde_json::to_vec(meta)?)?;
-    directory.sync_directory()
+    fs::sync_dir(target)?;
+    fs::durable::atomic_write(&target.join(MANAGED), &serde_json::to_vec(names)?)?;
+    fs::durable::atomic_write(&target.join(META), &serde_json::to_vec(meta)?)
 }

@@ -8,12 +8,13 @@
 //! packed/             packed weights of models: may be deleted while no server runs (the engine's)
 //! ```
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use sparrow_files::{self as fs, File};
 
 use crate::durable;
 use crate::error::StorageError;
@@ -48,12 +49,7 @@ impl DataDir {
         fs::create_dir_all(path.join("store")).map_err(StorageError::io("create", path))?;
         fs::create_dir_all(path.join("indices")).map_err(StorageError::io("create", path))?;
         let lock_path = path.join("lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&lock_path)
-            .map_err(StorageError::io("open", &lock_path))?;
+        let lock = File::open_or_create(&lock_path).map_err(StorageError::io("open", &lock_path))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => StorageError::Locked { path: path.to_path_buf() },
             TryLockError::Error(source) => StorageError::io("lock", &lock_path)(source),
@@ -174,6 +170,8 @@ impl DataDir {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;

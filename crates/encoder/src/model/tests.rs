@@ -232,7 +232,7 @@ fn a_full_disk_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("it.weights");
     let mut packer = crate::packed::Packer::new(&path).unwrap();
-    packer.write_to(fs::File::options().write(true).open("/dev/full").unwrap());
+    packer.write_to(sparrow_files::File::create("/dev/full").unwrap());
     assert!(packer.put("a section", &[1.5f32; 100]).is_err());
     drop(packer);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -1,10 +1,11 @@
 //! Making a file of packed weights, section by section.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use sparrow_files::{self as fs, File};
 
 use crate::fixed::Fixed;
 use crate::numbers::{LINE, Plain, bytes};
@@ -37,7 +38,7 @@ impl Packer {
         name.push(format!(".{}-{number}.tmp", std::process::id()));
         let temporary = target.with_file_name(name);
         // One of a process of the same number that was killed may be there.
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
+        let file = File::create(&temporary)?;
         Ok(Self { file, temporary, target: target.to_path_buf(), sections: BTreeMap::new(), end: HEADER })
     }
 
@@ -95,9 +96,8 @@ impl Packer {
         fs::rename(&self.temporary, &self.target)?;
         self.temporary = PathBuf::new();
         match self.target.parent() {
-            // Windows cannot open a folder as a file; its metadata is journalled.
-            Some(folder) if cfg!(not(windows)) => File::open(folder)?.sync_all(),
-            _ => Ok(()),
+            Some(folder) => fs::sync_dir(folder),
+            None => Ok(()),
         }
     }
 }

@@ -3,12 +3,12 @@
 //! An index is one piece, whatever number of shards it was given, so the three differ in which numbers they allow.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
+use sparrow_files as fs;
 use sparrow_storage::durable;
 
 use super::aliases::AliasSpec;
@@ -199,7 +199,7 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
         }
         let copy = to.join(&name);
         match fs::copy(entry.path(), &copy) {
-            Ok(_) => fs::File::open(&copy)?.sync_all()?,
+            Ok(_) => fs::File::append(&copy)?.sync_all()?,
             // It may be of no commit; opening the copy finds out.
             Err(error)
                 if error.kind() == ErrorKind::NotFound
@@ -208,7 +208,7 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
         }
     }
     fs::write(to.join("meta.json"), meta)?;
-    fs::File::open(to.join("meta.json"))?.sync_all()
+    fs::File::append(to.join("meta.json"))?.sync_all()
 }
 
 /// The segment that a file is of: its name up to the dot.

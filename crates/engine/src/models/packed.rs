@@ -3,8 +3,9 @@
 //! They lie there and not beside the model, whose folder may belong to somebody else or be read-only. They are never needed:
 //! the encoder makes them anew where one is missing or of other files.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use sparrow_files as fs;
 
 const FOLDER: &str = "packed";
 const EXTENSION: &str = ".weights";

@@ -8,12 +8,12 @@
 //! Each file is durable before its request is answered. The store says whether a model is complete; what a crash leaves
 //! between the two is completed when the server starts.
 
-use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use sparrow_encoder::{Model, ModelInfo};
+use sparrow_files::{self as fs, File};
 use sparrow_storage::{StorageError, durable};
 
 use super::config::ModelConfig;

@@ -8,11 +8,11 @@
 mod record;
 mod replay;
 
-use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use parking_lot::{Condvar, Mutex};
+use sparrow_files::{self as fs, File};
 
 use self::record::{FILE_HEADER, MAX_PAYLOAD, RECORD_HEADER};
 pub use self::replay::Replay;
@@ -263,11 +263,7 @@ impl State {
 
 fn create_file(directory: &Path, generation: Generation) -> Result<(File, PathBuf), StorageError> {
     let path = directory.join(format!("wal-{generation:020}.log"));
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create_new(true)
-        .open(&path)
-        .map_err(StorageError::io("create", &path))?;
+    let mut file = File::create_new(&path).map_err(StorageError::io("create", &path))?;
     file.write_all(&record::file_header(generation))
         .and_then(|()| file.sync_all())
         .map_err(StorageError::io("write", &path))?;

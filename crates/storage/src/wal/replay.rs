@@ -1,8 +1,9 @@
 //! Reading a log back after a start.
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+
+use sparrow_files::File;
 
 use super::record::{FILE_HEADER, RECORD_HEADER, RECORD_MAGIC, RecordHeader, file_header};
 use crate::error::StorageError;
@@ -68,8 +69,7 @@ pub(super) fn check_and_repair(path: &Path, is_last: bool) -> Result<(), Storage
                     return Err(StorageError::WalCorrupt { path: path.to_path_buf(), offset });
                 }
                 tracing::warn!(path = %path.display(), offset, "dropping the torn tail of the write-ahead log");
-                let file =
-                    OpenOptions::new().write(true).open(path).map_err(StorageError::io("open", path))?;
+                let file = File::append(path).map_err(StorageError::io("open", path))?;
                 file.set_len(offset).map_err(StorageError::io("truncate", path))?;
                 return file.sync_all().map_err(StorageError::io("sync", path));
             }

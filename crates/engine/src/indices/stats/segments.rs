@@ -45,7 +45,7 @@ impl Opened {
     /// An index that was read from `folder`, which began at `began`.
     pub(crate) fn existing(began: Instant, replayed: u64, folder: &std::path::Path) -> Self {
         let took = began.elapsed();
-        let files: Vec<u64> = std::fs::read_dir(folder)
+        let files: Vec<u64> = sparrow_files::read_dir(folder)
             .into_iter()
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()))

@@ -1,0 +1,160 @@
+//! An open file.
+
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::call::{Call, HandleId, Kind, run, run_write};
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// An open file: `std::fs::File` with its name, observable. Files are written from front to back.
+#[derive(Debug)]
+pub struct File {
+    file: fs::File,
+    path: PathBuf,
+    handle: HandleId,
+}
+
+impl File {
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// When it is not there or cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::opened(path.as_ref(), Kind::Open, fs::OpenOptions::new().read(true))
+    }
+
+    /// Creates a file, or empties the one that is there, and opens it for writing.
+    ///
+    /// # Errors
+    /// When the folder is not there, or does not let it be created.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let mut options = fs::OpenOptions::new();
+        Self::opened(path.as_ref(), Kind::Create, options.write(true).create(true).truncate(true))
+    }
+
+    /// Creates a file and opens it for writing at its end.
+    ///
+    /// # Errors
+    /// When there is a file of this name, or as [`File::create`].
+    pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::opened(path.as_ref(), Kind::Create, fs::OpenOptions::new().append(true).create_new(true))
+    }
+
+    /// Opens a file for writing at its end, and keeps what is in it.
+    ///
+    /// # Errors
+    /// When it is not there or cannot be written.
+    pub fn append(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::opened(path.as_ref(), Kind::OpenForWriting, fs::OpenOptions::new().append(true))
+    }
+
+    /// Opens a file for holding a lock on it; creates it when it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be opened or created.
+    pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let mut options = fs::OpenOptions::new();
+        Self::opened(path.as_ref(), Kind::Create, options.write(true).create(true).truncate(false))
+    }
+
+    fn opened(path: &Path, kind: Kind, options: &fs::OpenOptions) -> io::Result<Self> {
+        let handle = NEXT.fetch_add(1, Ordering::Relaxed);
+        let call = Call { handle: Some(handle), ..Call::on(kind, path) };
+        let file = run(&call, || options.open(path))?;
+        Ok(Self { file, path: path.to_path_buf(), handle })
+    }
+
+    fn call(&self, kind: Kind) -> Call<'_> {
+        Call { handle: Some(self.handle), ..Call::on(kind, &self.path) }
+    }
+
+    /// Makes content and metadata durable.
+    ///
+    /// # Errors
+    /// When the disk refuses: what was written since the last success may be lost.
+    pub fn sync_all(&self) -> io::Result<()> {
+        run(&self.call(Kind::Sync), || self.file.sync_all())
+    }
+
+    /// Makes the content durable, with as much metadata as reading it takes.
+    ///
+    /// # Errors
+    /// As [`File::sync_all`].
+    pub fn sync_data(&self) -> io::Result<()> {
+        run(&self.call(Kind::Sync), || self.file.sync_data())
+    }
+
+    /// Cuts the file to `length` bytes, or fills it with zeros up to there.
+    ///
+    /// # Errors
+    /// When the file is not open for writing or the disk refuses.
+    pub fn set_len(&self, length: u64) -> io::Result<()> {
+        run(&Call { length, ..self.call(Kind::SetLength) }, || self.file.set_len(length))
+    }
+
+    /// Length, times and permissions.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn metadata(&self) -> io::Result<fs::Metadata> {
+        self.file.metadata()
+    }
+
+    /// Locks the file for this process until it is closed.
+    ///
+    /// # Errors
+    /// `WouldBlock` when another process holds it.
+    pub fn try_lock(&self) -> Result<(), fs::TryLockError> {
+        run(&self.call(Kind::Lock), || Ok(())).map_err(fs::TryLockError::Error)?;
+        self.file.try_lock()
+    }
+
+    /// The system's file, for mapping it into memory.
+    ///
+    /// # Errors
+    /// When an observer lets mappings fail.
+    pub fn mappable(&self) -> io::Result<&fs::File> {
+        run(&self.call(Kind::Map), || Ok(&self.file))
+    }
+}
+
+impl Read for File {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(bytes)
+    }
+}
+
+impl Read for &File {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        run(&self.call(Kind::Read), || (&self.file).read(bytes))
+    }
+}
+
+impl Write for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&*self).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for &File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        run_write(&Call { bytes, ..self.call(Kind::Write) }, |bytes| (&self.file).write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for File {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.file.seek(position)
+    }
+}

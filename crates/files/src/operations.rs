@@ -1,0 +1,153 @@
+//! Operations on names.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use crate::call::{Call, Kind, run};
+use crate::file::File;
+
+/// Reads a whole file.
+///
+/// # Errors
+/// As `std::fs::read`.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::with_capacity(file.metadata().map_or(0, |file| file.len() as usize));
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a whole file as text.
+///
+/// # Errors
+/// As `std::fs::read_to_string`.
+pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Creates a file, or replaces its content. Nothing is durable afterwards; see [`crate::durable::atomic_write`].
+///
+/// # Errors
+/// As `std::fs::write`.
+pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    File::create(path)?.write_all(bytes.as_ref())
+}
+
+/// Renames an entry of a folder; one that has the new name is replaced.
+///
+/// # Errors
+/// As `std::fs::rename`.
+pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    run(&Call { to: Some(to), ..Call::on(Kind::Rename, from) }, || fs::rename(from, to))
+}
+
+/// Gives a file a second name.
+///
+/// # Errors
+/// As `std::fs::hard_link`.
+pub fn hard_link(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    run(&Call { to: Some(to), ..Call::on(Kind::Link, from) }, || fs::hard_link(from, to))
+}
+
+/// Copies the content of a file; returns its length in bytes. The copy is not durable.
+///
+/// # Errors
+/// When the one cannot be read or the other cannot be written.
+pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
+    io::copy(&mut File::open(from)?, &mut File::create(to)?)
+}
+
+/// Removes a file.
+///
+/// # Errors
+/// As `std::fs::remove_file`.
+pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    run(&Call::on(Kind::Remove, path), || fs::remove_file(path))
+}
+
+/// Creates a folder.
+///
+/// # Errors
+/// As `std::fs::create_dir`.
+pub fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    run(&Call::on(Kind::CreateFolder, path), || fs::create_dir(path))
+}
+
+/// Creates a folder and the folders that it lies in; those that are there stay.
+///
+/// # Errors
+/// As `std::fs::create_dir_all`.
+pub fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    if path.is_dir() || path.as_os_str().is_empty() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        create_dir_all(parent)?;
+    }
+    match create_dir(path) {
+        Err(_) if path.is_dir() => Ok(()),
+        result => result,
+    }
+}
+
+/// Removes a folder with everything in it.
+///
+/// # Errors
+/// As `std::fs::remove_dir_all`; part of it may be gone.
+pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    run(&Call::on(Kind::RemoveFolder, path), || fs::remove_dir_all(path))
+}
+
+/// The entries of a folder.
+///
+/// # Errors
+/// As `std::fs::read_dir`.
+pub fn read_dir(path: impl AsRef<Path>) -> io::Result<fs::ReadDir> {
+    let path = path.as_ref();
+    run(&Call::on(Kind::List, path), || fs::read_dir(path))
+}
+
+/// Length, times and permissions of a file or folder.
+///
+/// # Errors
+/// As `std::fs::metadata`.
+pub fn metadata(path: impl AsRef<Path>) -> io::Result<fs::Metadata> {
+    fs::metadata(path)
+}
+
+/// Whether there is a file or folder of this name.
+pub fn exists(path: impl AsRef<Path>) -> bool {
+    path.as_ref().exists()
+}
+
+/// Makes the names in a folder durable: entries that were created, renamed and removed.
+///
+/// # Errors
+/// When the folder cannot be opened or the disk refuses.
+pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    run(&Call::on(Kind::SyncFolder, path), || {
+        // Windows cannot open a directory as a file; its metadata is journalled.
+        if cfg!(windows) {
+            return Ok(());
+        }
+        fs::File::open(path)?.sync_all()
+    })
+}
+
+/// Says that a library is about to map a file into memory.
+///
+/// # Errors
+/// When an observer lets mappings fail.
+pub fn about_to_map(path: &Path) -> io::Result<()> {
+    run(&Call::on(Kind::Map, path), || Ok(()))
+}
