@@ -2,8 +2,8 @@
 //!
 //! Appending is cheap and ordered; [`Wal::sync`] makes everything appended so far durable, and callers that
 //! wait at the same time share one fsync (group commit). After a failed write or fsync nothing can be known
-//! about the file's end, so the log refuses further writes until it is opened anew (as PostgreSQL does since
-//! the fsync findings of 2018).
+//! about the file's end, so the log refuses further writes (as PostgreSQL does since the fsync findings of 2018)
+//! until [`Wal::reopen`] has cut the file behind what was known to be durable and begun another one.
 
 mod record;
 mod replay;
@@ -53,6 +53,10 @@ struct State {
     older_bytes: u64,
     syncing: bool,
     poisoned: Option<String>,
+    /// Whether an attempt to reopen the log has taken the unsynced records of the file over into the buffer.
+    collected: bool,
+    /// Positions that a failure took and reopening did not bring back: above the first, up to the second.
+    lost: (Lsn, Lsn),
 }
 
 impl Wal {
@@ -67,7 +71,7 @@ impl Wal {
             replay::check_and_repair(path, number + 1 == files.len())?;
         }
         let generation = files.last().map_or(1, |(generation, _)| generation + 1);
-        // A last file without even a header was removed by the check.
+        // Files without even a header were removed by the check.
         let kept: Vec<PathBuf> =
             files.into_iter().map(|(_, path)| path).filter(|path| path.exists()).collect();
         let older_bytes = kept.iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum();
@@ -86,6 +90,8 @@ impl Wal {
                 older_bytes,
                 syncing: false,
                 poisoned: None,
+                collected: false,
+                lost: (0, 0),
             }),
             synced: Condvar::new(),
         };
@@ -121,6 +127,10 @@ impl Wal {
     pub fn sync(&self, lsn: Lsn) -> Result<(), StorageError> {
         let mut state = self.state.lock();
         loop {
+            if state.lost.0 < lsn && lsn <= state.lost.1 {
+                let reason = "the record was lost in a failure before the log was reopened".to_owned();
+                return Err(StorageError::Poisoned { reason });
+            }
             if state.durable >= lsn {
                 return Ok(());
             }
@@ -175,16 +185,57 @@ impl Wal {
             if state.syncing || state.durable < state.appended {
                 continue;
             }
-            let generation = state.generation + 1;
-            let (file, path) = create_file(&self.directory, generation)?;
-            state.older_bytes += state.written;
-            state.file = std::sync::Arc::new(file);
-            state.path = path;
-            state.generation = generation;
-            state.written = FILE_HEADER as u64;
-            state.durable_bytes = FILE_HEADER as u64;
-            return Ok(generation);
+            state.next_file(&self.directory)?;
+            return Ok(state.generation);
         }
+    }
+
+    /// Brings a log back that an earlier failure closed for writes: cuts the file behind what was known to be durable and
+    /// begins another one. Records behind that were never acknowledged, unless nobody waited for them: with `keep_unsynced`
+    /// those that can still be read are written again. Does nothing to a log that is open.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] when the disk still refuses; the log is then as closed as before.
+    pub fn reopen(&self, keep_unsynced: bool) -> Result<(), StorageError> {
+        let mut state = self.state.lock();
+        while state.syncing {
+            self.synced.wait(&mut state);
+        }
+        if state.poisoned.is_none() {
+            return Ok(());
+        }
+        if keep_unsynced && !state.collected {
+            let mut unsynced = Vec::new();
+            // What lies behind `written` is a part of the buffer, from a write that failed.
+            replay::records_between(&state.path, state.durable_bytes..state.written, &mut unsynced)?;
+            record::payloads(&state.buffer, &mut unsynced);
+            let mut again = Vec::new();
+            unsynced.iter().for_each(|payload| record::frame(&mut again, FILE_HEADER as u64, payload));
+            // Also for the next attempt, if this one fails: the file is about to be cut.
+            (state.buffer, state.collected) = (again, true);
+        }
+        let file = File::append(&state.path).map_err(StorageError::io("open", &state.path))?;
+        file.set_len(state.durable_bytes)
+            .and_then(|()| file.sync_all())
+            .map_err(StorageError::io("truncate", &state.path))?;
+        state.written = state.durable_bytes;
+        state.next_file(&self.directory)?;
+        if keep_unsynced {
+            (&*state.file)
+                .write_all(&state.buffer)
+                .and_then(|()| state.file.sync_data())
+                .map_err(StorageError::io("write", &state.path))?;
+            state.written += state.buffer.len() as u64;
+            state.durable_bytes = state.written;
+        } else {
+            state.lost = (state.durable, state.appended);
+        }
+        state.buffer = Vec::new();
+        state.collected = false;
+        state.durable = state.appended;
+        state.poisoned = None;
+        self.synced.notify_all();
+        Ok(())
     }
 
     /// Reads back everything the log keeps, oldest first, for applying writes again within a running process.
@@ -244,6 +295,21 @@ impl State {
         }
     }
 
+    /// Continues in a new file; the current one has to be synced.
+    fn next_file(&mut self, directory: &Path) -> Result<(), StorageError> {
+        // A file of an attempt that failed may be in the way.
+        let highest = log_files(directory)?.last().map_or(self.generation, |(generation, _)| *generation);
+        let generation = highest.max(self.generation) + 1;
+        let (file, path) = create_file(directory, generation)?;
+        self.older_bytes += self.written;
+        self.file = std::sync::Arc::new(file);
+        self.path = path;
+        self.generation = generation;
+        self.written = FILE_HEADER as u64;
+        self.durable_bytes = FILE_HEADER as u64;
+        Ok(())
+    }
+
     fn write_buffer(&mut self) -> Result<(), StorageError> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -264,10 +330,16 @@ impl State {
 fn create_file(directory: &Path, generation: Generation) -> Result<(File, PathBuf), StorageError> {
     let path = directory.join(format!("wal-{generation:020}.log"));
     let mut file = File::create_new(&path).map_err(StorageError::io("create", &path))?;
-    file.write_all(&record::file_header(generation))
+    let durable = file
+        .write_all(&record::file_header(generation))
         .and_then(|()| file.sync_all())
-        .map_err(StorageError::io("write", &path))?;
-    durable::sync_dir(directory)?;
+        .map_err(StorageError::io("write", &path))
+        .and_then(|()| durable::sync_dir(directory));
+    if let Err(error) = durable {
+        // A stub without records means nothing, if it cannot be removed either.
+        let _ = fs::remove_file(&path);
+        return Err(error);
+    }
     Ok((file, path))
 }
 

@@ -43,6 +43,17 @@ fn checksum(length: u32, durable: u64, payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
+/// Appends the payloads of whole framed records to `payloads`.
+pub(super) fn payloads(mut framed: &[u8], payloads: &mut Vec<Vec<u8>>) {
+    while let Some((header, rest)) = framed.split_first_chunk::<RECORD_HEADER>()
+        && let Some(header) = RecordHeader::parse(header)
+        && let Some((payload, rest)) = rest.split_at_checked(header.length)
+    {
+        payloads.push(payload.to_vec());
+        framed = rest;
+    }
+}
+
 /// Header of one record.
 pub(super) struct RecordHeader {
     pub(super) length: usize,

@@ -53,8 +53,10 @@ impl Iterator for Replay {
 /// `is_last`: only the file that was being written when the process ended can have a torn tail.
 pub(super) fn check_and_repair(path: &Path, is_last: bool) -> Result<(), StorageError> {
     let Some(mut file) = LogFile::open(path)? else {
-        // Not even the header was complete: nothing in it was ever acknowledged.
-        return if is_last {
+        // A file begins with a header that is durable before the first record. One that ends there holds nothing that was
+        // ever acknowledged: the power went while it was created, or the disk refused and it could not be removed again.
+        let length = sparrow_files::metadata(path).map_err(StorageError::io("read", path))?.len();
+        return if length <= FILE_HEADER as u64 {
             crate::durable::remove_file(path)
         } else {
             Err(StorageError::WalCorrupt { path: path.to_path_buf(), offset: 0 })
@@ -75,6 +77,23 @@ pub(super) fn check_and_repair(path: &Path, is_last: bool) -> Result<(), Storage
             }
         }
     }
+}
+
+/// Appends the payloads of the records that lie in a range of bytes of the file to `payloads`.
+pub(super) fn records_between(
+    path: &Path,
+    bytes: std::ops::Range<u64>,
+    payloads: &mut Vec<Vec<u8>>,
+) -> Result<(), StorageError> {
+    let Some(mut file) = LogFile::open(path)? else { return Ok(()) };
+    file.reader.seek(SeekFrom::Start(bytes.start)).map_err(StorageError::io("read", path))?;
+    file.offset = bytes.start;
+    while file.offset < bytes.end
+        && let Step::Record { payload } = file.next()?
+    {
+        payloads.push(payload);
+    }
+    Ok(())
 }
 
 enum Step {

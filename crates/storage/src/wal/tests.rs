@@ -191,6 +191,99 @@ fn a_failed_write_closes_the_log_for_writes() {
     assert!(wal.is_poisoned());
 }
 
+/// Lets writes or syncs of log files fail while it is switched on.
+#[derive(Default)]
+struct FullDisk {
+    full: std::sync::atomic::AtomicBool,
+    /// Bytes of a refused write that reach the file.
+    torn: usize,
+}
+
+impl sparrow_files::Observer for FullDisk {
+    fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
+        use sparrow_files::{Kind, Verdict};
+        let full = self.full.load(std::sync::atomic::Ordering::SeqCst);
+        match call.kind {
+            Kind::Write if full => Verdict::Torn(self.torn, std::io::ErrorKind::StorageFull.into()),
+            Kind::Sync if full => Verdict::Fail(std::io::ErrorKind::StorageFull.into()),
+            _ => Verdict::Allow,
+        }
+    }
+}
+
+#[test]
+fn a_log_that_a_full_disk_closed_goes_on_when_there_is_room() {
+    for (torn, keep_unsynced) in [(0, false), (7, false), (33, false), (0, true), (7, true), (33, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Arc::new(FullDisk { torn, ..FullDisk::default() });
+        let _guard = sparrow_files::observe(folder.path(), disk.clone());
+        let full = |full| disk.full.store(full, std::sync::atomic::Ordering::SeqCst);
+        let (wal, _) = Wal::open(folder.path()).unwrap();
+        wal.append(b"durable").unwrap();
+        wal.sync_all().unwrap();
+        full(true);
+        let refused = wal.append(b"refused").unwrap();
+        assert!(wal.sync(refused).is_err());
+        for _ in 0..3 {
+            assert!(wal.reopen(keep_unsynced).is_err(), "the disk is still full");
+            assert!(wal.append(b"later").is_err() && wal.is_poisoned());
+        }
+        full(false);
+        wal.reopen(keep_unsynced).unwrap();
+        assert_eq!(wal.sync(refused).is_ok(), keep_unsynced, "what is lost is never called durable");
+        let lsn = wal.append(b"after").unwrap();
+        wal.sync(lsn).unwrap();
+        assert!(lsn > refused);
+        let expected: &[&[u8]] =
+            if keep_unsynced { &[b"durable", b"refused", b"after"] } else { &[b"durable", b"after"] };
+        assert_eq!(payloads(wal.replay().unwrap()), expected);
+        drop(wal);
+        assert_eq!(payloads(Wal::open(folder.path()).unwrap().1), expected);
+    }
+}
+
+#[test]
+fn a_roll_that_failed_does_not_keep_later_ones_from_succeeding() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(FullDisk { torn: 5, ..FullDisk::default() });
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    wal.append(b"first").unwrap();
+    wal.sync_all().unwrap();
+    {
+        let _guard = sparrow_files::observe(folder.path(), disk.clone());
+        disk.full.store(true, std::sync::atomic::Ordering::SeqCst);
+        for _ in 0..3 {
+            assert!(wal.roll().is_err());
+        }
+    }
+    assert!(log_files(folder.path()).unwrap().len() <= 2, "failed attempts leave nothing");
+    // One that could not be removed, torn by a crash.
+    fs::write(folder.path().join("wal-00000000000000000009.log"), &record::FILE_MAGIC[..3]).unwrap();
+    let generation = wal.roll().unwrap();
+    assert!(generation > 9);
+    wal.append(b"second").unwrap();
+    wal.sync_all().unwrap();
+    drop(wal);
+    assert_eq!(payloads(Wal::open(folder.path()).unwrap().1), [&b"first"[..], b"second"]);
+}
+
+#[test]
+fn a_damaged_header_before_records_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    wal.append(b"acknowledged").unwrap();
+    wal.sync_all().unwrap();
+    drop(wal);
+    let path = only_file_with_records(folder.path());
+    let whole = fs::read(&path).unwrap();
+    for at in 0..FILE_HEADER {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        assert!(matches!(Wal::open(folder.path()), Err(StorageError::WalCorrupt { .. })), "byte {at}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_open_or_fail_cleanly(bytes in proptest::collection::vec(any::<u8>(), 0..300), keep_header in any::<bool>()) {
