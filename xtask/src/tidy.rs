@@ -15,9 +15,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-encoder", &["sparrow-types", "sparrow-files"]),
     ("sparrow-storage", &["sparrow-types", "sparrow-files"]),
     ("sparrow-index", &["sparrow-types", "sparrow-files", "sparrow-postings", "sparrow-vectors"]),
+    ("sparrow-shard", &["sparrow-files", "sparrow-index", "sparrow-storage"]),
     (
         "sparrow-engine",
-        &["sparrow-types", "sparrow-files", "sparrow-encoder", "sparrow-index", "sparrow-storage"],
+        &[
+            "sparrow-types",
+            "sparrow-files",
+            "sparrow-encoder",
+            "sparrow-index",
+            "sparrow-shard",
+            "sparrow-storage",
+        ],
     ),
     ("sparrow-node", &["sparrow-types", "sparrow-engine"]),
     ("xtask", &[]),

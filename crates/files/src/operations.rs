@@ -124,6 +124,24 @@ pub fn metadata(path: impl AsRef<Path>) -> io::Result<fs::Metadata> {
     fs::metadata(path)
 }
 
+/// How much a disk holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes of the file system.
+    pub total: u64,
+    /// Bytes that this process may still write.
+    pub available: u64,
+}
+
+/// How full the disk is that holds a file or folder.
+///
+/// # Errors
+/// When the system does not tell.
+pub fn space(path: impl AsRef<Path>) -> io::Result<Space> {
+    let stats = fs4::statvfs(path)?;
+    Ok(Space { total: stats.total_space(), available: stats.available_space() })
+}
+
 /// Whether there is a file or folder of this name.
 pub fn exists(path: impl AsRef<Path>) -> bool {
     path.as_ref().exists()

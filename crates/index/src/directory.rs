@@ -91,15 +91,25 @@ impl LazyDirectory {
     /// Stops this instance from writing and gives a new one over the same state.
     pub fn successor(&self) -> tantivy::Result<Self> {
         // Under the state lock, so that no write is half done.
-        {
-            let _state = self.shared.state.lock();
-            self.retired.store(true, Ordering::SeqCst);
-        }
+        self.retire();
         Ok(Self {
             shared: self.shared.clone(),
             inner: MmapDirectory::open(&self.shared.root)?,
             retired: Arc::default(),
         })
+    }
+
+    /// Stops this instance from writing.
+    pub fn retire(&self) {
+        let _state = self.shared.state.lock();
+        self.retired.store(true, Ordering::SeqCst);
+    }
+
+    /// Bytes of files that wait for the next flush to be removed.
+    pub fn garbage_bytes(&self) -> u64 {
+        let deleted: Vec<PathBuf> = self.shared.state.lock().deleted.iter().cloned().collect();
+        let length = |path: &PathBuf| fs::metadata(self.shared.root.join(path)).map_or(0, |file| file.len());
+        deleted.iter().map(length).sum()
     }
 
     /// Counts the commits and finished merges of this process.
@@ -279,6 +289,17 @@ impl Directory for LazyDirectory {
             io_error: Arc::new(error),
             filepath: path.to_path_buf(),
         })?;
+        // A file of no durable commit goes at once, unless a flush may have it in its picture or a searcher is being opened.
+        // So what small writes and their merges leave does not pile up until the next flush.
+        let is_new = state.unsynced.contains(path);
+        if is_new
+            && let (Some(_no_flush), Some(_removal)) =
+                (self.shared.flush.try_lock(), self.shared.removal.try_lock())
+            && fs::remove_file(self.shared.root.join(path)).is_ok()
+        {
+            state.unsynced.remove(path);
+            return Ok(());
+        }
         state.deleted.insert(path.to_path_buf());
         Ok(())
     }

@@ -18,7 +18,12 @@ use crate::plugins::{self, Gauge, MergeStats, VectorSettings};
 use crate::schema::IndexSchema;
 use crate::snapshot::Snapshot;
 use crate::widen;
+pub use crate::writer::BuiltDocument;
 use crate::writer::{self, Payload, Writer};
+
+/// How often a forced merge waits for background merges to end.
+const MERGE_ATTEMPTS: usize = 3000;
+const MERGE_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// Bytes of stored documents that are compressed together, and decompressed for any one of them.
 const STORE_BLOCK_BYTES: usize = 4096;
@@ -107,6 +112,8 @@ pub struct SparrowIndex {
     dir: PathBuf,
     format: Format,
     gauge: Arc<Gauge>,
+    /// Shares its state with the directory that the writer uses, which may wait for the disk behind its lock.
+    directory: LazyDirectory,
     writer: Mutex<Writer>,
     snapshot: RwLock<Arc<Snapshot>>,
 }
@@ -194,6 +201,7 @@ impl SparrowIndex {
             dir: dir.to_path_buf(),
             format,
             gauge: writer.gauge.clone(),
+            directory: writer.directory.clone(),
             writer: Mutex::new(writer),
             snapshot: RwLock::new(Arc::new(snapshot)),
         })
@@ -257,6 +265,24 @@ impl SparrowIndex {
     /// # Errors
     /// [`IndexError::RolledBack`] when an indexing thread failed: see there.
     pub fn add(&self, document: WriteDocument) -> Result<(), IndexError> {
+        let built = self.build(document)?;
+        self.add_built(built)
+    }
+
+    /// Makes the form of a document that the segments take, and buffers nothing. It fits the mapping in force.
+    ///
+    /// # Errors
+    /// [`IndexError::UnknownField`] when the document has a field that the mapping lacks.
+    pub fn build(&self, document: WriteDocument) -> Result<BuiltDocument, IndexError> {
+        let form = self.writer.lock().form();
+        form.build(document)
+    }
+
+    /// Buffers a document that was built since the mapping last changed; it is searchable after the next refresh.
+    ///
+    /// # Errors
+    /// As [`SparrowIndex::add`].
+    pub fn add_built(&self, document: BuiltDocument) -> Result<(), IndexError> {
         self.writer.lock().add(document)
     }
 
@@ -274,8 +300,24 @@ impl SparrowIndex {
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit fails.
     pub fn refresh(&self) -> Result<(), IndexError> {
+        self.commit()?;
+        self.publish()
+    }
+
+    /// Commits everything buffered, in memory. Searches see it after [`SparrowIndex::publish`].
+    ///
+    /// # Errors
+    /// [`IndexError::RolledBack`] when the commit fails.
+    pub fn commit(&self) -> Result<(), IndexError> {
+        self.writer.lock().commit(false)
+    }
+
+    /// Shows searches the newest commit and finished merges.
+    ///
+    /// # Errors
+    /// When the segments cannot be opened; searches then see what they saw before.
+    pub fn publish(&self) -> Result<(), IndexError> {
         let mut writer = self.writer.lock();
-        writer.commit(false)?;
         if writer.needs_publishing() {
             let snapshot = writer.publish()?;
             *self.snapshot.write() = Arc::new(snapshot);
@@ -289,26 +331,54 @@ impl SparrowIndex {
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit fails, [`IndexError::Poisoned`] after a failed fsync.
     pub fn flush(&self, seq_no: Option<u64>) -> Result<(), IndexError> {
-        let directory = {
-            let mut writer = self.writer.lock();
-            if writer.directory.is_poisoned() {
-                return Err(IndexError::Poisoned);
+        self.commit_covering(seq_no)?;
+        self.make_durable()
+    }
+
+    /// Commits everything buffered, in memory; the commit says that it covers writes up to `seq_no`.
+    ///
+    /// # Errors
+    /// As [`SparrowIndex::flush`].
+    pub fn commit_covering(&self, seq_no: Option<u64>) -> Result<(), IndexError> {
+        let mut writer = self.writer.lock();
+        if writer.directory.is_poisoned() {
+            return Err(IndexError::Poisoned);
+        }
+        let before = writer.payload;
+        writer.payload.seq_no = before.seq_no.max(seq_no);
+        let changed = writer.payload != before;
+        writer.commit(changed).map_err(|error| {
+            writer.payload = before;
+            match error {
+                IndexError::RolledBack { source, .. } => {
+                    IndexError::RolledBack { replay_after: before.seq_no, source }
+                }
+                other => other,
             }
-            let before = writer.payload;
-            writer.payload.seq_no = before.seq_no.max(seq_no);
-            let changed = writer.payload != before;
-            if let Err(error) = writer.commit(changed) {
-                writer.payload = before;
-                return Err(match error {
-                    IndexError::RolledBack { source, .. } => {
-                        IndexError::RolledBack { replay_after: before.seq_no, source }
-                    }
-                    other => other,
-                });
-            }
-            writer.directory.clone()
-        };
-        directory.make_durable().map_err(IndexError::io(&self.dir))
+        })
+    }
+
+    /// Makes the newest commit durable. Writes and searches go on meanwhile.
+    ///
+    /// # Errors
+    /// When the disk refuses. The index can be read then, and flushed only after it was opened anew.
+    pub fn make_durable(&self) -> Result<(), IndexError> {
+        self.directory.make_durable().map_err(IndexError::io(&self.dir))
+    }
+
+    /// Whether making a commit durable failed: no later one can be made durable before the index is opened anew.
+    pub fn is_poisoned(&self) -> bool {
+        self.directory.is_poisoned()
+    }
+
+    /// Bytes of files that are no longer needed and wait for the next durable commit to be removed.
+    pub fn garbage_bytes(&self) -> u64 {
+        self.directory.garbage_bytes()
+    }
+
+    /// Gives up writing, so that the folder can be opened anew or removed. Searches go on with what they see; writes fail.
+    pub fn retire(&self) {
+        self.writer.lock().retire();
     }
 
     /// Throws away what is buffered since the last refresh or flush.
@@ -324,13 +394,24 @@ impl SparrowIndex {
         self.snapshot.read().clone()
     }
 
-    /// Merges all segments into one and waits for it. Writes wait too: for upgrades and tests.
+    /// Merges all segments into one and waits for it. Writes, refreshes and searches go on meanwhile.
     ///
     /// # Errors
-    /// When the merge fails.
+    /// [`IndexError::RolledBack`] when the commit of buffered writes fails; when the merge fails.
     pub fn merge_all(&self) -> Result<(), IndexError> {
-        self.writer.lock().merge_all()?;
-        self.refresh()
+        self.commit()?;
+        let mut last_error = None;
+        for _ in 0..MERGE_ATTEMPTS {
+            let Some(merge) = self.writer.lock().start_merge()? else { return self.publish() };
+            match merge.wait() {
+                Ok(_) => return self.refresh(),
+                // Some of them are in a background merge, or it just ended: its result is next.
+                Err(error @ tantivy::TantivyError::InvalidArgument(_)) => last_error = Some(error),
+                Err(error) => return Err(error.into()),
+            }
+            std::thread::sleep(MERGE_PAUSE);
+        }
+        last_error.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Figures about the index.

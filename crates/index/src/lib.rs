@@ -27,7 +27,7 @@ mod zone;
 
 pub use error::IndexError;
 pub use filter_cache::{FilterCache, FilterCacheStats};
-pub use index::{IndexOptions, IndexStats, SegmentStats, SparrowIndex, WriteDocument};
+pub use index::{BuiltDocument, IndexOptions, IndexStats, SegmentStats, SparrowIndex, WriteDocument};
 pub use mapping::{
     DateFormat, DocumentError, Dynamic, FieldType, Limits, Mapping, MappingError, NumberValue,
     ParsedDocument, SourceFilter,

@@ -9,7 +9,10 @@ use sparrow_postings::Format;
 use tantivy::index::SegmentId;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::schema::OwnedValue;
-use tantivy::{Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentReader, TantivyDocument, Term};
+use tantivy::{
+    FutureResult, Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentMeta, SegmentReader,
+    TantivyDocument, Term,
+};
 
 use crate::analysis::{self, Analysis};
 use crate::directory::LazyDirectory;
@@ -29,10 +32,6 @@ use crate::values;
 const MIN_THREAD_BUDGET: usize = 15_000_000;
 /// Decompressed blocks of stored documents kept per segment.
 const STORE_CACHE_BLOCKS: usize = 64;
-
-/// How often a forced merge waits for background merges to end.
-const MERGE_ATTEMPTS: usize = 3000;
-const MERGE_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// What a commit says about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +79,8 @@ pub(crate) struct Writer {
     /// Writes that no commit has yet.
     dirty: bool,
     published_generation: Option<u64>,
+    /// Set when the folder is about to be opened anew or removed: nothing is written from then on.
+    retired: bool,
     plugins: FxHashMap<SegmentId, (Arc<SegmentPlugins>, Arc<SegmentFilters>)>,
     live: FxHashMap<(SegmentId, Opstamp), Arc<[u64]>>,
 }
@@ -158,6 +159,7 @@ impl Writer {
             options,
             dirty: false,
             published_generation: None,
+            retired: false,
             plugins: FxHashMap::default(),
             live: FxHashMap::default(),
         })
@@ -217,18 +219,37 @@ impl Writer {
         changed
     }
 
+    /// Gives up writing: ends the indexing threads and stops merges from touching the folder.
+    pub fn retire(&mut self) {
+        self.retired = true;
+        self.directory.retire();
+        self.vectors.stop();
+        // Waits for the indexing threads, and gives back the lock on the folder.
+        self.writer = None;
+    }
+
     fn writer(&mut self) -> Result<&mut IndexWriter, IndexError> {
+        if self.retired {
+            return Err(IndexError::Poisoned);
+        }
         if self.writer.is_none() {
             self.reopen(|_| Ok(()))?;
         }
         self.writer.as_mut().ok_or(IndexError::Poisoned)
     }
 
+    /// What documents are built by.
+    pub fn form(&self) -> Form {
+        Form {
+            schema: self.schema.clone(),
+            mapping: self.mapping.clone(),
+            analysis: self.options.analysis.clone(),
+        }
+    }
+
     /// Buffers a document.
-    pub fn add(&mut self, document: WriteDocument) -> Result<(), IndexError> {
-        let replaces = document.replaces.then(|| Term::from_field_text(self.schema.id, &document.id));
-        let size = document.source.len() * 2 + 1024;
-        let document = build_document(&self.schema, &self.mapping, &self.options.analysis, document)?;
+    pub fn add(&mut self, built: BuiltDocument) -> Result<(), IndexError> {
+        let BuiltDocument { document, replaces, size } = built;
         let gauge = self.gauge.clone();
         let writer = self.writer()?;
         if let Some(term) = replaces {
@@ -349,27 +370,42 @@ impl Writer {
         ))
     }
 
-    /// Merges all segments into one, in the calling thread's time.
-    pub fn merge_all(&mut self) -> Result<(), IndexError> {
-        self.commit(false)?;
-        let mut last_error = None;
-        for _ in 0..MERGE_ATTEMPTS {
-            let ids = self.index.searchable_segment_ids()?;
-            let deleted: u32 =
-                self.index.searchable_segment_metas()?.iter().map(|meta| meta.num_deleted_docs()).sum();
-            if ids.is_empty() || ids.len() == 1 && deleted == 0 {
-                return Ok(());
-            }
-            match self.writer()?.merge(&ids).wait() {
-                Ok(_) => return Ok(()),
-                // Some of them are in a background merge, or it just ended: its result is next.
-                Err(error @ tantivy::TantivyError::InvalidArgument(_)) => last_error = Some(error),
-                Err(error) => return Err(error.into()),
-            }
-            std::thread::sleep(MERGE_PAUSE);
+    /// Starts to merge all committed segments into one; `None` when there is nothing to merge.
+    pub fn start_merge(&mut self) -> Result<Option<FutureResult<Option<SegmentMeta>>>, IndexError> {
+        let ids = self.index.searchable_segment_ids()?;
+        let deleted: u32 =
+            self.index.searchable_segment_metas()?.iter().map(|meta| meta.num_deleted_docs()).sum();
+        if ids.is_empty() || ids.len() == 1 && deleted == 0 {
+            return Ok(None);
         }
-        last_error.map_or(Ok(()), |error| Err(error.into()))
+        Ok(Some(self.writer()?.merge(&ids)))
     }
+}
+
+/// What documents are built by: the schema and mapping in force.
+pub(crate) struct Form {
+    schema: Arc<IndexSchema>,
+    mapping: Arc<Mapping>,
+    analysis: Arc<Analysis>,
+}
+
+impl Form {
+    /// Makes the form of a document that the segments take.
+    pub fn build(&self, document: WriteDocument) -> Result<BuiltDocument, IndexError> {
+        let replaces = document.replaces.then(|| Term::from_field_text(self.schema.id, &document.id));
+        let size = document.source.len() * 2 + 1024;
+        let document = build_document(&self.schema, &self.mapping, &self.analysis, document)?;
+        Ok(BuiltDocument { document, replaces, size })
+    }
+}
+
+/// A document in the form that the segments take.
+pub struct BuiltDocument {
+    document: TantivyDocument,
+    /// Names the document that goes.
+    replaces: Option<Term>,
+    /// About how many bytes it takes in the buffer.
+    size: usize,
 }
 
 impl Drop for Writer {

@@ -10,6 +10,7 @@ use sparrow_storage::DataDir;
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
+use crate::indices::{Watermark, Watermarks};
 use crate::params::parse_duration;
 use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
@@ -27,6 +28,10 @@ enum Kind {
     },
     Time,
     OneOf(&'static [&'static str]),
+    /// A share of the disk, or bytes that are left.
+    Watermark,
+    /// A size with its unit.
+    Bytes,
     Text,
 }
 
@@ -47,9 +52,11 @@ const KNOWN: &[(&str, Kind, &str)] = &[
     ("cluster.routing.allocation.exclude._name", Kind::Text, ""),
     ("cluster.routing.allocation.exclude._ip", Kind::Text, ""),
     ("cluster.routing.allocation.disk.threshold_enabled", Kind::Boolean, "true"),
-    ("cluster.routing.allocation.disk.watermark.low", Kind::Text, "85%"),
-    ("cluster.routing.allocation.disk.watermark.high", Kind::Text, "90%"),
-    ("cluster.routing.allocation.disk.watermark.flood_stage", Kind::Text, "95%"),
+    ("cluster.routing.allocation.disk.watermark.low", Kind::Watermark, "85%"),
+    ("cluster.routing.allocation.disk.watermark.high", Kind::Watermark, "90%"),
+    ("cluster.routing.allocation.disk.watermark.flood_stage", Kind::Watermark, "95%"),
+    ("cluster.routing.allocation.disk.watermark.flood_stage.max_headroom", Kind::Bytes, "1gb"),
+    ("cluster.routing.allocation.disk.watermark.high.max_headroom", Kind::Bytes, "2gb"),
     ("indices.recovery.max_bytes_per_sec", Kind::Text, "40mb"),
     ("search.max_buckets", Kind::Integer { min: 0 }, "65536"),
     ("search.max_open_scroll_context", Kind::Integer { min: 0 }, "500"),
@@ -108,6 +115,28 @@ impl ClusterSettings {
     /// Most open scrolls.
     pub(crate) fn max_open_scrolls(&self) -> usize {
         self.number("search.max_open_scroll_context", 500)
+    }
+
+    /// How full the disk may be; nothing when nobody shall look.
+    pub(crate) fn watermarks(&self) -> Option<Watermarks> {
+        const DISK: &str = "cluster.routing.allocation.disk";
+        if !self.is(&format!("{DISK}.threshold_enabled"), true) {
+            return None;
+        }
+        let given = |name: &str| {
+            let name = format!("{DISK}.watermark.{name}");
+            let default =
+                KNOWN.iter().find(|(known, ..)| *known == name).map_or("", |(_, _, default)| *default);
+            self.text(&name).unwrap_or_else(|| default.to_owned())
+        };
+        let mark = |name: &str| {
+            let headroom = match Watermark::parse(&given(&format!("{name}.max_headroom")), 0) {
+                Some(Watermark::Free(bytes)) => bytes,
+                _ => u64::MAX,
+            };
+            Watermark::parse(&given(name), headroom)
+        };
+        Some(Watermarks { flood_stage: mark("flood_stage")?, high: mark("high")? })
     }
 
     fn number(&self, name: &str, default: usize) -> usize {
@@ -238,7 +267,13 @@ fn check(name: &str, kind: Kind, text: &str) -> Result<(), EngineError> {
         Kind::OneOf(values) if !values.iter().any(|value| value.eq_ignore_ascii_case(text)) => {
             refuse(format!("Illegal [{name}] value [{text}]"))
         }
-        Kind::Boolean | Kind::OneOf(_) | Kind::Text => Ok(()),
+        Kind::Watermark if Watermark::parse(text, 0).is_none() => {
+            refuse(format!("unable to parse [{name}] with value [{text}] as either percentage or bytes"))
+        }
+        Kind::Bytes if !matches!(Watermark::parse(text, 0), Some(Watermark::Free(_))) => refuse(format!(
+            "failed to parse setting [{name}] with value [{text}] as a size in bytes: unit is missing or unrecognized"
+        )),
+        Kind::Boolean | Kind::OneOf(_) | Kind::Watermark | Kind::Bytes | Kind::Text => Ok(()),
     }
 }
 

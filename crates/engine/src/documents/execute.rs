@@ -107,7 +107,7 @@ impl<'e> Execution<'e> {
             match policy {
                 RefreshPolicy::None => {}
                 RefreshPolicy::Immediate => handle.refresh()?,
-                RefreshPolicy::WaitFor => handle.wait_for_refresh()?,
+                RefreshPolicy::WaitFor => handle.wait_for_refresh(self.cancel)?,
             }
         }
         Ok(policy == RefreshPolicy::Immediate)

@@ -164,9 +164,13 @@ pub(crate) fn put_mapping(
         widened(handle, &definition)?;
     }
     for handle in handles {
-        let _writers = handle.write.lock();
+        // Documents of the log are read again by the mapping of then: none that an earlier mapping took may be left in it.
+        if *handle.mapping() != widened(&handle, &definition)? && handle.shard.uncommitted() > 0 {
+            handle.flush()?;
+        }
+        let mut writer = handle.changer()?;
         let mapping = widened(&handle, &definition)?;
-        handle.widen_mapping(&mapping)?;
+        handle.widen_mapping(&mut writer, &mapping)?;
     }
     Ok(Reply::acknowledged())
 }
@@ -246,9 +250,12 @@ pub(crate) fn put_settings(
         changed(handle)?;
     }
     for handle in handles {
-        let settings = changed(&handle)?;
-        let _writers = handle.write.lock();
-        handle.replace_metadata(|metadata| metadata.settings = settings)?;
+        handle.replace_metadata(&handle.changer()?, |metadata| {
+            metadata.settings =
+                metadata.settings.changed(&changes, &handle.name, &handle.uuid, preserve, metadata.closed)?;
+            Ok(())
+        })?;
+        handle.shard.remember_deletions_for(handle.settings().gc_deletes());
     }
     Ok(Reply::acknowledged())
 }
@@ -330,5 +337,9 @@ fn dotted_settings(handle: &IndexHandle) -> BTreeMap<String, Value> {
         ("verified_before_close", "true".to_owned()),
     ];
     let facts = if metadata.closed { &facts[..] } else { &facts[..4] };
-    metadata.settings.dotted(facts)
+    let mut dotted = metadata.settings.dotted(facts);
+    if handle.is_flooded() {
+        dotted.insert(format!("index.blocks.{}", super::blocks::FLOOD_STAGE), "true".into());
+    }
+    dotted
 }

@@ -86,11 +86,25 @@ pub(crate) fn check(index: &str, settings: &Settings, access: Access) -> Result<
     Err(EngineError::api(status, Exception::new("cluster_block_exception", reason)))
 }
 
+/// What a write is told while there is no room for it, as Elasticsearch tells it behind its flood-stage watermark.
+pub(crate) fn flooded(index: &str) -> EngineError {
+    let words = BLOCKS.iter().find(|(name, ..)| *name == FLOOD_STAGE).map_or("", |(_, _, words, _)| *words);
+    let reason = format!("index [{index}] blocked by: [{words}];");
+    EngineError::api(429, Exception::new("cluster_block_exception", reason))
+}
+
+/// The block that a disk without room brings about.
+pub(crate) const FLOOD_STAGE: &str = "read_only_allow_delete";
+
 impl IndexHandle {
     /// # Errors
     /// As [`check`].
     pub(crate) fn check_access(&self, access: Access) -> Result<(), EngineError> {
         let metadata = self.metadata.read().clone();
-        check(&self.name, &metadata.settings, access)
+        check(&self.name, &metadata.settings, access)?;
+        match access {
+            Access::Write | Access::MetadataWrite if self.is_flooded() => Err(flooded(&self.name)),
+            _ => Ok(()),
+        }
     }
 }

@@ -3,28 +3,28 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Mutex, RwLock};
 use sparrow_index::mapping::Mapping;
 use sparrow_index::passages;
-use sparrow_index::{DocMeta, IndexError, Snapshot, SparrowIndex};
-use sparrow_storage::{DataDir, Wal, durable};
+use sparrow_index::{Snapshot, SparrowIndex};
+use sparrow_shard::{LiveVersion, Shard, ShardError, Writer};
+use sparrow_storage::{DataDir, StorageError, durable};
 
+use super::blocks;
+use super::disk::Flooded;
+use super::maintenance::Turns;
 use super::metadata::Metadata;
 use super::settings::Settings;
 use super::stats::{Counters, Opened};
-use super::versions::{LiveVersion, LiveVersions};
 use crate::error::EngineError;
+use crate::request::CancelFlag;
 use crate::semantic::EngineLink;
 
-/// State that only a writer touches; its lock makes writes to one index an ordered sequence.
-pub(crate) struct WriteState {
-    pub(crate) next_seq_no: u64,
-    /// Set when the index was deleted: writes that waited for the lock must not revive it.
-    pub(crate) closed: bool,
-}
+/// Metadata in force: replaced as a whole, shared with what reads settings below the handle.
+pub(crate) type SharedMetadata = Arc<RwLock<Arc<Metadata>>>;
 
 /// A document found by its id.
 #[derive(Debug, Clone)]
@@ -43,27 +43,18 @@ pub(crate) struct IndexHandle {
     pub(crate) uuid: String,
     pub(crate) data: Arc<DataDir>,
     pub(crate) engine: EngineLink,
-    pub(crate) metadata: RwLock<Arc<Metadata>>,
-    /// Replaced as a whole by an upgrade.
-    pub(crate) index: RwLock<Arc<SparrowIndex>>,
-    pub(crate) wal: Wal,
-    pub(crate) write: Mutex<WriteState>,
-    pub(crate) versions: Mutex<LiveVersions>,
-    /// Counts refreshes, for those who wait for the next one.
-    pub(crate) refreshes: Mutex<u64>,
-    pub(crate) refreshed: Condvar,
-    refresh_lock: Mutex<()>,
-    /// Held by the swap of an upgrade too: a flush that trims the log must have committed the form that stays.
-    pub(super) flush_lock: Mutex<()>,
-    dirty: AtomicBool,
+    pub(crate) metadata: SharedMetadata,
+    /// Its log, segments and what is written but not searchable yet.
+    pub(crate) shard: Shard,
     last_refresh: Mutex<Instant>,
-    /// While an upgrade runs, the log keeps what the new segments do not have yet.
-    pub(crate) keep_log: AtomicBool,
     /// What was done with it since it is open.
     pub(crate) counters: Arc<Counters>,
     pub(crate) opened: Opened,
     /// Names of the segments of the last durable commit.
     pub(crate) durable_segments: Mutex<HashSet<String>>,
+    /// What is being done to it in the background.
+    pub(super) turns: Turns,
+    flooded: Flooded,
     last_flush: Mutex<Instant>,
 }
 
@@ -71,36 +62,27 @@ impl IndexHandle {
     pub(super) fn new(
         data: Arc<DataDir>,
         engine: EngineLink,
-        metadata: Metadata,
-        index: SparrowIndex,
-        wal: Wal,
-        next_seq_no: u64,
+        metadata: SharedMetadata,
+        shard: Shard,
         opened: Opened,
+        flooded: Flooded,
     ) -> Self {
-        let counters = Counters::default();
-        counters.uncommitted.store(opened.replayed, Relaxed);
+        let current = metadata.read().clone();
         // What a replay wrote is in no durable commit.
-        let durable = if opened.replayed == 0 { segment_names(&index) } else { HashSet::new() };
+        let durable = if opened.replayed == 0 { segment_names(&shard.index()) } else { HashSet::new() };
         Self {
-            name: metadata.name.clone(),
-            uuid: metadata.uuid.clone(),
+            name: current.name.clone(),
+            uuid: current.uuid.clone(),
             data,
             engine,
-            metadata: RwLock::new(Arc::new(metadata)),
-            index: RwLock::new(Arc::new(index)),
-            wal,
-            write: Mutex::new(WriteState { next_seq_no, closed: false }),
-            versions: Mutex::new(LiveVersions::default()),
-            refreshes: Mutex::new(0),
-            refreshed: Condvar::new(),
-            refresh_lock: Mutex::new(()),
-            flush_lock: Mutex::new(()),
-            dirty: AtomicBool::new(false),
+            metadata,
+            shard,
             last_refresh: Mutex::new(Instant::now()),
-            keep_log: AtomicBool::new(false),
-            counters: Arc::new(counters),
+            counters: Arc::default(),
             opened,
             durable_segments: Mutex::new(durable),
+            turns: Turns::default(),
+            flooded,
             last_flush: Mutex::new(Instant::now()),
         }
     }
@@ -108,6 +90,11 @@ impl IndexHandle {
     /// Time since the last flush, or since the index was opened.
     pub(crate) fn since_flush(&self) -> std::time::Duration {
         self.last_flush.lock().elapsed()
+    }
+
+    /// Whether writes are refused for want of space on the disk.
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.flooded.load(Relaxed)
     }
 
     /// The settings in force.
@@ -132,7 +119,7 @@ impl IndexHandle {
 
     /// The segments.
     pub(crate) fn index(&self) -> Arc<SparrowIndex> {
-        self.index.read().clone()
+        self.shard.index()
     }
 
     /// What a search sees.
@@ -150,27 +137,12 @@ impl IndexHandle {
         self.data.index_dir(&self.uuid)
     }
 
-    /// Version of a document, written or searchable. A deletion is `Some` without a source.
-    pub(crate) fn current_version(&self, id: &str) -> Result<Option<LiveVersion>, EngineError> {
-        if let Some(version) = self.versions.lock().get(id) {
-            return Ok(Some(version.clone()));
-        }
-        let found: Option<DocMeta> = self.snapshot().lookup(id)?;
-        // The source stays where it is: writers only want to know that there is one.
-        Ok(found.map(|found| LiveVersion {
-            seq_no: found.seq_no,
-            version: found.version,
-            source: Some(Arc::from(&[][..])),
-        }))
-    }
-
     /// A document by its id; sees writes that are not searchable yet.
     ///
     /// # Errors
     /// When the index cannot be read.
     pub(crate) fn get(&self, id: &str) -> Result<Option<Found>, EngineError> {
-        if let Some(version) = self.versions.lock().get(id) {
-            let (seq_no, version, source) = (version.seq_no, version.version, version.source.clone());
+        if let Some(LiveVersion { seq_no, version, source }) = self.shard.live_version(id) {
             return Ok(source.map(|stored| match passages::split(&stored) {
                 (_, None) => Found { seq_no, version, source: stored, passages: None },
                 (source, Some(payload)) => {
@@ -197,43 +169,32 @@ impl IndexHandle {
         }))
     }
 
-    /// Notes that something was written.
-    pub(crate) fn mark_dirty(&self) {
-        self.dirty.store(true, Relaxed);
-    }
-
-    /// Whether a refresh would show something new.
-    pub(crate) fn is_dirty(&self) -> bool {
-        self.dirty.load(Relaxed)
-    }
-
     /// Time since the last refresh.
     pub(crate) fn since_refresh(&self) -> std::time::Duration {
         self.last_refresh.lock().elapsed()
     }
 
+    /// An error of the shard as this index tells it.
+    pub(crate) fn failed(&self, error: ShardError) -> EngineError {
+        match error {
+            ShardError::Closed => EngineError::IndexNotFound { name: self.name.clone() },
+            ShardError::Cancelled => EngineError::Cancelled,
+            ShardError::Index(error) => error.into(),
+            ShardError::Storage(error) => error.into(),
+            error if error.is_disk_full() => blocks::flooded(&self.name),
+            ShardError::ReadOnly { reason, .. } => StorageError::Poisoned { reason }.into(),
+            other => EngineError::internal(other.to_string()),
+        }
+    }
+
     /// Makes everything written searchable.
     ///
     /// # Errors
-    /// When the index cannot commit; the writes are then applied again from the log.
+    /// When the segments cannot commit. What was written stays written.
     pub(crate) fn refresh(&self) -> Result<(), EngineError> {
-        let _one = self.refresh_lock.lock();
         let _running = self.counters.refresh.begin();
-        let index = {
-            // Under the write lock, so that every version taken here is in the index's buffer.
-            let _writers = self.write.lock();
-            self.dirty.store(false, Relaxed);
-            self.versions.lock().start_refresh();
-            self.index()
-        };
-        if let Err(error) = index.refresh() {
-            self.mark_dirty();
-            self.reapply_log(&error)?;
-        }
-        self.versions.lock().finish_refresh();
+        self.shard.refresh().map_err(|error| self.failed(error))?;
         *self.last_refresh.lock() = Instant::now();
-        *self.refreshes.lock() += 1;
-        self.refreshed.notify_all();
         Ok(())
     }
 
@@ -242,84 +203,51 @@ impl IndexHandle {
     /// # Errors
     /// When the disk refuses; the log then keeps everything.
     pub(crate) fn flush(&self) -> Result<(), EngineError> {
-        let _one = self.flush_lock.lock();
-        let (generation, covered, index) = {
-            let state = self.write.lock();
-            if state.closed {
-                return Ok(());
-            }
-            (self.wal.roll()?, state.next_seq_no.checked_sub(1), self.index())
-        };
         let running = self.counters.flush.begin();
-        let covered_writes = self.counters.uncommitted.load(Relaxed);
-        if let Err(error) = index.flush(covered) {
-            self.reapply_log(&error)?;
-            return Err(error.into());
-        }
-        if !self.keep_log.load(std::sync::atomic::Ordering::SeqCst) {
-            self.wal.trim_before(generation)?;
-            self.counters.uncommitted.fetch_sub(covered_writes, Relaxed);
-        }
-        *self.durable_segments.lock() = segment_names(&index);
-        *self.last_flush.lock() = Instant::now();
+        self.shard.flush().map_err(|error| self.failed(error))?;
         drop(running);
-        // The flush committed, so its documents can be shown as well.
-        self.refresh()
-    }
-
-    /// After a commit failed, buffered writes are gone from the index: applies them again from the log.
-    pub(crate) fn reapply_log(&self, error: &IndexError) -> Result<(), EngineError> {
-        let IndexError::RolledBack { replay_after, .. } = error else {
-            return Err(EngineError::internal(error.to_string()));
-        };
-        let _writers = self.write.lock();
-        let index = self.index();
-        self.reapply(&index, &self.mapping(), error, *replay_after)?;
-        index.refresh()?;
-        Ok(())
-    }
-
-    /// Applies the log's writes after `replay_after` again to an index that rolled back because of `error`.
-    ///
-    /// The caller holds the write lock.
-    pub(super) fn reapply(
-        &self,
-        index: &SparrowIndex,
-        mapping: &Mapping,
-        error: &dyn std::fmt::Display,
-        replay_after: Option<u64>,
-    ) -> Result<(), EngineError> {
-        tracing::error!(index = self.name, %error, "applying writes again from the log");
-        let replayed =
-            super::recovery::apply(self.wal.replay()?, index, mapping, &self.settings(), replay_after)?;
-        tracing::warn!(index = self.name, records = replayed.records, "log applied again");
+        *self.durable_segments.lock() = segment_names(&self.index());
+        *self.last_flush.lock() = Instant::now();
+        *self.last_refresh.lock() = Instant::now();
         Ok(())
     }
 
     /// Waits for a refresh that shows everything written before the call. The regular refresh does it; without
     /// one (interval −1) this does it itself.
-    pub(crate) fn wait_for_refresh(&self) -> Result<(), EngineError> {
-        if self.settings().refresh_interval().is_none() {
-            return self.refresh();
-        }
-        let mut count = self.refreshes.lock();
-        // A refresh that is running may have begun before the write: the one after it has not.
-        let target = *count + if self.refresh_lock.is_locked() { 2 } else { 1 };
-        while *count < target && (self.is_dirty() || self.refresh_lock.is_locked()) {
-            self.refreshed.wait_for(&mut count, std::time::Duration::from_millis(100));
-        }
+    ///
+    /// # Errors
+    /// When that refresh fails, the index is deleted or the request is cancelled.
+    pub(crate) fn wait_for_refresh(&self, cancel: &CancelFlag) -> Result<(), EngineError> {
+        let regular = self.settings().refresh_interval().is_some();
+        let cancelled = || cancel.is_cancelled();
+        self.shard.wait_for_refresh(regular, &cancelled).map_err(|error| self.failed(error))
+    }
+
+    /// Replaces metadata, durably first. The index lives as long as the caller has the right to write, and no other change comes
+    /// between what `change` sees and what is saved.
+    ///
+    /// # Errors
+    /// What `change` says, or the disk; the metadata is then what it was.
+    pub(crate) fn replace_metadata(
+        &self,
+        _: &Writer<'_>,
+        change: impl FnOnce(&mut Metadata) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let mut changed = Metadata::clone(&self.metadata.read().clone());
+        change(&mut changed)?;
+        // Readers go on with what is in force until the new one is durable.
+        changed.save(&self.data)?;
+        *self.metadata.write() = Arc::new(changed);
+        super::registry::note_change();
         Ok(())
     }
 
-    /// Replaces metadata, durably first.
-    pub(crate) fn replace_metadata(&self, change: impl FnOnce(&mut Metadata)) -> Result<(), EngineError> {
-        let mut current = self.metadata.write();
-        let mut changed = (**current).clone();
-        change(&mut changed);
-        changed.save(&self.data)?;
-        *current = Arc::new(changed);
-        super::registry::note_change();
-        Ok(())
+    /// The right to change metadata.
+    ///
+    /// # Errors
+    /// When the index was deleted.
+    pub(crate) fn changer(&self) -> Result<Writer<'_>, EngineError> {
+        self.shard.changer().map_err(|error| self.failed(error))
     }
 
     /// Remembers which models filled which fields.
@@ -331,29 +259,28 @@ impl IndexHandle {
         if known {
             return Ok(());
         }
-        self.replace_metadata(|metadata| metadata.field_models.extend(filled.iter().cloned()))
+        self.replace_metadata(&self.changer()?, |metadata| {
+            metadata.field_models.extend(filled.iter().cloned());
+            Ok(())
+        })
     }
 
     /// Puts a wider mapping in force: durable first, then in the index.
-    ///
-    /// The caller holds the write lock.
-    pub(crate) fn widen_mapping(&self, mapping: &Mapping) -> Result<(), EngineError> {
-        self.replace_metadata(|metadata| metadata.mapping = mapping.clone())?;
-        let index = self.index();
-        match index.update_mapping(mapping) {
-            Ok(()) => Ok(()),
-            Err(IndexError::RolledBack { replay_after, source }) => {
-                self.reapply(&index, mapping, &source, replay_after)?;
-                index.update_mapping(mapping)?;
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
+    pub(crate) fn widen_mapping(
+        &self,
+        writer: &mut Writer<'_>,
+        mapping: &Mapping,
+    ) -> Result<(), EngineError> {
+        self.replace_metadata(writer, |metadata| {
+            metadata.mapping = mapping.clone();
+            Ok(())
+        })?;
+        writer.widen(mapping).map_err(|error| self.failed(error))
     }
 
     /// Forgets the index and removes its files. Searches that still hold a snapshot finish.
     pub(crate) fn delete(&self) -> Result<(), EngineError> {
-        self.write.lock().closed = true;
+        self.shard.close();
         self.data.remove(&super::metadata::store_name(&self.uuid))?;
         remove_folder(&self.root());
         Ok(())

@@ -79,12 +79,11 @@ pub(crate) fn add_block(
     let change = json!({format!("index.blocks.{block}"): true});
     let mut blocked = Vec::new();
     for handle in targets(engine, request, ResolveOptions::metadata())? {
-        let settings = handle.settings().updated(&change, &handle.name, &handle.uuid)?;
-        {
-            // Writes that are under way end first, so that none is acknowledged behind the block.
-            let _writers = handle.write.lock();
-            handle.replace_metadata(|metadata| metadata.settings = settings)?;
-        }
+        // Writes that are under way end first, so that none is acknowledged behind the block.
+        handle.replace_metadata(&handle.changer()?, |metadata| {
+            metadata.settings = metadata.settings.updated(&change, &handle.name, &handle.uuid)?;
+            Ok(())
+        })?;
         blocked.push(json!({"name": handle.name, "blocked": true}));
     }
     let any = !blocked.is_empty();
@@ -111,9 +110,8 @@ impl ForceMerge {
                 // As in Lucene, a single segment stays as it is, deleted documents and all.
                 self.max_num_segments > 0 && stats.segments as i64 > self.max_num_segments
             };
-            if needed && let Err(error) = handle.index().merge_all() {
-                handle.reapply_log(&error)?;
-                return Err(error.into());
+            if needed {
+                handle.shard.merge().map_err(|error| handle.failed(error))?;
             }
             if self.flush {
                 handle.flush()?;
@@ -252,8 +250,10 @@ impl IndexHandle {
     /// Closes or opens the index, durably.
     fn set_closed(&self, closed: bool) -> Result<(), EngineError> {
         // Writes that are under way end first.
-        let _writers = self.write.lock();
-        self.replace_metadata(|metadata| metadata.closed = closed)
+        self.replace_metadata(&self.changer()?, |metadata| {
+            metadata.closed = closed;
+            Ok(())
+        })
     }
 
     /// Whether a write may begin now; the caller holds the write lock.
@@ -262,6 +262,7 @@ impl IndexHandle {
         if metadata.closed {
             return Err(super::resolve::closed(self));
         }
-        blocks::check(&self.name, &metadata.settings, Access::Write)
+        drop(metadata);
+        self.check_access(Access::Write)
     }
 }

@@ -1,18 +1,77 @@
-//! Background work: regular refreshes, flushes of long logs, syncs of `async` indices.
+//! Background work on indices: regular refreshes, flushes, syncs of logs that nobody waits for, and bringing back what a disk
+//! without room stopped.
+//!
+//! One thread looks what is due and hands it to workers. An index is worked on by one refresh and one other piece of work at a
+//! time, so that one which has to wait for the disk keeps none of the others waiting; whatever fails, panics included, is tried
+//! again, less and less often.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
 
 use super::Registry;
+use super::disk::DiskWatch;
+use super::handle::IndexHandle;
 
 const TICK: Duration = Duration::from_millis(50);
-const SYNC_INTERVAL: Duration = Duration::from_secs(5);
+/// Ticks between two looks at logs and left-over files.
+const UPKEEP_TICKS: u64 = 4;
+/// Ticks between two looks at the disk.
+const DISK_TICKS: u64 = 20;
+const REFRESH_WORKERS: usize = 3;
+const UPKEEP_WORKERS: usize = 2;
 
-/// The thread that does it, as long as the engine is open.
+/// Log of an index from which on it is flushed when its segments take less than the log.
+const SMALL_LOG: u64 = 4 << 20;
+/// Bytes of files that wait for a flush to be removed, from which on there is one if the segments take less than them.
+const SMALL_GARBAGE: u64 = 16 << 20;
+/// Time without a flush after which what lies in the log is flushed.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// First and longest pause after a failure.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+
+/// What is being done to an index in the background, and when it may be tried again.
+#[derive(Default)]
+pub(crate) struct Turns {
+    refresh: Turn,
+    upkeep: Turn,
+    synced: Mutex<Option<Instant>>,
+}
+
+#[derive(Default)]
+struct Turn {
+    taken: AtomicBool,
+    /// Not before this moment, and how long the pause was.
+    pause: Mutex<Option<(Instant, Duration)>>,
+}
+
+impl Turn {
+    /// Takes the turn, if nobody has it and no pause is on.
+    fn take(&self) -> bool {
+        let paused = self.pause.lock().is_some_and(|(until, _)| Instant::now() < until);
+        !paused && !self.taken.swap(true, SeqCst)
+    }
+
+    /// Gives it back.
+    fn give_back(&self, succeeded: bool) {
+        let mut pause = self.pause.lock();
+        *pause = (!succeeded).then(|| {
+            let length = pause.map_or(PAUSES.0, |(_, length)| (length * 2).min(PAUSES.1));
+            (Instant::now() + length, length)
+        });
+        self.taken.store(false, SeqCst);
+    }
+}
+
+type Work = (Arc<IndexHandle>, fn(&IndexHandle, u64) -> bool, fn(&Turns) -> &Turn);
+
+/// The threads that do it, as long as the engine is open.
 #[derive(Default)]
 pub(crate) struct Maintenance {
     stop: Arc<AtomicBool>,
@@ -20,37 +79,31 @@ pub(crate) struct Maintenance {
 }
 
 impl Maintenance {
-    pub(super) fn start(&self, registry: &Arc<Registry>, flush_threshold: u64) {
-        let refresher = {
-            let (registry, stop) = (registry.clone(), self.stop.clone());
-            move || {
-                while !stop.load(Relaxed) {
-                    thread::sleep(TICK);
-                    refresh_due(&registry);
-                }
-            }
-        };
-        // A flush waits for the disk, so it has a thread of its own: refreshes stay on time.
-        let flusher = {
-            let (registry, stop) = (registry.clone(), self.stop.clone());
-            move || {
-                let mut synced = Instant::now();
-                while !stop.load(Relaxed) {
-                    thread::sleep(TICK * 4);
-                    let sync = synced.elapsed() >= SYNC_INTERVAL;
-                    flush_due(&registry, flush_threshold, sync);
-                    if sync {
-                        synced = Instant::now();
-                    }
-                }
-            }
-        };
+    pub(super) fn start(&self, registry: &Arc<Registry>, flush_threshold: u64, disk: DiskWatch) {
+        let (refreshes, refresh_work) = unbounded::<Work>();
+        let (upkeep, upkeep_work) = unbounded::<Work>();
+        let (registry, stop) = (registry.clone(), self.stop.clone());
+        let mut work: Vec<(String, Box<dyn FnOnce() + Send>)> = vec![(
+            "sparrow-clock".into(),
+            Box::new(move || clock(&registry, &stop, &refreshes, &upkeep, flush_threshold, &disk)),
+        )];
+        for number in 0..REFRESH_WORKERS {
+            let queue = refresh_work.clone();
+            work.push((
+                format!("sparrow-refresh-{number}"),
+                Box::new(move || work_off(&queue, flush_threshold)),
+            ));
+        }
+        for number in 0..UPKEEP_WORKERS {
+            let queue = upkeep_work.clone();
+            work.push((
+                format!("sparrow-flush-{number}"),
+                Box::new(move || work_off(&queue, flush_threshold)),
+            ));
+        }
         let mut threads = self.threads.lock();
-        for (name, work) in [
-            ("sparrow-refresh", Box::new(refresher) as Box<dyn FnOnce() + Send>),
-            ("sparrow-flush", Box::new(flusher)),
-        ] {
-            match thread::Builder::new().name(name.into()).spawn(work) {
+        for (name, work) in work {
+            match thread::Builder::new().name(name.clone()).spawn(work) {
                 Ok(handle) => threads.push(handle),
                 Err(error) => tracing::error!(%error, name, "a background thread cannot start"),
             }
@@ -66,33 +119,136 @@ impl Maintenance {
     }
 }
 
-fn refresh_due(registry: &Registry) {
-    for handle in registry.all() {
-        let due =
-            handle.settings().refresh_interval().is_some_and(|interval| handle.since_refresh() >= interval);
-        if due
-            && handle.is_dirty()
-            && let Err(error) = handle.refresh()
-        {
-            tracing::error!(index = handle.name, %error, "refresh failed");
+/// Looks what is due and hands it out. The workers end when this does.
+fn clock(
+    registry: &Registry,
+    stop: &AtomicBool,
+    refreshes: &Sender<Work>,
+    upkeep: &Sender<Work>,
+    flush_threshold: u64,
+    disk: &DiskWatch,
+) {
+    for tick in 0_u64.. {
+        if stop.load(Relaxed) {
+            return;
+        }
+        thread::sleep(TICK);
+        // A bug in looking must not end all of it.
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            for handle in registry.all() {
+                if refresh_is_due(&handle) && handle.turns.refresh.take() {
+                    let _ = refreshes.send((handle.clone(), refresh, |turns| &turns.refresh));
+                }
+                if tick.is_multiple_of(UPKEEP_TICKS)
+                    && upkeep_is_due(&handle, flush_threshold)
+                    && handle.turns.upkeep.take()
+                {
+                    let _ = upkeep.send((handle, keep_up, |turns| &turns.upkeep));
+                }
+            }
+            if tick.is_multiple_of(DISK_TICKS) {
+                disk.look(registry);
+            }
+        }));
+        if looked.is_err() {
+            tracing::error!("looking for background work panicked");
         }
     }
 }
 
-fn flush_due(registry: &Registry, threshold: u64, sync: bool) {
-    for handle in registry.all() {
-        let size = handle.wal.size_bytes();
-        if size > threshold && !handle.wal.is_poisoned() {
-            match handle.flush() {
-                Ok(()) => _ = handle.counters.periodic_flush.fetch_add(1, Relaxed),
-                Err(error) => tracing::error!(index = handle.name, %error, "flush failed"),
-            }
-        } else if sync
-            && handle.settings().is_async()
-            && !handle.wal.is_poisoned()
-            && let Err(error) = handle.wal.sync_all()
-        {
-            tracing::error!(index = handle.name, %error, "sync failed");
+fn work_off(queue: &Receiver<Work>, flush_threshold: u64) {
+    while let Ok((handle, work, turn)) = queue.recv() {
+        let succeeded =
+            catch_unwind(AssertUnwindSafe(|| work(&handle, flush_threshold))).unwrap_or_else(|_| {
+                tracing::error!(
+                    index = handle.name,
+                    "background work on the index panicked; it is tried again"
+                );
+                false
+            });
+        turn(&handle.turns).give_back(succeeded);
+    }
+}
+
+fn refresh_is_due(handle: &IndexHandle) -> bool {
+    handle.shard.is_dirty()
+        && handle.settings().refresh_interval().is_some_and(|interval| handle.since_refresh() >= interval)
+}
+
+fn refresh(handle: &IndexHandle, _: u64) -> bool {
+    match handle.refresh() {
+        Err(error) if !handle.shard.is_closed() => {
+            tracing::error!(index = handle.name, %error, "refresh failed");
+            false
         }
+        _ => true,
+    }
+}
+
+fn upkeep_is_due(handle: &IndexHandle, flush_threshold: u64) -> bool {
+    handle.shard.needs_recovery() || flush_is_due(handle, flush_threshold) || sync_is_due(handle)
+}
+
+/// A log is replayed at the next start, and files that a durable commit names stay until the next one: both are bounded by what
+/// the index takes itself.
+fn flush_is_due(handle: &IndexHandle, threshold: u64) -> bool {
+    let log = handle.shard.log_bytes();
+    if log > threshold || (handle.shard.uncommitted() > 0 && handle.since_flush() >= IDLE) {
+        return true;
+    }
+    let garbage = handle.index().garbage_bytes();
+    if log <= SMALL_LOG && garbage <= SMALL_GARBAGE {
+        return false;
+    }
+    // An index that goes away meanwhile needs no flush.
+    let bytes = handle.index().stats().map_or(u64::MAX, |stats| stats.bytes.saturating_sub(garbage));
+    (log > SMALL_LOG && log > bytes) || (garbage > SMALL_GARBAGE && garbage > bytes)
+}
+
+fn sync_is_due(handle: &IndexHandle) -> bool {
+    let settings = handle.settings();
+    settings.is_async()
+        && handle.turns.synced.lock().is_none_or(|last| last.elapsed() >= settings.sync_interval())
+}
+
+fn keep_up(handle: &IndexHandle, flush_threshold: u64) -> bool {
+    let result = if handle.shard.needs_recovery() {
+        handle.shard.recover().map_err(|error| handle.failed(error))
+    } else if flush_is_due(handle, flush_threshold) {
+        handle.flush().map(|()| _ = handle.counters.periodic_flush.fetch_add(1, Relaxed))
+    } else {
+        *handle.turns.synced.lock() = Some(Instant::now());
+        handle.shard.sync_log().map_err(|error| handle.failed(error))
+    };
+    match result {
+        Err(error) if !handle.shard.is_closed() => {
+            tracing::error!(index = handle.name, %error, "keeping the index up failed; it is tried again");
+            false
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_failed_pauses_longer_each_time() {
+        let turn = Turn::default();
+        assert!(turn.take());
+        assert!(!turn.take(), "it is taken");
+        turn.give_back(true);
+        assert!(turn.take());
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            turn.give_back(false);
+            assert!(!turn.take(), "there is a pause");
+            let (_, length) = turn.pause.lock().unwrap();
+            pauses.push(length);
+        }
+        assert_eq!((pauses[0], pauses[1], pauses[7]), (PAUSES.0, PAUSES.0 * 2, PAUSES.1));
+        turn.give_back(true);
+        assert!(turn.take());
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod analyze;
 pub(crate) mod blocks;
 pub(crate) mod cat;
 mod date_math;
+mod disk;
 pub(crate) mod field_mapping;
 mod handle;
 mod known_settings;
@@ -16,7 +17,6 @@ mod maintenance;
 mod metadata;
 pub(crate) mod names;
 mod op;
-mod record;
 mod recovery;
 mod registry;
 pub(crate) mod resize;
@@ -26,20 +26,24 @@ mod settings;
 pub(crate) mod stats;
 pub(crate) mod templates;
 mod upgrade;
-mod versions;
 mod write;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use sparrow_index::mapping::Mapping;
 use sparrow_index::{IndexOptions, SparrowIndex};
-use sparrow_storage::{DataDir, Wal, durable};
+use sparrow_shard::{Shard, ShardError, ShardOptions};
+use sparrow_storage::{DataDir, durable};
 
 use self::aliases::{AliasSpec, Stored};
 pub(crate) use self::date_math::resolve as concrete_name;
+use self::disk::{DiskWatch, Flooded};
+pub(crate) use self::disk::{Watermark, Watermarks};
+use self::handle::SharedMetadata;
 pub(crate) use self::handle::{Found, IndexHandle};
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::Metadata;
@@ -70,6 +74,7 @@ pub(crate) struct Indices {
     engine: EngineLink,
     index_options: IndexOptions,
     flush_threshold: u64,
+    flooded: Flooded,
     maintenance: Maintenance,
     pub(crate) templates: Templates,
     cluster: Arc<ClusterSettings>,
@@ -98,6 +103,7 @@ impl Indices {
                 ..IndexOptions::default()
             },
             flush_threshold: options.flush_threshold_bytes,
+            flooded: Flooded::default(),
             maintenance: Maintenance::default(),
             templates: Templates::open(data.clone())?,
             cluster,
@@ -175,17 +181,19 @@ impl Indices {
             }
         }
         let options = self.options(&metadata.name, &metadata.settings)?;
-        let (index, covered) = SparrowIndex::open(&root.join(&metadata.folder), &metadata.mapping, &options)?;
-        let (wal, log) = Wal::open(&root.join("wal"))?;
-        let replayed = recovery::apply(log, &index, &metadata.mapping, &metadata.settings, covered)?;
-        if replayed.records > 0 {
-            tracing::info!(index = metadata.name, records = replayed.records, "replayed the log");
-            index.refresh()?;
-        }
-        let next_seq_no = covered.max(replayed.last_seq_no).map_or(0, |last| last + 1);
-        let opened = Opened::existing(began, replayed.records as u64, &root.join(&metadata.folder));
-        let engine = self.engine.clone();
-        Ok(IndexHandle::new(self.data.clone(), engine, metadata, index, wal, next_seq_no, opened))
+        let folder = root.join(&metadata.folder);
+        let mapping = metadata.mapping.clone();
+        let metadata: SharedMetadata = Arc::new(RwLock::new(Arc::new(metadata)));
+        let options = shard_options(root, options, &metadata);
+        let (shard, replayed) = Shard::open(options, &folder, &mapping).map_err(opening)?;
+        let opened = Opened::existing(began, replayed, &folder);
+        Ok(self.handle(metadata, shard, opened))
+    }
+
+    fn handle(&self, metadata: SharedMetadata, shard: Shard, opened: Opened) -> IndexHandle {
+        shard.remember_deletions_for(metadata.read().settings.gc_deletes());
+        let flooded = self.flooded.clone();
+        IndexHandle::new(self.data.clone(), self.engine.clone(), metadata, shard, opened, flooded)
     }
 
     /// How an index with these settings is opened.
@@ -195,7 +203,9 @@ impl Indices {
 
     /// Starts the background work.
     pub(crate) fn start_maintenance(&self) {
-        self.maintenance.start(&self.registry, self.flush_threshold);
+        let disk = DiskWatch::new(self.data.clone(), self.cluster.clone(), self.flooded.clone());
+        disk.look(&self.registry);
+        self.maintenance.start(&self.registry, self.flush_threshold, disk);
     }
 
     /// Ends the background work and flushes everything.
@@ -205,6 +215,7 @@ impl Indices {
             if let Err(error) = handle.flush() {
                 tracing::error!(index = handle.name, %error, "flush at the end failed; the log keeps the writes");
             }
+            handle.shard.close();
         }
     }
 
@@ -271,26 +282,20 @@ impl Indices {
         let root = self.data.index_dir(&metadata.uuid);
         durable::create_dir_all(&root)?;
         let index = SparrowIndex::create(&root.join(FIRST_FOLDER), &metadata.mapping, &options)?;
-        let (wal, _) = Wal::open(&root.join("wal"))?;
+        let uuid = metadata.uuid.clone();
+        let metadata: SharedMetadata = Arc::new(RwLock::new(Arc::new(metadata)));
+        let shard = Shard::create(shard_options(root.clone(), options, &metadata), index).map_err(opening)?;
         durable::sync_dir(&root)?;
         let own = after.aliases_of(&name);
         if !own.is_empty() {
             // Aliases of an index that is not there count for nothing, so they can come first.
             let mut stored = self.stored(&before);
-            stored.by_index.insert(metadata.uuid.clone(), own);
+            stored.by_index.insert(uuid, own);
             stored.save(&self.data)?;
         }
         // The index exists from here on; a crash before leaves a folder that the next start removes.
-        metadata.save(&self.data)?;
-        let handle = Arc::new(IndexHandle::new(
-            self.data.clone(),
-            self.engine.clone(),
-            metadata,
-            index,
-            wal,
-            0,
-            Opened::created(),
-        ));
+        metadata.read().save(&self.data)?;
+        let handle = Arc::new(self.handle(metadata, shard, Opened::created()));
         self.registry.change(|names| {
             names.indices.insert(name, handle.clone());
             names.aliases = after.aliases;
@@ -330,6 +335,27 @@ impl Indices {
             handle::remove_folder(&self.data.index_dir(&broken.uuid));
         }
         Ok(())
+    }
+}
+
+/// Where the shard of an index is, and what it asks of the engine.
+fn shard_options(root: PathBuf, index: IndexOptions, metadata: &SharedMetadata) -> ShardOptions {
+    let settings = metadata.clone();
+    ShardOptions {
+        name: metadata.read().name.as_str().into(),
+        root,
+        index,
+        reread: Arc::new(recovery::reread),
+        acknowledges_early: Arc::new(move || settings.read().settings.is_async()),
+    }
+}
+
+/// An error of opening or creating a shard.
+fn opening(error: ShardError) -> EngineError {
+    match error {
+        ShardError::Index(error) => error.into(),
+        ShardError::Storage(error) => error.into(),
+        other => EngineError::internal(other.to_string()),
     }
 }
 

@@ -189,6 +189,18 @@ impl Settings {
         }
     }
 
+    /// How long the version of a deleted document is remembered.
+    pub(crate) fn gc_deletes(&self) -> Option<Duration> {
+        parse_duration("index.gc_deletes", self.text("gc_deletes")?).ok().flatten()
+    }
+
+    /// How often the log of an index that acknowledges early is made durable.
+    pub(crate) fn sync_interval(&self) -> Duration {
+        let text = self.text("translog.sync_interval");
+        text.and_then(|text| parse_duration("index.translog.sync_interval", text).ok().flatten())
+            .unwrap_or(Duration::from_secs(5))
+    }
+
     /// Whether a write is answered before the log is on the disk.
     pub(crate) fn is_async(&self) -> bool {
         self.text("translog.durability").is_some_and(|text| text.eq_ignore_ascii_case("async"))

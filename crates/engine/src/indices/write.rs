@@ -1,16 +1,15 @@
 //! The write path of one index: versions, log, segments; one fsync for a batch.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
 use sparrow_index::mapping::{Mapping, ParsedDocument};
-use sparrow_index::{IndexError, WriteDocument, passages};
+use sparrow_index::passages;
+use sparrow_shard::{LiveVersion, Logged, NewDocument, ShardError, Writer};
+use sparrow_storage::Lsn;
 
 use super::handle::IndexHandle;
 use super::op::{Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
-use super::record::Record;
-use super::versions::LiveVersion;
 use crate::error::EngineError;
 use crate::models::Purpose;
 use crate::semantic::Embedded;
@@ -79,7 +78,7 @@ impl IndexHandle {
         let began = Instant::now();
         let kinds: Vec<WriteKind> = ops.iter().map(|op| op.kind).collect();
         let bytes = ops.iter().map(|op| op.source.raw.len()).sum();
-        let mut last = None;
+        let mut last: Option<Lsn> = None;
         let mut results = Vec::new();
         results.resize_with(ops.len(), || None);
         let mut places: Vec<usize> = (0..ops.len()).collect();
@@ -98,18 +97,18 @@ impl IndexHandle {
         let mut results: Vec<Result<WriteOutcome, EngineError>> =
             results.into_iter().map(|result| result.unwrap_or_else(lost)).collect();
         if let Some(lsn) = last {
-            self.mark_dirty();
+            self.shard.mark_dirty();
             if !self.settings().is_async()
-                && let Err(error) = self.wal.sync(lsn)
+                && let Err(error) = self.shard.sync(lsn)
             {
                 // Not durable: none of them may be acknowledged.
-                let reason = error.to_string();
+                let (reason, disk_full) = (error.to_string(), error.is_disk_full());
                 for result in results.iter_mut().filter(|result| result.is_ok()) {
-                    *result = Err(sparrow_storage::StorageError::Poisoned { reason: reason.clone() }.into());
+                    *result = Err(self.failed(ShardError::ReadOnly { reason: reason.clone(), disk_full }));
                 }
             }
             self.counters.wrote(&kinds, &results, bytes, began.elapsed());
-            if self.versions.lock().source_bytes() > MAX_LIVE_SOURCE_BYTES
+            if self.shard.unrefreshed_bytes() > MAX_LIVE_SOURCE_BYTES
                 && let Err(error) = self.refresh()
             {
                 tracing::error!(index = self.name, %error, "refresh failed");
@@ -126,15 +125,27 @@ impl IndexHandle {
         &self,
         prepared: Vec<(usize, Result<Prepared, EngineError>)>,
         results: &mut [Option<Result<WriteOutcome, EngineError>>],
-        last: &mut Option<sparrow_storage::Lsn>,
+        last: &mut Option<Lsn>,
     ) -> (Vec<usize>, Vec<WriteOp>) {
         let mut again = (Vec::new(), Vec::new());
-        let mut state = self.write.lock();
+        let mut writer = match self.shard.writer() {
+            Ok(writer) => writer,
+            Err(error) => {
+                let disk_full = error.is_disk_full();
+                for (place, document) in prepared {
+                    let refused = match &error {
+                        ShardError::Closed => ShardError::Closed,
+                        other => ShardError::ReadOnly { reason: other.to_string(), disk_full },
+                    };
+                    results[place] = Some(Err(document.err().unwrap_or_else(|| self.failed(refused))));
+                }
+                return again;
+            }
+        };
         let mut key = self.mapping().semantic_key();
         for (place, document) in prepared {
             let result = match document {
                 Err(error) => Err(error),
-                Ok(_) if state.closed => Err(EngineError::IndexNotFound { name: self.name.clone() }),
                 Ok(document) if !again.1.is_empty() => {
                     again.0.push(place);
                     again.1.push(document.into_op());
@@ -142,7 +153,7 @@ impl IndexHandle {
                 }
                 Ok(document) => match self.check_write() {
                     Err(error) => Err(error),
-                    Ok(()) => match self.apply(document, &mut state.next_seq_no, &mut key) {
+                    Ok(()) => match self.apply(document, &mut writer, &mut key) {
                         Ok((outcome, lsn)) => {
                             *last = Some(lsn);
                             Ok(outcome)
@@ -268,10 +279,15 @@ impl IndexHandle {
     fn apply(
         &self,
         mut document: Prepared,
-        next_seq_no: &mut u64,
+        writer: &mut Writer<'_>,
         key: &mut u64,
-    ) -> Result<(WriteOutcome, sparrow_storage::Lsn), Unwritten> {
-        let current = if document.id_is_new { None } else { self.current_version(&document.id)? };
+    ) -> Result<(WriteOutcome, Lsn), Unwritten> {
+        let failed = |error: ShardError| self.failed(error);
+        let current = if document.id_is_new {
+            None
+        } else {
+            self.shard.current_version(&document.id).map_err(failed)?
+        };
         let version = self.check_conditions(&document, current.as_ref())?;
         let deleted = document.kind == WriteKind::Delete;
         let mut widened = None;
@@ -285,41 +301,17 @@ impl IndexHandle {
             return Err(Unwritten::Stale(Box::new(document)));
         }
         if let Some(widened) = widened {
-            self.widen_mapping(&widened)?;
+            self.widen_mapping(writer, &widened)?;
             *key = needed;
         }
         let existed = current.as_ref().is_some_and(|current| current.source.is_some());
-        let seq_no = *next_seq_no;
-        let lsn = self.wal.append(
-            &Record { seq_no, version, id: &document.id, source: (!deleted).then_some(&document.raw) }
-                .encode(),
-        )?;
-        *next_seq_no += 1;
         let Prepared { id, raw, parsed, truncated, .. } = document;
-        let stored: Option<Arc<[u8]>> =
-            (!deleted).then(|| Arc::from(parsed.stored_source.as_deref().unwrap_or(&raw)));
-        let index = self.index();
-        let indexed = if deleted {
-            if existed { index.delete(&id) } else { Ok(()) }
+        let Logged { seq_no, lsn } = if deleted {
+            writer.delete(id.clone(), version, existed)
         } else {
-            index.add(WriteDocument {
-                id: id.clone(),
-                seq_no,
-                version,
-                parsed,
-                source: raw,
-                replaces: existed,
-            })
-        };
-        match indexed {
-            Ok(()) => {}
-            // The record is in the log: applying the log again brings this write back too.
-            Err(IndexError::RolledBack { replay_after, source }) => {
-                self.reapply(&index, &self.mapping(), &source, replay_after)?;
-            }
-            Err(error) => return Err(error.into()),
+            writer.index(NewDocument { id: id.clone(), version, raw, parsed, replaces: existed })
         }
-        self.versions.lock().insert(id.clone(), LiveVersion { seq_no, version, source: stored });
+        .map_err(failed)?;
         let result = match (deleted, existed) {
             (true, true) => WriteResult::Deleted,
             (true, false) => WriteResult::NotFound,

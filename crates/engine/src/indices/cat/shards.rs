@@ -182,7 +182,7 @@ pub(crate) fn cat_shards(
         row.resize(15, Cell::Nothing);
         if detailed {
             let sections = stats::sections(handle)?;
-            let last = handle.write.lock().next_seq_no as f64 - 1.0;
+            let last = handle.shard.next_seq_no() as f64 - 1.0;
             for (section, key, unit) in FIGURES {
                 let figure = sections.get(*section).and_then(|of| of[*key].as_u64()).unwrap_or_default();
                 row.push(match unit {

@@ -79,8 +79,6 @@ pub(crate) struct Counters {
     pub(crate) flush: Timed,
     /// Flushes that a long log brought about.
     pub(crate) periodic_flush: AtomicU64,
-    /// Writes that are in the log and in no durable commit.
-    pub(crate) uncommitted: AtomicU64,
 }
 
 impl Counters {
@@ -115,7 +113,6 @@ impl Counters {
         self.index.add(indexed, time * (all - deletes) / all);
         self.bulk.add(1, time);
         self.bulk_bytes.fetch_add(bytes as u64, Relaxed);
-        self.uncommitted.fetch_add(indexed + deleted, Relaxed);
     }
 
     /// Notes that a document was looked up.

@@ -107,8 +107,8 @@ pub(crate) fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, Engin
     let millis = |nanos: u64| nanos / 1_000_000;
     let alive = handle.opened.at.elapsed();
     let busy = counters.bulk.millis() as f64;
-    let uncommitted = load(&counters.uncommitted);
-    let log = handle.wal.size_bytes();
+    let uncommitted = handle.shard.uncommitted();
+    let log = handle.shard.log_bytes();
     let (exists, missing) = (&counters.get_exists, &counters.get_missing);
     let bulks = counters.bulk.count();
     let share = |total: u64| total.checked_div(bulks).unwrap_or_default();
@@ -199,7 +199,7 @@ pub(crate) fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, Engin
             "points_memory_in_bytes": 0,
             "doc_values_memory_in_bytes": 0,
             "index_writer_memory_in_bytes": 0,
-            "version_map_memory_in_bytes": handle.versions.lock().source_bytes(),
+            "version_map_memory_in_bytes": handle.shard.unrefreshed_bytes(),
             "fixed_bit_set_memory_in_bytes": 0,
             "max_unsafe_auto_id_timestamp": -1,
             "file_sizes": {},

@@ -172,7 +172,7 @@ fn with_fields(mut figures: Map<String, Value>, params: &Params<'_>) -> Map<Stri
 
 /// The one shard of an index: its figures, and where it is.
 fn shard(engine: &Engine, handle: &IndexHandle, figures: Value) -> Value {
-    let last = handle.write.lock().next_seq_no as i64 - 1;
+    let last = handle.shard.next_seq_no() as i64 - 1;
     let mut shown = json!({
         "routing": {"state": "STARTED", "primary": true, "node": engine.node_id(), "relocating_node": null},
     });

@@ -21,6 +21,8 @@ pub(crate) struct Opened {
     pub(crate) took: Duration,
     /// Writes that were applied again from the log.
     pub(crate) replayed: u64,
+    /// Documents of them that today's mapping cannot take whole.
+    pub(crate) replayed_in_part: u64,
     pub(crate) at: Instant,
     /// Files that were there.
     pub(crate) files: u64,
@@ -36,6 +38,7 @@ impl Opened {
             millis: now_millis(),
             took: Duration::ZERO,
             replayed: 0,
+            replayed_in_part: 0,
             at: Instant::now(),
             files: 0,
             bytes: 0,
@@ -43,7 +46,11 @@ impl Opened {
     }
 
     /// An index that was read from `folder`, which began at `began`.
-    pub(crate) fn existing(began: Instant, replayed: u64, folder: &std::path::Path) -> Self {
+    pub(crate) fn existing(
+        began: Instant,
+        replayed: sparrow_shard::Replayed,
+        folder: &std::path::Path,
+    ) -> Self {
         let took = began.elapsed();
         let files: Vec<u64> = sparrow_files::read_dir(folder)
             .into_iter()
@@ -54,7 +61,8 @@ impl Opened {
             created: false,
             millis: now_millis().saturating_sub(took.as_millis() as u64),
             took,
-            replayed,
+            replayed: replayed.records,
+            replayed_in_part: replayed.incomplete_documents,
             at: Instant::now(),
             files: files.len() as u64,
             bytes: files.iter().sum(),
@@ -186,6 +194,11 @@ pub(crate) fn recovery(
             },
             "verify_index": {"check_index_time_in_millis": 0, "total_time_in_millis": 0},
         });
+        let mut shard = shard;
+        if opened.replayed_in_part > 0 {
+            // Not in Elasticsearch: documents of the log with fields that the mapping of today cannot take.
+            shard["translog"]["recovered_in_part"] = opened.replayed_in_part.into();
+        }
         indices.insert(handle.name.clone(), json!({"shards": [shard]}));
     }
     Ok(Reply::ok(&indices.into()))

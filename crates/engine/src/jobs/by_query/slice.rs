@@ -253,7 +253,7 @@ impl Slice<'_> {
         if self.spec.destination().is_none() || index != target.name {
             return Ok(false);
         }
-        match target.current_version(id)? {
+        match target.shard.current_version(id).map_err(|error| target.failed(error))? {
             Some(current) if current.seq_no >= floor && current.source.is_some() => {
                 self.tally.update(|tally| match current.version {
                     1 => tally.created += 1,
@@ -302,7 +302,7 @@ impl Slice<'_> {
 
     fn set_down(&self) -> Result<(), EngineError> {
         if let (Some(_), Some(target)) = (self.spec.destination(), self.targets.first()) {
-            let next = target.write.lock().next_seq_no;
+            let next = target.shard.next_seq_no();
             self.tally.update(|tally| tally.destination_seq_no = Some(next));
         }
         (self.checkpoint)()

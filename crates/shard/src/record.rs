@@ -8,12 +8,12 @@
 
 /// A write as the log has it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Record<'a> {
-    pub(crate) seq_no: u64,
-    pub(crate) version: u64,
-    pub(crate) id: &'a str,
+pub struct Record<'a> {
+    pub seq_no: u64,
+    pub version: u64,
+    pub id: &'a str,
     /// `None` for a deletion.
-    pub(crate) source: Option<&'a [u8]>,
+    pub source: Option<&'a [u8]>,
 }
 
 const INDEX: u8 = 1;
@@ -21,7 +21,7 @@ const DELETE: u8 = 2;
 const HEADER: usize = 1 + 8 + 8 + 4;
 
 impl<'a> Record<'a> {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let source = self.source.unwrap_or_default();
         let mut bytes = Vec::with_capacity(HEADER + self.id.len() + source.len());
         bytes.push(if self.source.is_some() { INDEX } else { DELETE });
@@ -35,7 +35,7 @@ impl<'a> Record<'a> {
 
     /// Reads a record; `None` when the bytes are none of ours (the log's checksum held, so a newer version
     /// wrote them).
-    pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
+    pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let (seq_no, rest) = rest.split_first_chunk::<8>()?;
         let (version, rest) = rest.split_first_chunk::<8>()?;

@@ -8,36 +8,50 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-/// How long the version of a deleted document is remembered (`index.gc_deletes`).
-const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(60);
-
 /// What is known of one document.
 #[derive(Debug, Clone)]
-pub(crate) struct LiveVersion {
-    pub(crate) seq_no: u64,
-    pub(crate) version: u64,
+pub struct LiveVersion {
+    pub seq_no: u64,
+    pub version: u64,
     /// The stored source; `None` when the document was deleted.
-    pub(crate) source: Option<Arc<[u8]>>,
+    pub source: Option<Arc<[u8]>>,
 }
 
 /// Versions since the last refresh, those that a refresh is just making visible, and recent deletions.
 #[derive(Debug, Default)]
-pub(crate) struct LiveVersions {
+pub struct LiveVersions {
     current: FxHashMap<String, LiveVersion>,
     refreshing: FxHashMap<String, LiveVersion>,
     tombstones: FxHashMap<String, (LiveVersion, Instant)>,
     source_bytes: usize,
+    /// How long the version of a deleted document is remembered (`index.gc_deletes`).
+    tombstone_lifetime: Option<Duration>,
 }
 
+/// How long the version of a deleted document is remembered where nothing else is asked for.
+const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(60);
+
 impl LiveVersions {
-    pub(crate) fn get(&self, id: &str) -> Option<&LiveVersion> {
+    /// Sets how long the version of a deleted document is remembered; without it, a minute.
+    pub fn remember_deletions_for(&mut self, lifetime: Option<Duration>) {
+        self.tombstone_lifetime = lifetime;
+    }
+
+    /// Forgets all writes, as the snapshot of segments that were opened anew shows them.
+    pub fn forget_writes(&mut self) {
+        self.current = FxHashMap::default();
+        self.refreshing = FxHashMap::default();
+        self.source_bytes = 0;
+    }
+
+    pub fn get(&self, id: &str) -> Option<&LiveVersion> {
         self.current
             .get(id)
             .or_else(|| self.refreshing.get(id))
             .or_else(|| self.tombstones.get(id).map(|(version, _)| version))
     }
 
-    pub(crate) fn insert(&mut self, id: String, version: LiveVersion) {
+    pub fn insert(&mut self, id: String, version: LiveVersion) {
         match &version.source {
             Some(source) => {
                 self.source_bytes += source.len() + id.len();
@@ -51,12 +65,12 @@ impl LiveVersions {
     }
 
     /// Bytes of sources held since the last refresh.
-    pub(crate) fn source_bytes(&self) -> usize {
+    pub fn source_bytes(&self) -> usize {
         self.source_bytes
     }
 
     /// A refresh begins: what is here now will be in the snapshot when it ends.
-    pub(crate) fn start_refresh(&mut self) {
+    pub fn start_refresh(&mut self) {
         // After a failed refresh the earlier half is still needed.
         let current = std::mem::take(&mut self.current);
         self.refreshing.extend(current);
@@ -64,9 +78,10 @@ impl LiveVersions {
     }
 
     /// The snapshot shows what was here when the refresh began.
-    pub(crate) fn finish_refresh(&mut self) {
+    pub fn finish_refresh(&mut self) {
         self.refreshing = FxHashMap::default();
-        self.tombstones.retain(|_, (_, since)| since.elapsed() < TOMBSTONE_LIFETIME);
+        let lifetime = self.tombstone_lifetime.unwrap_or(TOMBSTONE_LIFETIME);
+        self.tombstones.retain(|_, (_, since)| since.elapsed() < lifetime);
     }
 }
 

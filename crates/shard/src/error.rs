@@ -1,0 +1,83 @@
+//! What can go wrong with a shard.
+
+use sparrow_index::IndexError;
+use sparrow_storage::StorageError;
+
+/// A failure of a shard's write path.
+#[derive(Debug, thiserror::Error)]
+pub enum ShardError {
+    /// The shard was deleted or shut down.
+    #[error("the shard is closed")]
+    Closed,
+    /// The log cannot take writes until there is room, or the disk works, again.
+    #[error("the shard is read-only: {reason}")]
+    ReadOnly {
+        /// What failed first.
+        reason: String,
+        /// Whether it was for want of space.
+        disk_full: bool,
+    },
+    /// A refresh that somebody waited for failed.
+    #[error("the refresh failed: {reason}")]
+    Refresh { reason: String },
+    /// A log record is of a kind that this version does not know.
+    #[error("a log record is not readable by this version")]
+    UnknownRecord,
+    /// The caller cancelled the operation.
+    #[error("cancelled")]
+    Cancelled,
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl ShardError {
+    /// Whether there was no space for what was to be written.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::ReadOnly { disk_full, .. } => *disk_full,
+            other => disk_is_full(other),
+        }
+    }
+}
+
+/// Whether an error says, at its end or in the middle, that the disk is full or a quota is used up.
+pub fn disk_is_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(io) = error.downcast_ref::<std::io::Error>()
+            && matches!(io.kind(), StorageFull | QuotaExceeded)
+        {
+            return true;
+        }
+        next = error.source();
+    }
+    // Some libraries keep only the sentence: numbers 28 and 122 are those of Linux, 112 that of Windows.
+    let sentence = error.to_string();
+    ["No space left on device", "(os error 28)", "(os error 122)", "(os error 112)", "storage full"]
+        .iter()
+        .any(|words| sentence.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_recognised_through_the_layers() {
+        let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let storage = StorageError::Io { action: "write", path: "x".into(), source: full() };
+        assert!(ShardError::from(storage).is_disk_full());
+        let index = IndexError::Io { path: "x".into(), source: full() };
+        assert!(ShardError::from(index).is_disk_full());
+        let number =
+            StorageError::Poisoned { reason: "write x: No space left on device (os error 28)".into() };
+        assert!(ShardError::from(number).is_disk_full());
+        assert!(!ShardError::Closed.is_disk_full());
+        let other = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let other = StorageError::Io { action: "write", path: "x".into(), source: other };
+        assert!(!ShardError::from(other).is_disk_full());
+    }
+}

@@ -1,0 +1,77 @@
+//! Making writes durable in segments, and trimming the log.
+
+use std::sync::atomic::Ordering;
+
+use crate::error::ShardError;
+use crate::shard::{Phase, Shard};
+
+impl Shard {
+    /// Makes everything written durable in segments, and trims the log.
+    ///
+    /// # Errors
+    /// [`ShardError::Closed`]; what the disk refuses, after which the log keeps everything.
+    pub fn flush(&self) -> Result<(), ShardError> {
+        {
+            let _one = self.flushing.lock();
+            // Most of the waiting for the disk is done before writers have to wait for this.
+            self.sync_log()?;
+            let (generation, covered, index) = {
+                let mut state = self.state.lock();
+                match &state.phase {
+                    Phase::Open => {}
+                    Phase::Closed => return Err(ShardError::Closed),
+                    Phase::ReadOnly { reason, disk_full } => {
+                        return Err(ShardError::ReadOnly { reason: reason.clone(), disk_full: *disk_full });
+                    }
+                }
+                self.complete(&mut state)?;
+                let generation = match self.wal.roll() {
+                    Ok(generation) => generation,
+                    Err(error) => {
+                        let error = ShardError::from(error);
+                        if self.wal.is_poisoned() {
+                            self.became_read_only(&mut state, &error);
+                        }
+                        return Err(error);
+                    }
+                };
+                let covered = state.next_seq_no.checked_sub(1);
+                let index = self.index();
+                // Under the write lock: no write can be lost between what is covered and the commit that says so.
+                if let Err(error) = index.commit_covering(covered) {
+                    let reason = error.to_string();
+                    self.rolled_back(&mut state, error)?;
+                    return Err(ShardError::Refresh { reason });
+                }
+                (generation, covered, index)
+            };
+            index.make_durable()?;
+            self.flushed.fetch_max(covered.map_or(0, |last| last + 1), Ordering::AcqRel);
+            if !self.keep_log.load(Ordering::SeqCst) {
+                self.wal.trim_before(generation)?;
+            }
+        }
+        // The flush committed, so its documents can be shown as well.
+        self.refresh()
+    }
+
+    /// Merges all segments into one. Writes and refreshes go on meanwhile.
+    ///
+    /// # Errors
+    /// [`ShardError::Closed`]; when the merge fails.
+    pub fn merge(&self) -> Result<(), ShardError> {
+        self.refresh()?;
+        match self.index().merge_all() {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let mut state = self.state.lock();
+                if state.phase == Phase::Closed {
+                    return Err(ShardError::Closed);
+                }
+                let reason = error.to_string();
+                self.rolled_back(&mut state, error)?;
+                Err(ShardError::Refresh { reason })
+            }
+        }
+    }
+}

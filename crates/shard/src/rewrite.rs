@@ -1,0 +1,140 @@
+//! Replacing the segments by a rewritten form of them.
+//!
+//! ```text
+//! flush ── rewrite into another folder ── replay the log ── (writes wait) replay the rest ── the owner notes the folder ── swap
+//! ```
+//!
+//! Searches and writes go to the old form until the swap. The new folder's commit covers what the flush covered, and nothing trims
+//! the log meanwhile, so a crash at any point finds one whole form: the old one before the owner noted the new folder, and after
+//! that the new one with the log behind it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sparrow_index::mapping::Mapping;
+use sparrow_index::{Format, IndexError, RewriteProgress, RewriteStats, SparrowIndex};
+use sparrow_storage::Generation;
+
+use crate::error::ShardError;
+use crate::recovery;
+use crate::shard::Shard;
+use crate::writer::Writer;
+
+impl Shard {
+    /// Rewrites the segments into `target` in the current format and uses them from then on. `note` is called under the write
+    /// lock, when the new form is whole, and makes it the one that is opened next time.
+    ///
+    /// # Errors
+    /// [`ShardError::Cancelled`], [`ShardError::Closed`], or what fails. The old form is then the one in use.
+    pub fn rewrite<E: From<ShardError>>(
+        &self,
+        target: &Path,
+        progress: &mut dyn FnMut(RewriteProgress),
+        cancel: &AtomicBool,
+        note: impl FnOnce(&Writer<'_>) -> Result<(), E>,
+    ) -> Result<RewriteStats, E> {
+        let kept = KeepLog::start(&self.keep_log);
+        self.flush()?;
+        let stats =
+            self.index().rewrite(target, Format::CURRENT, progress, cancel).map_err(|error| match error {
+                IndexError::Cancelled => ShardError::Cancelled,
+                other => other.into(),
+            })?;
+        sparrow_storage::durable::sync_dir(&self.options.root).map_err(ShardError::from)?;
+        let (new, covered) = SparrowIndex::open(target, &self.index().mapping(), &self.options.index)
+            .map_err(ShardError::from)?;
+        let caught_up = self.catch_up(&new, covered).unwrap_or(CaughtUp { seq_no: covered, generation: 0 });
+        self.swap(new, caught_up, kept, note)?;
+        Ok(stats)
+    }
+
+    /// Applies most of what was written meanwhile, so that writes wait only for the rest. Gives how far it came; nothing when a
+    /// write that just happened got in the way (a record half written, a mapping just widened), for then everything is applied
+    /// again under the lock.
+    fn catch_up(&self, new: &SparrowIndex, covered: Option<u64>) -> Option<CaughtUp> {
+        let replay = || -> Result<CaughtUp, ShardError> {
+            // What is written from here on lies in files of its own, and only those are read again.
+            let generation = {
+                let _writers = self.state.lock();
+                self.wal.roll()?
+            };
+            let log = self.wal.replay()?;
+            let mapping: Arc<Mapping> = self.index().mapping();
+            new.update_mapping(&mapping)?;
+            let replayed = recovery::apply(log, new, &*self.options.reread, covered)?;
+            new.refresh()?;
+            Ok(CaughtUp { seq_no: replayed.last_seq_no.max(covered), generation })
+        };
+        match replay() {
+            // A wider mapping means that documents were read by one that lacked their fields.
+            Ok(caught_up) if *new.mapping() == *self.index().mapping() => Some(caught_up),
+            Ok(_) => None,
+            Err(error) => {
+                tracing::debug!(index = &*self.options.name, %error, "catching up with writes is left to the swap");
+                None
+            }
+        }
+    }
+
+    fn swap<E: From<ShardError>>(
+        &self,
+        new: SparrowIndex,
+        caught_up: CaughtUp,
+        kept: KeepLog<'_>,
+        note: impl FnOnce(&Writer<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // A flush of the old form that still ran would trim the log of what the new one lacks.
+        let _no_flush = self.flushing.lock();
+        let _no_refresh = self.refreshing.lock();
+        let mut writer = self.changer()?;
+        let apply = || -> Result<(), ShardError> {
+            new.update_mapping(&self.index().mapping())?;
+            let log = self.wal.replay_from(caught_up.generation)?;
+            recovery::apply(log, &new, &*self.options.reread, caught_up.seq_no)?;
+            // Whatever a search could see, and more, has to be there when the new form answers.
+            Ok(new.refresh()?)
+        };
+        apply()?;
+        if let Err(error) = note(&writer) {
+            // A restart may find either folder noted. Both are whole as long as the log keeps what came after them.
+            kept.for_good();
+            return Err(error);
+        }
+        let old = std::mem::replace(&mut *self.index.write(), Arc::new(new));
+        writer.state.incomplete = None;
+        drop(writer);
+        // Its threads may take a moment to end, and no write has to wait for that.
+        old.retire();
+        Ok(())
+    }
+}
+
+/// How far a new form has come.
+struct CaughtUp {
+    /// It has the writes up to here.
+    seq_no: Option<u64>,
+    /// Those behind are in this generation of the log, or a later one.
+    generation: Generation,
+}
+
+/// Keeps the log from being trimmed, also when a rewrite panics.
+struct KeepLog<'a>(&'a AtomicBool);
+
+impl<'a> KeepLog<'a> {
+    /// Until the shard is opened anew.
+    fn for_good(self) {
+        std::mem::forget(self);
+    }
+
+    fn start(flag: &'a AtomicBool) -> Self {
+        flag.store(true, Ordering::SeqCst);
+        Self(flag)
+    }
+}
+
+impl Drop for KeepLog<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,355 @@
+//! The shard itself: what it holds, and how it is opened and closed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use sparrow_index::mapping::Mapping;
+use sparrow_index::{DocMeta, IndexOptions, Snapshot, SparrowIndex};
+use sparrow_storage::Wal;
+
+use crate::error::ShardError;
+use crate::recovery::{self, Replayed, Reread};
+use crate::versions::{LiveVersion, LiveVersions};
+use crate::visibility::Visibility;
+
+/// Shortest time between two attempts to bring a read-only shard back.
+const RECOVERY_PAUSE: Duration = Duration::from_millis(500);
+
+/// Where a shard is and how it reads what it logged.
+#[derive(Clone)]
+pub struct ShardOptions {
+    /// Name of the index, for log messages.
+    pub name: Arc<str>,
+    /// Folder of the index: the log is in `wal`, the segments in a folder of their own beside it.
+    pub root: PathBuf,
+    pub index: IndexOptions,
+    pub reread: Arc<Reread>,
+    /// Whether writes are acknowledged before the log is durable, so that nobody waits for what a failure takes.
+    pub acknowledges_early: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+/// What a shard does with writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// It takes them.
+    Open,
+    /// The log failed: they are refused until there is room, or the disk works, again.
+    ReadOnly { reason: String, disk_full: bool },
+    /// It was deleted or shut down: they are refused for good.
+    Closed,
+}
+
+/// What only one writer at a time touches.
+pub(crate) struct WriteState {
+    pub(crate) next_seq_no: u64,
+    pub(crate) phase: Phase,
+    /// The segments' buffer lacks writes of the log: all above the number, or all. Set before anything is tried to mend it, and
+    /// cleared when a replay has succeeded.
+    pub(crate) incomplete: Option<Option<u64>>,
+    /// When bringing the shard back was last tried.
+    pub(crate) last_recovery: Option<Instant>,
+}
+
+/// One index's write path. See the crate's documentation.
+pub struct Shard {
+    pub(crate) options: ShardOptions,
+    /// Replaced as a whole by a rewrite in another format and by a recovery.
+    pub(crate) index: RwLock<Arc<SparrowIndex>>,
+    pub(crate) wal: Wal,
+    pub(crate) flushing: Mutex<()>,
+    pub(crate) refreshing: Mutex<()>,
+    pub(crate) state: Mutex<WriteState>,
+    pub(crate) versions: Mutex<LiveVersions>,
+    pub(crate) visibility: Visibility,
+    pub(crate) dirty: AtomicBool,
+    closed: AtomicBool,
+    /// Set while a rewrite runs: the log keeps what the new segments do not have yet.
+    pub(crate) keep_log: AtomicBool,
+    /// Writes up to here, and this one not included, are in a durable commit.
+    pub(crate) flushed: AtomicU64,
+    pub(crate) next_seq_no: AtomicU64,
+}
+
+impl Shard {
+    /// A shard with newly made segments and no documents.
+    ///
+    /// # Errors
+    /// When the log cannot be created.
+    pub fn create(options: ShardOptions, index: SparrowIndex) -> Result<Self, ShardError> {
+        let (wal, _) = Wal::open(&options.root.join("wal"))?;
+        Ok(Self::new(options, index, wal, 0, 0))
+    }
+
+    /// Opens the segments in `folder` and applies the log.
+    ///
+    /// # Errors
+    /// When segments or log are damaged or cannot be read.
+    pub fn open(
+        options: ShardOptions,
+        folder: &Path,
+        mapping: &Mapping,
+    ) -> Result<(Self, Replayed), ShardError> {
+        let (index, covered) = SparrowIndex::open(folder, mapping, &options.index)?;
+        let (wal, log) = Wal::open(&options.root.join("wal"))?;
+        let replayed = recovery::apply(log, &index, &*options.reread, covered)?;
+        if replayed.records > 0 {
+            tracing::info!(index = &*options.name, records = replayed.records, "replayed the log");
+            index.refresh()?;
+        }
+        let next = covered.max(replayed.last_seq_no).map_or(0, |last| last + 1);
+        let flushed = covered.map_or(0, |last| last + 1);
+        Ok((Self::new(options, index, wal, next, flushed), replayed))
+    }
+
+    fn new(options: ShardOptions, index: SparrowIndex, wal: Wal, next_seq_no: u64, flushed: u64) -> Self {
+        Self {
+            options,
+            index: RwLock::new(Arc::new(index)),
+            wal,
+            flushing: Mutex::new(()),
+            refreshing: Mutex::new(()),
+            state: Mutex::new(WriteState {
+                next_seq_no,
+                phase: Phase::Open,
+                incomplete: None,
+                last_recovery: None,
+            }),
+            versions: Mutex::new(LiveVersions::default()),
+            visibility: Visibility::default(),
+            dirty: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            keep_log: AtomicBool::new(false),
+            flushed: AtomicU64::new(flushed),
+            next_seq_no: AtomicU64::new(next_seq_no),
+        }
+    }
+
+    /// The segments.
+    pub fn index(&self) -> Arc<SparrowIndex> {
+        self.index.read().clone()
+    }
+
+    /// What a search sees.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.index().searcher()
+    }
+
+    /// What the shard does with writes.
+    pub fn phase(&self) -> Phase {
+        self.state.lock().phase.clone()
+    }
+
+    /// Whether the shard was deleted or shut down.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// The number that the next write gets.
+    pub fn next_seq_no(&self) -> u64 {
+        self.next_seq_no.load(Ordering::Acquire)
+    }
+
+    /// Writes that are in the log and in no durable commit.
+    pub fn uncommitted(&self) -> u64 {
+        self.next_seq_no().saturating_sub(self.flushed.load(Ordering::Acquire))
+    }
+
+    /// Bytes of the log, those that wait to be written included.
+    pub fn log_bytes(&self) -> u64 {
+        self.wal.size_bytes()
+    }
+
+    /// Bytes of sources that are held for reads by id until the next refresh.
+    pub fn unrefreshed_bytes(&self) -> usize {
+        self.versions.lock().source_bytes()
+    }
+
+    /// Sets how long the versions of deleted documents are remembered.
+    pub fn remember_deletions_for(&self, lifetime: Option<Duration>) {
+        self.versions.lock().remember_deletions_for(lifetime);
+    }
+
+    /// A document that was written, or deleted, since the last refresh.
+    pub fn live_version(&self, id: &str) -> Option<LiveVersion> {
+        self.versions.lock().get(id).cloned()
+    }
+
+    /// Version of a document, written or searchable. A deletion is `Some` without a source.
+    ///
+    /// # Errors
+    /// When the segments cannot be read.
+    pub fn current_version(&self, id: &str) -> Result<Option<LiveVersion>, ShardError> {
+        if let Some(version) = self.live_version(id) {
+            return Ok(Some(version));
+        }
+        let found: Option<DocMeta> = self.snapshot().lookup(id)?;
+        // The source stays where it is: writers only want to know that there is one.
+        Ok(found.map(|found| LiveVersion {
+            seq_no: found.seq_no,
+            version: found.version,
+            source: Some(Arc::from(&[][..])),
+        }))
+    }
+
+    /// Makes everything that was appended to the log durable.
+    ///
+    /// # Errors
+    /// When the disk refuses; the shard is read-only then.
+    pub fn sync_log(&self) -> Result<(), ShardError> {
+        self.wal.sync_all().map_err(|error| self.log_failed(error.into()))
+    }
+
+    /// Waits until a logged write is durable.
+    ///
+    /// # Errors
+    /// [`ShardError::ReadOnly`]: the write may or may not be there after a restart and must not be acknowledged.
+    pub fn sync(&self, lsn: sparrow_storage::Lsn) -> Result<(), ShardError> {
+        self.wal.sync(lsn).map_err(|error| self.log_failed(error.into()))
+    }
+
+    /// Notes that the log is closed for writes.
+    pub(crate) fn log_failed(&self, error: ShardError) -> ShardError {
+        if !self.wal.is_poisoned() {
+            return error;
+        }
+        let mut state = self.state.lock();
+        self.became_read_only(&mut state, &error);
+        ShardError::ReadOnly { reason: error.to_string(), disk_full: error.is_disk_full() }
+    }
+
+    pub(crate) fn became_read_only(&self, state: &mut WriteState, error: &ShardError) {
+        if state.phase == Phase::Open {
+            tracing::error!(index = &*self.options.name, %error, "writes are refused until the log can be opened again");
+            state.phase = Phase::ReadOnly { reason: error.to_string(), disk_full: error.is_disk_full() };
+        }
+    }
+
+    /// Whether the shard needs [`Shard::recover`]: its log is closed for writes, its segments cannot be made durable, or their
+    /// buffer lacks writes. Answers at once: `false` while somebody writes.
+    pub fn needs_recovery(&self) -> bool {
+        let Some(state) = self.state.try_lock() else { return false };
+        match state.phase {
+            Phase::Closed => false,
+            Phase::ReadOnly { .. } => true,
+            Phase::Open => state.incomplete.is_some() || self.wal.is_poisoned() || self.index().is_poisoned(),
+        }
+    }
+
+    /// Brings a shard back whose log or segments failed: opens both anew and applies the log, if the disk lets it. Searches go on
+    /// with what they saw. Does nothing to a shard that is well.
+    ///
+    /// # Errors
+    /// What still fails; the shard is as it was.
+    pub fn recover(&self) -> Result<(), ShardError> {
+        let _flush = self.flushing.lock();
+        let _refresh = self.refreshing.lock();
+        let mut state = self.state.lock();
+        self.recover_locked(&mut state)
+    }
+
+    fn recover_locked(&self, state: &mut WriteState) -> Result<(), ShardError> {
+        if state.phase == Phase::Closed {
+            return Err(ShardError::Closed);
+        }
+        state.last_recovery = Some(Instant::now());
+        let log_failed = self.wal.is_poisoned() || state.phase != Phase::Open;
+        if !log_failed && !self.index().is_poisoned() {
+            return self.complete(state);
+        }
+        // The segments hold writes that were refused when the log failed: both begin again at the last durable commit.
+        if log_failed {
+            self.became_read_only(
+                state,
+                &ShardError::Storage(sparrow_storage::StorageError::Poisoned {
+                    reason: "the log failed".to_owned(),
+                }),
+            );
+            self.wal.reopen((self.options.acknowledges_early)())?;
+        }
+        let old = self.index();
+        old.retire();
+        // Until the new segments are there, nothing may be committed.
+        state.incomplete.get_or_insert(None);
+        let (new, covered) = SparrowIndex::open(old.dir(), &old.mapping(), &self.options.index)?;
+        let replayed = recovery::apply(self.wal.replay()?, &new, &*self.options.reread, covered)?;
+        new.refresh()?;
+        state.next_seq_no = covered.max(replayed.last_seq_no).map_or(0, |last| last + 1);
+        self.next_seq_no.store(state.next_seq_no, Ordering::Release);
+        self.flushed.store(covered.map_or(0, |last| last + 1), Ordering::Release);
+        *self.index.write() = Arc::new(new);
+        self.versions.lock().forget_writes();
+        state.incomplete = None;
+        state.phase = Phase::Open;
+        tracing::warn!(
+            index = &*self.options.name,
+            records = replayed.records,
+            "log and segments were opened anew; writes are taken again"
+        );
+        Ok(())
+    }
+
+    /// Applies the log again, if the segments' buffer lacks writes of it.
+    ///
+    /// # Errors
+    /// What keeps it from succeeding; the buffer is remembered as incomplete.
+    pub(crate) fn complete(&self, state: &mut WriteState) -> Result<(), ShardError> {
+        let Some(replay_after) = state.incomplete else { return Ok(()) };
+        let index = self.index();
+        // What an attempt that failed left in the buffer is applied once more, which changes nothing.
+        let replayed = recovery::apply(self.wal.replay()?, &index, &*self.options.reread, replay_after)?;
+        state.incomplete = None;
+        self.dirty.store(true, Ordering::Relaxed);
+        tracing::warn!(index = &*self.options.name, records = replayed.records, "log applied again");
+        Ok(())
+    }
+
+    /// Remembers that the segments' buffer was lost, and applies the log again. An error of another kind is given back.
+    ///
+    /// # Errors
+    /// `error` itself, or what keeps the replay from succeeding.
+    pub(crate) fn rolled_back(
+        &self,
+        state: &mut WriteState,
+        error: sparrow_index::IndexError,
+    ) -> Result<(), ShardError> {
+        let sparrow_index::IndexError::RolledBack { replay_after, .. } = &error else {
+            return Err(error.into());
+        };
+        tracing::error!(index = &*self.options.name, %error, "applying writes again from the log");
+        let before = state.incomplete.unwrap_or(*replay_after);
+        state.incomplete = Some(before.min(*replay_after));
+        self.complete(state)
+    }
+
+    /// The write lock, for whoever may write now.
+    pub(crate) fn lock_for_writing(&self) -> Result<MutexGuard<'_, WriteState>, ShardError> {
+        let mut state = self.state.lock();
+        if let Phase::ReadOnly { .. } = state.phase
+            && state.last_recovery.is_none_or(|last| last.elapsed() >= RECOVERY_PAUSE)
+        {
+            drop(state);
+            // Its failure is told below.
+            let _ = self.recover();
+            state = self.state.lock();
+        }
+        match &state.phase {
+            Phase::Closed => Err(ShardError::Closed),
+            Phase::ReadOnly { reason, disk_full } => {
+                Err(ShardError::ReadOnly { reason: reason.clone(), disk_full: *disk_full })
+            }
+            Phase::Open => Ok(state),
+        }
+    }
+
+    /// Ends the shard: writes, refreshes and flushes that come later are refused, and nobody waits any longer. Searches that hold
+    /// a snapshot finish.
+    pub fn close(&self) {
+        self.state.lock().phase = Phase::Closed;
+        self.closed.store(true, Ordering::SeqCst);
+        self.visibility.close();
+        self.index().retire();
+    }
+}

@@ -1,0 +1,153 @@
+//! Writing: one document after another, under a lock that only the living shard gives.
+
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+use sparrow_index::mapping::{Mapping, ParsedDocument};
+use sparrow_index::{IndexError, WriteDocument};
+use sparrow_storage::Lsn;
+
+use crate::error::ShardError;
+use crate::record::Record;
+use crate::shard::{Phase, Shard, WriteState};
+use crate::versions::LiveVersion;
+
+/// The right to write to a shard, held by one thread at a time. It also orders changes of the metadata beside the shard: whoever
+/// changes them reads, changes and saves while holding it, so that no change is lost and none outlives the deletion of the index.
+pub struct Writer<'a> {
+    shard: &'a Shard,
+    pub(crate) state: MutexGuard<'a, WriteState>,
+}
+
+/// A document to be written.
+pub struct NewDocument {
+    pub id: String,
+    pub version: u64,
+    /// What is logged: the source, with its passages.
+    pub raw: Vec<u8>,
+    pub parsed: ParsedDocument,
+    /// Whether a document with this id is there.
+    pub replaces: bool,
+}
+
+/// Where a write came to lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Logged {
+    pub seq_no: u64,
+    /// Its place in the log: durable after [`Shard::sync`] of it.
+    pub lsn: Lsn,
+}
+
+impl Shard {
+    /// The right to write.
+    ///
+    /// # Errors
+    /// [`ShardError::Closed`], [`ShardError::ReadOnly`].
+    pub fn writer(&self) -> Result<Writer<'_>, ShardError> {
+        Ok(Writer { shard: self, state: self.lock_for_writing()? })
+    }
+
+    /// The right to change metadata, which a shard gives also while its log is closed for writes.
+    ///
+    /// # Errors
+    /// [`ShardError::Closed`].
+    pub fn changer(&self) -> Result<Writer<'_>, ShardError> {
+        let state = self.state.lock();
+        if state.phase == Phase::Closed {
+            return Err(ShardError::Closed);
+        }
+        Ok(Writer { shard: self, state })
+    }
+}
+
+impl Writer<'_> {
+    /// Logs and indexes a document.
+    ///
+    /// # Errors
+    /// [`ShardError::ReadOnly`] when the log refuses, and errors of the document's form; nothing was written then.
+    pub fn index(&mut self, document: NewDocument) -> Result<Logged, ShardError> {
+        let NewDocument { id, version, raw, parsed, replaces } = document;
+        let stored: Arc<[u8]> = Arc::from(parsed.stored_source.as_deref().unwrap_or(&raw));
+        let seq_no = self.state.next_seq_no;
+        let record = Record { seq_no, version, id: &id, source: Some(&raw) }.encode();
+        let index = self.shard.index();
+        // Before it is logged: what cannot be built must not be replayed either.
+        let built =
+            index.build(WriteDocument { id: id.clone(), seq_no, version, parsed, source: raw, replaces })?;
+        let logged = self.log(&record, id, LiveVersion { seq_no, version, source: Some(stored) })?;
+        self.buffered(index.add_built(built));
+        Ok(logged)
+    }
+
+    /// Logs and applies the deletion of a document, `existed` telling whether there is one.
+    ///
+    /// # Errors
+    /// [`ShardError::ReadOnly`] when the log refuses; nothing was written then.
+    pub fn delete(&mut self, id: String, version: u64, existed: bool) -> Result<Logged, ShardError> {
+        let seq_no = self.state.next_seq_no;
+        let record = Record { seq_no, version, id: &id, source: None }.encode();
+        let logged = self.log(&record, id.clone(), LiveVersion { seq_no, version, source: None })?;
+        if existed {
+            self.buffered(self.shard.index().delete(&id));
+        }
+        Ok(logged)
+    }
+
+    fn log(&mut self, record: &[u8], id: String, version: LiveVersion) -> Result<Logged, ShardError> {
+        let lsn = match self.shard.wal.append(record) {
+            Ok(lsn) => lsn,
+            Err(error) => {
+                let error = ShardError::from(error);
+                if !self.shard.wal.is_poisoned() {
+                    return Err(error);
+                }
+                self.shard.became_read_only(&mut self.state, &error);
+                return Err(ShardError::ReadOnly {
+                    reason: error.to_string(),
+                    disk_full: error.is_disk_full(),
+                });
+            }
+        };
+        let seq_no = self.state.next_seq_no;
+        self.state.next_seq_no += 1;
+        self.shard.next_seq_no.store(self.state.next_seq_no, std::sync::atomic::Ordering::Release);
+        // The log is the truth from here on: reads by id and later writes go by it, whatever becomes of the buffer.
+        self.shard.versions.lock().insert(id, version);
+        Ok(Logged { seq_no, lsn })
+    }
+
+    /// The write is in the log. If the segments could not take it, it comes into them by a replay: now, or before the next commit.
+    fn buffered(&mut self, result: Result<(), IndexError>) {
+        let Err(error) = result else { return };
+        let error = match error {
+            rolled_back @ IndexError::RolledBack { .. } => rolled_back,
+            other => {
+                tracing::error!(index = &*self.shard.options.name, error = %other, "a logged write did not reach the segments");
+                self.state.incomplete = Some(None);
+                return;
+            }
+        };
+        if let Err(error) = self.shard.rolled_back(&mut self.state, error) {
+            tracing::error!(index = &*self.shard.options.name, %error, "the log could not be applied again; it is tried before the next commit");
+        }
+    }
+
+    /// Puts a wider mapping in force in the segments. It has to be saved before.
+    ///
+    /// # Errors
+    /// When the segments cannot be opened with it.
+    pub fn widen(&mut self, mapping: &Mapping) -> Result<(), ShardError> {
+        self.shard.complete(&mut self.state)?;
+        let index = self.shard.index();
+        if let Err(error) = index.update_mapping(mapping) {
+            self.shard.rolled_back(&mut self.state, error)?;
+            index.update_mapping(mapping)?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is in the log but what a durable commit covers.
+    pub fn is_flushed(&self) -> bool {
+        self.shard.uncommitted() == 0
+    }
+}
