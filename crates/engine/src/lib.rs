@@ -16,6 +16,7 @@ mod options;
 mod params;
 mod pattern;
 mod pipelines;
+mod private_paths;
 mod request;
 mod search;
 mod semantic;
@@ -92,6 +93,10 @@ impl Engine {
             data,
             executor,
         });
+        private_paths::add(&options.data, "data");
+        for directory in options.models.iter().chain(&options.models_folder) {
+            private_paths::add(directory, "model");
+        }
         engine.indices.link(&engine);
         engine.indices.start_maintenance();
         jobs::resume(&engine);
