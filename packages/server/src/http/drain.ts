@@ -62,6 +62,8 @@ export class Drain {
     this.#draining = true;
     return new Promise((resolve) => {
       const grace = setTimeout(() => {
+        // Node counts a connection that never brought a request as busy.
+        this.#endIdle(0);
         server.closeIdleConnections();
       }, GRACE_MS);
       const cut = setTimeout(() => {
@@ -78,11 +80,16 @@ export class Drain {
         });
       });
       for (const outgoing of this.#answering) this.#endWith(outgoing);
-      const now = performance.now();
-      for (const [socket, { active, last, bytes }] of this.#connections) {
-        if (active === 0 && socket.bytesRead === bytes && now - last >= GRACE_MS) socket.destroy();
-      }
+      this.#endIdle(GRACE_MS);
     });
+  }
+
+  /** Ends the connections on which nothing is under way, and nothing has been for so many milliseconds. */
+  #endIdle(since: number): void {
+    const now = performance.now();
+    for (const [socket, { active, last, bytes }] of this.#connections) {
+      if (active === 0 && socket.bytesRead === bytes && now - last >= since) socket.destroy();
+    }
   }
 
   #endWith(outgoing: ServerResponse): void {
