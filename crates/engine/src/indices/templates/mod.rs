@@ -73,19 +73,17 @@ impl TemplateSet {
         if let Some((name, template)) = self.matching(index) {
             return self.check_parts(name, template);
         }
-        let legacy =
+        let mut legacy =
             self.legacy.iter().filter(|(_, it)| it.patterns.iter().any(|one| pattern::matches(one, index)));
-        legacy.map(|(name, it)| refuse_unusable("template", name, it.unusable.as_ref())).collect()
+        legacy.try_for_each(|(name, it)| refuse_unusable("template", name, it.unusable.as_ref()))
     }
 
     /// # Errors
     /// Names the template or the component of it that cannot be used.
     fn check_parts(&self, name: &str, template: &IndexTemplate) -> Result<(), EngineError> {
         refuse_unusable("index template", name, template.unusable.as_ref())?;
-        let parts = template.composed_of.iter().filter_map(|name| self.component.get_key_value(name));
-        parts
-            .map(|(name, part)| refuse_unusable("component template", name, part.unusable.as_ref()))
-            .collect()
+        let mut parts = template.composed_of.iter().filter_map(|name| self.component.get_key_value(name));
+        parts.try_for_each(|(name, part)| refuse_unusable("component template", name, part.unusable.as_ref()))
     }
 
     fn to_json(&self) -> Value {
