@@ -4,6 +4,8 @@
 //! in bodies that are written here.
 
 use serde_json::{Map, Value, json};
+
+use crate::private_paths;
 use sparrow_index::IndexError;
 use sparrow_index::analysis::AnalysisError;
 use sparrow_index::mapping::{DocumentError, MappingError};
@@ -170,8 +172,16 @@ impl EngineError {
         self.exception().kind
     }
 
-    /// The outermost exception.
+    /// The outermost exception, as it may be shown: without the paths of this server. What is left out is logged.
     pub fn exception(&self) -> Exception {
+        let mut exception = self.full_exception();
+        if private_paths::hide(&mut exception) {
+            tracing::error!(error = %self, "an error was answered without its paths");
+        }
+        exception
+    }
+
+    fn full_exception(&self) -> Exception {
         let sentence = self.to_string();
         match self {
             Self::IndexNotFound { name } => Exception::new("index_not_found_exception", sentence)

@@ -16,9 +16,11 @@ mod options;
 mod params;
 mod pattern;
 mod pipelines;
+mod private_paths;
 mod request;
 mod search;
 mod semantic;
+mod stores;
 mod strict_json;
 mod upgrade;
 
@@ -56,6 +58,10 @@ impl Engine {
     /// # Errors
     /// When the directory is in use by another process or cannot be read.
     pub fn open(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
+        Self::open_all(options).map_err(stores::refusal)
+    }
+
+    fn open_all(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
         let data = Arc::new(DataDir::open(&options.data)?);
         let model_options = ModelOptions {
             library: options.onnx_runtime.clone(),
@@ -74,7 +80,7 @@ impl Engine {
             let indices = Indices::open(data.clone(), &options, cluster.clone());
             (models.join(), indices)
         });
-        let models = models.map_err(|_| EngineError::internal("loading the models panicked"))?;
+        let models = models.map_err(|_| EngineError::internal("loading the models panicked"))??;
         let indices = indices?;
         let executor = Executor::new(options.cores());
         let engine = Arc::new(Self {
@@ -87,6 +93,10 @@ impl Engine {
             data,
             executor,
         });
+        private_paths::add(&options.data, "data");
+        for directory in options.models.iter().chain(&options.models_folder) {
+            private_paths::add(directory, "model");
+        }
         engine.indices.link(&engine);
         engine.indices.start_maintenance();
         jobs::resume(&engine);

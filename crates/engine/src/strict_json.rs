@@ -19,6 +19,27 @@ pub(crate) fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
     Ok(value)
 }
 
+/// Levels of objects and arrays that a reader follows. What has more can be made in memory and written as text, but nobody
+/// could read it again.
+pub(crate) const MOST_LEVELS: usize = 127;
+
+/// Levels of objects and arrays in a value; none in a number or a text. Counts no further than one above [`MOST_LEVELS`].
+pub(crate) fn levels(value: &Value) -> usize {
+    fn count(value: &Value, left: usize) -> usize {
+        if left == 0 {
+            return 0;
+        }
+        match value {
+            Value::Array(items) => 1 + items.iter().map(|item| count(item, left - 1)).max().unwrap_or(0),
+            Value::Object(members) => {
+                1 + members.values().map(|item| count(item, left - 1)).max().unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+    count(value, MOST_LEVELS + 1)
+}
+
 struct Strict;
 
 impl<'de> DeserializeSeed<'de> for Strict {
@@ -91,7 +112,21 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::from_slice;
+    use super::{MOST_LEVELS, from_slice, levels};
+
+    #[test]
+    fn as_many_levels_are_counted_as_can_be_read() {
+        let nested =
+            |levels| (1..levels).fold(Value::Array(Vec::new()), |inner, _| Value::Array(vec![inner]));
+        for (depth, readable) in [(1, true), (MOST_LEVELS, true), (MOST_LEVELS + 1, false), (400, false)] {
+            let value = nested(depth);
+            assert_eq!(levels(&value), depth.min(MOST_LEVELS + 1));
+            let text = value.to_string();
+            assert_eq!(from_slice(text.as_bytes()).is_ok(), readable, "{depth}");
+            assert_eq!(serde_json::from_str::<Value>(&text).is_ok(), readable, "{depth}");
+        }
+        assert_eq!(levels(&Value::from(1)), 0);
+    }
 
     #[test]
     fn refuses_a_key_that_comes_twice_at_any_depth() {

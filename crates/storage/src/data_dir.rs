@@ -147,8 +147,13 @@ impl DataDir {
     }
 
     fn read_or_create_node_id(&self) -> Result<String, StorageError> {
-        if let Some(Value::String(id)) = self.read_json("node")? {
-            return Ok(id);
+        match self.read_json("node")? {
+            None => {}
+            Some(Value::String(id)) => return Ok(id),
+            Some(_) => {
+                let path = self.store_path("node")?;
+                return Err(StorageError::Corrupt { path, detail: "it does not hold a name".into() });
+            }
         }
         // The standard library's hash seeds come from the operating system's random source; that is
         // all the uniqueness a single node's name needs.

@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { BindingError, EngineError } from '@sparrow-search/engine';
 
 import { ConfigError, readConfig, usage } from './config.js';
+import { StoredFileError } from './durable-file.js';
 import { VERSION } from './identity.js';
 import { createLogger } from './log.js';
-import { KeyStore, KeyStoreError } from './security/key-store.js';
+import { KeyStore } from './security/key-store.js';
 import { type RunningServer, startServer } from './server.js';
 
 /** The whole command: reads the settings, serves, and ends the process when it is told to. */
@@ -19,6 +20,8 @@ export async function runCli(args: readonly string[]): Promise<void> {
       say(command === 'help' ? usage() : `${VERSION}\n`);
       return;
     }
+    // Whatever this process makes is for this user alone, also what the engine makes.
+    process.umask(0o077);
     const log = createLogger(config.logLevel);
     say(`sparrow ${VERSION}: data in ${config.data}\n`);
     const server = await startServer(config, log);
@@ -61,7 +64,7 @@ function stopOnSignals(server: RunningServer): void {
 /** One line for what a person can mend, a stack for what only we can. */
 function explain(error: unknown): string {
   if (error instanceof EngineError) return error.reason;
-  if (error instanceof ConfigError || error instanceof BindingError || error instanceof KeyStoreError) {
+  if (error instanceof ConfigError || error instanceof BindingError || error instanceof StoredFileError) {
     return error.message;
   }
   if (!(error instanceof Error)) return String(error);

@@ -4,6 +4,44 @@ import { dirname } from 'node:path';
 /** Readable and writable by the owner of the process alone. */
 const PRIVATE = 0o600;
 
+/** A file of the data directory that this version cannot read. */
+export class StoredFileError extends Error {
+  override readonly name = 'StoredFileError';
+
+  /** @param loss what a server that starts without the file does not have, as the end of a sentence */
+  static damaged(path: string, detail: string, loss: string): StoredFileError {
+    return new StoredFileError(
+      `${path} is damaged: ${detail}. Nothing was changed. Put the file back from a backup, or move it away to start ${loss}.`,
+    );
+  }
+
+  static otherFormat(path: string, found: unknown, supported: number): StoredFileError {
+    return new StoredFileError(
+      `${path} has format version ${String(found)}, this version reads up to ${String(supported)}. ` +
+        'Nothing was changed. Start the version that wrote it, or a newer one.',
+    );
+  }
+}
+
+/**
+ * Reads the object of a stored file, whose member `format` says its version.
+ *
+ * @throws {StoredFileError} for what is no such object, or is of another version
+ */
+export function parseStored(path: string, text: string, format: number, loss: string): Record<string, unknown> {
+  let file: unknown;
+  try {
+    file = JSON.parse(text);
+  } catch (error) {
+    throw StoredFileError.damaged(path, error instanceof Error ? error.message : String(error), loss);
+  }
+  if (typeof file !== 'object' || file === null || !('format' in file) || !Number.isInteger(file.format)) {
+    throw StoredFileError.damaged(path, 'it does not say its format', loss);
+  }
+  if (file.format !== format) throw StoredFileError.otherFormat(path, file.format, format);
+  return file as object as Record<string, unknown>;
+}
+
 /**
  * Replaces a file so that a crash leaves either the old or the new contents: written beside it, synced, renamed over it,
  * and the directory synced. Only this user can read it.

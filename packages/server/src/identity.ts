@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
-import { readIfPresent, replaceFile } from './durable-file.js';
+import { StoredFileError, parseStored, readIfPresent, replaceFile } from './durable-file.js';
 
 /** What `GET /` says about this installation. */
 export interface Identity {
@@ -31,9 +31,12 @@ export async function readIdentity(data: string): Promise<Identity> {
     clusterUuid = randomBytes(16).toString('base64url');
     await replaceFile(path, `${JSON.stringify({ format: FORMAT, clusterUuid })}\n`);
   } else {
-    const file = JSON.parse(text) as { format: unknown; clusterUuid: string };
-    if (file.format !== FORMAT) throw new Error(`${path} has an unknown format`);
-    ({ clusterUuid } = file);
+    const loss = 'under a new identity';
+    const file = parseStored(path, text, FORMAT, loss);
+    if (typeof file['clusterUuid'] !== 'string' || file['clusterUuid'] === '') {
+      throw StoredFileError.damaged(path, 'it does not hold [clusterUuid]', loss);
+    }
+    clusterUuid = file['clusterUuid'];
   }
   return { name: hostname(), clusterName: 'sparrow', clusterUuid };
 }

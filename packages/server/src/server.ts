@@ -6,10 +6,12 @@ import { NativeSearchEngine, type SearchEngine } from '@sparrow-search/engine';
 import { type AppOptions, Application, type Services } from './application.js';
 import { type Config, withoutSecrets } from './config.js';
 import { direct } from './http/direct.js';
+import { Drain } from './http/drain.js';
 import { malformedRequests, refuseExpectation } from './http/malformed.js';
 import { readIdentity } from './identity.js';
 import type { Logger } from './log.js';
 import { embeddedModels, modelDirectories } from './models.js';
+import { makePrivate } from './private-data.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
 
 /** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
@@ -53,10 +55,12 @@ export async function startServer(
   const options = { services: () => services, config, log };
   const application = new Application(options);
   const others = throughHono(options, application, log);
+  const drain = new Drain();
   const server = createServer(
     { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES },
-    direct(application, config.maxBodyBytes, others),
+    drain.before(direct(application, config.maxBodyBytes, others)),
   );
+  drain.watch(server);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
   server.requestTimeout = REQUEST_MS;
@@ -66,6 +70,7 @@ export async function startServer(
   log.info('listening', { url, config: withoutSecrets(config) });
 
   const ready = (async (): Promise<ReadyServer> => {
+    await makePrivate(config.data, log);
     const engine = await openEngine(config);
     // The engine holds the directory's lock from here on: only now may files in it be written.
     const keys = await KeyStore.open(config.data);
@@ -82,7 +87,7 @@ export async function startServer(
   })();
 
   const close = async (): Promise<void> => {
-    await stopListening(server, config.shutdownSeconds * 1000);
+    await drain.close(server, config.shutdownSeconds * 1000);
     // An engine that is still opening is closed once it is open.
     await ready.catch(() => undefined);
     const open = services;
@@ -146,19 +151,5 @@ function listen(server: Server, { host, port }: Config): Promise<string> {
       const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
       resolve(`http://${name}:${String(address.port)}`);
     });
-  });
-}
-
-/** Takes no new connection, ends idle ones, and waits for the rest; what is left after `patience` is cut. */
-function stopListening(server: Server, patience: number): Promise<void> {
-  return new Promise((resolve) => {
-    const cut = setTimeout(() => {
-      server.closeAllConnections();
-    }, patience);
-    server.close(() => {
-      clearTimeout(cut);
-      resolve();
-    });
-    server.closeIdleConnections();
   });
 }

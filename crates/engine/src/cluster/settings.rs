@@ -14,6 +14,7 @@ use crate::indices::{Watermark, Watermarks};
 use crate::params::parse_duration;
 use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
+use crate::stores;
 
 const STORE: &str = "cluster-settings";
 
@@ -44,6 +45,7 @@ const KNOWN: &[(&str, Kind, &str)] = &[
     ("action.auto_create_index", Kind::AutoCreate, "true"),
     ("action.destructive_requires_name", Kind::Boolean, "true"),
     ("cluster.info.update.interval", Kind::Time, "30s"),
+    ("cluster.max_shards_per_node", Kind::Integer { min: 1 }, "1000"),
     ("cluster.routing.allocation.enable", ALLOCATION, "all"),
     ("cluster.routing.rebalance.enable", REBALANCE, "all"),
     ("cluster.routing.allocation.allow_rebalance", Kind::Text, "always"),
@@ -85,10 +87,14 @@ impl ClusterSettings {
     /// # Errors
     /// When the store cannot be read.
     pub(crate) fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
-        let stored = data.read_json(STORE)?.unwrap_or_default();
-        let texts = stored.as_object().into_iter().flatten();
-        let persistent =
-            texts.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect();
+        let mut persistent = Flat::new();
+        for (name, value) in stores::read_members(&data, STORE)? {
+            let Value::String(text) = value else {
+                return Err(stores::damaged(&data, STORE, format!("[{name}] is not a text")));
+            };
+            // One that this version does not know is kept, and shown.
+            persistent.insert(name, text);
+        }
         let state = State { persistent, transient: Flat::new() };
         Ok(Self { data, state: RwLock::new(Arc::new(state)), changing: Mutex::new(()) })
     }
@@ -137,6 +143,23 @@ impl ClusterSettings {
             Watermark::parse(&given(name), headroom)
         };
         Some(Watermarks { flood_stage: mark("flood_stage")?, high: mark("high")? })
+    }
+
+    /// Checks that there is room for more open indices; `open` is how many there are. Each has one shard, as its replicas have no
+    /// node to be on.
+    ///
+    /// # Errors
+    /// `validation_exception`
+    pub(crate) fn check_shards(&self, open: usize, more: usize) -> Result<(), EngineError> {
+        let most = self.number("cluster.max_shards_per_node", 1000);
+        if open + more <= most {
+            return Ok(());
+        }
+        let reason = format!(
+            "Validation Failed: 1: this action would add [{more}] shards, but this cluster currently has \
+             [{open}]/[{most}] maximum normal shards open;"
+        );
+        Err(EngineError::api(400, crate::error::Exception::new("validation_exception", reason)))
     }
 
     fn number(&self, name: &str, default: usize) -> usize {

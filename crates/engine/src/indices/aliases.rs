@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use sparrow_storage::DataDir;
 
 use crate::error::{EngineError, Exception};
+use crate::stores;
 
 const STORE: &str = "aliases";
 
@@ -112,15 +113,20 @@ impl AliasSpec {
         Value::Object(out)
     }
 
-    fn from_json(value: &Value) -> Self {
-        let text = |name: &str| value[name].as_str().map(str::to_owned);
-        Self {
-            filter: value.get("filter").cloned(),
-            index_routing: text("index_routing"),
-            search_routing: text("search_routing"),
-            is_write_index: value["is_write_index"].as_bool(),
-            is_hidden: value["is_hidden"].as_bool(),
+    /// Reads what [`AliasSpec::to_json`] wrote; `None` for anything else, so that nothing of it is lost.
+    fn from_json(value: &Value) -> Option<Self> {
+        let mut spec = Self::default();
+        for (name, value) in value.as_object()? {
+            match name.as_str() {
+                "filter" => spec.filter = Some(value.clone()),
+                "index_routing" => spec.index_routing = Some(value.as_str()?.to_owned()),
+                "search_routing" => spec.search_routing = Some(value.as_str()?.to_owned()),
+                "is_write_index" => spec.is_write_index = Some(value.as_bool()?),
+                "is_hidden" => spec.is_hidden = Some(value.as_bool()?),
+                _ => return None,
+            }
         }
+        Some(spec)
     }
 }
 
@@ -177,17 +183,38 @@ impl Stored {
     /// # Errors
     /// When the store cannot be read.
     pub(super) fn load(data: &DataDir) -> Result<Self, EngineError> {
-        let Some(value) = data.read_json(STORE)? else { return Ok(Self::default()) };
-        let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
-        let by_index = members(&value["by_index"])
-            .into_iter()
-            .map(|(uuid, aliases)| {
-                let aliases = members(&aliases).into_iter();
-                (uuid, aliases.map(|(name, spec)| (name, Arc::new(AliasSpec::from_json(&spec)))).collect())
-            })
-            .collect();
-        let removed = value["removed"].as_array().into_iter().flatten();
-        Ok(Self { by_index, removed: removed.filter_map(|uuid| Some(uuid.as_str()?.to_owned())).collect() })
+        let mut value = stores::read_members(data, STORE)?;
+        let damaged = |what: &str| stores::damaged(data, STORE, format!("[{what}] is not what was written"));
+        let mut stored = Self::default();
+        match value.shift_remove("by_index") {
+            None => {}
+            Some(Value::Object(indices)) => {
+                for (uuid, aliases) in indices {
+                    let Value::Object(aliases) = aliases else { return Err(damaged(&uuid)) };
+                    let mut own = OfIndex::new();
+                    for (name, spec) in aliases {
+                        let spec = AliasSpec::from_json(&spec).ok_or_else(|| damaged(&name))?;
+                        own.insert(name, Arc::new(spec));
+                    }
+                    stored.by_index.insert(uuid, own);
+                }
+            }
+            Some(_) => return Err(damaged("by_index")),
+        }
+        match value.shift_remove("removed") {
+            None => {}
+            Some(Value::Array(uuids)) => {
+                for uuid in uuids {
+                    let Value::String(uuid) = uuid else { return Err(damaged("removed")) };
+                    stored.removed.insert(uuid);
+                }
+            }
+            Some(_) => return Err(damaged("removed")),
+        }
+        match value.keys().next() {
+            None => Ok(stored),
+            Some(unknown) => Err(damaged(unknown)),
+        }
     }
 
     /// Replaces the store, durably and atomically.

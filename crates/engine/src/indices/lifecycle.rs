@@ -56,7 +56,12 @@ pub(crate) fn open_index(
 ) -> Result<Reply, EngineError> {
     refuse_patterns(engine, request.part("index"))?;
     let options = ResolveOptions { open: false, closed: true, ..ResolveOptions::metadata() };
-    for handle in targets(engine, request, options)? {
+    let handles = targets(engine, request, options)?;
+    let closed = handles.iter().filter(|handle| handle.is_closed()).count();
+    if closed > 0 {
+        engine.cluster.check_shards(engine.indices.names().open_indices(), closed)?;
+    }
+    for handle in handles {
         if handle.is_closed() {
             handle.check_access(Access::MetadataWrite)?;
             handle.set_closed(false)?;

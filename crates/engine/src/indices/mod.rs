@@ -10,6 +10,7 @@ pub(crate) mod cat;
 mod date_math;
 mod disk;
 pub(crate) mod field_mapping;
+mod gone;
 mod handle;
 mod known_settings;
 pub(crate) mod lifecycle;
@@ -253,6 +254,7 @@ impl Indices {
             let problem = "already exists as alias".to_owned();
             return Err(EngineError::InvalidIndexName { name, problem });
         }
+        self.cluster.check_shards(before.open_indices(), 1)?;
         let options = self.options(&name, &wanted.settings)?;
         wanted.mapping.check_analyzers(&options.analysis)?;
         wanted.mapping.check_similarities(|name| wanted.settings.defines_similarity(name))?;

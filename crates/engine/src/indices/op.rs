@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use crate::error::{EngineError, Exception};
 use crate::semantic::Embedded;
+use crate::strict_json::{MOST_LEVELS, levels};
 
 /// What to do with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,21 @@ impl Source {
         // A value always serialises, and a vector takes all bytes. (Printing it would go through text formatting.)
         let _ = serde_json::to_writer(&mut raw, &value);
         Self { raw, value: Some(value) }
+    }
+
+    /// Refuses a document that could not be read again from its bytes, whatever made it: one over HTTP is refused when it
+    /// is read, one that a pipeline or an update made is refused here.
+    ///
+    /// # Errors
+    /// `document_parsing_exception`
+    pub(crate) fn check_readable(&self) -> Result<(), EngineError> {
+        if self.value.as_ref().is_none_or(|value| levels(value) <= MOST_LEVELS) {
+            return Ok(());
+        }
+        let detail = format!("objects and arrays are nested more than [{MOST_LEVELS}] levels deep");
+        let cause = Exception::new("x_content_parse_exception", detail.as_str());
+        let reason = format!("failed to parse: {detail}");
+        Err(EngineError::api(400, Exception::new("document_parsing_exception", reason).because(cause)))
     }
 }
 
@@ -125,4 +142,59 @@ pub(crate) struct WriteOutcome {
     pub(crate) result: WriteResult,
     /// Texts of `semantic_text` fields of which the model has read only the first tokens.
     pub(crate) truncated: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Map, Number, Value};
+
+    use super::*;
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            // What no JSON can say is null in a value already.
+            any::<f64>().prop_map(|number| Number::from_f64(number).map_or(Value::Null, Value::Number)),
+            any::<String>().prop_map(Value::String),
+            "[\\u{0}-\\u{1f}\"\\\\\\u{7f}\\u{2028}\\u{feff}\\u{10ffff}]{0,8}".prop_map(Value::String),
+        ];
+        let tree = leaf.prop_recursive(4, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                prop::collection::hash_map(any::<String>(), inner, 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        });
+        // Chains around the bound, of lists and objects in turn.
+        (tree, prop_oneof![0..6_usize, 120..134_usize]).prop_map(|(tree, depth)| {
+            (0..depth).fold(tree, |inner, level| match level % 2 {
+                0 => Value::Array(vec![inner]),
+                _ => Value::Object(Map::from_iter([("a".to_owned(), inner)])),
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn what_may_be_logged_is_read_again_as_it_was(inner in value(), name in any::<String>()) {
+            let document = Value::Object(Map::from_iter([(name, inner)]));
+            let source = Source::from_value(document.clone());
+            match source.check_readable() {
+                Ok(()) => {
+                    prop_assert_eq!(&serde_json::from_slice::<Value>(&source.raw).unwrap(), &document);
+                    prop_assert_eq!(&crate::body::parse_source(&source.raw).unwrap(), &document);
+                }
+                Err(error) => {
+                    prop_assert_eq!(error.es_type(), "document_parsing_exception");
+                    prop_assert!(serde_json::from_slice::<Value>(&source.raw).is_err());
+                }
+            }
+        }
+    }
 }

@@ -72,8 +72,13 @@ impl Names {
         });
     }
 
+    /// How many indices are open; one that could not be opened counts.
+    pub(crate) fn open_indices(&self) -> usize {
+        self.indices.values().filter(|handle| !handle.is_closed()).count() + self.broken.len()
+    }
+
     /// Uuid of an index, whether it can be opened or not.
-    pub(super) fn uuid(&self, index: &str) -> Option<&str> {
+    pub(crate) fn uuid(&self, index: &str) -> Option<&str> {
         let open = self.indices.get(index).map(|handle| handle.uuid.as_str());
         open.or_else(|| self.broken.get(index).map(|broken| broken.uuid.as_str()))
     }

@@ -112,6 +112,7 @@ impl Indices {
         let _one = self.admin.lock();
         let before = self.names();
         before.check_free(name)?;
+        self.cluster.check_shards(before.open_indices(), 1)?;
         let uuid = new_uuid();
         let mut after = Names::clone(&before);
         for (alias, spec) in aliases {

@@ -198,6 +198,7 @@ impl IndexHandle {
         if op.source.value.is_none() {
             op.source.value = Some(crate::body::parse_source(&op.source.raw)?);
         }
+        op.source.check_readable()?;
         let mut document = self.prepare_document(op, id, mapping)?;
         if let Some(widened) = document.widened.take_if(|wide| wide.semantic_key() != document.semantic_key) {
             // A template made a field of this kind of something that the document brings.

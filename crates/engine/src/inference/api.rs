@@ -102,8 +102,12 @@ pub(crate) fn get_endpoint(
                 wanted.is_some_and(|wanted| wanted.is_none_or(|task| task == endpoint.task_type))
             })
             .map(|endpoint| endpoint.to_json())
+            .chain(endpoints.unusable().into_values().map(|kept| kept.definition))
             .collect();
         return Ok(Reply::ok(&json!({"endpoints": shown})));
+    }
+    if let Some(kept) = endpoints.unusable().remove(id) {
+        return Ok(Reply::ok(&json!({"endpoints": [kept.definition]})));
     }
     let endpoint = existing(engine, id)?;
     match_task(task, endpoint.task_type)?;
@@ -121,6 +125,15 @@ pub(crate) fn delete_endpoint(
     let dry_run = request.params().bool("dry_run", false)?;
     let force = request.params().bool("force", false)?;
     let _changes = engine.models.endpoints.lock();
+    if engine.models.endpoints.unusable().contains_key(id) {
+        if !dry_run {
+            engine.models.endpoints.remove(id)?;
+            engine.models.stop_deployment(id);
+        }
+        return Ok(Reply::ok(
+            &json!({"acknowledged": !dry_run, "pipelines": [], "indexes": [], "error_message": ""}),
+        ));
+    }
     let endpoint = existing(engine, id)?;
     match_task(request.part("task_type"), endpoint.task_type)?;
     let pipelines = engine.pipelines.using_model(&|model| model == id);
@@ -207,9 +220,11 @@ pub(crate) fn update_endpoint(
 
 /// The endpoint of an id.
 pub(super) fn existing(engine: &Engine, id: &str) -> Result<Arc<Endpoint>, EngineError> {
-    engine
-        .models
-        .endpoints
+    let endpoints = &engine.models.endpoints;
+    if let Some(kept) = endpoints.unusable().get(id) {
+        return Err(super::not_loaded(id, kept));
+    }
+    endpoints
         .get(id)
         .ok_or_else(|| EngineError::resource_not_found(format!("Inference endpoint not found [{id}]")))
 }

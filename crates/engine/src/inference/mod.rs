@@ -21,7 +21,9 @@ use sparrow_storage::{DataDir, StorageError};
 
 pub(crate) use self::api::{delete_endpoint, get_endpoint, put_endpoint, update_endpoint};
 pub(crate) use self::infer::{infer, infer_stream};
+use crate::error::{EngineError, Exception};
 use crate::models::{AdaptiveAllocations, DENSE_MODEL, Models};
+use crate::stores::{self, Unusable};
 
 /// Name of the store in the data directory.
 const STORE: &str = "inference";
@@ -30,6 +32,12 @@ const PRECONFIGURED: [(&str, TaskType, &str); 2] = [
     (".elser-2-elasticsearch", TaskType::SparseEmbedding, ".elser_model_2"),
     (".all-minilm-l6-v2-elasticsearch", TaskType::TextEmbedding, DENSE_MODEL),
 ];
+
+/// The error of an endpoint that is stored and that this version cannot read.
+fn not_loaded(id: &str, kept: &Unusable) -> EngineError {
+    let reason = format!("inference endpoint [{id}] could not be loaded, caused by [{}]", kept.reason);
+    EngineError::api(500, Exception::new("illegal_state_exception", reason))
+}
 
 /// What an endpoint makes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,6 +69,7 @@ impl TaskType {
 
 /// An inference endpoint.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Endpoint {
     pub inference_id: String,
     pub task_type: TaskType,
@@ -169,34 +178,45 @@ impl Models {
 pub(crate) struct Endpoints {
     data: Arc<DataDir>,
     current: RwLock<BTreeMap<String, Arc<Endpoint>>>,
+    /// Endpoints that this version cannot read: kept as they are stored until they are replaced or deleted.
+    unusable: RwLock<BTreeMap<String, Unusable>>,
     /// Held while an endpoint is made, changed or removed, with its deployment.
     changes: Mutex<()>,
 }
 
 impl Endpoints {
-    /// Reads the endpoints of the data directory. One that cannot be read is logged and left out.
-    pub fn open(data: Arc<DataDir>) -> Self {
+    /// Reads the endpoints of the data directory. One that this version cannot read is kept, and says why.
+    ///
+    /// # Errors
+    /// When the store is damaged or cannot be read.
+    pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
         let mut current = BTreeMap::new();
-        match data.read_json(STORE) {
-            Ok(Some(Value::Object(stored))) => {
-                for (id, value) in stored {
-                    match serde_json::from_value::<Endpoint>(value) {
-                        Ok(endpoint) => {
-                            current.insert(id, Arc::new(endpoint));
-                        }
-                        Err(error) => {
-                            tracing::error!(endpoint = id, %error, "a stored inference endpoint cannot be read")
-                        }
-                    }
+        let mut unusable = BTreeMap::new();
+        for (id, definition) in stores::read_members(&data, STORE)? {
+            match Endpoint::deserialize(&definition) {
+                Ok(endpoint) => {
+                    current.insert(id, Arc::new(endpoint));
+                }
+                Err(error) => {
+                    tracing::error!(endpoint = id, %error, "a stored inference endpoint cannot be used");
+                    unusable.insert(id, Unusable { definition, reason: error.to_string() });
                 }
             }
-            Ok(_) => {}
-            Err(error) => tracing::error!(%error, "the stored inference endpoints cannot be read"),
         }
         for (id, task_type, model_id) in PRECONFIGURED {
             current.entry(id.to_owned()).or_insert_with(|| Arc::new(preconfigured(id, task_type, model_id)));
         }
-        Self { data, current: RwLock::new(current), changes: Mutex::new(()) }
+        Ok(Self {
+            data,
+            current: RwLock::new(current),
+            unusable: RwLock::new(unusable),
+            changes: Mutex::new(()),
+        })
+    }
+
+    /// Those that are kept without being usable.
+    pub fn unusable(&self) -> BTreeMap<String, Unusable> {
+        self.unusable.read().clone()
     }
 
     /// The endpoint of this id.
@@ -220,8 +240,9 @@ impl Endpoints {
     /// When the store cannot be written; nothing has changed then.
     pub fn put(&self, endpoint: Endpoint) -> Result<(), StorageError> {
         let mut next = self.current.read().clone();
-        next.insert(endpoint.inference_id.clone(), Arc::new(endpoint));
-        self.replace(next)
+        let id = endpoint.inference_id.clone();
+        next.insert(id.clone(), Arc::new(endpoint));
+        self.replace(&id, next)
     }
 
     /// Removes an endpoint durably. Only under [`Endpoints::lock`]. One that is always there comes back as it was.
@@ -234,17 +255,22 @@ impl Endpoints {
         for (name, task_type, model_id) in PRECONFIGURED.iter().filter(|(name, ..)| *name == id) {
             next.insert(id.to_owned(), Arc::new(preconfigured(name, *task_type, model_id)));
         }
-        self.replace(next)
+        self.replace(id, next)
     }
 
-    fn replace(&self, next: BTreeMap<String, Arc<Endpoint>>) -> Result<(), StorageError> {
+    /// `named` is the endpoint that changes: what was kept under its id goes.
+    fn replace(&self, named: &str, next: BTreeMap<String, Arc<Endpoint>>) -> Result<(), StorageError> {
+        let mut unusable = self.unusable();
+        unusable.remove(named);
         let stored: Map<String, Value> = next
             .iter()
             .filter(|(_, endpoint)| !endpoint.preconfigured)
             .map(|(id, endpoint)| (id.clone(), json!(**endpoint)))
+            .chain(unusable.iter().map(|(id, kept)| (id.clone(), kept.definition.clone())))
             .collect();
         self.data.write_json(STORE, &Value::Object(stored))?;
         *self.current.write() = next;
+        *self.unusable.write() = unusable;
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sparrow_encoder::{Deployment, DeploymentOptions, ModelKind};
 use sparrow_storage::DataDir;
 
@@ -13,6 +14,8 @@ use super::ModelOptions;
 use super::adaptive::{AdaptiveAllocations, Observation, Scaler};
 use super::error::ModelError;
 use super::registry::{RegisteredModel, Registry};
+use crate::error::EngineError;
+use crate::stores;
 
 /// Name of the store in the data directory.
 const STORE: &str = "deployments";
@@ -25,6 +28,7 @@ const MOST_AUTOMATIC_ALLOCATIONS: usize = 8;
 
 /// What a deployment was asked to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct DeploymentSettings {
     pub deployment_id: String,
     pub model_id: String,
@@ -97,8 +101,10 @@ impl Running {
 
 /// What the store holds.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Remembered {
-    deployments: Vec<DeploymentSettings>,
+    /// [`DeploymentSettings`], as far as this version can read them.
+    deployments: Vec<Value>,
     /// Models that were stopped by request: they do not start by themselves.
     #[serde(default)]
     stopped: BTreeSet<String>,
@@ -110,45 +116,66 @@ pub(super) struct Deployments {
     data: Arc<DataDir>,
     running: RwLock<BTreeMap<String, Arc<Running>>>,
     stopped: RwLock<BTreeSet<String>>,
+    /// Those that were remembered and did not start again: the model is gone for now, there is too little memory, or a later
+    /// version wrote them. They stay remembered until one of the same id starts or is stopped, or their model is deleted.
+    waiting: RwLock<BTreeMap<String, Value>>,
     /// Held while deployments start, change or stop, which takes time; encoding never waits for it.
     changes: Mutex<()>,
 }
 
 impl Deployments {
     pub fn new(data: Arc<DataDir>) -> Self {
-        Self { data, running: RwLock::default(), stopped: RwLock::default(), changes: Mutex::new(()) }
+        Self {
+            data,
+            running: RwLock::default(),
+            stopped: RwLock::default(),
+            waiting: RwLock::default(),
+            changes: Mutex::new(()),
+        }
     }
 
     /// Starts what ran before, or the default deployment if there was no before.
-    pub fn restart(&self, registry: &Registry, options: &ModelOptions) {
-        let remembered = match self.data.read_json(STORE) {
-            Ok(Some(value)) => serde_json::from_value::<Remembered>(value).unwrap_or_else(|error| {
-                tracing::error!(%error, "remembered deployments cannot be read, none is started");
-                Remembered::default()
-            }),
-            Ok(None) if options.deploy_at_start => {
-                if let Some(model) = registry.default_model()
-                    && let Err(error) = self.start_automatically(&model, options)
-                {
-                    tracing::error!(%error, "the default deployment did not start");
-                }
-                return;
+    ///
+    /// # Errors
+    /// When what is remembered is damaged or cannot be read; a deployment that does not start is none.
+    pub fn restart(&self, registry: &Registry, options: &ModelOptions) -> Result<(), EngineError> {
+        let Some(stored) = self.data.read_json(STORE)? else {
+            if options.deploy_at_start
+                && let Some(model) = registry.default_model()
+                && let Err(error) = self.start_automatically(&model, options)
+            {
+                tracing::error!(%error, "the default deployment did not start");
             }
-            Ok(None) => return,
-            Err(error) => {
-                tracing::error!(%error, "remembered deployments cannot be read, none is started");
-                return;
-            }
+            return Ok(());
         };
+        let remembered: Remembered = serde_json::from_value(stored)
+            .map_err(|error| stores::damaged(&self.data, STORE, error.to_string()))?;
         *self.stopped.write() = remembered.stopped;
-        for settings in remembered.deployments {
-            let Some(model) = registry.find(&settings.model_id) else {
-                tracing::warn!(model = settings.model_id, "a deployed model is no longer there");
-                continue;
-            };
-            if let Err(error) = self.run(&model, settings) {
-                tracing::error!(%error, "a deployment did not start again");
+        for (number, value) in remembered.deployments.into_iter().enumerate() {
+            let id = value["deployment_id"].as_str().map_or_else(|| format!("#{number}"), str::to_owned);
+            let started = DeploymentSettings::deserialize(&value)
+                .map_err(|error| error.to_string())
+                .and_then(|settings| {
+                    let model = registry
+                        .find(&settings.model_id)
+                        .ok_or_else(|| format!("its model [{}] is no longer there", settings.model_id))?;
+                    self.run(&model, settings).map_err(|error| error.to_string())
+                });
+            if let Err(reason) = started {
+                tracing::error!(deployment = id, reason, "a deployment did not start again");
+                self.waiting.write().insert(id, value);
             }
+        }
+        Ok(())
+    }
+
+    /// Forgets those deployments of a model that did not start again.
+    pub fn forget_model(&self, model_id: &str) {
+        let _changes = self.changes.lock();
+        let before = self.waiting.read().len();
+        self.waiting.write().retain(|_, settings| settings["model_id"] != model_id);
+        if self.waiting.read().len() < before {
+            self.remember();
         }
     }
 
@@ -338,7 +365,13 @@ impl Deployments {
     /// A model whose own deployment is stopped does not start by itself any more.
     pub fn stop(&self, deployment_id: &str) {
         let _changes = self.changes.lock();
-        let Some(running) = self.running.write().remove(deployment_id) else { return };
+        let waited = self.waiting.write().remove(deployment_id).is_some();
+        let Some(running) = self.running.write().remove(deployment_id) else {
+            if waited {
+                self.remember();
+            }
+            return;
+        };
         if running.settings().deployment_id == running.model.id {
             self.stopped.write().insert(running.model.id.clone());
         }
@@ -394,8 +427,15 @@ impl Deployments {
 
     /// Writes down what runs. A failure is logged: the deployments run all the same.
     fn remember(&self) {
+        let running = self.running.read();
+        self.waiting.write().retain(|id, _| !running.contains_key(id));
+        let waiting = self.waiting.read();
         let remembered = Remembered {
-            deployments: self.running.read().values().map(|running| running.settings()).collect(),
+            deployments: running
+                .values()
+                .map(|running| json!(running.settings()))
+                .chain(waiting.values().cloned())
+                .collect(),
             stopped: self.stopped.read().clone(),
         };
         let written = serde_json::to_value(&remembered)

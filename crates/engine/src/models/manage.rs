@@ -301,7 +301,7 @@ pub(crate) fn delete_trained_model(
     }
     let mut next = held.clone();
     next.aliases.retain(|_, target| *target != model.id);
-    let made_by_request = next.models.remove(&model.id).is_some();
+    let made_by_request = next.models.remove(&model.id).is_some() | next.unusable.remove(&model.id).is_some();
     if !made_by_request {
         next.hidden.insert(model.id.clone());
     }
@@ -314,6 +314,7 @@ pub(crate) fn delete_trained_model(
     for running in deployed {
         models.deployments.stop(&running.settings().deployment_id);
     }
+    models.deployments.forget_model(&model.id);
     models.store.packed().remove(&model.id);
     if model.origin == Origin::Uploaded {
         models.store.folder(&model.id).remove()?;

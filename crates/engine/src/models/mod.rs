@@ -131,8 +131,11 @@ pub struct Models {
 impl Models {
     /// Looks into the model directories and starts what ran before, or the default deployment on the first start.
     ///
-    /// A deployment that cannot start is logged and left out: documents can be searched by words without it.
-    pub fn open(data: Arc<DataDir>, mut options: ModelOptions) -> Self {
+    /// A deployment that cannot start is logged and stays remembered: documents can be searched by words without it.
+    ///
+    /// # Errors
+    /// When what is stored of models, endpoints or deployments is damaged or cannot be read.
+    pub fn open(data: Arc<DataDir>, mut options: ModelOptions) -> Result<Self, EngineError> {
         if options.threads == 0 {
             options.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
@@ -143,17 +146,17 @@ impl Models {
         {
             tracing::error!(%error, "models cannot be deployed");
         }
-        let store = Store::open(Arc::clone(&data), &registry, options.folder.as_deref());
+        let store = Store::open(Arc::clone(&data), &registry, options.folder.as_deref())?;
         packed.tidy(|id| registry.find(id).is_some_and(|model| model.id == id));
         let models = Self {
             store,
-            endpoints: Endpoints::open(Arc::clone(&data)),
+            endpoints: Endpoints::open(Arc::clone(&data))?,
             deployments: Arc::new(Deployments::new(data)),
             monitor: Monitor::default(),
             registry,
             options,
         };
-        models.deployments.restart(&models.registry, &models.options);
+        models.deployments.restart(&models.registry, &models.options)?;
         // Those that a crash kept from getting their deployment.
         for endpoint in models.endpoints.all() {
             let own = !endpoint.preconfigured && endpoint.deployment_id.is_none();
@@ -165,7 +168,7 @@ impl Models {
             }
         }
         models.watch();
-        models
+        Ok(models)
     }
 
     /// Hex digest that tells models with different vectors apart; none for a model that does not exist.

@@ -10,11 +10,13 @@ use std::sync::{Arc, Weak};
 use std::time::UNIX_EPOCH;
 
 use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
 use sparrow_encoder::{Model, ModelInfo};
 
 use super::config::ModelConfig;
 use super::error::ModelError;
 use super::packed::PackedFolder;
+use crate::stores::Unusable;
 
 /// Directories of the embedded models, the ids under which they are served, and further names for them.
 const EMBEDDED: [(&str, &str, &[&str]); 2] = [
@@ -72,6 +74,8 @@ pub(crate) struct RegisteredModel {
     packed: PathBuf,
     /// What the directory holds, or why it cannot be used.
     info: Result<ModelInfo, String>,
+    /// Its stored form, where this version cannot read that.
+    pub kept: Option<Value>,
     /// The loaded model, while a deployment keeps it.
     loaded: Mutex<Weak<Model>>,
 }
@@ -122,8 +126,19 @@ impl RegisteredModel {
             complete: true,
             directory,
             packed,
+            kept: None,
             info,
             loaded: Mutex::new(Weak::new()),
+        }
+    }
+
+    /// A stored model that this version cannot use.
+    pub fn kept(id: String, stored: Unusable) -> Self {
+        Self {
+            complete: true,
+            info: Err(format!("its stored form cannot be read, {}", stored.reason)),
+            kept: Some(stored.definition),
+            ..Self::incomplete(id, PathBuf::new(), ModelConfig::plain(), 0)
         }
     }
 
@@ -138,6 +153,7 @@ impl RegisteredModel {
             complete: false,
             directory,
             packed: PathBuf::new(),
+            kept: None,
             info: Err("its definition or vocabulary has not been uploaded".into()),
             loaded: Mutex::new(Weak::new()),
         }
@@ -170,6 +186,9 @@ impl RegisteredModel {
     /// # Errors
     /// [`ModelError::Unusable`].
     pub fn load(&self) -> Result<Arc<Model>, ModelError> {
+        if self.kept.is_some() {
+            self.info()?;
+        }
         let mut loaded = self.loaded.lock();
         if let Some(model) = loaded.upgrade() {
             return Ok(model);

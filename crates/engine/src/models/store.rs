@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use sparrow_storage::{DataDir, StorageError};
 
 use super::config::ModelConfig;
 use super::packed::PackedFolder;
-use super::registry::{Origin, RegisteredModel, Registry};
+use super::registry::{Origin, RegisteredModel, Registry, is_valid_id};
 use super::upload::Folder;
+use crate::error::EngineError;
+use crate::stores::{self, Unusable};
 
 /// Name of the store in the data directory.
 const STORE: &str = "trained_models";
@@ -21,6 +23,7 @@ const UPLOADS: &str = "models";
 
 /// A model that a request made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct StoredModel {
     pub create_time: u64,
     pub config: ModelConfig,
@@ -37,8 +40,12 @@ pub(super) struct StoredModel {
 
 /// Everything that is kept.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Contents {
     pub models: BTreeMap<String, StoredModel>,
+    /// Models that this version cannot read: kept as they are stored, until they are deleted. Written among the models.
+    #[serde(skip)]
+    pub unusable: BTreeMap<String, Unusable>,
     pub aliases: BTreeMap<String, String>,
     /// Models that come from elsewhere and were deleted.
     pub hidden: BTreeSet<String>,
@@ -54,22 +61,19 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Reads the store and tells the registry. What cannot be read is logged and left out.
-    pub fn open(data: Arc<DataDir>, registry: &Registry, folder: Option<&Path>) -> Self {
-        let contents = match data.read_json(STORE) {
-            Ok(Some(value)) => serde_json::from_value(value).unwrap_or_else(|error| {
-                tracing::error!(%error, "the stored models cannot be read");
-                Contents::default()
-            }),
-            Ok(None) => Contents::default(),
-            Err(error) => {
-                tracing::error!(%error, "the stored models cannot be read");
-                Contents::default()
-            }
-        };
+    /// Reads the store and tells the registry. A model that this version cannot read is kept, and says why.
+    ///
+    /// # Errors
+    /// When the store is damaged or cannot be read.
+    pub fn open(data: Arc<DataDir>, registry: &Registry, folder: Option<&Path>) -> Result<Self, EngineError> {
+        let contents = read(&data)?;
         let store = Self { data, contents: Mutex::new(contents) };
         let mut contents = store.lock();
         let before = json!(*contents);
+        for (id, model) in &contents.unusable {
+            tracing::error!(model = id, reason = model.reason, "a stored model cannot be used");
+            registry.put(Arc::new(RegisteredModel::kept(id.clone(), model.clone())));
+        }
         for (id, model) in &mut contents.models {
             store.complete_after_crash(id, model);
             registry.put(Arc::new(store.register(id, model, folder)));
@@ -81,7 +85,7 @@ impl Store {
         }
         registry.name(contents.hidden.clone(), contents.aliases.clone());
         drop(contents);
-        store
+        Ok(store)
     }
 
     /// What is kept; nobody else changes it meanwhile.
@@ -100,7 +104,12 @@ impl Store {
     }
 
     fn write(&self, contents: &Contents) -> Result<(), StorageError> {
-        self.data.write_json(STORE, &json!(contents))
+        let mut value = json!(contents);
+        if let Some(models) = value["models"].as_object_mut() {
+            let kept = contents.unusable.iter();
+            models.extend(kept.map(|(id, model)| (id.clone(), model.definition.clone())));
+        }
+        self.data.write_json(STORE, &value)
     }
 
     /// The folder of an uploaded model. The id must be valid, as it names the folder.
@@ -145,6 +154,90 @@ impl Store {
                     tracing::warn!(model = id, %error, "no model could be made of what was uploaded")
                 }
             }
+        }
+    }
+}
+
+fn read(data: &DataDir) -> Result<Contents, EngineError> {
+    let mut stored = stores::read_members(data, STORE)?;
+    if stored.is_empty() {
+        return Ok(Contents::default());
+    }
+    let Some(Value::Object(models)) = stored.insert("models".into(), json!({})) else {
+        return Err(stores::damaged(data, STORE, "[models] is not an object"));
+    };
+    let mut contents: Contents = serde_json::from_value(Value::Object(stored))
+        .map_err(|error| stores::damaged(data, STORE, error.to_string()))?;
+    for (id, definition) in models {
+        // It names a folder.
+        if !is_valid_id(&id) {
+            return Err(stores::damaged(data, STORE, format!("[{id}] is no id of a model")));
+        }
+        match StoredModel::deserialize(&definition) {
+            Ok(model) => {
+                contents.models.insert(id, model);
+            }
+            Err(error) => {
+                contents.unusable.insert(id, Unusable { definition, reason: error.to_string() });
+            }
+        }
+    }
+    Ok(contents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model() -> Value {
+        json!(StoredModel {
+            create_time: 7,
+            config: ModelConfig::plain(),
+            directory: Some("m".into()),
+            definition: None,
+            complete: true,
+        })
+    }
+
+    #[test]
+    fn a_model_of_a_later_version_stays_in_the_store_and_says_why_it_cannot_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = Arc::new(DataDir::open(folder.path()).unwrap());
+        let mut later = model();
+        later["of_a_later_version"] = json!({"a": 1});
+        let stored = json!({
+            "models": {"known": model(), "later": later}, "aliases": {"a": "known"}, "hidden": [], "installed": [],
+        });
+        data.write_json(STORE, &stored).unwrap();
+        let registry = Registry::default();
+        let store = Store::open(data.clone(), &registry, None).unwrap();
+        let found = registry.find("later").unwrap();
+        let reason = found.info().unwrap_err().to_string();
+        assert!(reason.contains("of_a_later_version"), "{reason}");
+        assert!(found.load().is_err());
+        let mut held = store.lock();
+        let mut next = held.clone();
+        next.aliases.insert("b".into(), "known".into());
+        store.replace(&mut held, next).unwrap();
+        let mut expected = stored;
+        expected["aliases"]["b"] = "known".into();
+        assert_eq!(data.read_json(STORE).unwrap(), Some(expected));
+    }
+
+    #[test]
+    fn a_damaged_store_is_refused_and_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = Arc::new(DataDir::open(folder.path()).unwrap());
+        let path = folder.path().join("store").join(format!("{STORE}.json"));
+        for text in ["", "{", "{\"format\":1,\"checksum\":7,\"value\":{}}"] {
+            std::fs::write(&path, text).unwrap();
+            let error = Store::open(data.clone(), &Registry::default(), None).unwrap_err().to_string();
+            assert!(error.contains("trained_models.json is damaged"), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        for value in [json!([1]), json!({"models": []}), json!({"models": {}, "aliases": 3})] {
+            data.write_json(STORE, &value).unwrap();
+            assert!(Store::open(data.clone(), &Registry::default(), None).is_err(), "{value}");
         }
     }
 }

@@ -8,6 +8,11 @@ use super::registry::{Origin, RegisteredModel};
 
 /// A model as `GET _ml/trained_models` shows it, with the aliases that requests gave it.
 pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
+    if let Some(Value::Object(stored)) = &model.kept {
+        let mut shown = Map::from_iter([("model_id".to_owned(), model.id.clone().into())]);
+        shown.extend(stored.clone());
+        return Value::Object(shown);
+    }
     let said = &model.config;
     let embedded = model.origin == Origin::Embedded;
     let mut config = Map::new();

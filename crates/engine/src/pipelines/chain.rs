@@ -60,9 +60,23 @@ pub(crate) struct Pipeline {
     pub processors: Vec<Node>,
     pub on_failure: Vec<Node>,
     pub counters: Counters,
+    /// Why a stored definition cannot be run by this version; its documents fail with it.
+    pub unusable: Option<String>,
 }
 
 impl Pipeline {
+    /// A stored pipeline that is kept although it cannot run.
+    pub fn unusable(id: &str, definition: Map<String, Value>, reason: String) -> Self {
+        Self {
+            id: id.to_owned(),
+            definition,
+            processors: Vec::new(),
+            on_failure: Vec::new(),
+            counters: Counters::default(),
+            unusable: Some(reason),
+        }
+    }
+
     /// The number that its author gave it.
     pub fn version(&self) -> Option<i64> {
         self.definition.get("version").and_then(Value::as_i64)
@@ -139,6 +153,18 @@ pub(crate) fn run_pipeline(
             executed.push(pipeline.id.clone());
         }
         items[at].document.ingest.insert("pipeline".into(), Value::String(pipeline.id.clone()));
+    }
+    if let Some(cause) = &pipeline.unusable {
+        for &at in who.iter().filter(|&&at| items[at].is_live()).collect::<Vec<_>>() {
+            let error = ProcessorError::NotLoaded { id: pipeline.id.clone(), cause: cause.clone() };
+            // Elasticsearch puts one processor of this type in the place of the whole pipeline.
+            items[at].state = State::Failed(Failure {
+                error,
+                kind: "unknown".to_owned(),
+                tag: None,
+                pipeline: pipeline.id.clone(),
+            });
+        }
     }
     run_nodes(runtime, &pipeline.processors, items, who, summary);
     if !pipeline.on_failure.is_empty() {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::error::ProcessorError;
+use crate::strict_json::{MOST_LEVELS, levels};
 
 /// Fields beside the source that a path can name at its first step.
 const METADATA: [&str; 8] = [
@@ -85,6 +86,11 @@ impl Document {
     /// The step of the path that cannot hold a field.
     pub fn set(&mut self, path: &str, value: Value) -> Result<(), ProcessorError> {
         let (root, keys) = self.locate_mut(path)?;
+        // Bounded here, and not only when the document is written: pipelines that call each other could make one so deep
+        // that no stack suffices to copy or drop it.
+        if keys.len() + levels(&value) > MOST_LEVELS {
+            return Err(ProcessorError::TooDeep { path: path.to_owned() });
+        }
         if keys.len() == 1 {
             if is_metadata(keys[0]) && !path.starts_with("_ingest.") {
                 check_metadata(keys[0], &value)?;

@@ -2,6 +2,7 @@
 
 use crate::error::{EngineError, Exception};
 use crate::models::ModelError;
+use crate::strict_json::MOST_LEVELS;
 
 /// A pipeline definition that cannot be accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -337,6 +338,15 @@ pub enum ProcessorError {
         /// What the parser said.
         reason: String,
     },
+    /// A value that would make the document deeper than one that can be read.
+    #[error(
+        "cannot set [{}]: objects and arrays would be nested more than [{MOST_LEVELS}] levels deep",
+        path.chars().take(100).collect::<String>()
+    )]
+    TooDeep {
+        /// Path of the value.
+        path: String,
+    },
     /// Only an object can be merged into the root of a document.
     #[error("cannot add non-map fields to root of document")]
     NotMapForRoot,
@@ -351,6 +361,14 @@ pub enum ProcessorError {
     NoSuchPipeline {
         /// Id of the pipeline.
         id: String,
+    },
+    /// A stored pipeline that this version cannot run.
+    #[error("pipeline with id [{id}] could not be loaded, caused by [{cause}]")]
+    NotLoaded {
+        /// Id of the pipeline.
+        id: String,
+        /// What is wrong with its definition.
+        cause: String,
     },
     /// A pipeline that calls itself.
     #[error("Cycle detected for pipeline: {id}")]
@@ -372,7 +390,9 @@ impl ProcessorError {
         match self {
             Self::Model(error) => error.es_type(),
             Self::Fail { .. } => "fail_processor_exception",
-            Self::NoSuchPipeline { .. } | Self::Cycle { .. } => "illegal_state_exception",
+            Self::NoSuchPipeline { .. } | Self::Cycle { .. } | Self::NotLoaded { .. } => {
+                "illegal_state_exception"
+            }
             Self::NoInput { .. } | Self::InputNotString { .. } => "status_exception",
             Self::EmptyPath
             | Self::InvalidPath { .. }
@@ -399,6 +419,7 @@ impl ProcessorError {
             | Self::Date { .. }
             | Self::Json { .. }
             | Self::NotMapForRoot
+            | Self::TooDeep { .. }
             | Self::Metadata { .. } => "illegal_argument_exception",
         }
     }
@@ -408,7 +429,7 @@ impl ProcessorError {
         match self {
             Self::Model(error) => error.status(),
             // What Elasticsearch answers: its `fail` processor throws a plain runtime exception.
-            Self::Fail { .. } => 500,
+            Self::Fail { .. } | Self::NotLoaded { .. } => 500,
             _ => 400,
         }
     }

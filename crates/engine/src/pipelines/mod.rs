@@ -30,6 +30,7 @@ pub(crate) use self::processors::{DatePattern, check_tokenization, vector_to_jso
 use self::stats::Counters;
 use crate::error::EngineError;
 use crate::models::{Purpose, TextEncoder};
+use crate::stores;
 
 /// Name of the store in the data directory.
 const STORE: &str = "pipelines";
@@ -109,19 +110,19 @@ impl Pipelines {
     /// Reads the pipelines of the data directory.
     ///
     /// # Errors
-    /// If the store cannot be read. A single pipeline that this version cannot run is logged and left out.
+    /// If the store cannot be read. A single pipeline that this version cannot run keeps its definition, until it is
+    /// replaced or deleted; its documents fail with the reason.
     pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
         let mut pipelines = BTreeMap::new();
-        if let Some(Value::Object(stored)) = data.read_json(STORE)? {
-            for (id, definition) in stored {
-                let Value::Object(definition) = definition else { continue };
-                match processors::build_pipeline(&id, &definition) {
-                    Ok(pipeline) => {
-                        pipelines.insert(id, Arc::new(pipeline));
-                    }
-                    Err(error) => tracing::error!(pipeline = id, %error, "a stored pipeline cannot be used"),
-                }
-            }
+        for (id, definition) in stores::read_members(&data, STORE)? {
+            let Value::Object(definition) = definition else {
+                return Err(stores::damaged(&data, STORE, format!("[{id}] is not an object")));
+            };
+            let pipeline = processors::build_pipeline(&id, &definition).unwrap_or_else(|error| {
+                tracing::error!(pipeline = id, %error, "a stored pipeline cannot be used");
+                Pipeline::unusable(&id, definition, error.to_string())
+            });
+            pipelines.insert(id, Arc::new(pipeline));
         }
         Ok(Self {
             data,

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { readIfPresent, replaceFile } from '../durable-file.js';
+import { StoredFileError, parseStored, readIfPresent, replaceFile } from '../durable-file.js';
 import { OWNER_ROLES, type Roles } from './roles.js';
 
 /** Version of the file's layout; an unknown one is refused rather than guessed at. */
@@ -44,11 +44,6 @@ export interface NewKey {
   readonly roles: Roles;
   readonly roleDescriptors: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;
-}
-
-/** A stored file that this version cannot read. */
-export class KeyStoreError extends Error {
-  override readonly name = 'KeyStoreError';
 }
 
 /**
@@ -177,16 +172,29 @@ function ownerFields(): NewKey & { owner: boolean } {
 }
 
 function parseFile(path: string, text: string): readonly ApiKey[] {
-  let file: { format?: unknown; keys?: unknown };
-  try {
-    file = JSON.parse(text) as typeof file;
-  } catch (cause) {
-    throw new KeyStoreError(`${path} is damaged`, { cause });
+  const loss = 'with a new owner key and no others';
+  const { keys } = parseStored(path, text, FORMAT, loss);
+  if (!Array.isArray(keys) || !keys.every(isKey)) {
+    throw StoredFileError.damaged(path, '[keys] is not a list of keys', loss);
   }
-  if (file.format !== FORMAT || !Array.isArray(file.keys)) {
-    throw new KeyStoreError(`${path} has format ${String(file.format)}; this version reads ${String(FORMAT)}`);
-  }
-  return file.keys as ApiKey[];
+  return keys;
+}
+
+/** Whether something has what decides about a caller. */
+function isKey(key: unknown): key is ApiKey {
+  if (typeof key !== 'object' || key === null) return false;
+  const { id, name, hash, owner, invalidated, roles, expiration } = key as Partial<Record<keyof ApiKey, unknown>>;
+  return (
+    typeof id === 'string' &&
+    typeof name === 'string' &&
+    typeof hash === 'string' &&
+    /^[0-9a-f]{64}$/.test(hash) &&
+    typeof owner === 'boolean' &&
+    typeof invalidated === 'boolean' &&
+    typeof roles === 'object' &&
+    roles !== null &&
+    (expiration === undefined || typeof expiration === 'number')
+  );
 }
 
 /** 22 characters, 128 random bits. */

@@ -86,7 +86,7 @@ pub(crate) fn cat_indices(
         if handle.is_closed() {
             row.extend([Cell::Nothing, Cell::Nothing]);
         } else {
-            let stats = handle.index().stats()?;
+            let Some(stats) = handle.unless_gone(request, handle.index().stats())? else { continue };
             row.extend([
                 stats.docs.into(),
                 stats.deleted.into(),

@@ -113,7 +113,9 @@ pub(crate) fn cat_nodes(
     let id = if params.bool("full_id", false)? { id } else { id.get(..4).unwrap_or(id) };
     let mut figures = Map::new();
     for handle in stats::open_indices(engine) {
-        stats::add(&mut figures, &stats::sections(&handle)?);
+        if let Some(sections) = handle.unless_gone(request, stats::sections(&handle))? {
+            stats::add(&mut figures, &sections);
+        }
     }
     let figures = serde_json::Value::Object(figures);
     let figure = |section: &str, name: &str| -> Cell { figures[section][name].as_u64().unwrap_or(0).into() };
@@ -220,7 +222,8 @@ pub(crate) fn cat_allocation(
     let names = engine.indices.names();
     let (mut size, mut replicas) = (0, names.broken.len());
     for handle in names.indices.values() {
-        size += handle.index().stats()?.bytes;
+        let Some(stats) = handle.unless_gone(request, handle.index().stats())? else { continue };
+        size += stats.bytes;
         replicas += handle.settings().replicas();
     }
     let mut table = Table::new(ALLOCATION);

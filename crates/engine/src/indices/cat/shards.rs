@@ -175,13 +175,13 @@ pub(crate) fn cat_shards(
             table.row(unassigned("p", "ALLOCATION_FAILED", "existing_store"));
             continue;
         };
-        let size = handle.index().stats()?;
+        let Some(size) = handle.unless_gone(request, handle.index().stats())? else { continue };
         let mut row = first("p", "STARTED");
         row.extend([size.docs.into(), Cell::Bytes(size.bytes), Cell::Bytes(size.bytes), HOST.into()]);
         row.extend([engine.node_id().into(), NODE_NAME.into()]);
         row.resize(15, Cell::Nothing);
         if detailed {
-            let sections = stats::sections(handle)?;
+            let Some(sections) = handle.unless_gone(request, stats::sections(handle))? else { continue };
             let last = handle.shard.next_seq_no() as f64 - 1.0;
             for (section, key, unit) in FIGURES {
                 let figure = sections.get(*section).and_then(|of| of[*key].as_u64()).unwrap_or_default();
@@ -230,7 +230,8 @@ pub(crate) fn cat_segments(
     let mut table = Table::new(SEGMENTS);
     for handle in admin::targets(engine, request, ResolveOptions::default())? {
         let durable = handle.durable_segments.lock().clone();
-        for (number, one) in handle.index().segment_stats()?.into_iter().enumerate() {
+        let Some(segments) = handle.unless_gone(request, handle.index().segment_stats())? else { continue };
+        for (number, one) in segments.into_iter().enumerate() {
             table.row(vec![
                 handle.name.as_str().into(),
                 "0".into(),

@@ -125,9 +125,11 @@ pub(crate) fn index_stats(
     let handles = engine.indices.resolve(request.part("index"), options)?;
     let mut total = Map::new();
     let mut shown = Map::new();
-    let mut shards = 0;
+    let (mut shards, mut successful) = (0, 0);
     for handle in &handles {
-        let mut figures = with_fields(wanted.of(sections(handle)?), &params);
+        let Some(figures) = handle.unless_gone(request, sections(handle))? else { continue };
+        let mut figures = with_fields(wanted.of(figures), &params);
+        successful += 1;
         // A figure of nodes.
         figures.remove("mappings");
         shards += 1 + handle.settings().replicas();
@@ -149,7 +151,7 @@ pub(crate) fn index_stats(
     }
     let total = Value::Object(total);
     let mut body = json!({
-        "_shards": {"total": shards, "successful": handles.len(), "failed": 0},
+        "_shards": {"total": shards, "successful": successful, "failed": 0},
         "_all": {"primaries": total, "total": total},
     });
     if level != Level::Cluster {
@@ -206,7 +208,8 @@ pub(crate) fn node_indices(
     let mut total = Map::new();
     let mut indices = Map::new();
     for handle in open_indices(engine) {
-        let figures = wanted.of(sections(&handle)?);
+        let Some(figures) = handle.unless_gone(request, sections(&handle))? else { continue };
+        let figures = wanted.of(figures);
         add(&mut total, &figures);
         match level {
             Level::Cluster => {}

@@ -88,9 +88,9 @@ pub(crate) fn index_segments(
     let mut indices = Map::new();
     let mut total = 0;
     for handle in &handles {
-        total += 1 + handle.settings().replicas();
         let durable = handle.durable_segments.lock().clone();
-        let segments = handle.index().segment_stats()?;
+        let Some(segments) = handle.unless_gone(request, handle.index().segment_stats())? else { continue };
+        total += 1 + handle.settings().replicas();
         let committed = segments.iter().filter(|one| durable.contains(&one.id)).count();
         let shown: Map<String, Value> = segments
             .iter()
@@ -119,7 +119,7 @@ pub(crate) fn index_segments(
         indices.insert(handle.name.clone(), json!({"shards": {"0": [shard]}}));
     }
     Ok(Reply::ok(&json!({
-        "_shards": {"total": total, "successful": handles.len(), "failed": 0},
+        "_shards": {"total": total, "successful": indices.len(), "failed": 0},
         "indices": indices,
     })))
 }

@@ -296,6 +296,7 @@ pub(crate) fn simulate(
         .filter(|(_, patterns)| matches(patterns))
         .map(|(name, patterns)| json!({"name": name, "index_patterns": patterns}))
         .collect();
+    set.check_parts(name, template)?;
     let composed = compose(&set, template)?;
     let mut shown = Map::new();
     shown.insert("settings".into(), composed.settings.given(request.params().bool("flat_settings", false)?));

@@ -8,6 +8,7 @@ use sparrow_index::mapping::Mapping;
 use crate::error::{EngineError, Exception};
 use crate::indices::Settings;
 use crate::indices::aliases::AliasSpec;
+use crate::stores::Unusable;
 
 /// Settings, mappings and aliases for a new index.
 #[derive(Debug, Clone, Default)]
@@ -159,9 +160,16 @@ impl About {
 pub(crate) struct Component {
     pub(crate) body: Body,
     pub(crate) about: About,
+    /// What the store has of it, where this version cannot use that.
+    pub(crate) unusable: Option<Unusable>,
 }
 
 impl Component {
+    /// One that is kept as it is stored, without being usable.
+    pub(super) fn kept(definition: &Value, reason: String) -> Self {
+        Self { unusable: Some(Unusable { definition: definition.clone(), reason }), ..Self::default() }
+    }
+
     /// # Errors
     /// What is wrong with the definition, or that a part is not known.
     pub(crate) fn parse(name: &str, value: &Value) -> Result<Self, EngineError> {
@@ -186,6 +194,9 @@ impl Component {
 
     /// As the API shows it.
     pub(crate) fn to_json(&self, flat: bool) -> Value {
+        if let Some(kept) = &self.unusable {
+            return kept.definition.clone();
+        }
         let mut out = Map::new();
         out.insert("template".into(), Value::Object(self.body.to_json(flat)));
         self.about.put(&mut out);
@@ -204,9 +215,22 @@ pub(crate) struct IndexTemplate {
     pub(crate) priority: Option<i64>,
     pub(crate) about: About,
     allow_auto_create: Option<bool>,
+    /// What the store has of it, where this version cannot use that.
+    pub(crate) unusable: Option<Unusable>,
 }
 
 impl IndexTemplate {
+    /// One that is kept as it is stored, without being usable: of it counts which indices it is for.
+    pub(super) fn kept(definition: &Value, reason: String) -> Self {
+        Self {
+            patterns: texts("index_patterns", &definition["index_patterns"]).unwrap_or_default(),
+            composed_of: texts("composed_of", &definition["composed_of"]).unwrap_or_default(),
+            priority: definition["priority"].as_i64(),
+            unusable: Some(Unusable { definition: definition.clone(), reason }),
+            ..Self::default()
+        }
+    }
+
     /// # Errors
     /// What is wrong with the definition, or that a part is not known.
     pub(crate) fn parse(name: &str, value: &Value) -> Result<Self, EngineError> {
@@ -257,6 +281,9 @@ impl IndexTemplate {
 
     /// As the API shows it.
     pub(crate) fn to_json(&self, flat: bool) -> Value {
+        if let Some(kept) = &self.unusable {
+            return kept.definition.clone();
+        }
         let mut out = Map::new();
         out.insert("index_patterns".into(), json!(self.patterns));
         if self.has_body {
@@ -280,9 +307,21 @@ pub(crate) struct Legacy {
     pub(crate) order: i64,
     pub(crate) version: Option<i64>,
     pub(crate) body: Body,
+    /// What the store has of it, where this version cannot use that.
+    pub(crate) unusable: Option<Unusable>,
 }
 
 impl Legacy {
+    /// One that is kept as it is stored, without being usable: of it counts which indices it is for.
+    pub(super) fn kept(definition: &Value, reason: String) -> Self {
+        Self {
+            patterns: texts("index_patterns", &definition["index_patterns"]).unwrap_or_default(),
+            order: definition["order"].as_i64().unwrap_or(0),
+            unusable: Some(Unusable { definition: definition.clone(), reason }),
+            ..Self::default()
+        }
+    }
+
     /// # Errors
     /// What is wrong with the definition, or that a part is not known.
     pub(crate) fn parse(name: &str, value: &Value) -> Result<Self, EngineError> {
@@ -306,6 +345,9 @@ impl Legacy {
 
     /// As the API shows it.
     pub(crate) fn to_json(&self, flat: bool) -> Value {
+        if let Some(kept) = &self.unusable {
+            return kept.definition.clone();
+        }
         let mut out = Map::new();
         out.insert("order".into(), self.order.into());
         out.extend(self.version.map(|version| ("version".to_owned(), version.into())));

@@ -17,8 +17,9 @@ use sparrow_storage::DataDir;
 pub(crate) use self::definition::{Body, Component, IndexTemplate, Legacy};
 use super::aliases::AliasSpec;
 use super::{CreateIndex, Indices, Settings, date_math};
-use crate::error::EngineError;
+use crate::error::{EngineError, Exception};
 use crate::pattern;
+use crate::stores::{self, Unusable};
 
 const STORE: &str = "templates";
 
@@ -32,19 +33,57 @@ pub(crate) struct TemplateSet {
 
 impl TemplateSet {
     fn load(data: &DataDir) -> Result<Self, EngineError> {
-        let Some(value) = data.read_json(STORE)? else { return Ok(Self::default()) };
         let mut set = Self::default();
-        let members = |family: &str| value[family].as_object().into_iter().flatten();
-        for (name, definition) in members("component") {
-            set.component.insert(name.clone(), Arc::new(Component::parse(name, definition)?));
-        }
-        for (name, definition) in members("index") {
-            set.index.insert(name.clone(), Arc::new(IndexTemplate::parse(name, definition)?));
-        }
-        for (name, definition) in members("legacy") {
-            set.legacy.insert(name.clone(), Arc::new(Legacy::parse(name, definition)?));
+        for (family, templates) in stores::read_members(data, STORE)? {
+            let damaged = |what: &str| stores::damaged(data, STORE, format!("[{family}] {what}"));
+            let Value::Object(templates) = templates else { return Err(damaged("is not an object")) };
+            for (name, definition) in templates {
+                let unusable = |error: EngineError| {
+                    tracing::error!(template = name, family, %error, "a stored template cannot be used");
+                    error.reason()
+                };
+                match family.as_str() {
+                    "component" => {
+                        let component = Component::parse(&name, &definition)
+                            .unwrap_or_else(|error| Component::kept(&definition, unusable(error)));
+                        set.component.insert(name, Arc::new(component));
+                    }
+                    "index" => {
+                        let template = IndexTemplate::parse(&name, &definition)
+                            .unwrap_or_else(|error| IndexTemplate::kept(&definition, unusable(error)));
+                        set.index.insert(name, Arc::new(template));
+                    }
+                    "legacy" => {
+                        let template = Legacy::parse(&name, &definition)
+                            .unwrap_or_else(|error| Legacy::kept(&definition, unusable(error)));
+                        set.legacy.insert(name, Arc::new(template));
+                    }
+                    _ => return Err(damaged("is no kind of template")),
+                }
+            }
         }
         Ok(set)
+    }
+
+    /// Checks that a new index of this name would get all that it is meant to get.
+    ///
+    /// # Errors
+    /// Names a template, or a component of it, that is stored and cannot be used.
+    fn check_usable(&self, index: &str) -> Result<(), EngineError> {
+        if let Some((name, template)) = self.matching(index) {
+            return self.check_parts(name, template);
+        }
+        let mut legacy =
+            self.legacy.iter().filter(|(_, it)| it.patterns.iter().any(|one| pattern::matches(one, index)));
+        legacy.try_for_each(|(name, it)| refuse_unusable("template", name, it.unusable.as_ref()))
+    }
+
+    /// # Errors
+    /// Names the template or the component of it that cannot be used.
+    fn check_parts(&self, name: &str, template: &IndexTemplate) -> Result<(), EngineError> {
+        refuse_unusable("index template", name, template.unusable.as_ref())?;
+        let mut parts = template.composed_of.iter().filter_map(|name| self.component.get_key_value(name));
+        parts.try_for_each(|(name, part)| refuse_unusable("component template", name, part.unusable.as_ref()))
     }
 
     fn to_json(&self) -> Value {
@@ -86,6 +125,12 @@ impl TemplateSet {
         matching.sort_by_key(|template| template.order);
         matching.into_iter().fold(Body::default(), |below, template| below.overlaid(&template.body))
     }
+}
+
+fn refuse_unusable(what: &str, name: &str, unusable: Option<&Unusable>) -> Result<(), EngineError> {
+    let Some(unusable) = unusable else { return Ok(()) };
+    let reason = format!("{what} [{name}] could not be loaded, caused by [{}]", unusable.reason);
+    Err(EngineError::api(500, Exception::new("illegal_state_exception", reason)))
 }
 
 /// The templates of the node.
@@ -133,7 +178,9 @@ impl Indices {
     /// When the two do not go together.
     pub(crate) fn planned(&self, provided_name: &str, given: &Body) -> Result<CreateIndex, EngineError> {
         let name = date_math::resolve(provided_name)?;
-        let body = self.templates.set().for_index(&name).overlaid(given);
+        let templates = self.templates.set();
+        templates.check_usable(&name)?;
+        let body = templates.for_index(&name).overlaid(given);
         let mapping = body.mapping()?;
         mapping.check_limits(&body.settings.limits())?;
         let aliases: BTreeMap<String, AliasSpec> =

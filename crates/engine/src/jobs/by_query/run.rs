@@ -256,10 +256,10 @@ impl<'a> Run<'a> {
     fn refresh(&self, sources: &[Source]) -> Result<(), EngineError> {
         match self.spec.destination() {
             Some(destination) => match self.engine.indices.write_target(&destination.index) {
-                Ok(handle) => handle.refresh(),
+                Ok(handle) => gone_is_refreshed(&handle),
                 Err(_) => Ok(()),
             },
-            None => sources.iter().try_for_each(|source| source.handle.refresh()),
+            None => sources.iter().try_for_each(|source| gone_is_refreshed(&source.handle)),
         }
     }
 
@@ -274,6 +274,11 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Refreshes an index; one that was deleted meanwhile has nothing more to show.
+fn gone_is_refreshed(handle: &IndexHandle) -> Result<(), EngineError> {
+    handle.refresh().or_else(|error| if handle.is_gone() { Ok(()) } else { Err(error) })
+}
+
 /// The indices to read. A copy reads everything written before it began, also what no search shows yet; the others see
 /// what a search sees, so that what was written since is a conflict.
 pub(super) fn sources(engine: &Engine, spec: &Spec) -> Result<Vec<Source>, EngineError> {
@@ -284,7 +289,7 @@ pub(super) fn sources(engine: &Engine, spec: &Spec) -> Result<Vec<Source>, Engin
                 continue;
             }
             if spec.destination().is_some() {
-                handle.refresh()?;
+                handle.refresh().map_err(|error| handle.explain(error))?;
             }
             let snapshot = crate::search::restrict(engine, &handle, &handle.snapshot(), filter.as_ref())?;
             sources.push(Source { handle, snapshot });

@@ -222,11 +222,20 @@ impl Slice<'_> {
             }
         }
         for (index, ids, ops) in groups {
-            let results = match self.targets.iter().find(|target| target.name == index) {
-                Some(target) => target.write(ops),
+            let target = self.targets.iter().find(|target| target.name == index);
+            let target = match (target, self.spec.destination()) {
+                (Some(target), None) => Arc::clone(target),
+                (Some(target), Some(destination)) => {
+                    match self.engine.indices.names().uuid(&index) == Some(target.uuid.as_str()) {
+                        true => Arc::clone(target),
+                        // Deleted meanwhile: a write makes it again, as any other does.
+                        false => self.engine.indices.get_or_create(&destination.index)?,
+                    }
+                }
                 // A pipeline sent them elsewhere.
-                None => self.engine.indices.get_or_create(&index)?.write(ops),
+                (None, _) => self.engine.indices.get_or_create(&index)?,
             };
+            let results = target.write(ops).into_iter().map(|one| one.map_err(|error| target.explain(error)));
             for (id, result) in ids.into_iter().zip(results) {
                 match result {
                     Ok(WriteOutcome { result, truncated, .. }) => self.tally.update(|tally| {

@@ -59,6 +59,7 @@ pub(crate) fn build_pipeline(id: &str, definition: &Map<String, Value>) -> Resul
         processors: build_nodes(processors, 0)?,
         on_failure: build_nodes(handlers.unwrap_or_default(), 0)?,
         counters: Counters::default(),
+        unusable: None,
     })
 }
 

@@ -117,6 +117,55 @@ fn index_and_id_can_be_changed_and_the_timestamp_used() {
 }
 
 #[test]
+fn a_stored_pipeline_that_cannot_run_is_kept_and_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let unusable = json!({"processors": [{"of_a_later_version": {"field": "a"}}], "version": 7});
+    let usable = json!({"processors": [{"set": {"field": "a", "value": 1}}]});
+    {
+        let data = DataDir::open(folder.path()).unwrap();
+        data.write_json("pipelines", &json!({"bad": unusable, "good": usable})).unwrap();
+    }
+    let open = || Pipelines::open(Arc::new(DataDir::open(folder.path()).unwrap())).unwrap();
+    {
+        let pipelines = open();
+        pipelines.put("more", &object(usable.clone()), None).unwrap();
+        pipelines.put("caller", &object(one(json!({"pipeline": {"name": "bad"}}))), None).unwrap();
+        assert!(pipelines.delete("good").unwrap());
+    }
+    let pipelines = open();
+    assert_eq!(pipelines.definitions("bad"), object(json!({"bad": unusable})));
+    for id in ["bad", "caller"] {
+        let mut documents = [IngestDoc::new("i", None, json!({"a": 0}))];
+        pipelines.run(&Words::default(), id, &mut documents, IngestMode::default()).unwrap();
+        let crate::pipelines::IngestOutcome::Failed(error) = &documents[0].outcome else {
+            panic!("{documents:?}")
+        };
+        assert_eq!((error.status(), error.es_type()), (500, "illegal_state_exception"));
+        assert_eq!(
+            error.reason(),
+            "pipeline with id [bad] could not be loaded, caused by [No processor type exists with name \
+             [of_a_later_version]]"
+        );
+    }
+    pipelines.put("bad", &object(usable), None).unwrap();
+    drop(pipelines);
+    let pipelines = open();
+    assert!(pipelines.delete("bad").unwrap() && !pipelines.delete("bad").unwrap());
+}
+
+#[test]
+fn a_damaged_store_of_pipelines_is_refused_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = Arc::new(DataDir::open(folder.path()).unwrap());
+    for value in [json!([]), json!({"p": 1})] {
+        data.write_json("pipelines", &value).unwrap();
+        let error = Pipelines::open(data.clone()).unwrap_err();
+        assert!(error.to_string().contains("pipelines.json is damaged"), "{error}");
+        assert_eq!(data.read_json("pipelines").unwrap(), Some(value));
+    }
+}
+
+#[test]
 fn pipelines_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let definition = object(json!({"description": "d", "version": 3, "processors": [{"drop": {}}]}));
