@@ -15,15 +15,15 @@ function serverEnvironment() {
 }
 
 /**
- * Starts a server and waits until it says that it is ready.
+ * Starts a server without waiting for it, in a process group of its own: `npm start` has children, and all of them are to end.
  *
  * @param {string} command
  * @param {string[]} args what starts it, without --port and --data
  * @param {string} data
+ * @returns `ready` resolves with its address and the milliseconds it took, or rejects where it ends before; `exited` with its exit code
  */
-export async function startServer(command, args, data) {
+export function spawnServer(command, args, data) {
   const begun = performance.now();
-  // A group of its own: `npm start` has children, and all of them are to end.
   const child = spawn(command, [...args, '--port', '0', '--data', data], {
     cwd: ROOT,
     env: serverEnvironment(),
@@ -32,7 +32,7 @@ export async function startServer(command, args, data) {
   });
   let output = '';
   const exited = new Promise((resolve) => child.on('exit', resolve));
-  const { url, readyMs } = await new Promise((resolve, reject) => {
+  const ready = new Promise((resolve, reject) => {
     let url;
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on('line', (line) => {
@@ -46,13 +46,20 @@ export async function startServer(command, args, data) {
     child.on('error', reject);
     exited.then((code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
   });
+  return { pid: child.pid, ready, exited, output: () => output };
+}
+
+/** Starts a server as {@link spawnServer} does and waits until it says that it is ready. */
+export async function startServer(command, args, data) {
+  const { pid, ready, exited, output } = spawnServer(command, args, data);
+  const { url, readyMs } = await ready;
   return {
-    pid: child.pid,
+    pid,
     url,
     readyMs,
-    output: () => output,
+    output,
     async stop() {
-      process.kill(-child.pid, 'SIGTERM');
+      process.kill(-pid, 'SIGTERM');
       await exited;
     },
   };
