@@ -7,8 +7,8 @@ import { Random } from './random.mjs';
 
 const OPERATIONS = [...DOCUMENT_OPERATIONS, ...INDEX_OPERATIONS, ...JOB_OPERATIONS, ...CLUSTER_OPERATIONS];
 
-/** The names that can be switched off. */
-export const OPERATION_NAMES = OPERATIONS.map(([, name]) => name);
+/** The names that can be switched off. Without `deletionRaces` an index is deleted only while no other client works on it. */
+export const OPERATION_NAMES = [...OPERATIONS.map(([, name]) => name), 'deletionRaces'];
 
 export class Client {
   /** A background job that has not ended. */

@@ -65,9 +65,24 @@ async function createIndex(client) {
   return true;
 }
 
+/** Waits until no other client works on an index; false where the server ends before. */
+async function leaveAlone(client, index) {
+  index.leaving = true;
+  try {
+    while (index.users.size > 0 || index.lockedBy.size > 0) {
+      if (client.world.stopping) return false;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return true;
+  } finally {
+    index.leaving = false;
+  }
+}
+
 async function deleteIndex(client) {
   const index = client.random.pick(ownVolatile(client));
   if (index === undefined) return false;
+  if (client.world.off.has('deletionRaces') && !(await leaveAlone(client, index))) return true;
   index.exists.begin(false);
   await disturbing(index, () =>
     client.world.perform(client, {

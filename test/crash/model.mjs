@@ -17,6 +17,8 @@ export class IndexModel {
   users = new Set();
   /** Clients whose background job reads or writes their documents here. */
   lockedBy = new Set();
+  /** Whether its owner waits for the others to end before it deletes the index. */
+  leaving = false;
   /** How often its availability began to change. */
   epoch = 0;
   log = [];
@@ -51,7 +53,7 @@ export class IndexModel {
 
   /** Whether it is known to be there. */
   get live() {
-    return this.exists.settled && this.exists.latest === true;
+    return this.exists.settled && this.exists.latest === true && !this.leaving;
   }
 
   /** Whether it is known to be there, open and writable: no write may be refused then. */

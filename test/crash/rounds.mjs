@@ -219,12 +219,15 @@ async function oneRound(life, world, report, seed) {
   await server.start();
   world.stopping = false;
   world.send = server.send;
-  const mended = () => world.fail('the server ended by itself', { answer: server.child.output() });
-  server.child.exited.then(() => {
-    if (!world.checked) mended();
+  let checked = false;
+  server.child.exited.then((code) => {
+    if (!checked) world.fail('the server ended by itself', { answer: `${code}: ${server.child.output()}` });
   });
-  await check(life, world, report);
-  world.checked = true;
+  try {
+    await check(life, world, report);
+  } finally {
+    checked = true;
+  }
   report.upgrades += model.live.filter((index) => index.upgraded && index.shape === 'old' && !index.counted).length;
   for (const index of model.live) if (index.upgraded) index.counted = true;
 }
@@ -233,13 +236,11 @@ async function oneRound(life, world, report, seed) {
 async function check({ server, clients, model, random }, world, report) {
   const { send } = server;
   const fail = (kind, details) => world.fail(kind, details);
-  world.round += 0;
   await finishTasks(clients, send);
   compareCatalogue(model, await observeCatalogue(send), fail);
   for (const index of model.live) await makeUsable(index, send, fail);
   await send('POST', '/_refresh');
   for (const index of model.live) {
-    // An index that was planted and not written to has its fields in its mapping; a new one has them from its creation.
     const queries = makeQueries(random, index.shape);
     const observed = await observeDocuments(send, index.name, [...index.docs.keys()], queries);
     const { documents, searches } = compareDocuments(index, observed, fail);

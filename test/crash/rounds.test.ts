@@ -1,0 +1,27 @@
+// The short form of `npm run test:crash`; docs/reliability.md says what is compared.
+import { describe, expect, it } from 'vitest';
+
+import { closingLine, runRounds } from './rounds.mjs';
+
+const SEED = Number(process.env['CRASH_SEED'] ?? 18);
+const ROUNDS = 6;
+/** A slow machine does fewer rounds. */
+const BOUND_MS = 40_000;
+
+describe('a server killed under load', () => {
+  it('has what it acknowledged, and nothing else', async () => {
+    const lines: string[] = [];
+    const report = await runRounds({
+      rounds: ROUNDS,
+      seed: SEED,
+      maxProblems: 1,
+      milliseconds: BOUND_MS,
+      say: (line: string) => lines.push(line),
+    });
+    expect(report.failures, `${lines.join('\n')}\n${closingLine(report)}`).toEqual([]);
+    expect(report.kills + report.terminations).toBeGreaterThan(0);
+    expect(report.operations).toBeGreaterThan(20);
+    expect(report.documents).toBeGreaterThan(400);
+    expect(report.searches).toBeGreaterThan(0);
+  }, 120_000);
+});
