@@ -14,6 +14,15 @@ function serverEnvironment() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SPARROW_BENCH_')));
 }
 
+/** A line of the log, or an empty event for any other; the last line of a killed server may be torn. */
+function eventOf(line) {
+  try {
+    return line.startsWith('{') ? JSON.parse(line) : {};
+  } catch {
+    return {};
+  }
+}
+
 /**
  * Starts a server without waiting for it, in a process group of its own: `npm start` has children, and all of them are to end.
  *
@@ -37,8 +46,7 @@ export function spawnServer(command, args, data) {
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on('line', (line) => {
         output += `${line}\n`;
-        if (!line.startsWith('{')) return;
-        const event = JSON.parse(line);
+        const event = eventOf(line);
         if (event.msg === 'listening') url = event.url;
         if (event.msg === 'ready') resolve({ url, readyMs: performance.now() - begun });
       });

@@ -92,8 +92,12 @@ describe('documents', () => {
     ['search and get differ', 'one that a get does not find', (it) => it.got.set('kept', null)],
     ['document found twice', 'one in two segments', (it) => it.twice.push('kept')],
     ['wrong count', 'a count that is too high', (it) => void (it.count = 2)],
-    ['wrong answer of a search', 'a search that misses one', (it) => void (it.searches[0].ids = [])],
-    ['wrong answer of a search', 'a search that finds too many', (it) => it.searches[0].ids.push('deleted')],
+    [
+      'wrong answer of a search',
+      'a search that misses one',
+      (it) => void (it.searches = [{ ...it.searches[0], ids: [] } as any]),
+    ],
+    ['wrong answer of a search', 'a search that finds too many', (it) => it.searches[0]?.ids.push('deleted')],
   ])('%s: %s', (kind, _, change) => {
     expect(documents(change)).toContain(kind);
   });

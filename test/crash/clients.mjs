@@ -33,7 +33,7 @@ export class Client {
       const release = this.random.chance(0.5) ? releaseFor(this) : undefined;
       const done = await (release ?? this.random.weighted(operations))(this);
       // What cannot be done now must not keep the others from running.
-      if (!done) await new Promise((resolve) => setImmediate(resolve));
+      if (!done) await new Promise((resolve) => setTimeout(resolve, 1));
     }
   }
 }

@@ -41,7 +41,8 @@ function compareNamed(what, registers, found, fail) {
 
 function compareIndex(index, observed, fail) {
   if (observed.health === 'red') fail('index is red', { index });
-  if (!index.open.allows(observed.open)) fail('wrong state', { index, expected: index.open.candidates, found: observed.open });
+  if (!index.open.allows(observed.open))
+    fail('wrong state', { index, expected: index.open.candidates, found: observed.open });
   index.open.adopt(observed.open);
   for (const [name, type] of index.fields) {
     if (observed.fields[name] === undefined) fail('field lost from the mapping', { index, id: name });
@@ -51,7 +52,8 @@ function compareIndex(index, observed, fail) {
   }
   for (const [name, { type }] of Object.entries(observed.fields)) {
     const wanted = typeOfName(name);
-    if (wanted !== undefined && type !== wanted) fail('wrong type in the mapping', { index, id: name, expected: wanted, found: type });
+    if (wanted !== undefined && type !== wanted)
+      fail('wrong type in the mapping', { index, id: name, expected: wanted, found: type });
     if (wanted !== undefined) index.fields.set(name, type);
   }
   for (const [key, register] of index.settings) {
@@ -102,7 +104,8 @@ function compareDocument(index, id, register, { inSearch, byId }, fail) {
   register.adopt(found);
   if (found === null) return;
   const holder = index.seqNos.get(found.seqNo);
-  if (holder !== undefined && holder !== id) fail('sequence number given twice', { index, id, found: found.seqNo, before: holder });
+  if (holder !== undefined && holder !== id)
+    fail('sequence number given twice', { index, id, found: found.seqNo, before: holder });
   index.seqNos.set(found.seqNo, id);
 }
 

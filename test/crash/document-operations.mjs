@@ -90,7 +90,9 @@ function writeOne(client, index, id, { method, path, body, state, refusal }) {
 /** The name that a request uses: the index's own, or the client's alias where it stands for it. */
 function nameOf(client, index) {
   const alias = client.model.aliases.get(`alias-${client.number}`);
-  return alias?.settled && alias.latest === index.name && client.random.chance(0.2) ? `alias-${client.number}` : index.name;
+  return alias?.settled && alias.latest === index.name && client.random.chance(0.2)
+    ? `alias-${client.number}`
+    : index.name;
 }
 
 const fresh = (source) => ({ source: JSON.stringify(source), version: undefined, seqNo: undefined });

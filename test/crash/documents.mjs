@@ -71,7 +71,9 @@ export function makeQueries(random, shape) {
   const queries = [
     { match: { [names.text]: random.pick(WORDS) } },
     { range: { n: { gte: from, lt: from + 300 } } },
-    { sparse_vector: { field: names.vector, query_vector: { [random.pick(TOKENS)]: 1.5, [random.pick(TOKENS)]: 0.5 } } },
+    {
+      sparse_vector: { field: names.vector, query_vector: { [random.pick(TOKENS)]: 1.5, [random.pick(TOKENS)]: 0.5 } },
+    },
   ];
   if (names.keyword !== undefined) queries.push({ term: { [names.keyword]: `k${random.below(6)}` } });
   return queries;
@@ -80,7 +82,8 @@ export function makeQueries(random, shape) {
 /** Whether a source matches a query of {@link makeQueries}, read off its JSON without any index. */
 export function matches(query, source) {
   const [[kind, body]] = Object.entries(query);
-  if (kind === 'sparse_vector') return Object.keys(body.query_vector).some((token) => token in (source[body.field] ?? {}));
+  if (kind === 'sparse_vector')
+    return Object.keys(body.query_vector).some((token) => token in (source[body.field] ?? {}));
   const [[field, wanted]] = Object.entries(body);
   const value = source[field];
   if (value === undefined) return false;

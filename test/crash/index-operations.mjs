@@ -230,16 +230,19 @@ async function clone(client) {
     target.settings.set(key, new Register(setting.settled ? setting.latest : undefined));
   }
   model.add(target);
+  // Its block is lifted below, whether it has been copied or not.
+  target.blocked.begin('true');
+  target.blocked.doubt();
   target.exists.begin(true);
-  await disturbing(target, () =>
+  const done = await disturbing(target, () =>
     world.perform(client, {
       method: 'POST',
       path: `/${source.name}/_clone/${target.name}`,
-      body: { settings: { index: { 'blocks.write': null } } },
       registers: [target.exists],
       indices: [target, source],
     }),
   );
+  if (done) await setBlock(client, target, 'false');
   return true;
 }
 

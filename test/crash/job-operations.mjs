@@ -31,7 +31,10 @@ function refresh(client, index) {
 /** Decides for the documents of a job by its answer. */
 function settleJob(world, index, effects, answer, counted, disturbed, restarted = false) {
   const complete =
-    answer?.failures?.length === 0 && counted(answer) === effects.length && !answer.version_conflicts && !answer.canceled;
+    answer?.failures?.length === 0 &&
+    counted(answer) === effects.length &&
+    !answer.version_conflicts &&
+    !answer.canceled;
   if (!complete && !disturbed) {
     world.fail('a job did not do what it should', { index, expected: effects.length, answer: JSON.stringify(answer) });
   }
@@ -205,7 +208,8 @@ export async function finishTasks(clients, send, boundMs = 20_000) {
   for (const client of clients) {
     if (client.job === undefined) continue;
     if (client.job.task === undefined) endJob(client);
-    else if (!(await pollTask(client))) throw new Error(`the task ${client.job.task} has neither ended nor is it listed`);
+    else if (!(await pollTask(client)))
+      throw new Error(`the task ${client.job.task} has neither ended nor is it listed`);
   }
 }
 

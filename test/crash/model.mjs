@@ -69,7 +69,8 @@ export class IndexModel {
 
   /** The log's lines that name a document, or the last ones of the index. */
   logOf(id, limit = 30) {
-    const lines = id === undefined ? this.log : this.log.filter((line) => line.ids === undefined || line.ids.includes(id));
+    const lines =
+      id === undefined ? this.log : this.log.filter((line) => line.ids === undefined || line.ids.includes(id));
     return lines.slice(-limit).map((line) => line.text);
   }
 }

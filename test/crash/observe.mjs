@@ -94,10 +94,19 @@ export async function observeDocuments(send, index, ids, queries) {
   const searches = [];
   if (queries.length > 0) {
     const lines = queries.flatMap((query) => [{ index }, { query, size: 10_000, _source: false }]);
-    const { responses } = await ok(send, 'POST', '/_msearch', lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const { responses } = await ok(
+      send,
+      'POST',
+      '/_msearch',
+      lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+    );
     responses.forEach((response, n) => {
       if (response.hits === undefined) throw new Error(`search of ${index}: ${JSON.stringify(response)}`);
-      searches.push({ query: queries[n], ids: response.hits.hits.map(({ _id }) => _id), total: response.hits.total.value });
+      searches.push({
+        query: queries[n],
+        ids: response.hits.hits.map(({ _id }) => _id),
+        total: response.hits.total.value,
+      });
     });
   }
   return { found, twice, total, count, got, searches };

@@ -25,6 +25,8 @@ const SHARED_INDICES = 3;
 /** Rounds after which a fresh data directory is taken. */
 const ROUNDS_PER_DIRECTORY = 20;
 const MAX_LOAD_MS = 1500;
+/** Problems of a round whose log is printed; all are in the report. */
+const LOGS_SHOWN = 5;
 const READY_BOUND_MS = 30_000;
 const SERVER_ARGS = [CLI, '--deploy-at-start', 'false', '--shutdown-seconds', '3'];
 
@@ -41,7 +43,10 @@ class Server {
     this.child = spawnServer(process.execPath, SERVER_ARGS, this.data);
     let timer;
     const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`not ready after ${READY_BOUND_MS} ms:\n${this.child.output()}`)), READY_BOUND_MS);
+      timer = setTimeout(
+        () => reject(new Error(`not ready after ${READY_BOUND_MS} ms:\n${this.child.output()}`)),
+        READY_BOUND_MS,
+      );
     });
     const { url } = await Promise.race([this.child.ready, late]).finally(() => clearTimeout(timer));
     const send = createSender({ url, apiKey: findApiKey(this.data) });
@@ -92,7 +97,8 @@ class Life {
     const { send } = this.server;
     const must = async (...request) => {
       const answer = await send(...request);
-      if (answer.status !== 200) throw new Error(`${request[0]} ${request[1]} answered ${answer.status}: ${answer.text}`);
+      if (answer.status !== 200)
+        throw new Error(`${request[0]} ${request[1]} answered ${answer.status}: ${answer.text}`);
     };
     await must('PUT', '/_cluster/settings', { persistent: { 'action.auto_create_index': 'false' } });
     for (let n = 0; n < SHARED_INDICES; n += 1) {
@@ -137,8 +143,8 @@ export async function runRounds({
   say = () => {},
 }) {
   const random = Random.of(seed);
-  const report = { seed, rounds: 0, kills: 0, terminations: 0, operations: 0, documents: 0, searches: 0 };
-  Object.assign(report, { upgrades: 0, lost: 0, wrong: 0, failures: [] });
+  const counts = { rounds: 0, kills: 0, terminations: 0, operations: 0, documents: 0, searches: 0, upgrades: 0 };
+  const report = { seed, ...counts, lost: 0, wrong: 0, seconds: 0, failures: /** @type {object[]} */ ([]) };
   const begun = performance.now();
   let life;
   while (report.rounds < rounds && report.failures.length < maxProblems && performance.now() - begun < milliseconds) {
@@ -188,9 +194,14 @@ function recordProblems(life, world, report, say) {
   report.failures.push({ seed: report.seed, round: world.round, data: life.data, problems: world.problems });
   say(`\nseed ${report.seed}, round ${world.round}: ${world.problems.length} problems; data: ${life.data}`);
   say(`  as the kill left it: ${beforeRestart(life.data)}`);
-  for (const { kind, index, id, round, log, ...details } of world.problems.slice(0, 10)) {
-    say(`  ${kind}: ${[index, id].filter((part) => part !== undefined).join(' / ')} ${JSON.stringify(details)}`);
-    for (const line of log) say(`    ${line}`);
+  const where = ({ index, id }) => [index, id].filter((part) => part !== undefined).join(' / ');
+  for (const problem of world.problems) {
+    const details = { ...problem, kind: undefined, index: undefined, id: undefined, round: undefined, log: undefined };
+    say(`  ${problem.kind}: ${where(problem)} ${JSON.stringify(details)}`);
+  }
+  for (const problem of world.problems.slice(0, LOGS_SHOWN)) {
+    say(`\n  ${problem.kind}: ${where(problem)}: what was sent and answered`);
+    for (const line of problem.log) say(`    ${line}`);
   }
 }
 
@@ -264,7 +275,18 @@ async function makeUsable(index, send, fail) {
 }
 
 /** One line that says what was done and found. */
-export function closingLine({ rounds, kills, terminations, operations, documents, searches, upgrades, lost, wrong, seconds }) {
+export function closingLine({
+  rounds,
+  kills,
+  terminations,
+  operations,
+  documents,
+  searches,
+  upgrades,
+  lost,
+  wrong,
+  seconds,
+}) {
   const n = (count) => count.toLocaleString('en-US');
   return (
     `${n(rounds)} rounds, ${n(kills)} kills, ${n(terminations)} shutdowns, ${n(upgrades)} upgrades, ` +

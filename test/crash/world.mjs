@@ -38,7 +38,12 @@ export class World {
    */
   async perform(client, operation) {
     const { method, path, body, registers = [], indices = [], ids, settle, writes = false, refusal } = operation;
-    const before = indices.map((index) => ({ index, epoch: index.epoch, available: index.available, live: index.live }));
+    const before = indices.map((index) => ({
+      index,
+      epoch: index.epoch,
+      available: index.available,
+      live: index.live,
+    }));
     const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
     const entry = { ids };
     const what = `${method} ${path} ${text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text}`.trimEnd();
@@ -57,10 +62,13 @@ export class World {
     const shown = answer.text.length > MAX_SHOWN ? `${answer.text.slice(0, MAX_SHOWN)}…` : answer.text;
     entry.text += `\n      -> ${at()} ${answer.status} ${shown}`;
     for (const index of indices) index.users.delete(operation);
-    const disturbed = before.some(({ index, epoch, available }) => !available || index.epoch !== epoch || !index.available);
+    const disturbed = before.some(
+      ({ index, epoch, available }) => !available || index.epoch !== epoch || !index.available,
+    );
     if (answer.status === 0 || answer.status >= 500) {
       for (const register of registers) register.doubt();
-      if (!this.stopping) this.fail('unexpected answer', { index: indices[0], request: what, answer: shown, status: answer.status });
+      if (!this.stopping)
+        this.fail('unexpected answer', { index: indices[0], request: what, answer: shown, status: answer.status });
       return false;
     }
     if (answer.status < 300 || (answer.status === 404 && answer.body?.result === 'not_found')) {
@@ -71,8 +79,10 @@ export class World {
       return true;
     }
     for (const register of registers) register.refuse();
-    const expected = (disturbed && UNAVAILABLE.has(errorType(answer.body))) || answer.status === 429 || refusal?.(answer);
-    if (!expected) this.fail('unexpected answer', { index: indices[0], request: what, answer: shown, status: answer.status });
+    const expected =
+      (disturbed && UNAVAILABLE.has(errorType(answer.body))) || answer.status === 429 || refusal?.(answer);
+    if (!expected)
+      this.fail('unexpected answer', { index: indices[0], request: what, answer: shown, status: answer.status });
     return false;
   }
 
