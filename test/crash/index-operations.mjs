@@ -212,6 +212,7 @@ async function clone(client) {
   const target = new IndexModel(`copy${client.number}-${world.round}-${client.created}`, {
     owner: client.number,
     ordinal: client.number + client.created,
+    shape: source.shape,
     volatile: true,
     exists: false,
   });

@@ -130,9 +130,11 @@ class Life {
  * @param {object} options
  * @param {number} options.rounds
  * @param {number} options.seed
- * @param {number} options.maxProblems rounds with a problem after which no other begins
- * @param {number} options.milliseconds after which no other round begins
- * @param {(line: string) => void} options.say told of each problem
+ * @param {number} [options.maxProblems] rounds with a problem after which no other begins
+ * @param {number} [options.milliseconds] after which no other round begins
+ * @param {Set<string>} [options.off] names of operations that are left out
+ * @param {(line: string) => void} [options.say] told of each problem
+ * @param {(data: string) => void} [options.damage] what a test does to the data directory before each restart
  */
 export async function runRounds({
   rounds,
@@ -141,6 +143,7 @@ export async function runRounds({
   milliseconds = Infinity,
   off = new Set(SWITCHED_OFF.keys()),
   say = () => {},
+  damage = () => {},
 }) {
   const random = Random.of(seed);
   const counts = { rounds: 0, kills: 0, terminations: 0, operations: 0, documents: 0, searches: 0, upgrades: 0 };
@@ -154,7 +157,7 @@ export async function runRounds({
     }
     const world = new World(life.model, life.server.send, { round: report.rounds, off });
     try {
-      await oneRound(life, world, report, seed);
+      await oneRound(life, world, report, { seed, damage });
     } catch (error) {
       world.fail('round broken', { answer: error.message });
     }
@@ -205,7 +208,7 @@ function recordProblems(life, world, report, say) {
   }
 }
 
-async function oneRound(life, world, report, seed) {
+async function oneRound(life, world, report, { seed, damage }) {
   const { server, clients, model, random } = life;
   const working = clients.map((client) => client.work(world, seed));
   const crashed = server.child.exited.then((code) => {
@@ -222,6 +225,7 @@ async function oneRound(life, world, report, seed) {
   if (random.chance(0.3)) life.plant();
   rmSync(beforeRestart(life.data), { recursive: true, force: true });
   cpSync(life.data, beforeRestart(life.data), { recursive: true });
+  damage(life.data);
   // While it starts and replays, too.
   while (random.chance(0.15)) {
     await server.startAndKill(random.below(900));
