@@ -12,6 +12,8 @@ import { closingLine, runRounds } from '../test/crash/rounds.mjs';
 import { SWITCHED_OFF } from '../test/crash/switched-off.mjs';
 import { main, StepFailed } from './lib/process.mjs';
 
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130));
+
 await main(async (args) => {
   const { values } = parseArgs({
     args,

@@ -54,7 +54,8 @@ export function spawnServer(command, args, data) {
     child.on('error', reject);
     exited.then((code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
   });
-  return { pid: child.pid, ready, exited, output: () => output };
+  const running = () => child.exitCode === null && child.signalCode === null;
+  return { pid: child.pid, ready, exited, running, output: () => output };
 }
 
 /** Starts a server as {@link spawnServer} does and waits until it says that it is ready. */

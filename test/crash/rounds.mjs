@@ -38,6 +38,11 @@ class Server {
     this.data = data;
   }
 
+  /** Ends the server at once where the harness itself is ended. */
+  endWithHarness = () => {
+    if (this.child?.running()) process.kill(-this.child.pid, 'SIGKILL');
+  };
+
   /** Starts and waits until it is ready. */
   async start() {
     this.child = spawnServer(process.execPath, SERVER_ARGS, this.data);
@@ -153,6 +158,7 @@ export async function runRounds({
   while (report.rounds < rounds && report.failures.length < maxProblems && performance.now() - begun < milliseconds) {
     if (life === undefined) {
       life = new Life(random);
+      process.once('exit', life.server.endWithHarness);
       await life.begin();
     }
     const world = new World(life.model, life.server.send, { round: report.rounds, off });
@@ -182,7 +188,8 @@ export async function runRounds({
   return report;
 }
 
-function removeData({ data }) {
+function removeData({ data, server }) {
+  process.off('exit', server.endWithHarness);
   for (const folder of [data, beforeRestart(data)]) rmSync(folder, { recursive: true, force: true });
 }
 
