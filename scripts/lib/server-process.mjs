@@ -14,16 +14,25 @@ function serverEnvironment() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SPARROW_BENCH_')));
 }
 
+/** A line of the log, or an empty event for any other; the last line of a killed server may be torn. */
+function eventOf(line) {
+  try {
+    return line.startsWith('{') ? JSON.parse(line) : {};
+  } catch {
+    return {};
+  }
+}
+
 /**
- * Starts a server and waits until it says that it is ready.
+ * Starts a server without waiting for it, in a process group of its own: `npm start` has children, and all of them are to end.
  *
  * @param {string} command
  * @param {string[]} args what starts it, without --port and --data
  * @param {string} data
+ * @returns `ready` resolves with its address and the milliseconds it took, or rejects where it ends before; `exited` with its exit code
  */
-export async function startServer(command, args, data) {
+export function spawnServer(command, args, data) {
   const begun = performance.now();
-  // A group of its own: `npm start` has children, and all of them are to end.
   const child = spawn(command, [...args, '--port', '0', '--data', data], {
     cwd: ROOT,
     env: serverEnvironment(),
@@ -32,13 +41,12 @@ export async function startServer(command, args, data) {
   });
   let output = '';
   const exited = new Promise((resolve) => child.on('exit', resolve));
-  const { url, readyMs } = await new Promise((resolve, reject) => {
+  const ready = new Promise((resolve, reject) => {
     let url;
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on('line', (line) => {
         output += `${line}\n`;
-        if (!line.startsWith('{')) return;
-        const event = JSON.parse(line);
+        const event = eventOf(line);
         if (event.msg === 'listening') url = event.url;
         if (event.msg === 'ready') resolve({ url, readyMs: performance.now() - begun });
       });
@@ -46,13 +54,21 @@ export async function startServer(command, args, data) {
     child.on('error', reject);
     exited.then((code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
   });
+  const running = () => child.exitCode === null && child.signalCode === null;
+  return { pid: child.pid, ready, exited, running, output: () => output };
+}
+
+/** Starts a server as {@link spawnServer} does and waits until it says that it is ready. */
+export async function startServer(command, args, data) {
+  const { pid, ready, exited, output } = spawnServer(command, args, data);
+  const { url, readyMs } = await ready;
   return {
-    pid: child.pid,
+    pid,
     url,
     readyMs,
-    output: () => output,
+    output,
     async stop() {
-      process.kill(-child.pid, 'SIGTERM');
+      process.kill(-pid, 'SIGTERM');
       await exited;
     },
   };
