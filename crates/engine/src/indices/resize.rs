@@ -142,6 +142,7 @@ impl Indices {
             settings,
             mapping: from.mapping.clone(),
             field_models: from.field_models.clone(),
+            replaces: None,
         };
         let opened = self.open_one(metadata.clone()).inspect_err(|_| handle::remove_folder(&root))?;
         let own = after.aliases_of(name);

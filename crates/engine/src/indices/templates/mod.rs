@@ -32,7 +32,14 @@ pub(crate) struct TemplateSet {
 
 impl TemplateSet {
     fn load(data: &DataDir) -> Result<Self, EngineError> {
-        let Some(value) = data.read_json(STORE)? else { return Ok(Self::default()) };
+        data.read_json(STORE)?.map_or_else(|| Ok(Self::default()), |value| Self::parse(&value))
+    }
+
+    /// Reads what [`TemplateSet::to_json`] made.
+    ///
+    /// # Errors
+    /// When a template cannot be used.
+    pub(crate) fn parse(value: &Value) -> Result<Self, EngineError> {
         let mut set = Self::default();
         let members = |family: &str| value[family].as_object().into_iter().flatten();
         for (name, definition) in members("component") {
@@ -47,7 +54,8 @@ impl TemplateSet {
         Ok(set)
     }
 
-    fn to_json(&self) -> Value {
+    /// As it is stored.
+    pub(crate) fn to_json(&self) -> Value {
         let index: Map<String, Value> =
             self.index.iter().map(|(name, it)| (name.clone(), it.to_json(false))).collect();
         let component: Map<String, Value> =
