@@ -38,11 +38,7 @@ export const SNAPSHOT_ENDPOINTS: readonly Endpoint[] = [
   ...engine(
     'snapshot_status',
     'cluster:admin/snapshot/status',
-    [
-      'GET /_snapshot/_status',
-      'GET /_snapshot/{repository}/_status',
-      'GET /_snapshot/{repository}/{snapshot}/_status',
-    ],
+    ['GET /_snapshot/_status', 'GET /_snapshot/{repository}/_status', 'GET /_snapshot/{repository}/{snapshot}/_status'],
     { params: ['ignore_unavailable', 'master_timeout'] },
   ),
   ...engine(
