@@ -70,7 +70,7 @@ const SETTINGS = {
 const SEARCHES = [
   { query: { match: { text: 'red night w3' } }, size: 50 },
   { query: { sparse_vector: { field: 'sparse', query_vector: { a: 0.5, t3: 2 } } }, size: 50 },
-  { query: { text_expansion: { sparse: { tokens: { a: 0.5, t4: 1 } } } }, size: 50 },
+  { query: { weighted_tokens: { sparse: { tokens: { a: 0.5, t4: 1 } } } }, size: 50 },
   { knn: { field: 'dense', query_vector: [3, 1, 2], k: 20, num_candidates: 100 }, size: 20 },
   { size: 0, aggs: { kinds: { terms: { field: 'kind' }, aggs: { sum: { sum: { field: 'n' } } } } } },
   { query: { range: { n: { gte: 40 } } }, sort: [{ n: 'desc' }], size: 100 },
@@ -89,8 +89,8 @@ async function answersOf(on: RunningServer, index: string): Promise<unknown> {
   expect(all.status, all.text).toBe(200);
   for (const body of SEARCHES) {
     const answer = await on.request('POST', `/${index}/_search`, body);
-    if (answer.status === 200) answers.push([answer.body.hits, answer.body.aggregations]);
-    else answers.push(answer.body.error.reason);
+    expect(answer.status, answer.text).toBe(200);
+    answers.push([answer.body.hits, answer.body.aggregations ?? null]);
   }
   return [all.body.hits, answers];
 }

@@ -36,8 +36,8 @@ pub use crate::models::AdaptiveTiming;
 use crate::models::{ModelOptions, Models};
 pub use crate::options::EngineOptions;
 use crate::pipelines::Pipelines;
-use crate::snapshots::Snapshots;
 pub use crate::request::{CancelFlag, Reply, Request};
+use crate::snapshots::Snapshots;
 
 /// Everything behind the HTTP layer.
 pub struct Engine {

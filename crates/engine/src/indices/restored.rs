@@ -187,7 +187,9 @@ impl Indices {
             after.indices.insert(arrival.name.clone(), handle.clone());
             installed.push((metadata, handle));
         }
-        for alias in after.aliases.keys().filter(|alias| after.aliases.get(*alias) != before.aliases.get(*alias)) {
+        for alias in
+            after.aliases.keys().filter(|alias| after.aliases.get(*alias) != before.aliases.get(*alias))
+        {
             alias_changes::check(&after, alias)?;
         }
         // Aliases of indices that are not there count for nothing, so they can come first; those of the old ones stay

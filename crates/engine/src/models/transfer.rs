@@ -29,7 +29,8 @@ impl Models {
         // Nobody deletes one meanwhile.
         let held = self.store.lock();
         let mut linked = Vec::new();
-        for (id, model) in held.models.iter().filter(|(_, model)| model.complete && model.directory.is_none()) {
+        for (id, model) in held.models.iter().filter(|(_, model)| model.complete && model.directory.is_none())
+        {
             let failed = |error: std::io::Error| {
                 tracing::error!(model = id, %error, "the files of an uploaded model cannot be linked");
                 EngineError::internal(format!("the files of model [{id}] cannot be copied: {}", error.kind()))

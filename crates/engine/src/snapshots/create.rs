@@ -77,9 +77,7 @@ impl Wanted {
                         wanted.metadata = Some(metadata.clone());
                     }
                     _ => {
-                        return Err(EngineError::illegal_argument(
-                            "malformed metadata, should be an object",
-                        ));
+                        return Err(EngineError::illegal_argument("malformed metadata, should be an object"));
                     }
                 },
                 other => {
@@ -168,12 +166,9 @@ pub(crate) fn create_snapshot(
             done_indices: AtomicU64::new(0),
         },
     )?;
-    let spec = TaskSpec::new(
-        "cluster:admin/snapshot/create",
-        format!("snapshot [{repository_name}:{name}]"),
-    )
-    .cancellable()
-    .opaque_id(request.opaque_id.clone());
+    let spec = TaskSpec::new("cluster:admin/snapshot/create", format!("snapshot [{repository_name}:{name}]"))
+        .cancellable()
+        .opaque_id(request.opaque_id.clone());
     let owner = engine.clone();
     let task = engine.tasks.spawn(spec, move |context| {
         let job = Job { engine: &owner, repository: &repository, guard: &guard, wanted: &wanted, context };
@@ -257,7 +252,8 @@ impl Job<'_> {
         let held = layout.begin()?;
         let known = self.known_files(&staged)?;
         let mut pace = Pace::new(self.repository.settings.snapshot_rate(), &stop);
-        let mut copy = Copy { job: self, held: &held, known: &known, pace: &mut pace, number: 0, new: Vec::new() };
+        let mut copy =
+            Copy { job: self, held: &held, known: &known, pace: &mut pace, number: 0, new: Vec::new() };
         let mut content = Content { global, ..Content::default() };
         let mut figures = BTreeMap::new();
         for (number, index) in staged {
@@ -270,7 +266,8 @@ impl Job<'_> {
         }
         for (number, model) in models.into_iter().enumerate() {
             let folder = models_folder.join(number.to_string());
-            let files = model.files.iter().map(|name| copy.file(&folder, name, None)).collect::<Result<_, _>>()?;
+            let files =
+                model.files.iter().map(|name| copy.file(&folder, name, None)).collect::<Result<_, _>>()?;
             content.models.push(ModelContent { id: model.id, config: model.config, files });
         }
         layout.sync_blobs(copy.new.iter())?;
@@ -433,7 +430,9 @@ mod tests {
         for same in ["idx", "pos", "term", "fast", "store", "spw"] {
             assert!(never_changes(&format!("{id}.{same}")), "{same}");
         }
-        for other in [format!("{id}.fieldnorm"), format!("{id}.12.del"), "meta.json".into(), ".managed.json".into()] {
+        for other in
+            [format!("{id}.fieldnorm"), format!("{id}.12.del"), "meta.json".into(), ".managed.json".into()]
+        {
             assert!(!never_changes(&other), "{other}");
         }
     }

@@ -34,8 +34,9 @@ pub(super) fn not_verified(name: &str, problem: &str) -> EngineError {
 
 /// A repository that is in use cannot change.
 pub(super) fn in_use(name: &str, by: &str) -> EngineError {
-    let reason =
-        format!("[{name}] trying to modify or unregister repository that is currently used ({by} is in progress)");
+    let reason = format!(
+        "[{name}] trying to modify or unregister repository that is currently used ({by} is in progress)"
+    );
     api(409, "repository_conflict_exception", reason)
 }
 

@@ -248,10 +248,12 @@ impl Layout {
     /// # Errors
     /// When its file cannot be read, is damaged or of a newer format.
     pub fn content(&self, uuid: &str) -> Result<Content, EngineError> {
-        let bytes = self.lines(uuid).map_err(|problem| self.unusable(&file_of(uuid), problem))?;
+        let unusable = |problem| self.unusable(&file_of(uuid), problem);
+        let bytes = self.lines(uuid).map_err(unusable)?;
+        // What the first line says holds for the second: a newer version may mean something else by it.
+        read_line::<Info>(&bytes).map_err(unusable)?;
         let second = bytes.iter().position(|byte| *byte == b'\n').map_or(&[][..], |at| &bytes[at + 1..]);
-        let content: Content =
-            read_line(second).map_err(|problem| self.unusable(&file_of(uuid), problem))?;
+        let content: Content = read_line(second).map_err(unusable)?;
         for file in content.files() {
             if !is_hash(&file.sha256) || !is_file_name(&file.name) {
                 let problem = Unusable::Damaged(format!("a file cannot be named [{}]", file.name));
@@ -265,12 +267,7 @@ impl Layout {
     ///
     /// # Errors
     /// When it cannot be written; there is no such snapshot then.
-    pub fn put_snapshot(
-        &self,
-        _held: &Exclusive,
-        info: &Info,
-        content: &Content,
-    ) -> Result<(), EngineError> {
+    pub fn put_snapshot(&self, _held: &Exclusive, info: &Info, content: &Content) -> Result<(), EngineError> {
         let file = file_of(&info.uuid);
         let lines = written(info)? + &written(content)?;
         durable::atomic_write(&self.root.join(&file), lines.as_bytes())
@@ -297,9 +294,8 @@ impl Layout {
         }
         let mut swept = Swept::default();
         let blobs = self.root.join(BLOBS);
-        let list = |folder: &Path| {
-            durable::list_dir(folder).map_err(|error| self.failed("listed", BLOBS, &error))
-        };
+        let list =
+            |folder: &Path| durable::list_dir(folder).map_err(|error| self.failed("listed", BLOBS, &error));
         for folder in list(&blobs)? {
             let folder = blobs.join(folder);
             if !folder.is_dir() {
@@ -467,7 +463,8 @@ fn is_file_name(name: &str) -> bool {
 
 /// A value as a line of a file.
 fn written(value: &impl Serialize) -> Result<String, EngineError> {
-    let internal = |error: serde_json::Error| EngineError::internal(format!("a snapshot cannot be written: {error}"));
+    let internal =
+        |error: serde_json::Error| EngineError::internal(format!("a snapshot cannot be written: {error}"));
     let value = serde_json::value::to_raw_value(value).map_err(internal)?;
     let line = Line { format: FORMAT, sha256: hex(&Sha256::digest(value.get())), value: &value };
     Ok(serde_json::to_string(&line).map_err(internal)? + "\n")

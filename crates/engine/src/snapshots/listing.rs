@@ -5,8 +5,6 @@ use std::cmp::Ordering;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use time::OffsetDateTime;
-use time::macros::format_description;
 
 use super::manifest::{INDEX_VERSION, INDEX_VERSION_ID, Info};
 use super::running::Creation;
@@ -266,7 +264,8 @@ fn find(
             .iter()
             .copied()
             .filter(|part| {
-                let plain = !part.contains('*') && *part != "_all" && !part.is_empty() && !part.starts_with('-');
+                let plain =
+                    !part.contains('*') && *part != "_all" && !part.is_empty() && !part.starts_with('-');
                 let there = !plain || known.contains(part);
                 if !there && missing.is_none() {
                     missing = Some((*part).to_owned());
@@ -276,7 +275,8 @@ fn find(
             .collect();
         if let Some(unreadable) = listing.unreadable.first()
             && !ignore_unavailable
-            && (missing.is_some() || rest.iter().any(|part| part.contains('*') || matches!(*part, "" | "_all")))
+            && (missing.is_some()
+                || rest.iter().any(|part| part.contains('*') || matches!(*part, "" | "_all")))
         {
             return Err(errors::repository(&name, &format!("a snapshot cannot be read: {unreadable}")));
         }
@@ -287,9 +287,11 @@ fn find(
         }
         let chosen = names::select(&kept.join(","), &known)
             .map_err(|missing| errors::missing_snapshot(&name, &missing))?;
-        found.extend(all.into_iter().filter(|it| {
-            chosen.contains(&it.info.snapshot.as_str()) || (wants_current && it.in_progress)
-        }));
+        found.extend(
+            all.into_iter().filter(|it| {
+                chosen.contains(&it.info.snapshot.as_str()) || (wants_current && it.in_progress)
+            }),
+        );
     }
     Ok(found)
 }
@@ -426,16 +428,7 @@ impl Shown {
 
 /// A moment in milliseconds since the epoch, as dates are written.
 fn date(millis: u64) -> String {
-    OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000)
-        .ok()
-        .and_then(|moment| {
-            moment
-                .format(format_description!(
-                    "[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z"
-                ))
-                .ok()
-        })
-        .unwrap_or_default()
+    sparrow_index::mapping::date::format_millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

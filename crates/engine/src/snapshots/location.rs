@@ -80,7 +80,9 @@ mod tests {
             assert_eq!(inside("a/b"), Some(root.join("a/b")));
             assert_eq!(inside("./a"), Some(root.join("a")));
             assert_eq!(inside(root.join("a").to_str().unwrap()), Some(root.join("a")));
-            for bad in ["", "..", "a/../../x", "/elsewhere/b", "/", "a\0b", &format!("{}/../x", root.display())] {
+            for bad in
+                ["", "..", "a/../../x", "/elsewhere/b", "/", "a\0b", &format!("{}/../x", root.display())]
+            {
                 assert_eq!(inside(bad), None, "{bad:?}");
             }
         }

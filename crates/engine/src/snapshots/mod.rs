@@ -31,7 +31,9 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use sparrow_storage::{DataDir, durable};
 
-pub(crate) use self::api::{cleanup_repository, delete_repository, get_repository, put_repository, verify_repository};
+pub(crate) use self::api::{
+    cleanup_repository, delete_repository, get_repository, put_repository, verify_repository,
+};
 pub(crate) use self::clone::clone_snapshot;
 pub(crate) use self::create::create_snapshot;
 use self::layout::Layout;
@@ -162,7 +164,8 @@ impl Drop for Staging {
 
 /// Reads a list of names: a text with commas, or an array of texts.
 fn list_of(key: &str, value: &Value) -> Result<String, EngineError> {
-    let refuse = || EngineError::illegal_argument(format!("malformed {key} section, should be an array of strings"));
+    let refuse =
+        || EngineError::illegal_argument(format!("malformed {key} section, should be an array of strings"));
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Array(items) => {
@@ -194,4 +197,3 @@ fn no_features(value: &Value) -> Result<(), EngineError> {
         ))),
     }
 }
-

@@ -112,7 +112,22 @@ mod tests {
 
     #[test]
     fn hostile_names_are_refused() {
-        for bad in ["", "a/b", "..\\x", "a b", "a*", "a?", "a,b", "a#b", "a\0b", "a\nb", "_x", "\"", "<a>", &"x".repeat(256)] {
+        for bad in [
+            "",
+            "a/b",
+            "..\\x",
+            "a b",
+            "a*",
+            "a?",
+            "a,b",
+            "a#b",
+            "a\0b",
+            "a\nb",
+            "_x",
+            "\"",
+            "<a>",
+            &"x".repeat(256),
+        ] {
             assert!(check_snapshot("r", bad).is_err(), "{bad:?}");
             assert!(check_repository(bad).is_err(), "{bad:?}");
         }

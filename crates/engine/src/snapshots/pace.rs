@@ -41,7 +41,8 @@ impl<'a> Pace<'a> {
         let began = Instant::now();
         let due = Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
         self.next = self.next.max(began) + due;
-        while let Some(left) = self.next.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        while let Some(left) = self.next.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        {
             std::thread::sleep(left.min(LOOK));
             self.check()?;
         }

@@ -74,7 +74,12 @@ fn delete(engine: &Engine, repository: &Repository, wanted: &[String]) -> Result
     }
     match repository.layout.sweep(&held) {
         Ok(swept) => {
-            tracing::info!(repository = repository.name, blobs = swept.blobs, bytes = swept.bytes, "snapshots deleted");
+            tracing::info!(
+                repository = repository.name,
+                blobs = swept.blobs,
+                bytes = swept.bytes,
+                "snapshots deleted"
+            );
             repository.layout.end(&held)
         }
         // They are gone; what they leave is removed when all others can be read again.

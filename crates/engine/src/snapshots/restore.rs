@@ -55,7 +55,9 @@ pub(crate) fn restore_snapshot(
             names.check_restorable(from, target, &refuse)?;
         }
         if wanted.include_global_state && content.global.is_none() {
-            return Err(refuse("cannot restore global state since the snapshot was created without global state"));
+            return Err(refuse(
+                "cannot restore global state since the snapshot was created without global state",
+            ));
         }
     }
     let spec = TaskSpec::new(
@@ -151,10 +153,11 @@ impl Job<'_> {
             self.refuse(&format!("index [{}] cannot be opened: {}", index.name, error.reason()))
         };
         let mut metadata = Metadata::from_json(&index.metadata).map_err(unusable)?;
-        metadata.settings =
-            metadata.settings.restored(&self.wanted.index_settings, &self.wanted.ignore_index_settings, &|problem| {
-                self.refuse(problem)
-            })?;
+        metadata.settings = metadata.settings.restored(
+            &self.wanted.index_settings,
+            &self.wanted.ignore_index_settings,
+            &|problem| self.refuse(problem),
+        )?;
         if self.wanted.include_aliases {
             let mut aliases = serde_json::Map::new();
             for (alias, spec) in &index.aliases {
@@ -183,7 +186,9 @@ impl Job<'_> {
         let mut models = Vec::new();
         for model in &content.models {
             if !crate::models::is_valid_id(&model.id) {
-                return Err(self.refuse(&format!("the snapshot has a model with the unusable id [{}]", model.id)));
+                return Err(
+                    self.refuse(&format!("the snapshot has a model with the unusable id [{}]", model.id))
+                );
             }
             let staging = self.engine.snapshots.staging()?;
             for file in &model.files {

@@ -62,7 +62,10 @@ impl RestoreRequest {
                 "include_models" => request.include_models = switch(key, value)?,
                 "partial" => request.partial = switch(key, value)?,
                 "feature_states" => no_features(value)?,
-                "rename_pattern" | "rename_replacement" | "rename_alias_pattern" | "rename_alias_replacement" => {
+                "rename_pattern"
+                | "rename_replacement"
+                | "rename_alias_pattern"
+                | "rename_alias_replacement" => {
                     let Some(text) = value.as_str() else {
                         return Err(EngineError::illegal_argument(format!("malformed {key}")));
                     };
@@ -87,17 +90,18 @@ impl RestoreRequest {
                 }
             }
         }
-        let mut rename = |pattern: &str, replacement: &str| match (texts.remove(pattern), texts.remove(replacement)) {
-            (Some(given), Some(replacement)) => Rename::new(pattern, given, replacement).map(Some),
-            (None, None) => Ok(None),
-            // One of the two alone would change nothing, and nobody means that.
-            (Some(_), None) => {
-                Err(EngineError::illegal_argument(format!("[{pattern}] needs [{replacement}] beside it")))
-            }
-            (None, Some(_)) => {
-                Err(EngineError::illegal_argument(format!("[{replacement}] needs [{pattern}] beside it")))
-            }
-        };
+        let mut rename =
+            |pattern: &str, replacement: &str| match (texts.remove(pattern), texts.remove(replacement)) {
+                (Some(given), Some(replacement)) => Rename::new(pattern, given, replacement).map(Some),
+                (None, None) => Ok(None),
+                // One of the two alone would change nothing, and nobody means that.
+                (Some(_), None) => {
+                    Err(EngineError::illegal_argument(format!("[{pattern}] needs [{replacement}] beside it")))
+                }
+                (None, Some(_)) => {
+                    Err(EngineError::illegal_argument(format!("[{replacement}] needs [{pattern}] beside it")))
+                }
+            };
         request.rename = rename("rename_pattern", "rename_replacement")?;
         request.rename_aliases = rename("rename_alias_pattern", "rename_alias_replacement")?;
         Ok(request)
@@ -174,7 +178,8 @@ impl Rename {
     /// Replaces every match as Java does: `$1` and `${name}` stand for groups, a backslash takes the next character as it
     /// is.
     fn apply(&self, name: &str) -> Result<String, EngineError> {
-        let refuse = |detail: &str| EngineError::illegal_argument(format!("malformed rename_replacement: {detail}"));
+        let refuse =
+            |detail: &str| EngineError::illegal_argument(format!("malformed rename_replacement: {detail}"));
         let mut out = String::new();
         let mut end = 0;
         for found in self.pattern.captures_iter(name) {
@@ -184,7 +189,9 @@ impl Rename {
             let mut rest = self.replacement.chars().peekable();
             while let Some(character) = rest.next() {
                 match character {
-                    '\\' => out.push(rest.next().ok_or_else(|| refuse("character to be escaped is missing"))?),
+                    '\\' => {
+                        out.push(rest.next().ok_or_else(|| refuse("character to be escaped is missing"))?)
+                    }
                     '$' if rest.peek() == Some(&'{') => {
                         let group: String = rest.by_ref().skip(1).take_while(|c| *c != '}').collect();
                         if !self.pattern.capture_names().flatten().any(|known| known == group) {
@@ -193,8 +200,10 @@ impl Rename {
                         out.push_str(found.name(&group).map_or("", |group| group.as_str()));
                     }
                     '$' => {
-                        let digit = |c: Option<&char>| c.and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
-                        let mut group = digit(rest.peek()).ok_or_else(|| refuse("Illegal group reference"))?;
+                        let digit =
+                            |c: Option<&char>| c.and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
+                        let mut group =
+                            digit(rest.peek()).ok_or_else(|| refuse("Illegal group reference"))?;
                         rest.next();
                         if group >= found.len() {
                             return Err(refuse(&format!("No group {group}")));

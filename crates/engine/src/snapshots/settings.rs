@@ -48,7 +48,9 @@ impl Registered {
                 "type" => kind = value.as_str().map(str::to_owned),
                 "settings" => {
                     let Some(given) = value.as_object() else {
-                        return Err(EngineError::illegal_argument("Malformed settings section, should include an inner object"));
+                        return Err(EngineError::illegal_argument(
+                            "Malformed settings section, should include an inner object",
+                        ));
                     };
                     for (key, value) in given {
                         flatten(key, value, &mut settings);
@@ -194,7 +196,9 @@ mod tests {
         assert_eq!(reason(json!({"settings": {}})), "Validation Failed: 1: type is missing;");
         assert_eq!(reason(json!({"type": "s3"})), "[r] repository type [s3] does not exist");
         assert!(reason(json!({"type": "fs", "nope": 1})).contains("[nope]"));
-        assert!(reason(json!({"type": "fs", "settings": {"location": "a", "x": {"y": 1}}})).contains("[x.y]"));
+        assert!(
+            reason(json!({"type": "fs", "settings": {"location": "a", "x": {"y": 1}}})).contains("[x.y]")
+        );
         let rate = json!({"type": "fs", "settings": {"location": "a", "max_restore_bytes_per_sec": "5"}});
         assert!(reason(rate).contains("[max_restore_bytes_per_sec]"));
     }
