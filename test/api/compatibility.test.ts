@@ -59,7 +59,6 @@ describe('what only Elasticsearch has', () => {
     ['PUT', '/_ml/anomaly_detectors/x'],
     ['GET', '/_ilm/policy'],
     ['GET', '/_enrich/policy'],
-    ['PUT', '/_snapshot/x'],
     ['GET', '/_security/user'],
     ['GET', '/_scripts/x'],
   ])('%s %s has no handler', async (method, path) => {

@@ -1,6 +1,8 @@
 // The documentation is true where a program can tell: commands run as they stand, links lead somewhere, named places are there.
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -27,7 +29,8 @@ function commands(page: string): string {
 
 let server: RunningServer;
 beforeAll(async () => {
-  server = await startServer();
+  const repositories = await mkdtemp(join(tmpdir(), 'sparrow-repositories-'));
+  server = await startServer({ args: ['--repo-path', repositories] });
 });
 afterAll(async () => {
   await server.stop();
@@ -71,6 +74,17 @@ describe('the commands of', () => {
   it('docs/api-keys.md make a key', async () => {
     const [made] = await run('docs/api-keys.md');
     expect(made).toMatchObject({ name: 'shop', encoded: expect.any(String) as string });
+  });
+
+  it('docs/snapshots.md make a backup and bring it back', async () => {
+    await server.request('PUT', '/articles/_doc/1?refresh=true', { title: 'a' });
+    const answers = await run('docs/snapshots.md');
+    expect(answers).toMatchObject([
+      { acknowledged: true },
+      { snapshot: { state: 'SUCCESS', indices: ['articles'] } },
+      { snapshots: [{ snapshot: 'monday' }] },
+      { snapshot: { indices: ['articles-monday'] } },
+    ]);
   });
 });
 

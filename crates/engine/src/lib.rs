@@ -20,6 +20,7 @@ mod private_paths;
 mod request;
 mod search;
 mod semantic;
+mod snapshots;
 mod stores;
 mod strict_json;
 mod upgrade;
@@ -38,6 +39,7 @@ use crate::models::{ModelOptions, Models};
 pub use crate::options::EngineOptions;
 use crate::pipelines::Pipelines;
 pub use crate::request::{CancelFlag, Reply, Request};
+use crate::snapshots::Snapshots;
 
 /// Everything behind the HTTP layer.
 pub struct Engine {
@@ -47,6 +49,7 @@ pub struct Engine {
     pub(crate) tasks: Tasks,
     pub(crate) contexts: search::Contexts,
     pub(crate) cluster: Arc<ClusterSettings>,
+    pub(crate) snapshots: Snapshots,
     pub(crate) data: Arc<DataDir>,
     executor: Executor,
 }
@@ -73,6 +76,7 @@ impl Engine {
         };
         let pipelines = Pipelines::open(data.clone())?;
         let tasks = Tasks::open(data.clone())?;
+        let snapshots = Snapshots::open(data.clone(), options.repo_path.clone())?;
         let cluster = Arc::new(ClusterSettings::open(data.clone())?);
         // The two that take time know nothing of each other.
         let (models, indices) = std::thread::scope(|scope| {
@@ -90,6 +94,7 @@ impl Engine {
             tasks,
             contexts: search::Contexts::default(),
             cluster,
+            snapshots,
             data,
             executor,
         });
@@ -198,7 +203,7 @@ impl Engine {
             "cat_master" => indices::cat::overview::cat_master(self, request, body, cancel),
             "cat_nodes" => indices::cat::node::cat_nodes(self, request, body, cancel),
             "cat_allocation" => indices::cat::node::cat_allocation(self, request, body, cancel),
-            "cat_pending_tasks" | "cat_plugins" | "cat_nodeattrs" | "cat_repositories" | "cat_fielddata" => {
+            "cat_pending_tasks" | "cat_plugins" | "cat_nodeattrs" | "cat_fielddata" => {
                 indices::cat::node::cat_nothing(self, request, body, cancel)
             }
             "cat_tasks" => indices::cat::node::cat_tasks(self, request, body, cancel),
@@ -218,6 +223,19 @@ impl Engine {
             "put_cluster_settings" => cluster::settings::put_settings(self, request, body, cancel),
             "pending_tasks" => cluster::info::pending_tasks(self, request, body, cancel),
             "remote_info" => cluster::info::remote_info(self, request, body, cancel),
+            "put_repository" => snapshots::put_repository(self, request, body, cancel),
+            "get_repository" => snapshots::get_repository(self, request, body, cancel),
+            "delete_repository" => snapshots::delete_repository(self, request, body, cancel),
+            "verify_repository" => snapshots::verify_repository(self, request, body, cancel),
+            "cleanup_repository" => snapshots::cleanup_repository(self, request, body, cancel),
+            "create_snapshot" => snapshots::create_snapshot(self, request, body, cancel),
+            "get_snapshot" => snapshots::get_snapshot(self, request, body, cancel),
+            "snapshot_status" => snapshots::snapshot_status(self, request, body, cancel),
+            "clone_snapshot" => snapshots::clone_snapshot(self, request, body, cancel),
+            "delete_snapshot" => snapshots::delete_snapshot(self, request, body, cancel),
+            "restore_snapshot" => snapshots::restore_snapshot(self, request, body, cancel),
+            "cat_repositories" => indices::cat::snapshots::cat_repositories(self, request, body, cancel),
+            "cat_snapshots" => indices::cat::snapshots::cat_snapshots(self, request, body, cancel),
             "index_stats" => indices::stats::index_stats(self, request, body, cancel),
             "index_segments" => indices::stats::index_segments(self, request, body, cancel),
             "recovery" => indices::stats::recovery(self, request, body, cancel),

@@ -21,6 +21,9 @@ pub struct EngineOptions {
     /// The folder whose model directories requests may name; it need not be in `models`.
     #[serde(default)]
     pub models_folder: Option<PathBuf>,
+    /// The folder below which repositories of snapshots lie; the folder `snapshots` beside the data directory when absent.
+    #[serde(default)]
+    pub repo_path: Option<PathBuf>,
     /// Cores to use; 0 means all that the machine has. More threads answer more requests at once and take
     /// more memory.
     #[serde(default)]
@@ -51,6 +54,7 @@ impl EngineOptions {
             onnx_runtime,
             models,
             models_folder: None,
+            repo_path: None,
             threads: 0,
             deploy_at_start: true,
             index_buffer_bytes: index_buffer(),

@@ -44,6 +44,13 @@ struct State {
     poisoned: bool,
 }
 
+/// A file of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitFile {
+    pub name: String,
+    pub bytes: u64,
+}
+
 struct Shared {
     root: PathBuf,
     state: Mutex<State>,
@@ -182,6 +189,49 @@ impl LazyDirectory {
         Ok(())
     }
 
+    /// Links the files of the durable commit into `target`, an empty directory, which is an index of its own then;
+    /// copies where the file system cannot link. Says which files there are, with their bytes.
+    ///
+    /// No file goes meanwhile: they are only removed by a flush, and that waits. Durable when it returns.
+    pub fn link_commit(&self, target: &Path) -> io::Result<Vec<CommitFile>> {
+        let _flush = self.shared.flush.lock();
+        let root = &self.shared.root;
+        let meta = fs::read(root.join(META))?;
+        let live = live_segments(&meta)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "meta.json lists no segments"))?;
+        let mut files = Vec::new();
+        for entry in fs::read_dir(root)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| is_of_commit(&live, name) == Some(true)) else {
+                continue;
+            };
+            let copy = target.join(name);
+            // Files of segments never change, so a link is as good as a copy.
+            if fs::hard_link(entry.path(), &copy).is_err() {
+                fs::copy(entry.path(), &copy)?;
+                File::open(&copy)?.sync_data()?;
+            }
+            files.push(CommitFile { name: name.to_owned(), bytes: fs::metadata(&copy)?.len() });
+        }
+        // A segment of the commit without any file is found when the copy is opened.
+        let mut managed: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        managed.push(META);
+        let managed = serde_json::to_vec(&managed)?;
+        for (name, bytes) in [(MANAGED, &managed), (META, &meta)] {
+            let mut file = File::create(target.join(name))?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            files.push(CommitFile { name: name.to_owned(), bytes: bytes.len() as u64 });
+        }
+        // As tantivy's directory does it: where directories cannot be opened, there is nothing to sync.
+        if cfg!(not(windows)) {
+            File::open(target)?.sync_all()?;
+        }
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(files)
+    }
+
     fn sync(
         &self,
         unsynced: &HashSet<PathBuf>,
@@ -217,37 +267,40 @@ fn sweep(root: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     // A damaged meta file is reported when tantivy opens it; nothing may be removed then.
-    let Ok(meta) = serde_json::from_slice::<serde_json::Value>(&meta) else { return Ok(()) };
-    let Some(segments) = meta["segments"].as_array() else { return Ok(()) };
-    let mut live: HashMap<String, Option<u64>> = HashMap::new();
-    for segment in segments {
-        let Some(id) = segment["segment_id"].as_str() else { return Ok(()) };
-        live.insert(id.replace('-', ""), segment["deletes"]["opstamp"].as_u64());
-    }
+    let Some(live) = live_segments(&meta) else { return Ok(()) };
     for entry in fs::read_dir(root)? {
         let entry = entry?;
         let name = entry.file_name();
         // An atomic write that did not come to its rename.
-        if name.to_str().is_some_and(|name| name.starts_with(".tmp") || name.ends_with(".tmp")) {
-            fs::remove_file(entry.path())?;
-            continue;
-        }
-        let Some((id, rest)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
-        if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            continue;
-        }
-        let keep = match live.get(id) {
-            None => false,
-            Some(opstamp) => match rest.strip_suffix(".del") {
-                Some(number) => opstamp.is_some_and(|opstamp| number == opstamp.to_string()),
-                None => !rest.ends_with(".new") && rest != "store.temp",
-            },
-        };
-        if !keep {
+        let Some(name) = name.to_str() else { continue };
+        if name.starts_with(".tmp") || name.ends_with(".tmp") || is_of_commit(&live, name) == Some(false) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
+}
+
+/// The segments that a `meta.json` names, each with the number of its file of deletions; `None` for a damaged one.
+fn live_segments(meta: &[u8]) -> Option<HashMap<String, Option<u64>>> {
+    let meta = serde_json::from_slice::<serde_json::Value>(meta).ok()?;
+    let segments = meta["segments"].as_array()?.iter().map(|segment| {
+        let id = segment["segment_id"].as_str()?;
+        Some((id.replace('-', ""), segment["deletes"]["opstamp"].as_u64()))
+    });
+    segments.collect()
+}
+
+/// Whether a file belongs to a commit with these segments; `None` where its name is not that of a segment's file.
+fn is_of_commit(live: &HashMap<String, Option<u64>>, name: &str) -> Option<bool> {
+    let (id, rest) = name.split_once('.')?;
+    if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let Some(opstamp) = live.get(id) else { return Some(false) };
+    Some(match rest.strip_suffix(".del") {
+        Some(number) => opstamp.is_some_and(|opstamp| number == opstamp.to_string()),
+        None => !rest.ends_with(".new") && rest != "store.temp",
+    })
 }
 
 /// A file being written; closing it registers it for the next flush.

@@ -10,7 +10,7 @@ use sparrow_postings::Format;
 use tantivy::{Index, IndexSettings};
 
 use crate::analysis::Analysis;
-use crate::directory::{LazyDirectory, META};
+use crate::directory::{CommitFile, LazyDirectory, META};
 use crate::error::IndexError;
 use crate::filter_cache::FilterCache;
 use crate::mapping::{Mapping, ParsedDocument};
@@ -379,6 +379,18 @@ impl SparrowIndex {
     /// Gives up writing, so that the folder can be opened anew or removed. Searches go on with what they see; writes fail.
     pub fn retire(&self) {
         self.writer.lock().retire();
+    }
+
+    /// Links the files of the last flush into `target`, which is made and must be empty: an index like this one was
+    /// then, which shares nothing with it but the content of files that never change. Where the file system cannot
+    /// link they are copied. Writes and searches go on; only a flush waits. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`IndexError::Io`]; of kind `NotFound` when the directory was replaced or removed meanwhile.
+    pub fn link_commit(&self, target: &Path) -> Result<Vec<CommitFile>, IndexError> {
+        let directory = self.writer.lock().directory.clone();
+        fs::create_dir_all(target).map_err(IndexError::io(target))?;
+        directory.link_commit(target).map_err(IndexError::io(&self.dir))
     }
 
     /// Throws away what is buffered since the last refresh or flush.

@@ -25,6 +25,7 @@ mod widen;
 mod writer;
 mod zone;
 
+pub use directory::CommitFile;
 pub use error::IndexError;
 pub use filter_cache::{FilterCache, FilterCacheStats};
 pub use index::{BuiltDocument, IndexOptions, IndexStats, SegmentStats, SparrowIndex, WriteDocument};

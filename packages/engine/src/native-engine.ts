@@ -11,6 +11,8 @@ export interface NativeEngineOptions {
   readonly models: readonly string[];
   /** The folder whose model directories requests may name; without one they may name none. */
   readonly modelsFolder?: string;
+  /** The folder below which repositories of snapshots lie; `snapshots` beside the data directory without one. */
+  readonly repoPath?: string;
   /** Threads that carry out requests. More let more requests run at once and cost memory each. */
   readonly threads?: number;
   /** Deploy the default sparse model when the engine opens, so that a first request needs no extra step. */

@@ -20,6 +20,8 @@ export interface Config {
   readonly data: string;
   /** A directory of model directories, besides the embedded models. */
   readonly models: string | undefined;
+  /** The folder below which repositories of snapshots lie; `snapshots` beside the data directory when not given. */
+  readonly repoPath: string | undefined;
   /** The owner key, `base64(id:secret)`, in place of a generated one. Never from a flag: other users can read those. */
   readonly apiKey: string | undefined;
   /** Accept connections from other machines although there is no TLS: keys then travel in the clear. */
@@ -55,6 +57,7 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   host: setting('127.0.0.1', text, 'an address', 'address to listen on'),
   data: setting('./data', text, 'a directory', 'data directory'),
   models: setting<string | undefined>(undefined, text, 'a directory', 'directory with more models, one folder each'),
+  repoPath: setting<string | undefined>(undefined, text, 'a directory', 'folder of snapshot repositories'),
   apiKey: {
     ...setting<string | undefined>(undefined, apiKey, 'base64 of `id:secret`', 'the owner key'),
     flag: false,
@@ -143,7 +146,7 @@ function merge(layers: readonly Values[]): Config {
       const found = key === 'apiKey' ? '' : `, not [${String(given.value)}]`;
       throw new ConfigError(`${given.from} expects ${expects}${found}`);
     }
-    const isPath = key === 'data' || key === 'models';
+    const isPath = key === 'data' || key === 'models' || key === 'repoPath';
     return [key, isPath && typeof value === 'string' ? resolve(value) : value] as const;
   });
   return Object.fromEntries(entries) as unknown as Config;

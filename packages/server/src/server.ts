@@ -128,6 +128,7 @@ function openNative(config: Config): Promise<SearchEngine> {
     data: config.data,
     models: [...embeddedModels(), ...(config.models === undefined ? [] : modelDirectories(config.models))],
     ...(config.models === undefined ? {} : { modelsFolder: config.models }),
+    ...(config.repoPath === undefined ? {} : { repoPath: config.repoPath }),
     threads: config.threads,
     deployAtStart: config.deployAtStart,
   });

@@ -99,6 +99,33 @@ impl ClusterSettings {
         Ok(Self { data, state: RwLock::new(Arc::new(state)), changing: Mutex::new(()) })
     }
 
+    /// The settings that are kept over restarts.
+    pub(crate) fn persistent(&self) -> BTreeMap<String, String> {
+        self.state.read().persistent.clone()
+    }
+
+    /// Puts these in the place of all settings that are kept over restarts. Those that this version does not know are left
+    /// out.
+    ///
+    /// # Errors
+    /// A value that a setting cannot have; a failure of the disk. Nothing has changed then.
+    pub(crate) fn replace_persistent(&self, settings: &BTreeMap<String, String>) -> Result<(), EngineError> {
+        let mut persistent = Flat::new();
+        for (name, text) in settings {
+            let Ok(kind) = known("persistent", name) else {
+                tracing::warn!(setting = name, "a setting of the cluster that is not known is left out");
+                continue;
+            };
+            check(name, kind, text)?;
+            persistent.insert(name.clone(), text.clone());
+        }
+        let _one = self.changing.lock();
+        let state = State { persistent, ..State::clone(&self.state.read()) };
+        self.data.write_json(STORE, &json!(state.persistent))?;
+        *self.state.write() = Arc::new(state);
+        Ok(())
+    }
+
     fn text(&self, name: &str) -> Option<String> {
         let state = self.state.read().clone();
         state.transient.get(name).or_else(|| state.persistent.get(name)).cloned()

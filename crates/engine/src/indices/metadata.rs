@@ -29,6 +29,8 @@ pub(crate) struct Metadata {
     pub(crate) mapping: Mapping,
     /// Field path → fingerprint of the model that filled it.
     pub(crate) field_models: BTreeMap<String, String>,
+    /// Uuid of an index whose place this one took: from when this is stored on, that one is gone.
+    pub(crate) replaces: Option<String>,
 }
 
 impl Metadata {
@@ -37,7 +39,12 @@ impl Metadata {
     /// # Errors
     /// When it cannot be written; the old one is then still there.
     pub(crate) fn save(&self, data: &DataDir) -> Result<(), EngineError> {
-        let value = json!({
+        Ok(data.write_json(&store_name(&self.uuid), &self.to_json())?)
+    }
+
+    /// As it is stored.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut value = json!({
             "name": self.name,
             "uuid": self.uuid,
             "creation_millis": self.creation_millis,
@@ -48,7 +55,10 @@ impl Metadata {
             "mapping": self.mapping.to_json(),
             "field_models": self.field_models,
         });
-        Ok(data.write_json(&store_name(&self.uuid), &value)?)
+        if let Some(replaced) = &self.replaces {
+            value["replaces"] = replaced.as_str().into();
+        }
+        value
     }
 
     /// Reads a store.
@@ -56,15 +66,22 @@ impl Metadata {
     /// # Errors
     /// When it cannot be read or is not what [`Metadata::save`] wrote.
     pub(crate) fn load(data: &DataDir, store: &str) -> Result<Option<Self>, EngineError> {
-        let Some(value) = data.read_json(store)? else { return Ok(None) };
+        data.read_json(store)?.map(|value| Self::from_json(&value)).transpose()
+    }
+
+    /// Reads what [`Metadata::to_json`] made.
+    ///
+    /// # Errors
+    /// When something is missing in it, or cannot be used.
+    pub(crate) fn from_json(value: &Value) -> Result<Self, EngineError> {
         let text = |name: &str| {
             value[name]
                 .as_str()
                 .map(str::to_owned)
-                .ok_or_else(|| EngineError::internal(format!("store [{store}] has no [{name}]")))
+                .ok_or_else(|| EngineError::internal(format!("metadata of an index has no [{name}]")))
         };
         let models = value["field_models"].as_object().into_iter().flatten();
-        Ok(Some(Self {
+        Ok(Self {
             name: text("name")?,
             uuid: text("uuid")?,
             creation_millis: value["creation_millis"].as_u64().unwrap_or_default(),
@@ -78,8 +95,19 @@ impl Metadata {
                     Some((field.clone(), model.as_str()?.to_owned()))
                 })
                 .collect(),
-        }))
+            replaces: text("replaces").ok(),
+        })
     }
+}
+
+/// Uuids of indices whose place others took, and whose own metadata may still be there.
+///
+/// # Errors
+/// When the stores cannot be listed. One that cannot be read is found when its index is opened.
+pub(crate) fn replaced(data: &DataDir) -> Result<Vec<String>, EngineError> {
+    let stores = data.list(STORE_PREFIX)?;
+    let of = |store: &String| Some(data.read_json(store).ok()??["replaces"].as_str()?.to_owned());
+    Ok(stores.iter().filter_map(of).collect())
 }
 
 /// Name of the store of an index.

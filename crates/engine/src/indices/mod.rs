@@ -22,6 +22,7 @@ mod recovery;
 mod registry;
 pub(crate) mod resize;
 mod resolve;
+mod restored;
 pub(crate) mod rollover;
 mod settings;
 pub(crate) mod stats;
@@ -45,14 +46,16 @@ pub(crate) use self::date_math::resolve as concrete_name;
 use self::disk::{DiskWatch, Flooded};
 pub(crate) use self::disk::{Watermark, Watermarks};
 use self::handle::SharedMetadata;
-pub(crate) use self::handle::{Found, IndexHandle};
+pub(crate) use self::handle::{Found, IndexHandle, remove_folder};
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::Metadata;
 pub(crate) use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
 use self::registry::{Broken, Names, Registry};
 pub(crate) use self::resolve::{ResolveOptions, Resolved};
+pub(crate) use self::restored::{Arrival, RestoredFrom};
 pub(crate) use self::settings::{Settings, insert_nested};
 use self::stats::Opened;
+pub(crate) use self::templates::TemplateSet;
 use self::templates::{Body, Templates};
 pub(crate) use self::write::{PRIMARY_TERM, generate_id};
 use crate::cluster::ClusterSettings;
@@ -111,7 +114,7 @@ impl Indices {
         };
         let mut names = Names::default();
         let stored = Stored::load(&data)?;
-        for uuid in &stored.removed {
+        for uuid in stored.removed.iter().chain(&metadata::replaced(&data)?) {
             data.remove(&metadata::store_name(uuid))?;
         }
         let mut known = Vec::new();
@@ -268,6 +271,7 @@ impl Indices {
             settings: wanted.settings,
             mapping: wanted.mapping,
             field_models: BTreeMap::new(),
+            replaces: None,
         };
         let mut aliases = before.aliases.clone();
         for (alias, spec) in wanted.aliases {
@@ -375,7 +379,8 @@ pub(crate) fn now_millis() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }
 
-fn new_uuid() -> String {
+/// A new identity: 22 letters, digits, `-` and `_`.
+pub(crate) fn new_uuid() -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(uuid::Uuid::new_v4().as_bytes())
 }

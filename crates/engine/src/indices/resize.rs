@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use sparrow_files as fs;
+use sparrow_index::{CommitFile, IndexError};
 use sparrow_storage::durable;
 
 use super::aliases::AliasSpec;
@@ -127,7 +127,7 @@ impl Indices {
         }
         let root = self.data.index_dir(&uuid);
         durable::create_dir_all(&root)?;
-        let copied = copy_segments(source, &root.join(FIRST_FOLDER));
+        let copied = source.link_commit(&root.join(FIRST_FOLDER)).and_then(|_| Ok(durable::sync_dir(&root)?));
         if let Err(error) = copied {
             handle::remove_folder(&root);
             return Err(error);
@@ -143,6 +143,7 @@ impl Indices {
             settings,
             mapping: from.mapping.clone(),
             field_models: from.field_models.clone(),
+            replaces: None,
         };
         let opened = self.open_one(metadata.clone()).inspect_err(|_| handle::remove_folder(&root))?;
         let own = after.aliases_of(name);
@@ -163,58 +164,38 @@ impl Indices {
     }
 }
 
-/// Copies the segments of an index that nobody writes to, with all that its log holds.
-fn copy_segments(source: &IndexHandle, target: &Path) -> Result<(), EngineError> {
-    let mut attempt = 1;
-    loop {
-        source.flush()?;
-        let folder = source.metadata.read().folder.clone();
-        let folder = source.root().join(folder);
-        match copy_folder(&folder, target) {
-            Ok(()) => return Ok(durable::sync_dir(target)?),
-            // A merge that was under way replaced some: the next flush knows the ones that are there.
-            Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS => {
-                handle::remove_folder(target);
-                attempt += 1;
+impl IndexHandle {
+    /// Flushes and links the files of that commit, or of a later one, into `target`, which is made and must be empty:
+    /// with all that was acknowledged before the call. Durable when it returns.
+    ///
+    /// # Errors
+    /// When the index was deleted, or its files cannot be read or linked.
+    pub(crate) fn link_commit(&self, target: &Path) -> Result<Vec<CommitFile>, EngineError> {
+        let mut attempt = 1;
+        loop {
+            self.flush()?;
+            if self.shard.is_closed() {
+                return Err(EngineError::IndexNotFound { name: self.name.clone() });
             }
-            Err(error) => {
-                return Err(EngineError::internal(format!(
-                    "index [{}] cannot be copied: {error}",
-                    source.name
-                )));
+            match self.index().link_commit(target) {
+                Ok(files) => return Ok(files),
+                // An upgrade that ended meanwhile put other files in place, or the index was deleted.
+                Err(IndexError::Io { source, .. })
+                    if source.kind() == ErrorKind::NotFound && attempt < ATTEMPTS =>
+                {
+                    handle::remove_folder(target);
+                    attempt += 1;
+                }
+                Err(error) => {
+                    tracing::error!(index = self.name, %error, "the files of an index cannot be linked");
+                    return Err(EngineError::internal(format!(
+                        "the files of index [{}] cannot be copied",
+                        self.name
+                    )));
+                }
             }
         }
     }
-}
-
-fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(to)?;
-    // What the commit names is read before its files, so that each of them is in the copy or known to be missing.
-    let meta = fs::read(from.join("meta.json"))?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let text = name.to_string_lossy();
-        if text == "meta.json" || text.ends_with(".lock") || !entry.file_type()?.is_file() {
-            continue;
-        }
-        let copy = to.join(&name);
-        match fs::copy(entry.path(), &copy) {
-            Ok(_) => fs::File::append(&copy)?.sync_all()?,
-            // It may be of no commit; opening the copy finds out.
-            Err(error)
-                if error.kind() == ErrorKind::NotFound
-                    && !String::from_utf8_lossy(&meta).contains(&stem(&text)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    fs::write(to.join("meta.json"), meta)?;
-    fs::File::append(to.join("meta.json"))?.sync_all()
-}
-
-/// The segment that a file is of: its name up to the dot.
-fn stem(name: &str) -> String {
-    name.split('.').next().unwrap_or(name).to_owned()
 }
 
 impl Names {

@@ -132,6 +132,38 @@ impl Settings {
         Ok(Self(Arc::new(settings)))
     }
 
+    /// The settings of a restored index: these without what `ignored` names (patterns without `index.`), and with `given`
+    /// over them.
+    ///
+    /// # Errors
+    /// What `refuse` makes of a setting that an index keeps from its making on; illegal argument for an unknown one.
+    pub(crate) fn restored(
+        &self,
+        given: &Value,
+        ignored: &[String],
+        refuse: &dyn Fn(&str) -> EngineError,
+    ) -> Result<Self, EngineError> {
+        let given = Self::parse(given)?;
+        let fixed = |name: &str| {
+            name.starts_with(ANALYSIS)
+                || name.starts_with(SIMILARITY)
+                || matches!(name, "number_of_shards" | "number_of_routing_shards" | "routing_partition_size")
+        };
+        if let Some(name) = given.0.keys().find(|name| fixed(name)) {
+            return Err(refuse(&format!("cannot modify setting [index.{name}] on restore")));
+        }
+        let is_ignored = |name: &str| ignored.iter().any(|one| crate::pattern::matches(one, name));
+        if let Some(name) =
+            ignored.iter().find(|name| fixed(name) || matches!(name.as_str(), "number_of_replicas"))
+        {
+            return Err(refuse(&format!("cannot remove setting [index.{name}] on restore")));
+        }
+        let mut settings = BTreeMap::clone(&self.0);
+        settings.retain(|name, _| fixed(name) || name == "number_of_replicas" || !is_ignored(name));
+        settings.extend(given.0.iter().map(|(name, value)| (name.clone(), value.clone())));
+        Ok(Self(Arc::new(settings)))
+    }
+
     /// The number of shards that was asked for, if one was.
     pub(super) fn asked_shards(&self) -> Option<usize> {
         self.text("number_of_shards").and_then(|text| text.parse().ok())

@@ -17,6 +17,7 @@ mod packed;
 mod registry;
 mod start;
 mod store;
+mod transfer;
 mod upload;
 mod view;
 

@@ -238,6 +238,22 @@ impl Pipelines {
         Ok(())
     }
 
+    /// Puts these in the place of all that are there; definitions by id.
+    ///
+    /// # Errors
+    /// When one of them cannot be run here, or they cannot be written; nothing has changed then.
+    pub(crate) fn replace_all(&self, definitions: &Map<String, Value>) -> Result<(), EngineError> {
+        let mut pipelines = BTreeMap::new();
+        for (id, definition) in definitions {
+            let Value::Object(definition) = definition else {
+                return Err(EngineError::internal(format!("pipeline [{id}] is no object")));
+            };
+            pipelines.insert(id.clone(), Arc::new(processors::build_pipeline(id, definition)?));
+        }
+        let _changes = self.changes.lock();
+        Ok(self.replace(pipelines)?)
+    }
+
     /// Removes pipelines; says whether there were any.
     fn delete(&self, expression: &str) -> Result<bool, EngineError> {
         let _changes = self.changes.lock();

@@ -63,10 +63,16 @@ export const CAT_ENDPOINTS: readonly Endpoint[] = [
     reply: 'text',
     params: [...CAT],
   }),
-  ...engine('cat_repositories', 'cluster:monitor/main', ['GET /_cat/repositories'], {
+  ...engine('cat_repositories', 'cluster:admin/repository/get', ['GET /_cat/repositories'], {
     reply: 'text',
     params: [...CAT],
   }),
+  ...engine(
+    'cat_snapshots',
+    'cluster:admin/snapshot/get',
+    ['GET /_cat/snapshots', 'GET /_cat/snapshots/{repository}'],
+    { reply: 'text', params: [...CAT, 'ignore_unavailable'] },
+  ),
   ...engine(
     'cat_trained_models',
     'cluster:monitor/xpack/ml/inference/get',

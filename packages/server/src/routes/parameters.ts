@@ -32,10 +32,11 @@ const BOOLEANS = [
   ...['verbose', 'wait_for_completion', 'wait_for_no_initializing_shards', 'wait_for_no_relocating_shards'],
   ...['wait_if_ongoing', 'with_limited_by', 'write_index_only', 'forbid_closed_indices', 'ignore_idle_threads'],
   ...['include_remotes', 'include_segment_file_sizes'],
+  ...['include_repository', 'index_details', 'index_names', 'verify'],
 ];
 const INTEGERS = [
   ...['batched_reduce_size', 'from', 'max_concurrent_searches', 'max_concurrent_shard_requests', 'max_docs'],
-  ...['max_num_segments', 'number_of_allocations', 'order', 'pre_filter_shard_size', 'queue_capacity'],
+  ...['max_num_segments', 'number_of_allocations', 'offset', 'order', 'pre_filter_shard_size', 'queue_capacity'],
   ...['retry_on_conflict', 'scroll_size', 'size', 'snapshots', 'terminate_after', 'threads', 'threads_per_allocation'],
 ];
 const LONGS = ['if_primary_term', 'if_seq_no', 'if_version'];
@@ -52,6 +53,7 @@ const TEXTS = [
   ...['lang', 'name', 'parent_task_id', 'pipeline', 'preference', 'priority', 'q', 'query', 'realm_name', 'routing'],
   ...['requests_per_second', 'scroll_id', 'slices', 'source', 'source_content_type', 'track_total_hits', 'username'],
   ...['type', 'version', 'wait_for_active_shards', 'wait_for_events', 'wait_for_nodes'],
+  ...['after', 'from_sort_value', 'slm_policy_filter'],
 ];
 /** Few values, which the engine checks: each has a sentence of its own. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
@@ -99,8 +101,7 @@ const TIME = /^(?:-1|0|\d+(?:nanos|micros|ms|s|m|h|d))$/;
  * @throws {HttpError} 400 for a value of another type than the parameter has, in Elasticsearch’s words
  */
 export function checkParameter(name: string, value: string, { params }: Pick<Endpoint, 'params'>): void {
-  const type = name === 'refresh' && params.includes('realtime') ? 'boolean' : ALL.get(name)?.type;
-  switch (type) {
+  switch (typeAt(name, params)) {
     case 'boolean':
       if (value === 'true' || value === 'false' || value === '') return;
       throw illegal(`Failed to parse value [${value}] as only [true] or [false] are allowed.`);
@@ -121,6 +122,14 @@ export function checkParameter(name: string, value: string, { params }: Pick<End
     default:
       checkValues(name, value);
   }
+}
+
+/** The type of a parameter among others; two names mean something else at some endpoints. */
+function typeAt(name: string, params: readonly string[]): Type | undefined {
+  if (name === 'refresh' && params.includes('realtime')) return 'boolean';
+  // A direction where a list is sorted, a number where templates are.
+  if (name === 'order' && params.includes('from_sort_value')) return 'text';
+  return ALL.get(name)?.type;
 }
 
 /** Values with a sentence of their own which every endpoint shares. */

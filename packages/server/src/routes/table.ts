@@ -8,6 +8,7 @@ import { JOB_ENDPOINTS } from './jobs.js';
 import { ML_ENDPOINTS } from './ml.js';
 import { SEARCH_ENDPOINTS } from './search.js';
 import { SERVICE_ENDPOINTS } from './service.js';
+import { SNAPSHOT_ENDPOINTS } from './snapshots.js';
 import { TEMPLATE_ENDPOINTS } from './templates.js';
 import type { Endpoint, Method } from './types.js';
 
@@ -24,6 +25,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...INGEST_ENDPOINTS,
   ...ML_ENDPOINTS,
   ...JOB_ENDPOINTS,
+  ...SNAPSHOT_ENDPOINTS,
 ];
 
 /** One path with every method it answers. */

@@ -1,3 +1,6 @@
+/** What lets a key look at repositories and snapshots. */
+const SNAPSHOT_READERS = ['monitor_snapshot', 'create_snapshot', 'manage', 'all'] as const;
+
 /**
  * Every action a request can be authorised for, and the privileges that name it directly, narrowest first. A broader
  * privilege also grants what the privileges it implies grant (`IMPLIED`). The order is the order of the 403 sentence.
@@ -113,6 +116,17 @@ export const ACTIONS = {
   'indices:admin/template/put': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
   'indices:admin/template/get': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
   'indices:admin/template/delete': { scope: 'cluster', privileges: ['manage_index_templates', 'manage', 'all'] },
+  'cluster:admin/repository/get': { scope: 'cluster', privileges: SNAPSHOT_READERS },
+  'cluster:admin/repository/put': { scope: 'cluster', privileges: ['manage', 'all'] },
+  'cluster:admin/repository/delete': { scope: 'cluster', privileges: ['manage', 'all'] },
+  'cluster:admin/repository/verify': { scope: 'cluster', privileges: ['manage', 'all'] },
+  'cluster:admin/repository/_cleanup': { scope: 'cluster', privileges: ['manage', 'all'] },
+  'cluster:admin/snapshot/get': { scope: 'cluster', privileges: SNAPSHOT_READERS },
+  'cluster:admin/snapshot/status': { scope: 'cluster', privileges: SNAPSHOT_READERS },
+  'cluster:admin/snapshot/create': { scope: 'cluster', privileges: ['create_snapshot', 'manage', 'all'] },
+  'cluster:admin/snapshot/clone': { scope: 'cluster', privileges: ['manage', 'all'] },
+  'cluster:admin/snapshot/delete': { scope: 'cluster', privileges: ['manage', 'all'] },
+  'cluster:admin/snapshot/restore': { scope: 'cluster', privileges: ['manage', 'all'] },
   'cluster:admin/xpack/upgrade': { scope: 'cluster', privileges: ['manage', 'all'] },
   'cluster:monitor/xpack/upgrade/info': { scope: 'cluster', privileges: ['monitor', 'manage', 'all'] },
   'cluster:admin/xpack/security/api_key/create': {

@@ -3,6 +3,7 @@
 pub(crate) mod node;
 pub(crate) mod overview;
 pub(crate) mod shards;
+pub(crate) mod snapshots;
 mod table;
 
 pub(crate) use self::table::human_bytes;

@@ -329,8 +329,6 @@ const NODE_ATTRS: &[Column] = &[
     text("attr", &["attr.name"], "attribute description"),
     text("value", &["attr.value"], "attribute value"),
 ];
-const REPOSITORIES: &[Column] =
-    &[text("id", &["id", "repoId"], "unique repository id"), text("type", &["t", "type"], "repository type")];
 const FIELD_DATA: &[Column] = &[
     text("id", &[], "node id"),
     text("host", &["h"], "host name"),
@@ -353,7 +351,7 @@ const PLUGINS: &[Column] = &[
     text("description", &["d"], "plugin details").on_request(),
 ];
 
-/// Tables of what there is none of: attributes of nodes, repositories, field data, pending tasks, plugins.
+/// Tables of what there is none of: attributes of nodes, field data, pending tasks, plugins.
 pub(crate) fn cat_nothing(
     _: &Engine,
     request: &Request,
@@ -362,7 +360,6 @@ pub(crate) fn cat_nothing(
 ) -> Result<Reply, EngineError> {
     let columns = match request.op.as_str() {
         "cat_nodeattrs" => NODE_ATTRS,
-        "cat_repositories" => REPOSITORIES,
         "cat_fielddata" => FIELD_DATA,
         "cat_plugins" => PLUGINS,
         _ => PENDING,

@@ -37,6 +37,8 @@ const TABLES: &[&str] = &[
     "/_cat/fielddata/{fields}",
     "/_cat/nodeattrs",
     "/_cat/repositories",
+    "/_cat/snapshots",
+    "/_cat/snapshots/{repository}",
     "/_cat/templates",
     "/_cat/component_templates",
     "/_cat/ml/trained_models",

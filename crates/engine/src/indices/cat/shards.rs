@@ -299,6 +299,8 @@ pub(crate) fn cat_recovery(
             continue;
         }
         let opened = &handle.opened;
+        let restored = opened.restored.as_ref().filter(|_| !handle.is_closed());
+        let source = |name: Option<&String>| Cell::from(name.map_or("n/a", String::as_str));
         let stop = opened.millis + opened.took.as_millis() as u64;
         let date = |millis: u64| sparrow_index::mapping::date::format_millis(millis as i64);
         // As in Elasticsearch, what lies where it is used needs no recovery.
@@ -316,8 +318,8 @@ pub(crate) fn cat_recovery(
             "n/a".into(),
             HOST.into(),
             NODE_NAME.into(),
-            "n/a".into(),
-            "n/a".into(),
+            source(restored.map(|it| &it.repository)),
+            source(restored.map(|it| &it.snapshot)),
             0usize.into(),
             0usize.into(),
             "100.0%".into(),

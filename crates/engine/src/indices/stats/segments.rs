@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::super::cat::HOST;
-use super::super::{ResolveOptions, now_millis};
+use super::super::{ResolveOptions, RestoredFrom, now_millis};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::jobs::NODE_NAME;
@@ -28,6 +28,8 @@ pub(crate) struct Opened {
     pub(crate) files: u64,
     /// Their bytes.
     pub(crate) bytes: u64,
+    /// What brought it, if that was a restore in this process.
+    pub(crate) restored: Option<RestoredFrom>,
 }
 
 impl Opened {
@@ -42,6 +44,7 @@ impl Opened {
             at: Instant::now(),
             files: 0,
             bytes: 0,
+            restored: None,
         }
     }
 
@@ -66,12 +69,17 @@ impl Opened {
             at: Instant::now(),
             files: files.len() as u64,
             bytes: files.iter().sum(),
+            restored: None,
         }
     }
 
     /// Where it came from, in Elasticsearch's words.
     pub(crate) fn source(&self) -> &'static str {
-        if self.created { "EMPTY_STORE" } else { "EXISTING_STORE" }
+        match self.restored {
+            Some(_) => "SNAPSHOT",
+            None if self.created => "EMPTY_STORE",
+            None => "EXISTING_STORE",
+        }
     }
 }
 
@@ -152,12 +160,27 @@ pub(crate) fn recovery(
         }
         let opened = &handle.opened;
         let took = opened.took.as_millis() as u64;
-        let mut files = json!({
-            "total": opened.files, "reused": opened.files, "recovered": 0,
-            "percent": percent(opened.files, opened.files),
+        // Closing an index opens its shard anew.
+        let restored = opened.restored.as_ref().filter(|_| !handle.is_closed());
+        let (files, bytes) =
+            restored.map_or((opened.files, opened.bytes), |restored| (restored.files, restored.bytes));
+        let (recovered_files, recovered_bytes) = if restored.is_some() { (files, bytes) } else { (0, 0) };
+        let mut shown_files = json!({
+            "total": files, "reused": files - recovered_files, "recovered": recovered_files,
+            "percent": percent(files, files),
         });
+        let source = restored.map_or_else(
+            || json!({}),
+            |restored| {
+                json!({
+                    "repository": restored.repository, "snapshot": restored.snapshot,
+                    "version": crate::snapshots::INDEX_VERSION, "index": restored.index,
+                    "restoreUUID": restored.restore_uuid,
+                })
+            },
+        );
         if detailed {
-            files["details"] = json!([]);
+            shown_files["details"] = json!([]);
         }
         let shard = json!({
             "id": 0,
@@ -167,20 +190,20 @@ pub(crate) fn recovery(
             "start_time_in_millis": opened.millis,
             "stop_time_in_millis": opened.millis + took,
             "total_time_in_millis": took,
-            "source": {},
+            "source": source,
             "target": {
                 "id": engine.node_id(), "host": HOST, "transport_address": format!("{HOST}:9300"), "ip": HOST,
                 "name": NODE_NAME,
             },
             "index": {
                 "size": {
-                    "total_in_bytes": opened.bytes,
-                    "reused_in_bytes": opened.bytes,
-                    "recovered_in_bytes": 0,
+                    "total_in_bytes": bytes,
+                    "reused_in_bytes": bytes - recovered_bytes,
+                    "recovered_in_bytes": recovered_bytes,
                     "recovered_from_snapshot_in_bytes": 0,
-                    "percent": percent(opened.bytes, opened.bytes),
+                    "percent": percent(bytes, bytes),
                 },
-                "files": files,
+                "files": shown_files,
                 "total_time_in_millis": took,
                 "source_throttle_time_in_millis": 0,
                 "target_throttle_time_in_millis": 0,

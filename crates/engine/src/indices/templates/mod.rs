@@ -33,9 +33,25 @@ pub(crate) struct TemplateSet {
 
 impl TemplateSet {
     fn load(data: &DataDir) -> Result<Self, EngineError> {
+        Self::read(stores::read_members(data, STORE)?, &|what| stores::damaged(data, STORE, what))
+    }
+
+    /// Reads what [`TemplateSet::to_json`] made.
+    ///
+    /// # Errors
+    /// When it is nothing of the kind. A template that cannot be used is kept.
+    pub(crate) fn parse(value: &Value) -> Result<Self, EngineError> {
+        let families = value.as_object().cloned().unwrap_or_default();
+        Self::read(families, &|what| EngineError::illegal_argument(format!("templates: {what}")))
+    }
+
+    fn read(
+        families: Map<String, Value>,
+        refuse: &dyn Fn(String) -> EngineError,
+    ) -> Result<Self, EngineError> {
         let mut set = Self::default();
-        for (family, templates) in stores::read_members(data, STORE)? {
-            let damaged = |what: &str| stores::damaged(data, STORE, format!("[{family}] {what}"));
+        for (family, templates) in families {
+            let damaged = |what: &str| refuse(format!("[{family}] {what}"));
             let Value::Object(templates) = templates else { return Err(damaged("is not an object")) };
             for (name, definition) in templates {
                 let unusable = |error: EngineError| {
@@ -86,7 +102,8 @@ impl TemplateSet {
         parts.try_for_each(|(name, part)| refuse_unusable("component template", name, part.unusable.as_ref()))
     }
 
-    fn to_json(&self) -> Value {
+    /// As it is stored.
+    pub(crate) fn to_json(&self) -> Value {
         let index: Map<String, Value> =
             self.index.iter().map(|(name, it)| (name.clone(), it.to_json(false))).collect();
         let component: Map<String, Value> =

@@ -1,0 +1,225 @@
+//! Indices that come from elsewhere as files: brought together where no index is known, then named, all at once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sparrow_storage::durable;
+
+use super::aliases::{AliasSpec, OfIndex};
+use super::registry::Names;
+use super::{FIRST_FOLDER, IndexHandle, Indices, Metadata, alias_changes, handle, new_uuid};
+use crate::error::EngineError;
+
+/// Where a restored index came from.
+#[derive(Debug, Clone)]
+pub(crate) struct RestoredFrom {
+    pub(crate) repository: String,
+    pub(crate) snapshot: String,
+    /// Its name in the snapshot.
+    pub(crate) index: String,
+    /// Of the restore that brought it.
+    pub(crate) restore_uuid: String,
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+/// An index on its way: files in a folder of their own, which is removed with it unless it was installed.
+pub(crate) struct Arrival {
+    name: String,
+    uuid: String,
+    root: PathBuf,
+    folder: PathBuf,
+    /// `None` for those of the index whose place it takes.
+    aliases: Option<OfIndex>,
+    opened: Option<(Metadata, IndexHandle)>,
+    installed: bool,
+}
+
+impl Arrival {
+    /// The folder for its segments.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Gives it these aliases, by name.
+    ///
+    /// # Errors
+    /// When one of them has a name or a definition that none may have.
+    pub(crate) fn set_aliases(&mut self, aliases: &Map<String, Value>) -> Result<(), EngineError> {
+        let parse = |(alias, spec): (&String, &Value)| {
+            super::names::check_alias(alias)?;
+            Ok((alias.clone(), Arc::new(AliasSpec::parse(alias, spec)?)))
+        };
+        self.aliases = Some(aliases.iter().map(parse).collect::<Result<_, EngineError>>()?);
+        Ok(())
+    }
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        if !self.installed {
+            // Its files are closed before they go.
+            self.opened = None;
+            handle::remove_folder(&self.root);
+        }
+    }
+}
+
+impl Names {
+    /// Whether an index may come under this name: it is free, or that of a closed index.
+    ///
+    /// # Errors
+    /// What `refuse` makes of the reason why not.
+    pub(crate) fn check_restorable(
+        &self,
+        from: &str,
+        name: &str,
+        refuse: &dyn Fn(&str) -> EngineError,
+    ) -> Result<(), EngineError> {
+        let is_open = match self.indices.get(name) {
+            Some(handle) => !handle.is_closed(),
+            // Whoever wants to lose what is left of it deletes it.
+            None => self.broken.contains_key(name),
+        };
+        if is_open {
+            return Err(refuse(&format!(
+                "cannot restore index [{name}] because an open index with same name already exists in the cluster. \
+                 Either close or delete the existing index or restore the index under a different name by providing a \
+                 rename pattern and replacement name"
+            )));
+        }
+        if self.aliases.contains_key(name) {
+            return Err(refuse(&format!(
+                "cannot rename index [{from}] into [{name}] because of conflict with an alias with the same name"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Indices {
+    /// A folder for an index that comes under this name.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn arrival(&self, name: &str) -> Result<Arrival, EngineError> {
+        let uuid = new_uuid();
+        let root = self.data.index_dir(&uuid);
+        let folder = root.join(FIRST_FOLDER);
+        durable::create_dir_all(&folder)?;
+        durable::sync_dir(&root)?;
+        Ok(Arrival {
+            name: name.to_owned(),
+            uuid,
+            root,
+            folder,
+            aliases: None,
+            opened: None,
+            installed: false,
+        })
+    }
+
+    /// Opens an index whose files are there.
+    ///
+    /// # Errors
+    /// When they are not an index that `metadata` suits.
+    pub(crate) fn open_arrival(
+        &self,
+        arrival: &mut Arrival,
+        metadata: Metadata,
+        from: RestoredFrom,
+    ) -> Result<(), EngineError> {
+        let metadata = Metadata {
+            name: arrival.name.clone(),
+            uuid: arrival.uuid.clone(),
+            folder: FIRST_FOLDER.to_owned(),
+            closed: false,
+            replaces: None,
+            ..metadata
+        };
+        let options = self.options(&metadata.name, &metadata.settings)?;
+        metadata.mapping.check_analyzers(&options.analysis)?;
+        let mut handle = self.open_one(metadata.clone())?;
+        durable::sync_dir(&arrival.root)?;
+        handle.opened.restored = Some(from);
+        arrival.opened = Some((metadata, handle));
+        Ok(())
+    }
+
+    /// Gives indices their names, in place of closed ones; all of them or none, and durable when this returns. After a
+    /// crash in the middle each of them is there or not, and what it takes the place of the other way round.
+    ///
+    /// # Errors
+    /// What `refuse` makes of a name that is taken now; aliases that clash; a failure of the disk.
+    pub(crate) fn install(
+        &self,
+        arrivals: Vec<Arrival>,
+        refuse: &dyn Fn(&str) -> EngineError,
+    ) -> Result<(), EngineError> {
+        let _one = self.admin.lock();
+        let before = self.names();
+        let mut after = Names::clone(&before);
+        let mut replaced: Vec<Arc<IndexHandle>> = Vec::new();
+        for arrival in &arrivals {
+            before.check_restorable(&arrival.name, &arrival.name, refuse)?;
+            let kept = before.aliases_of(&arrival.name);
+            after.remove(&arrival.name);
+            replaced.extend(before.indices.get(&arrival.name).cloned());
+            for (alias, spec) in arrival.aliases.clone().unwrap_or(kept) {
+                after.aliases.entry(alias).or_default().insert(arrival.name.clone(), spec);
+            }
+        }
+        // Nobody opens them in between.
+        let guards = replaced.iter().map(|old| old.changer()).collect::<Result<Vec<_>, _>>()?;
+        for arrival in &arrivals {
+            before.check_restorable(&arrival.name, &arrival.name, refuse)?;
+        }
+        let mut arrivals = arrivals;
+        let mut installed = Vec::with_capacity(arrivals.len());
+        for arrival in &mut arrivals {
+            let Some((mut metadata, handle)) = arrival.opened.take() else {
+                return Err(EngineError::internal("an index was to be installed before it was opened"));
+            };
+            metadata.replaces = before.uuid(&arrival.name).map(str::to_owned);
+            *handle.metadata.write() = Arc::new(metadata.clone());
+            let handle = Arc::new(handle);
+            after.indices.insert(arrival.name.clone(), handle.clone());
+            installed.push((metadata, handle));
+        }
+        for alias in
+            after.aliases.keys().filter(|alias| after.aliases.get(*alias) != before.aliases.get(*alias))
+        {
+            alias_changes::check(&after, alias)?;
+        }
+        // Aliases of indices that are not there count for nothing, so they can come first; those of the old ones stay
+        // until they are gone.
+        let mut stored = self.stored(&before);
+        stored.by_index.extend(self.stored(&after).by_index);
+        stored.save(&self.data)?;
+        for (at, (metadata, _)) in installed.iter().enumerate() {
+            if let Err(error) = metadata.save(&self.data) {
+                for (saved, _) in &installed[..=at] {
+                    if let Err(error) = self.data.remove(&super::metadata::store_name(&saved.uuid)) {
+                        tracing::error!(index = saved.name, %error, "a part of a failed restore is left behind");
+                    }
+                }
+                return Err(error);
+            }
+        }
+        for arrival in &mut arrivals {
+            arrival.installed = true;
+        }
+        self.registry.change(|names| *names = after);
+        drop(guards);
+        for old in replaced {
+            if let Err(error) = old.delete() {
+                tracing::error!(index = old.name, %error, "files of a replaced index are left until the next start");
+            }
+        }
+        if let Err(error) = self.stored(&self.names()).save(&self.data) {
+            tracing::warn!(%error, "aliases of replaced indices are left in the store");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! Snapshots: copies of indices and of what belongs to no index, kept in repositories, which are folders.
+//!
+//! A snapshot is one file that names blobs by the hash of their content, so what is in the repository already is not
+//! written again. It is put in place last: whatever happens before, the repository is what it was, and asking for the same
+//! snapshot again goes on with the blobs that are there. Files of an index are taken as links to its durable commit, which
+//! takes no time and holds nobody up, and copied from there.
+
+mod api;
+mod clone;
+mod create;
+mod errors;
+mod global;
+mod layout;
+mod listing;
+mod location;
+mod manifest;
+mod names;
+mod pace;
+mod remove;
+mod restore;
+mod restore_request;
+mod running;
+mod settings;
+mod status;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Value, json};
+use sparrow_storage::{DataDir, durable};
+
+pub(crate) use self::api::{
+    cleanup_repository, delete_repository, get_repository, put_repository, verify_repository,
+};
+pub(crate) use self::clone::clone_snapshot;
+pub(crate) use self::create::create_snapshot;
+use self::layout::Layout;
+pub(crate) use self::listing::{get_snapshot, rows};
+pub(crate) use self::manifest::INDEX_VERSION;
+pub(crate) use self::remove::delete_snapshot;
+pub(crate) use self::restore::restore_snapshot;
+use self::running::Running;
+use self::settings::Registered;
+pub(crate) use self::status::snapshot_status;
+use crate::error::EngineError;
+
+/// Name of the store with the repositories.
+const STORE: &str = "repositories";
+/// Folder in the data directory for links to commits that are being copied. It is emptied at the start.
+const STAGING: &str = "staging";
+/// Folder of repositories, beside the data directory.
+const FOLDER: &str = "snapshots";
+
+/// The repositories, and what is being done with them.
+pub(crate) struct Snapshots {
+    data: Arc<DataDir>,
+    /// All repositories lie below it.
+    root: PathBuf,
+    registered: RwLock<Arc<BTreeMap<String, Registered>>>,
+    /// Serialises registrations.
+    changing: Mutex<()>,
+    running: Running,
+}
+
+/// A repository, ready to be used.
+#[derive(Debug, Clone)]
+struct Repository {
+    name: String,
+    settings: Registered,
+    path: PathBuf,
+    layout: Layout,
+}
+
+impl Snapshots {
+    /// Reads which repositories there are, and removes what a crash left of snapshots that were being made. None of the
+    /// repositories is touched.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn open(data: Arc<DataDir>, root: Option<PathBuf>) -> Result<Self, EngineError> {
+        let beside = || data.path().parent().unwrap_or(data.path()).join(FOLDER);
+        let root = root.unwrap_or_else(beside);
+        let root = std::path::absolute(&root)
+            .map_err(|error| EngineError::internal(format!("the folder of repositories: {error}")))?;
+        let registered = match data.read_json(STORE)? {
+            Some(stored) => serde_json::from_value(stored)
+                .map_err(|error| EngineError::internal(format!("store [{STORE}]: {error}")))?,
+            None => BTreeMap::new(),
+        };
+        durable::remove_dir_all(&data.path().join(STAGING))?;
+        Ok(Self {
+            data,
+            root,
+            registered: RwLock::new(Arc::new(registered)),
+            changing: Mutex::new(()),
+            running: Running::default(),
+        })
+    }
+
+    fn registered(&self) -> Arc<BTreeMap<String, Registered>> {
+        self.registered.read().clone()
+    }
+
+    /// Name and type of each repository.
+    pub(crate) fn repositories(&self) -> Vec<(String, String)> {
+        self.registered().iter().map(|(name, it)| (name.clone(), it.kind.clone())).collect()
+    }
+
+    /// The repository of this name.
+    fn repository(&self, name: &str) -> Result<Repository, EngineError> {
+        match self.registered().get(name) {
+            Some(settings) => self.open_repository(name, settings.clone()),
+            None => Err(errors::missing_repository(name)),
+        }
+    }
+
+    fn open_repository(&self, name: &str, settings: Registered) -> Result<Repository, EngineError> {
+        let path = location::resolve(name, &self.root, settings.location())?;
+        Ok(Repository { name: name.to_owned(), settings, layout: Layout::new(name, path.clone()), path })
+    }
+
+    /// Names of the repositories of an expression.
+    fn select(&self, expression: &str) -> Result<Vec<String>, EngineError> {
+        let registered = self.registered();
+        let known: Vec<&str> = registered.keys().map(String::as_str).collect();
+        let found = names::select(expression, &known).map_err(|name| errors::missing_repository(&name))?;
+        Ok(found.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Replaces the repositories, durably. Only under `changing`.
+    fn replace(&self, next: BTreeMap<String, Registered>) -> Result<(), EngineError> {
+        self.data.write_json(STORE, &json!(next))?;
+        *self.registered.write() = Arc::new(next);
+        Ok(())
+    }
+
+    /// A folder for links and files that are being brought together, removed with the guard.
+    fn staging(&self) -> Result<Staging, EngineError> {
+        let path = self.data.path().join(STAGING).join(crate::indices::new_uuid());
+        durable::create_dir_all(&path)?;
+        Ok(Staging(path))
+    }
+}
+
+impl Repository {
+    fn check_writable(&self, action: &str) -> Result<(), EngineError> {
+        if self.settings.is_readonly() {
+            return Err(errors::repository(&self.name, &format!("cannot {action} in a readonly repository")));
+        }
+        Ok(())
+    }
+}
+
+/// A folder that goes with it.
+struct Staging(PathBuf);
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        crate::indices::remove_folder(&self.0);
+    }
+}
+
+/// Reads a list of names: a text with commas, or an array of texts.
+fn list_of(key: &str, value: &Value) -> Result<String, EngineError> {
+    let refuse =
+        || EngineError::illegal_argument(format!("malformed {key} section, should be an array of strings"));
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(items) => {
+            let items: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+            Ok(items.ok_or_else(refuse)?.join(","))
+        }
+        _ => Err(refuse()),
+    }
+}
+
+/// Reads a switch of a body.
+fn switch(key: &str, value: &Value) -> Result<bool, EngineError> {
+    match value {
+        Value::Bool(value) => Ok(*value),
+        Value::String(text) if matches!(text.as_str(), "true" | "false") => Ok(text == "true"),
+        other => Err(EngineError::illegal_argument(format!(
+            "Failed to parse value [{}] as only [true] or [false] are allowed. [{key}]",
+            other.as_str().map_or_else(|| other.to_string(), str::to_owned)
+        ))),
+    }
+}
+
+/// Refuses states of features other than none: there are no features with indices of their own.
+fn no_features(value: &Value) -> Result<(), EngineError> {
+    match list_of("feature_states", value)?.as_str() {
+        "" | "none" => Ok(()),
+        other => Err(EngineError::illegal_argument(format!(
+            "[feature_states] must be empty or [none], as there are no features with a state here, but was [{other}]"
+        ))),
+    }
+}

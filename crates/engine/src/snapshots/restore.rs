@@ -1,0 +1,202 @@
+//! `POST /_snapshot/{repository}/{snapshot}/_restore`: indices come back from a snapshot.
+//!
+//! All files of all indices are brought first, each checked against its hash, into folders that no index knows of. Only when
+//! every one of them is open do they take their names, all at once. What fails before leaves nothing behind, and what a
+//! crash leaves is removed at the next start.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sparrow_storage::durable;
+
+use super::layout::Layout;
+use super::manifest::{Content, IndexContent, Info};
+use super::pace::Pace;
+use super::restore_request::RestoreRequest;
+use super::running::Running;
+use super::{Repository, errors};
+use crate::Engine;
+use crate::body::parse_object;
+use crate::error::EngineError;
+use crate::indices::{Arrival, Metadata, RestoredFrom, new_uuid};
+use crate::jobs::{TaskContext, TaskSpec};
+use crate::request::{CancelFlag, Reply, Request};
+
+/// Restores a snapshot, as a task.
+pub(crate) fn restore_snapshot(
+    engine: &Arc<Engine>,
+    request: &Request,
+    body: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let wait = request.params().bool("wait_for_completion", false)?;
+    let wanted = RestoreRequest::parse(&parse_object(body)?)?;
+    let repository = engine.snapshots.repository(request.part("repository"))?;
+    let name = request.part("snapshot");
+    let listing = repository.layout.list()?;
+    let Some(info) = listing.infos.iter().find(|info| info.snapshot == name) else {
+        let problem = match listing.unreadable.first() {
+            Some(unreadable) => format!("snapshot does not exist among those that can be read: {unreadable}"),
+            None => "snapshot does not exist".to_owned(),
+        };
+        return Err(errors::restore(&repository.name, name, &problem));
+    };
+    let info = info.clone();
+    let plan = wanted.plan(&repository.name, &info)?;
+    let guard = Running::read(engine, &repository.path, &info.uuid);
+    // It may have been deleted between the two.
+    let content = repository.layout.content(&info.uuid)?;
+    let label = info.label();
+    {
+        let refuse = |problem: &str| errors::restore(&repository.name, &label, problem);
+        let names = engine.indices.names();
+        for (from, target) in &plan {
+            names.check_restorable(from, target, &refuse)?;
+        }
+        if wanted.include_global_state && content.global.is_none() {
+            return Err(refuse(
+                "cannot restore global state since the snapshot was created without global state",
+            ));
+        }
+    }
+    let spec = TaskSpec::new(
+        "cluster:admin/snapshot/restore",
+        format!("restore snapshot [{}:{}]", repository.name, info.snapshot),
+    )
+    .cancellable()
+    .opaque_id(request.opaque_id.clone());
+    let owner = engine.clone();
+    let task = engine.tasks.spawn(spec, move |context| {
+        let _reading = guard;
+        let job = Job { engine: &owner, repository: &repository, info: &info, wanted: &wanted, context };
+        let restored = job.run(&plan, &content);
+        if let Err(error) = &restored {
+            tracing::error!(repository = repository.name, snapshot = label, %error, "nothing was restored");
+        }
+        restored?;
+        let indices: Vec<&String> = plan.iter().map(|(_, target)| target).collect();
+        Ok(json!({"snapshot": {
+            "snapshot": info.snapshot,
+            "indices": indices,
+            "shards": {"total": indices.len(), "failed": 0, "successful": indices.len()},
+        }}))
+    })?;
+    match wait {
+        true => Ok(Reply::ok(&task.wait()?)),
+        false => Ok(Reply::ok(&json!({"accepted": true}))),
+    }
+}
+
+struct Job<'a> {
+    engine: &'a Arc<Engine>,
+    repository: &'a Repository,
+    info: &'a Info,
+    wanted: &'a RestoreRequest,
+    context: &'a TaskContext,
+}
+
+impl Job<'_> {
+    fn layout(&self) -> &Layout {
+        &self.repository.layout
+    }
+
+    fn refuse(&self, problem: &str) -> EngineError {
+        errors::restore(&self.repository.name, &self.info.label(), problem)
+    }
+
+    fn run(&self, plan: &[(String, String)], content: &Content) -> Result<(), EngineError> {
+        let restore_uuid = new_uuid();
+        let stop = || self.context.is_cancelled();
+        let mut pace = Pace::new(self.repository.settings.restore_rate(), &stop);
+        let by_name: HashMap<&str, &IndexContent> =
+            content.indices.iter().map(|index| (index.name.as_str(), index)).collect();
+        let mut arrivals = Vec::with_capacity(plan.len());
+        for (number, (from, target)) in plan.iter().enumerate() {
+            self.context.set_status(json!({"total": plan.len(), "restored": number, "index": from}));
+            let index = by_name
+                .get(from.as_str())
+                .ok_or_else(|| self.refuse(&format!("the snapshot has no files of index [{from}]")))?;
+            arrivals.push(self.index(index, target, &restore_uuid, &mut pace)?);
+        }
+        let models = match self.wanted.include_models {
+            true => self.models(content, &mut pace)?,
+            false => Vec::new(),
+        };
+        pace.check()?;
+        self.engine.indices.install(arrivals, &|problem| self.refuse(problem))?;
+        for (id, config, staging) in models {
+            self.engine.models.adopt_upload(&id, &config, &staging.0)?;
+        }
+        if self.wanted.include_global_state
+            && let Some(global) = &content.global
+        {
+            global.apply(self.engine)?;
+        }
+        Ok(())
+    }
+
+    /// Brings the files of an index and opens it under its new name, which it does not have yet.
+    fn index(
+        &self,
+        index: &IndexContent,
+        target: &str,
+        restore_uuid: &str,
+        pace: &mut Pace<'_>,
+    ) -> Result<Arrival, EngineError> {
+        let mut arrival = self.engine.indices.arrival(target)?;
+        for file in &index.files {
+            self.layout().fetch(&self.info.snapshot, file, &arrival.folder().join(&file.name), pace)?;
+        }
+        durable::sync_dir(arrival.folder())?;
+        let unusable = |error: EngineError| {
+            self.refuse(&format!("index [{}] cannot be opened: {}", index.name, error.reason()))
+        };
+        let mut metadata = Metadata::from_json(&index.metadata).map_err(unusable)?;
+        metadata.settings = metadata.settings.restored(
+            &self.wanted.index_settings,
+            &self.wanted.ignore_index_settings,
+            &|problem| self.refuse(problem),
+        )?;
+        if self.wanted.include_aliases {
+            let mut aliases = serde_json::Map::new();
+            for (alias, spec) in &index.aliases {
+                aliases.insert(self.wanted.alias(alias)?, spec.clone());
+            }
+            arrival.set_aliases(&aliases)?;
+        }
+        let from = RestoredFrom {
+            repository: self.repository.name.clone(),
+            snapshot: self.info.snapshot.clone(),
+            index: index.name.clone(),
+            restore_uuid: restore_uuid.to_owned(),
+            files: index.files.len() as u64,
+            bytes: index.files.iter().map(|file| file.length).sum(),
+        };
+        self.engine.indices.open_arrival(&mut arrival, metadata, from).map_err(unusable)?;
+        Ok(arrival)
+    }
+
+    /// Brings the files of the models that are not there yet.
+    fn models(
+        &self,
+        content: &Content,
+        pace: &mut Pace<'_>,
+    ) -> Result<Vec<(String, Value, super::Staging)>, EngineError> {
+        let mut models = Vec::new();
+        for model in &content.models {
+            if !crate::models::is_valid_id(&model.id) {
+                return Err(
+                    self.refuse(&format!("the snapshot has a model with the unusable id [{}]", model.id))
+                );
+            }
+            let staging = self.engine.snapshots.staging()?;
+            for file in &model.files {
+                self.layout().fetch(&self.info.snapshot, file, &staging.0.join(&file.name), pace)?;
+            }
+            durable::sync_dir(&staging.0)?;
+            models.push((model.id.clone(), model.config.clone(), staging));
+        }
+        Ok(models)
+    }
+}
