@@ -1,0 +1,307 @@
+//! What a second failure, a mapping that changed, a deletion that races and a disk that fills must not do.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use common::Node;
+use serde_json::json;
+use sparrow_engine::{CancelFlag, Request};
+use sparrow_files::{Call, Kind, Observer, Verdict};
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_narrower_mapping_leaves_logged_documents_readable() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", r#"{"mappings":{"dynamic":false}}"#);
+    node.ok("index_doc", "index=a&id=1", "", r#"{"x":"abc"}"#);
+    node.ok("put_mapping", "index=a", "", r#"{"properties":{"x":{"type":"integer"}}}"#);
+    node.ok("index_doc", "index=a&id=2", "", r#"{"x":7}"#);
+    let node = node.crash();
+    assert_eq!(node.ok("get_doc", "index=a&id=1", "", "")["_source"], json!({"x": "abc"}));
+    assert_eq!(node.count("a"), 2);
+    assert_eq!(node.hits("a", r#"{"query":{"range":{"x":{"gte":7}}}}"#).len(), 1);
+}
+
+/// The mapping is saved and nothing after it: the log still holds what it no longer takes.
+#[test]
+fn a_logged_document_that_no_longer_fits_is_kept_and_counted() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", r#"{"mappings":{"dynamic":false,"properties":{"k":{"type":"keyword"}}}}"#);
+    node.ok("index_doc", "index=a&id=1", "", r#"{"x":"abc","k":"kept"}"#);
+    let before = node.copy_data();
+    node.ok("put_mapping", "index=a", "", r#"{"properties":{"x":{"type":"integer"}}}"#);
+    // The stores of after with the segments and the log of before.
+    for entry in std::fs::read_dir(node.folder.path().join("store")).unwrap().flatten() {
+        std::fs::copy(entry.path(), before.path().join("store").join(entry.file_name())).unwrap();
+    }
+    std::mem::forget(node);
+    let node = Node::open(before, |_| {});
+    assert_eq!(node.ok("get_doc", "index=a&id=1", "", "")["_source"], json!({"x": "abc", "k": "kept"}));
+    assert_eq!(node.hits("a", r#"{"query":{"term":{"k":"kept"}}}"#).len(), 1);
+    let recovery = node.ok("recovery", "index=a", "", "");
+    assert_eq!(recovery["a"]["shards"][0]["translog"]["recovered_in_part"], json!(1));
+}
+
+#[test]
+fn a_deleted_index_does_not_come_back() {
+    for round in 0..30 {
+        let node = Node::start();
+        node.ok("create_index", "index=a", "", "");
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for change in 0..3 {
+                let (node, stop) = (&node, &stop);
+                scope.spawn(move || {
+                    for number in 0.. {
+                        if stop.load(SeqCst) {
+                            return;
+                        }
+                        let mapping = format!("{{\"properties\":{{\"f{change}_{number}\":{{\"type\":\"long\"}}}}}}");
+                        let settings = format!("{{\"index\":{{\"priority\":{number}}}}}");
+                        let _ = match change {
+                            0 => node.call("put_mapping", "index=a", "", &mapping),
+                            1 => node.call("put_settings", "index=a", "", &settings),
+                            _ => node.call("add_block", "index=a&block=write", "", ""),
+                        };
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_millis(2 + round % 7));
+            node.ok("delete_index", "index=a", "", "");
+            std::thread::sleep(Duration::from_millis(5));
+            stop.store(true, SeqCst);
+        });
+        let node = node.crash();
+        assert_eq!(node.call("exists_index", "index=a", "", "").0, 404, "round {round}");
+        assert_eq!(node.ok("cluster_health", "", "", "")["status"], json!("green"));
+    }
+}
+
+#[test]
+fn changes_of_settings_at_once_lose_none() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", "");
+    std::thread::scope(|scope| {
+        for name in ["priority", "max_result_window", "max_rescore_window"] {
+            let node = &node;
+            scope.spawn(move || {
+                for number in 1..=40 {
+                    let body = format!("{{\"index\":{{\"{name}\":{number}}}}}");
+                    node.ok("put_settings", "index=a", "", &body);
+                    let settings = node.ok("get_settings", "index=a", "", "");
+                    assert_eq!(settings["a"]["settings"]["index"][name], json!(number.to_string()));
+                }
+            });
+        }
+        let node = &node;
+        scope.spawn(move || node.ok("add_block", "index=a&block=write", "", ""));
+    });
+    let settings = node.ok("get_settings", "index=a", "", "");
+    assert_eq!(settings["a"]["settings"]["index"]["blocks"]["write"], json!("true"));
+}
+
+#[test]
+fn waiting_for_a_refresh_ends_with_the_index() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"1h"}}"#);
+    std::thread::scope(|scope| {
+        let node = &node;
+        let waiters: Vec<_> = (0..2)
+            .map(|id| {
+                scope.spawn(move || node.call("index_doc", &format!("index=a&id={id}"), "refresh=wait_for", "{}"))
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
+        node.ok("delete_index", "index=a", "", "");
+        for waiter in waiters {
+            assert_eq!(waiter.join().unwrap().0, 404);
+        }
+    });
+}
+
+#[test]
+fn more_waiting_requests_than_threads_are_answered() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"1h"}}"#);
+    std::thread::scope(|scope| {
+        let node = &node;
+        let waiters: Vec<_> = (0..8)
+            .map(|id| {
+                scope.spawn(move || {
+                    let path = format!("index=a&id={id}");
+                    node.call("index_doc", &path, "refresh=wait_for", "{}").0
+                })
+            })
+            .collect();
+        until("enough waiting requests refresh by themselves", || {
+            waiters.iter().all(|waiter| waiter.is_finished())
+        });
+        waiters.into_iter().for_each(|waiter| assert_eq!(waiter.join().unwrap(), 201));
+    });
+}
+
+#[test]
+fn a_request_that_went_away_no_longer_waits() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"1h"}}"#);
+    let flag = Arc::new(AtomicBool::new(false));
+    let request = Request {
+        op: "index_doc".into(),
+        path: [("index", "a"), ("id", "1")].map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
+        query: [("refresh".to_owned(), "wait_for".to_owned())].into(),
+        opaque_id: None,
+        visible: None,
+    };
+    std::thread::scope(|scope| {
+        let (engine, cancel) = (&node.engine, CancelFlag::from(flag.clone()));
+        let waiter = scope.spawn(move || engine.execute(&request, b"{}", &cancel).map(|_| ()));
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!waiter.is_finished());
+        flag.store(true, SeqCst);
+        until("the wait ends", || waiter.is_finished());
+    });
+    assert_eq!(node.ok("get_doc", "index=a&id=1", "", "")["found"], json!(true));
+}
+
+/// A disk that is full while the switch is on.
+#[derive(Default)]
+struct Disk {
+    full: AtomicBool,
+}
+
+impl Observer for Disk {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let takes_space = matches!(call.kind, Kind::Create | Kind::Write | Kind::Sync | Kind::CreateFolder);
+        if takes_space && self.full.load(SeqCst) {
+            return Verdict::Torn(call.bytes.len() / 2, std::io::ErrorKind::StorageFull.into());
+        }
+        Verdict::Allow
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_service_resumes_without_a_restart() {
+    let node = Node::start();
+    let disk = Arc::new(Disk::default());
+    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    node.ok("create_index", "index=a", "", r#"{"mappings":{"properties":{"v":{"type":"sparse_vector"}}}}"#);
+    for id in 0..10 {
+        node.ok("index_doc", &format!("index=a&id={id}"), "", r#"{"v":{"x":1}}"#);
+    }
+    node.ok("refresh", "index=a", "", "");
+    for round in 0..3 {
+        disk.full.store(true, SeqCst);
+        let refused = node.error("index_doc", "index=a&id=refused", "", r#"{"v":{"x":1}}"#);
+        assert_eq!(
+            refused,
+            (
+                429,
+                "cluster_block_exception".to_owned(),
+                "index [a] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has \
+                 read-only-allow-delete block];"
+                    .to_owned()
+            )
+        );
+        let bulk = node.ok("bulk", "index=a", "", "{\"index\":{}}\n{\"v\":{\"x\":1}}\n");
+        assert_eq!(bulk["items"][0]["index"]["status"], json!(429), "{bulk}");
+        // Reads go on.
+        assert_eq!(node.hits("a", r#"{"query":{"match_all":{}},"size":100}"#).len(), 10 + round);
+        assert_eq!(node.ok("get_doc", "index=a&id=3", "", "")["found"], json!(true));
+        let _ = node.call("refresh", "index=a", "", "");
+        let _ = node.call("flush", "index=a", "", "");
+        disk.full.store(false, SeqCst);
+        until("writes are taken again", || {
+            node.call("index_doc", &format!("index=a&id=after-{round}"), "refresh=true", r#"{"v":{"x":2}}"#).0 < 300
+        });
+        assert_eq!(node.count("a"), 11 + round as u64, "nothing that was refused is there, and nothing is lost");
+    }
+    node.ok("flush", "index=a", "", "");
+    let node = node.crash();
+    assert_eq!(node.count("a"), 13);
+    assert_eq!(node.call("get_doc", "index=a&id=refused", "", "").0, 404);
+}
+
+#[test]
+fn the_flood_stage_watermark_blocks_writes_and_is_lifted_by_itself() {
+    let node = Node::start();
+    node.ok("index_doc", "index=a&id=1", "refresh=true", "{}");
+    let marks = |flood: &str, high: &str| {
+        let prefix = "cluster.routing.allocation.disk.watermark";
+        let body = format!("{{\"transient\":{{\"{prefix}.flood_stage\":{flood},\"{prefix}.high\":{high}}}}}");
+        node.ok("put_cluster_settings", "", "", &body);
+    };
+    let writes = || node.call("index_doc", "index=a&id=2", "", "{}").0;
+    marks("\"100000tb\"", "\"100000tb\"");
+    until("writes are refused", || writes() == 429);
+    let settings = node.ok("get_settings", "index=a", "", "");
+    assert_eq!(settings["a"]["settings"]["index"]["blocks"]["read_only_allow_delete"], json!("true"));
+    assert_eq!(node.hits("a", "{}").len(), 1, "reads go on");
+    node.ok("delete_index", "index=a", "", "");
+    node.ok("create_index", "index=a", "", "");
+    marks("null", "null");
+    until("writes are taken again", || writes() < 300);
+    let (status, kind, _) = node.error(
+        "put_cluster_settings",
+        "",
+        "",
+        r#"{"transient":{"cluster.routing.allocation.disk.watermark.high":"much"}}"#,
+    );
+    assert_eq!((status, kind.as_str()), (400, "illegal_argument_exception"));
+}
+
+#[test]
+fn small_writes_do_not_fill_the_disk() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"-1"}}"#);
+    let text = "word ".repeat(40);
+    for round in 0..150 {
+        for id in 0..10 {
+            let body = format!("{{\"n\":{round},\"t\":\"{text}\"}}");
+            node.ok("index_doc", &format!("index=a&id={id}"), "", &body);
+        }
+        node.ok("refresh", "index=a", "", "");
+    }
+    let bytes = |path: &std::path::Path| -> u64 {
+        std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.metadata().map_or(0, |it| it.len())).sum()
+    };
+    let indices = node.folder.path().join("indices");
+    let root = std::fs::read_dir(indices).unwrap().flatten().next().unwrap().path();
+    let segments = bytes(&root.join("segments-1"));
+    // 150 refreshes of ten small documents: without removing what no commit names there are more than ten megabytes.
+    assert!(segments < 2 << 20, "{segments} bytes of segments for ten documents");
+    assert_eq!(node.count("a"), 10);
+}
+
+#[test]
+fn a_forced_merge_leaves_other_work_alone() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"-1"}}"#);
+    for round in 0..6 {
+        let lines: String = (0..3000)
+            .map(|id| format!("{{\"index\":{{}}}}\n{{\"n\":{round},\"t\":\"some words of document {id}\"}}\n"))
+            .collect();
+        node.ok("bulk", "index=a", "refresh=true", &lines);
+    }
+    std::thread::scope(|scope| {
+        let node = &node;
+        let merging = scope.spawn(move || node.ok("force_merge", "index=a", "max_num_segments=1", ""));
+        let mut writes = 0;
+        while !merging.is_finished() {
+            node.ok("index_doc", "index=a", "refresh=true", r#"{"n":100}"#);
+            writes += 1;
+        }
+        assert!(writes > 0);
+    });
+    assert!(node.count("a") > 18_000);
+}

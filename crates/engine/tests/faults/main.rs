@@ -1,0 +1,220 @@
+//! Every operation on files fails once, and the power goes at any moment: what was acknowledged is there, nothing else is half
+//! there, and the server goes on.
+//!
+//! `npm run test:faults` runs every place and more power cuts; `npm test` a sample of both. The seed and the number of rounds come
+//! from `SPARROW_FAULTS_SEED` and `SPARROW_FAULTS_ROUNDS` (`all` for every place).
+
+#[path = "../common/mod.rs"]
+mod common;
+mod injector;
+mod workload;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{Node, copy_tree, options};
+use sparrow_engine::Engine;
+use sparrow_files::{Kind, power::Recorder};
+
+use injector::{Injector, Mode};
+use workload::{STEPS, World};
+
+/// Numbers that are the same for the same seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+}
+
+fn seed() -> u64 {
+    std::env::var("SPARROW_FAULTS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
+}
+
+/// How many of `all` cases are run, and which.
+fn chosen(all: usize, usual: usize, random: &mut Random) -> Vec<usize> {
+    let rounds = std::env::var("SPARROW_FAULTS_ROUNDS").unwrap_or_default();
+    let wanted = if rounds == "all" { all } else { rounds.parse().unwrap_or(usual) };
+    if wanted >= all {
+        return (0..all).collect();
+    }
+    (0..wanted).map(|_| random.below(all)).collect()
+}
+
+/// An engine on the data that `folder` holds; nothing when it refuses to start.
+fn open(folder: tempfile::TempDir) -> Result<Node, (tempfile::TempDir, String)> {
+    match Engine::open(options(folder.path())) {
+        Ok(engine) => Ok(Node { engine, folder }),
+        Err(error) => Err((folder, error.to_string())),
+    }
+}
+
+/// What a crash now leaves, opened again and compared.
+fn after_a_crash(node: Node, world: &World, context: &str) {
+    let copy = node.copy_data();
+    std::mem::forget(node);
+    let node = open(copy).unwrap_or_else(|(_, error)| panic!("{context}: does not start again: {error}"));
+    world.check(&node, &format!("{context}, after a crash"));
+    node.engine.close();
+}
+
+/// Calls of a whole run without faults, by kind.
+fn count_calls() -> BTreeMap<Kind, u64> {
+    let injector = Arc::new(Injector::new(u64::MAX, Mode::Error));
+    let folder = tempfile::tempdir().unwrap();
+    let _guard = sparrow_files::observe(folder.path(), injector.clone());
+    let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
+    let mut world = World::default();
+    STEPS.iter().for_each(|step| world.run(&node, step));
+    assert!(world.refused.is_empty(), "without faults all is acknowledged: {:?}", world.refused);
+    world.check(&node, "without faults");
+    node.engine.close();
+    injector.seen()
+}
+
+#[test]
+fn every_call_fails_once() {
+    let calls = count_calls();
+    let total: u64 = calls.values().sum();
+    let mut random = Random(seed());
+    let modes = [Mode::Error, Mode::Torn, Mode::Full];
+    let cases = chosen(total as usize * modes.len(), 45, &mut random);
+    let (mut acknowledged, mut refused, mut fired) = (0, 0, BTreeMap::<Kind, u64>::new());
+    for case in &cases {
+        let (kth, mode) = ((case / modes.len()) as u64, modes[case % modes.len()]);
+        let context = format!("seed {}, call {kth} of {total} fails as {mode:?}", seed());
+        let injector = Arc::new(Injector::new(kth, mode));
+        let folder = tempfile::tempdir().unwrap();
+        let guard = sparrow_files::observe(folder.path(), injector.clone());
+        let node = match open(folder) {
+            Ok(node) => node,
+            Err((folder, _)) => {
+                // The fault was met while starting: without it the next start has to succeed.
+                injector.disarm();
+                open(folder).unwrap_or_else(|(_, error)| panic!("{context}: {error}"))
+            }
+        };
+        let mut world = World::default();
+        for step in STEPS {
+            world.run(&node, step);
+            if injector.has_fired() {
+                // There is room again: everything goes on without a restart.
+                world.check_reads(&node, &format!("{context}, in step {}", step.name));
+                injector.disarm();
+            }
+        }
+        world.settle(&node, &context);
+        world.check(&node, &context);
+        acknowledged += world.acknowledged;
+        refused += world.refused.len();
+        if let Some(kind) = injector.fired_at() {
+            *fired.entry(kind).or_default() += 1;
+        }
+        drop(guard);
+        after_a_crash(node, &world, &context);
+    }
+    report(&format!(
+        "faults: {} cases of {}, operations acknowledged {acknowledged}, refused {refused}, fired at {fired:?}; lost 0, half there 0",
+        cases.len(),
+        total as usize * modes.len(),
+    ));
+    assert!(fired.values().sum::<u64>() * 2 >= cases.len() as u64, "most faults are met: {fired:?}");
+}
+
+#[test]
+fn recovery_survives_a_fault_at_every_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
+    let mut world = World::default();
+    STEPS.iter().for_each(|step| world.run(&node, step));
+    let left = node.copy_data();
+    std::mem::forget(node);
+    let again = || {
+        let copy = tempfile::tempdir().unwrap();
+        copy_tree(left.path(), copy.path());
+        copy
+    };
+    let counting = Arc::new(Injector::new(u64::MAX, Mode::Error));
+    {
+        let folder = again();
+        let _guard = sparrow_files::observe(folder.path(), counting.clone());
+        let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
+        world.check(&node, "recovery without faults");
+        node.engine.close();
+    }
+    let total: u64 = counting.seen().values().sum();
+    let mut random = Random(seed() ^ 7);
+    let modes = [Mode::Error, Mode::Full];
+    let cases = chosen(total as usize * modes.len(), 25, &mut random);
+    for case in &cases {
+        let (kth, mode) = ((case / modes.len()) as u64, modes[case % modes.len()]);
+        let context = format!("seed {}, call {kth} of {total} of a recovery fails as {mode:?}", seed());
+        let injector = Arc::new(Injector::new(kth, mode));
+        let folder = again();
+        let guard = sparrow_files::observe(folder.path(), injector.clone());
+        let folder = match open(folder) {
+            Ok(node) => {
+                injector.disarm();
+                let copy = node.copy_data();
+                std::mem::forget(node);
+                copy
+            }
+            Err((folder, _)) => folder,
+        };
+        drop(guard);
+        let node = open(folder).unwrap_or_else(|(_, error)| panic!("{context}: {error}"));
+        world.check(&node, &context);
+        node.engine.close();
+    }
+    report(&format!("faults during recovery: {} cases of {}; lost 0", cases.len(), total as usize * modes.len()));
+}
+
+#[test]
+fn the_power_goes_at_any_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Arc::new(Recorder::new(folder.path()).unwrap());
+    let guard = sparrow_files::observe(folder.path(), recorder.clone());
+    let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
+    // The world after each step, and the moment at which the step was acknowledged.
+    let mut moments = vec![(recorder.moments(), World::default())];
+    let mut world = World::default();
+    for step in STEPS {
+        world.run(&node, step);
+        moments.push((recorder.moments(), world.clone()));
+    }
+    node.engine.close();
+    drop(guard);
+    let mut random = Random(seed() ^ 99);
+    let cases = chosen(recorder.moments() * 8, 60, &mut random);
+    let mut cuts = 0;
+    for case in &cases {
+        let moment = moments[0].0 + (case / 8) % (recorder.moments() - moments[0].0).max(1);
+        // All that was acknowledged up to then, and the step that was under way.
+        let done = moments.iter().rposition(|(at, _)| *at <= moment).unwrap_or(0);
+        let mut expected = moments[done].1.clone();
+        if let Some(step) = STEPS.get(done) {
+            expected.may_have(step);
+        }
+        let context = format!("seed {}, power cut after change {moment}, step {done}", seed());
+        let target = tempfile::tempdir().unwrap();
+        let cut = target.path().join("data");
+        recorder.cut(moment, random.0 ^ *case as u64, &cut).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        copy_tree(&cut, copy.path());
+        let node = open(copy).unwrap_or_else(|(_, error)| panic!("{context}: does not start: {error}"));
+        expected.check(&node, &context);
+        node.engine.close();
+        cuts += 1;
+    }
+    report(&format!("power cuts: {cuts} of {} changes; lost 0, half there 0", recorder.moments()));
+}
+
+#[expect(clippy::print_stderr, reason = "the closing counts of npm run test:faults")]
+fn report(line: &str) {
+    eprintln!("{line}");
+}
