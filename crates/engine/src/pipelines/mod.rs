@@ -243,15 +243,27 @@ impl Pipelines {
     /// # Errors
     /// When one of them cannot be run here, or they cannot be written; nothing has changed then.
     pub(crate) fn replace_all(&self, definitions: &Map<String, Value>) -> Result<(), EngineError> {
-        let mut pipelines = BTreeMap::new();
-        for (id, definition) in definitions {
+        let pipelines = Self::built(definitions)?;
+        let _changes = self.changes.lock();
+        Ok(self.replace(pipelines)?)
+    }
+
+    /// Whether all of these definitions can be run here.
+    ///
+    /// # Errors
+    /// What is wrong with one of them.
+    pub(crate) fn check_all(definitions: &Map<String, Value>) -> Result<(), EngineError> {
+        Self::built(definitions).map(|_| ())
+    }
+
+    fn built(definitions: &Map<String, Value>) -> Result<BTreeMap<String, Arc<Pipeline>>, EngineError> {
+        let build = |(id, definition): (&String, &Value)| {
             let Value::Object(definition) = definition else {
                 return Err(EngineError::internal(format!("pipeline [{id}] is no object")));
             };
-            pipelines.insert(id.clone(), Arc::new(processors::build_pipeline(id, definition)?));
-        }
-        let _changes = self.changes.lock();
-        Ok(self.replace(pipelines)?)
+            Ok((id.clone(), Arc::new(processors::build_pipeline(id, definition)?)))
+        };
+        definitions.iter().map(build).collect()
     }
 
     /// Removes pipelines; says whether there were any.

@@ -270,7 +270,11 @@ impl Job<'_> {
                 model.files.iter().map(|name| copy.file(&folder, name, None)).collect::<Result<_, _>>()?;
             content.models.push(ModelContent { id: model.id, config: model.config, files });
         }
-        layout.sync_blobs(copy.new.iter())?;
+        // A blob that a change before this one wrote may be there and not durable, if that came to no end.
+        match held.crashed {
+            true => layout.sync_blobs(content.files().map(|file| &file.sha256))?,
+            false => layout.sync_blobs(copy.new.iter())?,
+        }
         if self.must_stop() {
             return Err(EngineError::Cancelled);
         }

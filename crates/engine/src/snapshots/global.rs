@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::manifest::GlobalState;
 use crate::Engine;
 use crate::error::EngineError;
+use crate::inference::Endpoint;
 
 impl GlobalState {
     /// As it is now.
@@ -23,6 +24,25 @@ impl GlobalState {
         }
     }
 
+    /// Whether all of it can be used here.
+    ///
+    /// # Errors
+    /// What is wrong with a part of it.
+    pub fn check(&self) -> Result<(), EngineError> {
+        crate::pipelines::Pipelines::check_all(&self.pipelines)?;
+        crate::indices::TemplateSet::parse(&self.templates)?;
+        self.endpoints().map(|_| ())
+    }
+
+    fn endpoints(&self) -> Result<Vec<Endpoint>, EngineError> {
+        let parse = |value: &Value| {
+            serde_json::from_value(value.clone()).map_err(|error| {
+                EngineError::internal(format!("an inference endpoint of the snapshot: {error}"))
+            })
+        };
+        self.inference.values().map(parse).collect()
+    }
+
     /// Puts it in force as Elasticsearch does: pipelines, index and component templates and persistent settings take the
     /// place of all that are there, legacy templates and endpoints of those of the same name.
     ///
@@ -30,15 +50,7 @@ impl GlobalState {
     /// When a part of it cannot be used here or written; parts before it are then in force.
     pub fn apply(&self, engine: &Arc<Engine>) -> Result<(), EngineError> {
         let templates = crate::indices::TemplateSet::parse(&self.templates)?;
-        let endpoints: Vec<crate::inference::Endpoint> = self
-            .inference
-            .values()
-            .map(|value| {
-                serde_json::from_value(value.clone()).map_err(|error| {
-                    EngineError::internal(format!("an inference endpoint of the snapshot: {error}"))
-                })
-            })
-            .collect::<Result<_, _>>()?;
+        let endpoints = self.endpoints()?;
         engine.pipelines.replace_all(&self.pipelines)?;
         engine.indices.templates.change(|set| {
             set.index = templates.index;
@@ -49,7 +61,13 @@ impl GlobalState {
         engine.cluster.replace_persistent(&self.settings)?;
         let _one = engine.models.endpoints.lock();
         for endpoint in endpoints {
-            engine.models.endpoints.put(endpoint)?;
+            engine.models.endpoints.put(endpoint.clone())?;
+            // As at a start: one whose model is not here is kept, and says so when it is used.
+            if endpoint.deployment_id.is_none()
+                && let Err(error) = engine.models.start_endpoint(&endpoint)
+            {
+                tracing::warn!(endpoint = endpoint.inference_id, %error, "a restored endpoint has no deployment");
+            }
         }
         Ok(())
     }

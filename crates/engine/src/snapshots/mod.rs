@@ -89,7 +89,7 @@ impl Snapshots {
                 .map_err(|error| EngineError::internal(format!("store [{STORE}]: {error}")))?,
             None => BTreeMap::new(),
         };
-        durable::remove_dir_all(&data.path().join(STAGING))?;
+        crate::indices::remove_folder(&data.path().join(STAGING));
         Ok(Self {
             data,
             root,

@@ -54,6 +54,10 @@ pub(crate) fn restore_snapshot(
         for (from, target) in &plan {
             names.check_restorable(from, target, &refuse)?;
         }
+        // Before anything is restored.
+        if let Some(global) = content.global.as_ref().filter(|_| wanted.include_global_state) {
+            global.check()?;
+        }
         if wanted.include_global_state && content.global.is_none() {
             return Err(refuse(
                 "cannot restore global state since the snapshot was created without global state",
