@@ -36,7 +36,12 @@ fn a_narrower_mapping_leaves_logged_documents_readable() {
 #[test]
 fn a_logged_document_that_no_longer_fits_is_kept_and_counted() {
     let node = Node::start();
-    node.ok("create_index", "index=a", "", r#"{"mappings":{"dynamic":false,"properties":{"k":{"type":"keyword"}}}}"#);
+    node.ok(
+        "create_index",
+        "index=a",
+        "",
+        r#"{"mappings":{"dynamic":false,"properties":{"k":{"type":"keyword"}}}}"#,
+    );
     node.ok("index_doc", "index=a&id=1", "", r#"{"x":"abc","k":"kept"}"#);
     let before = node.copy_data();
     node.ok("put_mapping", "index=a", "", r#"{"properties":{"x":{"type":"integer"}}}"#);
@@ -66,7 +71,8 @@ fn a_deleted_index_does_not_come_back() {
                         if stop.load(SeqCst) {
                             return;
                         }
-                        let mapping = format!("{{\"properties\":{{\"f{change}_{number}\":{{\"type\":\"long\"}}}}}}");
+                        let mapping =
+                            format!("{{\"properties\":{{\"f{change}_{number}\":{{\"type\":\"long\"}}}}}}");
                         let settings = format!("{{\"index\":{{\"priority\":{number}}}}}");
                         let _ = match change {
                             0 => node.call("put_mapping", "index=a", "", &mapping),
@@ -118,7 +124,9 @@ fn waiting_for_a_refresh_ends_with_the_index() {
         let node = &node;
         let waiters: Vec<_> = (0..2)
             .map(|id| {
-                scope.spawn(move || node.call("index_doc", &format!("index=a&id={id}"), "refresh=wait_for", "{}"))
+                scope.spawn(move || {
+                    node.call("index_doc", &format!("index=a&id={id}"), "refresh=wait_for", "{}")
+                })
             })
             .collect();
         std::thread::sleep(Duration::from_millis(300));
@@ -221,10 +229,24 @@ fn a_full_disk_refuses_writes_and_service_resumes_without_a_restart() {
         let _ = node.call("refresh", "index=a", "", "");
         let _ = node.call("flush", "index=a", "", "");
         disk.full.store(false, SeqCst);
-        until("writes are taken again", || {
-            node.call("index_doc", &format!("index=a&id=after-{round}"), "refresh=true", r#"{"v":{"x":2}}"#).0 < 300
-        });
-        assert_eq!(node.count("a"), 11 + round as u64, "nothing that was refused is there, and nothing is lost");
+        let mut answer = json!(null);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let path = format!("index=a&id=after-{round}");
+            let (status, body) = node.call("index_doc", &path, "refresh=true", r#"{"v":{"x":2}}"#);
+            if status < 300 {
+                break;
+            }
+            answer = body;
+            assert!(Instant::now() < deadline, "round {round}: writes are not taken again: {answer}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(answer);
+        assert_eq!(
+            node.count("a"),
+            11 + round as u64,
+            "nothing that was refused is there, and nothing is lost"
+        );
     }
     node.ok("flush", "index=a", "", "");
     let node = node.crash();
@@ -273,7 +295,11 @@ fn small_writes_do_not_fill_the_disk() {
         node.ok("refresh", "index=a", "", "");
     }
     let bytes = |path: &std::path::Path| -> u64 {
-        std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.metadata().map_or(0, |it| it.len())).sum()
+        std::fs::read_dir(path)
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.metadata().map_or(0, |it| it.len()))
+            .sum()
     };
     let indices = node.folder.path().join("indices");
     let root = std::fs::read_dir(indices).unwrap().flatten().next().unwrap().path();
@@ -289,7 +315,9 @@ fn a_forced_merge_leaves_other_work_alone() {
     node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"-1"}}"#);
     for round in 0..6 {
         let lines: String = (0..3000)
-            .map(|id| format!("{{\"index\":{{}}}}\n{{\"n\":{round},\"t\":\"some words of document {id}\"}}\n"))
+            .map(|id| {
+                format!("{{\"index\":{{}}}}\n{{\"n\":{round},\"t\":\"some words of document {id}\"}}\n")
+            })
             .collect();
         node.ok("bulk", "index=a", "refresh=true", &lines);
     }

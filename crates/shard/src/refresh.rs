@@ -54,10 +54,10 @@ impl Shard {
             if let Err(error) = index.commit() {
                 self.rolled_back(&mut state, error)?;
                 if let Err(error) = index.commit() {
+                    let reason = format!("the segments lost their buffer twice: {error}");
+                    state.reopen = true;
                     self.rolled_back(&mut state, error)?;
-                    return Err(ShardError::Refresh {
-                        reason: "the segments lost their buffer twice".to_owned(),
-                    });
+                    return Err(ShardError::Refresh { reason });
                 }
                 self.dirty.store(false, Ordering::Relaxed);
             }

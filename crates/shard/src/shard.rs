@@ -49,6 +49,8 @@ pub(crate) struct WriteState {
     /// The segments' buffer lacks writes of the log: all above the number, or all. Set before anything is tried to mend it, and
     /// cleared when a replay has succeeded.
     pub(crate) incomplete: Option<Option<u64>>,
+    /// Replaying did not help: the segments have to be opened anew.
+    pub(crate) reopen: bool,
     /// When bringing the shard back was last tried.
     pub(crate) last_recovery: Option<Instant>,
 }
@@ -115,6 +117,7 @@ impl Shard {
                 next_seq_no,
                 phase: Phase::Open,
                 incomplete: None,
+                reopen: false,
                 last_recovery: None,
             }),
             versions: Mutex::new(LiveVersions::default()),
@@ -234,7 +237,12 @@ impl Shard {
         match state.phase {
             Phase::Closed => false,
             Phase::ReadOnly { .. } => true,
-            Phase::Open => state.incomplete.is_some() || self.wal.is_poisoned() || self.index().is_poisoned(),
+            Phase::Open => {
+                state.reopen
+                    || state.incomplete.is_some()
+                    || self.wal.is_poisoned()
+                    || self.index().is_poisoned()
+            }
         }
     }
 
@@ -247,7 +255,12 @@ impl Shard {
         let _flush = self.flushing.lock();
         let _refresh = self.refreshing.lock();
         let mut state = self.state.lock();
-        self.recover_locked(&mut state)
+        let result = self.recover_locked(&mut state);
+        if let (Err(error), Phase::ReadOnly { reason, disk_full }) = (&result, &mut state.phase) {
+            // What keeps it from succeeding now is what a writer should know.
+            (*reason, *disk_full) = (error.to_string(), error.is_disk_full());
+        }
+        result
     }
 
     fn recover_locked(&self, state: &mut WriteState) -> Result<(), ShardError> {
@@ -256,8 +269,11 @@ impl Shard {
         }
         state.last_recovery = Some(Instant::now());
         let log_failed = self.wal.is_poisoned() || state.phase != Phase::Open;
-        if !log_failed && !self.index().is_poisoned() {
-            return self.complete(state);
+        if !log_failed && !state.reopen && !self.index().is_poisoned() {
+            let result = self.complete(state);
+            // If the log cannot be applied to what is there, it is applied to what the disk has, next time.
+            state.reopen = result.is_err();
+            return result;
         }
         // The segments hold writes that were refused when the log failed: both begin again at the last durable commit.
         if log_failed {
@@ -282,6 +298,7 @@ impl Shard {
         *self.index.write() = Arc::new(new);
         self.versions.lock().forget_writes();
         state.incomplete = None;
+        state.reopen = false;
         state.phase = Phase::Open;
         tracing::warn!(
             index = &*self.options.name,

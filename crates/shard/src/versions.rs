@@ -37,10 +37,12 @@ impl LiveVersions {
         self.tombstone_lifetime = lifetime;
     }
 
-    /// Forgets all writes, as the snapshot of segments that were opened anew shows them.
+    /// Forgets all writes and deletions, as after a restart: segments that were opened anew show those that were acknowledged, and
+    /// the others never happened.
     pub fn forget_writes(&mut self) {
         self.current = FxHashMap::default();
         self.refreshing = FxHashMap::default();
+        self.tombstones = FxHashMap::default();
         self.source_bytes = 0;
     }
 

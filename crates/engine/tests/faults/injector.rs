@@ -74,14 +74,22 @@ impl Observer for Injector {
         // A full disk still lets files be removed, read and cut.
         let takes_space = matches!(
             call.kind,
-            Kind::Create | Kind::Write | Kind::Sync | Kind::Rename | Kind::Link | Kind::CreateFolder | Kind::SyncFolder
+            Kind::Create
+                | Kind::Write
+                | Kind::Sync
+                | Kind::Rename
+                | Kind::Link
+                | Kind::CreateFolder
+                | Kind::SyncFolder
         );
         match self.mode {
             Mode::Error if first => Verdict::Fail(io::Error::other("injected: the disk failed")),
             Mode::Torn if first => {
                 Verdict::Torn(call.bytes.len() / 2, io::Error::other("injected: the disk failed half-way"))
             }
-            Mode::Full if takes_space => Verdict::Torn(call.bytes.len() / 3, io::ErrorKind::StorageFull.into()),
+            Mode::Full if takes_space => {
+                Verdict::Torn(call.bytes.len() / 3, io::ErrorKind::StorageFull.into())
+            }
             _ => Verdict::Allow,
         }
     }

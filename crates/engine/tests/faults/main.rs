@@ -108,6 +108,7 @@ fn every_call_fails_once() {
                 injector.disarm();
             }
         }
+        injector.disarm();
         world.settle(&node, &context);
         world.check(&node, &context);
         acknowledged += world.acknowledged;
@@ -171,7 +172,11 @@ fn recovery_survives_a_fault_at_every_call() {
         world.check(&node, &context);
         node.engine.close();
     }
-    report(&format!("faults during recovery: {} cases of {}; lost 0", cases.len(), total as usize * modes.len()));
+    report(&format!(
+        "faults during recovery: {} cases of {}; lost 0",
+        cases.len(),
+        total as usize * modes.len()
+    ));
 }
 
 #[test]

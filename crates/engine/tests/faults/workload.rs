@@ -186,7 +186,8 @@ impl World {
                 continue;
             }
             loop {
-                let (status, answer) = node.call("index_doc", &format!("index={index}&id=settled"), "", r#"{"n":0}"#);
+                let (status, answer) =
+                    node.call("index_doc", &format!("index={index}&id=settled"), "", r#"{"n":0}"#);
                 if status < 300 && node.call("flush", &format!("index={index}"), "", "").0 < 300 {
                     break;
                 }
@@ -251,16 +252,17 @@ impl World {
             let Some(n) = n else { continue };
             let query = format!("{{\"query\":{{\"term\":{{\"n\":{n}}}}}}}");
             let hits = node.hits(index, &query);
-            assert!(hits.iter().any(|(hit, _)| hit == id), "{context}: {index}/{id} is not found by its number");
+            assert!(
+                hits.iter().any(|(hit, _)| hit == id),
+                "{context}: {index}/{id} is not found by its number"
+            );
         }
     }
 
     fn check_facts(&self, node: &Node, context: &str) {
         let aliases = node.ok("get_alias", "", "", "");
-        let of: Vec<&str> = ["a", "b"]
-            .into_iter()
-            .filter(|index| aliases[*index]["aliases"]["now"].is_object())
-            .collect();
+        let of: Vec<&str> =
+            ["a", "b"].into_iter().filter(|index| aliases[*index]["aliases"]["now"].is_object()).collect();
         if let Some(possible) = self.facts.get("alias now") {
             assert!(of.len() <= 1, "{context}: the alias is on both");
             let found = of.first().copied();
