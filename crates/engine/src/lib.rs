@@ -3,6 +3,7 @@
 //! [`Engine`] is the whole of it: the HTTP layer names an operation and hands over bytes, and gets bytes back.
 
 mod body;
+pub mod check;
 mod cluster;
 mod deprecation;
 mod documents;
@@ -56,6 +57,15 @@ impl Engine {
     /// # Errors
     /// When the directory is in use by another process or cannot be read.
     pub fn open(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
+        // Whoever waits for the engine has to hear how it ended.
+        executor::caught(|| Self::open_all(options)).unwrap_or_else(|message| {
+            Err(EngineError::internal(format!(
+                "opening the data directory ended in a failure of ours: {message}"
+            )))
+        })
+    }
+
+    fn open_all(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
         let data = Arc::new(DataDir::open(&options.data)?);
         let model_options = ModelOptions {
             library: options.onnx_runtime.clone(),
