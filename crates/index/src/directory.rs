@@ -300,11 +300,11 @@ impl State {
 }
 
 /// The commit point on the disk, checked.
-struct Found(Meta);
+pub(crate) struct Found(Meta);
 
 impl Found {
     /// Reads it; `None` where there is none.
-    fn read(root: &Path) -> Result<Option<Self>, IndexError> {
+    pub fn read(root: &Path) -> Result<Option<Self>, IndexError> {
         let path = root.join(META);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -320,8 +320,13 @@ impl Found {
         }
     }
 
+    /// tantivy's members of it.
+    pub fn meta_bytes(&self) -> &[u8] {
+        &self.0.bytes
+    }
+
     /// Sums of the files, and which are damaged.
-    fn check(&self, root: &Path) -> Result<(HashMap<PathBuf, Sum>, Vec<Damage>), IndexError> {
+    pub fn check(&self, root: &Path) -> Result<(HashMap<PathBuf, Sum>, Vec<Damage>), IndexError> {
         match &self.0.manifest {
             Some(manifest) => Ok(verify::files(root, manifest)),
             None => verify::footers(root, &self.0.commit).map_err(IndexError::io(root)),

@@ -18,6 +18,7 @@ pub mod passages;
 pub mod pattern;
 pub mod plugins;
 pub mod query;
+mod salvage;
 pub mod schema;
 mod snapshot;
 mod upgrade;
@@ -35,6 +36,7 @@ pub use mapping::{
     ParsedDocument, SourceFilter,
 };
 pub use plugins::MergeStats;
+pub use salvage::{SalvagedDoc, SalvagedIndex};
 pub use schema::IndexSchema;
 pub use snapshot::{DocMeta, SegmentSnapshot, Snapshot, StoredDoc};
 pub use sparrow_postings::Format;

@@ -173,6 +173,13 @@ pub(crate) fn footers(root: &Path, commit: &Commit) -> io::Result<(HashMap<PathB
     Ok((sums, damages))
 }
 
+/// Length of what stands before the footer in a whole file.
+pub(crate) fn body_length(bytes: &[u8]) -> Option<usize> {
+    let (rest, _magic) = bytes.split_last_chunk::<4>()?;
+    let (rest, length) = rest.split_last_chunk::<4>()?;
+    rest.len().checked_sub(u32::from_le_bytes(*length) as usize)
+}
+
 fn footer(path: &Path) -> io::Result<Sum> {
     let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     let cut = || invalid("its end is not one that tantivy writes".into());

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import { readIfPresent, replaceFile } from './durable-file.js';
+import { DamagedFileError, seal, unseal } from './sealed-file.js';
 
 /** What `GET /` says about this installation. */
 export interface Identity {
@@ -22,6 +23,17 @@ export const VERSION: string = (
   createRequire(import.meta.url)('@sparrow-search/server/package.json') as { version: string }
 ).version;
 
+/**
+ * Reads the identity if there is one, and makes none.
+ *
+ * @throws {DamagedFileError}
+ */
+export async function checkIdentity(data: string): Promise<void> {
+  const path = join(data, 'identity.json');
+  const text = await readIfPresent(path);
+  if (text !== undefined) readUuid(path, text);
+}
+
 /** Reads the installation's identity, or makes it at the first start. */
 export async function readIdentity(data: string): Promise<Identity> {
   const path = join(data, 'identity.json');
@@ -29,13 +41,19 @@ export async function readIdentity(data: string): Promise<Identity> {
   let clusterUuid: string;
   if (text === undefined) {
     clusterUuid = randomBytes(16).toString('base64url');
-    await replaceFile(path, `${JSON.stringify({ format: FORMAT, clusterUuid })}\n`);
+    await replaceFile(path, seal({ format: FORMAT, clusterUuid }));
   } else {
-    const file = JSON.parse(text) as { format: unknown; clusterUuid: string };
-    if (file.format !== FORMAT) throw new Error(`${path} has an unknown format`);
-    ({ clusterUuid } = file);
+    clusterUuid = readUuid(path, text);
   }
   return { name: hostname(), clusterName: 'sparrow', clusterUuid };
+}
+
+function readUuid(path: string, text: string): string {
+  const file = unseal(path, text, ['format', 'clusterUuid']);
+  if (file['format'] !== FORMAT) {
+    throw new DamagedFileError(`${path} has format ${String(file['format'])}; this version reads ${String(FORMAT)}`);
+  }
+  return String(file['clusterUuid']);
 }
 
 /** The body of `GET /`. */

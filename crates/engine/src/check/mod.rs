@@ -2,12 +2,15 @@
 //!
 //! Nothing is opened for use and nothing is changed. [`repair`] makes another directory of what can be kept.
 
+mod repair;
+
 use std::path::Path;
 
 use serde::Serialize;
 use sparrow_index::{IndexError, SparrowIndex};
 use sparrow_storage::{DataDir, StorageError, salvage};
 
+pub use self::repair::{Repair, RepairedIndex, repair};
 use crate::error::EngineError;
 use crate::indices::{METADATA_PREFIX, Metadata};
 

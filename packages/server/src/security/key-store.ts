@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { readIfPresent, replaceFile } from '../durable-file.js';
+import { DamagedFileError, seal, unseal } from '../sealed-file.js';
 import { OWNER_ROLES, type Roles } from './roles.js';
 
 /** Version of the file's layout; an unknown one is refused rather than guessed at. */
@@ -155,7 +156,7 @@ export class KeyStore {
 
   #save(): Promise<void> {
     const write = async (): Promise<void> => {
-      await replaceFile(this.#path, `${JSON.stringify({ format: FORMAT, keys: this.all() }, null, 1)}\n`);
+      await replaceFile(this.#path, seal({ format: FORMAT, keys: this.all() }));
     };
     // One after the other, also after a failed one: each writes the whole current state.
     this.#writes = this.#writes.then(write, write);
@@ -179,9 +180,9 @@ function ownerFields(): NewKey & { owner: boolean } {
 function parseFile(path: string, text: string): readonly ApiKey[] {
   let file: { format?: unknown; keys?: unknown };
   try {
-    file = JSON.parse(text) as typeof file;
+    file = unseal(path, text, ['format', 'keys']);
   } catch (cause) {
-    throw new KeyStoreError(`${path} is damaged`, { cause });
+    throw new KeyStoreError(cause instanceof DamagedFileError ? cause.message : `${path} is damaged`, { cause });
   }
   if (file.format !== FORMAT || !Array.isArray(file.keys)) {
     throw new KeyStoreError(`${path} has format ${String(file.format)}; this version reads ${String(FORMAT)}`);
