@@ -41,7 +41,7 @@ export interface Repair {
  * @throws {EngineError} when it is in use or no data directory
  */
 export function checkData(data: string): Report {
-  return unwrap<Report>(loaded().checkData(data));
+  return unwrap(loaded().checkData(data)) as Report;
 }
 
 /**
@@ -50,14 +50,14 @@ export function checkData(data: string): Report {
  * @throws {EngineError} when `data` is in use, or `into` is not empty or cannot be written
  */
 export function repairData(data: string, into: string): Repair {
-  return unwrap<Repair>(loaded().repairData(data, into));
+  return unwrap(loaded().repairData(data, into)) as Repair;
 }
 
 function loaded(): Addon {
   return loadAddon(findBinding());
 }
 
-function unwrap<T>(reply: NativeReply): T {
+function unwrap(reply: NativeReply): unknown {
   if (!reply.ok) throw new EngineError(reply.status, reply.body);
-  return JSON.parse(new TextDecoder().decode(reply.body)) as T;
+  return JSON.parse(new TextDecoder().decode(reply.body));
 }
