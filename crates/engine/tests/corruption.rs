@@ -94,12 +94,7 @@ fn build() -> tempfile::TempDir {
     // A text field that the flushed segments lack: their field norms are replaced.
     bulk(&node, "small", (5..8).map(|n| (n.to_string(), json!({"other": text(n)}))));
 
-    node.ok(
-        "put_pipeline",
-        "pipeline=p",
-        "",
-        r#"{"processors":[{"set":{"field":"a","value":1}}]}"#,
-    );
+    node.ok("put_pipeline", "pipeline=p", "", r#"{"processors":[{"set":{"field":"a","value":1}}]}"#);
     let template = r#"{"index_patterns":["t-*"],"template":{"settings":{"number_of_shards":1}}}"#;
     node.ok("put_index_template", "name=t", "", template);
     let copy = node.copy_data();
@@ -110,15 +105,30 @@ fn build() -> tempfile::TempDir {
 /// What an index answers to a set of requests, without the times that they took.
 fn answers(node: &Node, index: &str) -> Result<String, (u16, String)> {
     let requests = [
-        ("search", r#"{"size":2000,"sort":["_doc"],"query":{"match_all":{}},"seq_no_primary_term":true,"version":true}"#),
+        (
+            "search",
+            r#"{"size":2000,"sort":["_doc"],"query":{"match_all":{}},"seq_no_primary_term":true,"version":true}"#,
+        ),
         ("search", r#"{"size":50,"query":{"match":{"title":"river stone"}}}"#),
         ("search", r#"{"size":50,"query":{"multi_match":{"query":"tree light","fields":["any","other"]}}}"#),
         ("search", r#"{"size":50,"query":{"match_phrase":{"title":"house tree"}}}"#),
         ("search", r#"{"size":50,"query":{"term":{"tag":"stone"}},"sort":[{"pages":"desc"}]}"#),
-        ("search", r#"{"size":50,"query":{"range":{"price":{"gte":3.5,"lt":20}}},"sort":[{"day":"asc"},{"pages":"asc"}]}"#),
-        ("search", r#"{"size":0,"aggs":{"t":{"terms":{"field":"tag"},"aggs":{"p":{"stats":{"field":"pages"}}}},"d":{"date_histogram":{"field":"day","calendar_interval":"month"}}}}"#),
-        ("search", r#"{"size":100,"query":{"sparse_vector":{"field":"s","query_vector":{"bird":1.5,"road":0.25}}}}"#),
-        ("search", r#"{"size":20,"knn":{"field":"d","query_vector":[2,0.5,0.1,0.5],"k":20,"num_candidates":60}}"#),
+        (
+            "search",
+            r#"{"size":50,"query":{"range":{"price":{"gte":3.5,"lt":20}}},"sort":[{"day":"asc"},{"pages":"asc"}]}"#,
+        ),
+        (
+            "search",
+            r#"{"size":0,"aggs":{"t":{"terms":{"field":"tag"},"aggs":{"p":{"stats":{"field":"pages"}}}},"d":{"date_histogram":{"field":"day","calendar_interval":"month"}}}}"#,
+        ),
+        (
+            "search",
+            r#"{"size":100,"query":{"sparse_vector":{"field":"s","query_vector":{"bird":1.5,"road":0.25}}}}"#,
+        ),
+        (
+            "search",
+            r#"{"size":20,"knn":{"field":"d","query_vector":[2,0.5,0.1,0.5],"k":20,"num_candidates":60}}"#,
+        ),
         ("search", r#"{"size":0,"query":{"exists":{"field":"other"}}}"#),
         ("count", ""),
         ("get_mapping", ""),
@@ -275,7 +285,8 @@ impl Undamaged {
             match answers(node, index) {
                 Ok(found) if found == *expected => {}
                 Ok(found) => {
-                    let line = found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
+                    let line =
+                        found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
                     return Err(format!("index [{index}] answers wrongly: {line:?}"));
                 }
                 Err((_, reason)) if !own => {
@@ -316,7 +327,9 @@ fn damaged_bytes_are_named_and_nothing_is_answered_wrongly() {
     }));
     let folder = build();
     let undamaged = Undamaged::of(folder.path());
-    for kind in ["store", "fast", "spw", "fieldnorm", "del", "idx", "pos", "term", "meta.json", "log", "durable"] {
+    for kind in
+        ["store", "fast", "spw", "fieldnorm", "del", "idx", "pos", "term", "meta.json", "log", "durable"]
+    {
         assert!(undamaged.kinds.iter().any(|(known, _)| known == kind), "no file of kind {kind}");
     }
     let next = AtomicU64::new(0);

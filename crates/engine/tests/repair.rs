@@ -35,12 +35,20 @@ fn build() -> tempfile::TempDir {
 
 /// The files of index `a` that end so, sorted by length.
 fn files(data: &Path, end: &str) -> Vec<PathBuf> {
-    let engine = json!(fs::read_dir(data.join("store")).expect("stores").flatten().map(|entry| {
-        let text = fs::read_to_string(entry.path()).unwrap_or_default();
-        (entry.file_name().to_string_lossy().into_owned(), text.contains("\"name\":\"a\""))
-    }).collect::<Vec<_>>());
-    let store = engine.as_array().and_then(|all| all.iter().find(|pair| pair[1] == json!(true))).expect("index a");
-    let uuid = store[0].as_str().expect("a name").trim_start_matches("index-").trim_end_matches(".json").to_owned();
+    let engine = json!(
+        fs::read_dir(data.join("store"))
+            .expect("stores")
+            .flatten()
+            .map(|entry| {
+                let text = fs::read_to_string(entry.path()).unwrap_or_default();
+                (entry.file_name().to_string_lossy().into_owned(), text.contains("\"name\":\"a\""))
+            })
+            .collect::<Vec<_>>()
+    );
+    let store =
+        engine.as_array().and_then(|all| all.iter().find(|pair| pair[1] == json!(true))).expect("index a");
+    let uuid =
+        store[0].as_str().expect("a name").trim_start_matches("index-").trim_end_matches(".json").to_owned();
     let mut found = Vec::new();
     for folder in ["segments-1", "wal"] {
         for entry in fs::read_dir(data.join("indices").join(&uuid).join(folder)).expect("files").flatten() {

@@ -199,10 +199,8 @@ mod tests {
 
     fn manifest() -> Manifest {
         let store = (format!("{ID}.store"), vec![Sum { bytes: 5, crc32: 6 }]);
-        let norms = (
-            format!("{ID}.fieldnorm"),
-            vec![Sum { bytes: 7, crc32: u32::MAX }, Sum { bytes: 8, crc32: 0 }],
-        );
+        let norms =
+            (format!("{ID}.fieldnorm"), vec![Sum { bytes: 7, crc32: u32::MAX }, Sum { bytes: 8, crc32: 0 }]);
         Manifest { files: BTreeMap::from([store, norms]) }
     }
 

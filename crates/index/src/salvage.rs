@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use sparrow_files as fs;
+use tantivy::TantivyDocument;
 use tantivy::columnar::{Column, ColumnarReader, DynamicColumn};
 use tantivy::directory::{FileSlice, OwnedBytes};
 use tantivy::fastfield::AliveBitSet;
 use tantivy::schema::{Schema, Value};
 use tantivy::store::StoreReader;
-use tantivy::TantivyDocument;
 
 use crate::directory::{Found, META};
 use crate::error::IndexError;
@@ -56,14 +56,16 @@ impl SparrowIndex {
             serde_json::from_value(meta["schema"].clone()).map_err(|error| corrupt(error.to_string()))?;
         let schema = IndexSchema::from_schema(schema)
             .ok_or_else(|| corrupt("a reserved field is missing from the schema".to_owned()))?;
-        let is_whole =
-            |segment: &str| !damages.iter().any(|damage| segment_of(&damage.file).unwrap_or(&damage.file) == segment);
+        let is_whole = |segment: &str| {
+            !damages.iter().any(|damage| segment_of(&damage.file).unwrap_or(&damage.file) == segment)
+        };
         let mut salvaged = SalvagedIndex::default();
         let (mut kept, mut kept_names) = (Vec::new(), Vec::new());
         for segment in meta["segments"].as_array().into_iter().flatten() {
             let name = segment["segment_id"].as_str().unwrap_or_default().replace('-', "");
             let docs = segment["max_doc"].as_u64().unwrap_or_default();
-            let live = docs.saturating_sub(segment["deletes"]["num_deleted_docs"].as_u64().unwrap_or_default());
+            let live =
+                docs.saturating_sub(segment["deletes"]["num_deleted_docs"].as_u64().unwrap_or_default());
             if is_whole(&name) {
                 salvaged.kept += live;
                 kept.push(segment.clone());
@@ -82,7 +84,9 @@ impl SparrowIndex {
             let segment = path.to_str().and_then(segment_of).unwrap_or_default();
             if kept_names.iter().any(|name| name == segment) {
                 fs::copy(from.join(path), to.join(path)).map_err(IndexError::io(path))?;
-                fs::File::open(to.join(path)).and_then(|file| file.sync_all()).map_err(IndexError::io(path))?;
+                fs::File::open(to.join(path))
+                    .and_then(|file| file.sync_all())
+                    .map_err(IndexError::io(path))?;
                 copied.insert(path.clone(), *sum);
             }
         }
@@ -149,8 +153,10 @@ fn documents(
 /// The content of a file without tantivy's footer.
 fn body(path: &Path) -> Result<Vec<u8>, IndexError> {
     let mut bytes = fs::read(path).map_err(IndexError::io(path))?;
-    let length = crate::verify::body_length(&bytes)
-        .ok_or_else(|| IndexError::Corrupt { path: path.to_path_buf(), reason: "it has no end".to_owned() })?;
+    let length = crate::verify::body_length(&bytes).ok_or_else(|| IndexError::Corrupt {
+        path: path.to_path_buf(),
+        reason: "it has no end".to_owned(),
+    })?;
     bytes.truncate(length);
     Ok(bytes)
 }

@@ -221,11 +221,7 @@ fn link_or_copy(source: &Path, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn write_durably(
-    target: &Path,
-    sums: &HashMap<PathBuf, Sum>,
-    meta: &serde_json::Value,
-) -> io::Result<()> {
+fn write_durably(target: &Path, sums: &HashMap<PathBuf, Sum>, meta: &serde_json::Value) -> io::Result<()> {
     for name in sums.keys() {
         File::open(target.join(name))?.sync_data()?;
     }

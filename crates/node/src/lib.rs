@@ -147,7 +147,10 @@ impl NativeEngine {
 /// could not be looked at.
 #[napi(catch_unwind)]
 pub fn check_data(data: String) -> NativeReply {
-    NativeReply::new(0, sparrow_engine::check::check(data.as_ref()).map(|report| Reply::ok(&serde_json::json!(report))))
+    NativeReply::new(
+        0,
+        sparrow_engine::check::check(data.as_ref()).map(|report| Reply::ok(&serde_json::json!(report))),
+    )
 }
 
 /// Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or

@@ -48,8 +48,7 @@ impl DataDir {
         let path = path.as_ref();
         fs::create_dir_all(path.join("store")).map_err(StorageError::io("create", path))?;
         fs::create_dir_all(path.join("indices")).map_err(StorageError::io("create", path))?;
-        let mut directory =
-            Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock(path)? };
+        let mut directory = Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock(path)? };
         directory.node_id = directory.read_or_create_node_id()?;
         Ok(directory)
     }

@@ -53,8 +53,7 @@ pub fn check(data: &Path) -> Result<Report, EngineError> {
 
 fn inspect(data: &DataDir) -> Result<Report, EngineError> {
     let root = data.path();
-    let mut report =
-        Report { data: root.display().to_string(), indices: Vec::new(), problems: Vec::new() };
+    let mut report = Report { data: root.display().to_string(), indices: Vec::new(), problems: Vec::new() };
     let stores = data.list("")?;
     for store in stores.iter().filter(|store| !store.starts_with(METADATA_PREFIX)) {
         if let Err(error) = data.read_json(store) {

@@ -94,8 +94,11 @@ fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<Repai
     };
     let from = source.index_dir(&index.uuid);
     let to = into.join("indices").join(&index.uuid);
-    let options =
-        IndexOptions { analysis: metadata.settings.analysis()?, name: metadata.name.as_str().into(), ..IndexOptions::default() };
+    let options = IndexOptions {
+        analysis: metadata.settings.analysis()?,
+        name: metadata.name.as_str().into(),
+        ..IndexOptions::default()
+    };
     if !index.damaged {
         copy_tree(&from, &to, Path::new(""), &mut |_| true)?;
         let (opened, _) = SparrowIndex::open(&to.join(&metadata.folder), &metadata.mapping, &options)?;
