@@ -251,14 +251,20 @@ impl Queue {
 
 /// A panic is a bug of ours: the request gets a 500 and the server stays up.
 fn guarded(work: impl FnOnce() -> Result<Reply, EngineError>) -> Result<Reply, EngineError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let message = panic
+    caught(work).unwrap_or_else(|message| {
+        tracing::error!(message, "an operation panicked");
+        Err(EngineError::internal(format!("internal error: {message}")))
+    })
+}
+
+/// What `work` gives, or the message with which it panicked.
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        panic
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned())
-            .unwrap_or_default();
-        tracing::error!(message, "an operation panicked");
-        Err(EngineError::internal(format!("internal error: {message}")))
+            .unwrap_or_default()
     })
 }
 

@@ -3,6 +3,7 @@
 //! [`Engine`] is the whole of it: the HTTP layer names an operation and hands over bytes, and gets bytes back.
 
 mod body;
+pub mod check;
 mod cluster;
 mod deprecation;
 mod documents;
@@ -61,7 +62,14 @@ impl Engine {
     /// # Errors
     /// When the directory is in use by another process or cannot be read.
     pub fn open(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
-        Self::open_all(options).map_err(stores::refusal)
+        // Whoever waits for the engine has to hear how it ended.
+        executor::caught(|| Self::open_all(options))
+            .unwrap_or_else(|message| {
+                Err(EngineError::internal(format!(
+                    "opening the data directory ended in a failure of ours: {message}"
+                )))
+            })
+            .map_err(stores::refusal)
     }
 
     fn open_all(options: EngineOptions) -> Result<Arc<Self>, EngineError> {

@@ -9,6 +9,9 @@
 //! Merges may run at any time, also during a flush: a flush takes one consistent picture (meta file,
 //! unsynced files, deletions) under a lock. A file is registered as unsynced when it is closed, so before
 //! any meta file names it; and a file a meta file names is never among the deletions taken with it.
+//!
+//! Each file's length and checksum are computed while it is written, and the durable commit lists them ([`crate::manifest`]). When
+//! the directory is opened every file that the commit names is read and compared, before tantivy maps any of them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
@@ -25,6 +28,10 @@ use tantivy::directory::{
     WatchHandle, WritePtr,
 };
 
+use crate::error::IndexError;
+use crate::manifest::{Commit, Manifest, Meta, MetaProblem, Sum, segment_of};
+use crate::verify::{self, Damage};
+
 /// tantivy's commit point.
 pub(crate) const META: &str = "meta.json";
 /// tantivy's list of files it may delete.
@@ -32,8 +39,14 @@ pub(crate) const MANAGED: &str = ".managed.json";
 
 #[derive(Default)]
 struct State {
-    /// Newest content of the two meta files, once written in this process.
+    /// Newest content of the two meta files; that of the commit point without our list of files.
     meta_files: HashMap<PathBuf, Vec<u8>>,
+    /// Those of them whose newest content is not on the disk.
+    changed: HashSet<PathBuf>,
+    /// Of every file that was written or checked and is not removed.
+    sums: HashMap<PathBuf, Sum>,
+    /// The commit point on the disk, if it has a list of files: that list, and the rest of it.
+    durable: Option<(Manifest, Vec<u8>)>,
     /// Counts writes of `meta.json`: commits and finished merges.
     generation: u64,
     unsynced: HashSet<PathBuf>,
@@ -78,21 +91,36 @@ impl std::fmt::Debug for LazyDirectory {
 }
 
 impl LazyDirectory {
-    /// Opens the directory, which must exist, and removes what a crash left behind: files of segments
-    /// that the durable commit does not name.
-    pub fn open(root: &Path) -> tantivy::Result<Self> {
-        let inner = MmapDirectory::open(root)?;
-        sweep(root)?;
+    /// Opens the directory, which must exist. If there is a commit in it, all its files are read and compared with what the commit
+    /// says of them, and then what a crash left behind is removed: files of segments that the commit does not name.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] names the first file that is not as it was written; nothing is removed then.
+    pub fn open(root: &Path) -> Result<Self, IndexError> {
+        let mut state = State::default();
+        if let Some(found) = Found::read(root)? {
+            let (sums, damages) = found.check(root)?;
+            if let Some(damage) = damages.into_iter().next() {
+                return Err(damage.into_error(root));
+            }
+            sweep(root, &found.0.commit).map_err(IndexError::io(root))?;
+            state.begin(found.0, sums);
+        }
         Ok(Self {
             shared: Arc::new(Shared {
                 root: root.to_path_buf(),
-                state: Mutex::default(),
+                state: Mutex::new(state),
                 flush: Mutex::default(),
                 removal: Mutex::default(),
             }),
-            inner,
+            inner: MmapDirectory::open(root).map_err(tantivy::TantivyError::from)?,
             retired: Arc::default(),
         })
+    }
+
+    /// Length and checksum of a file, if it was written or checked by this process.
+    pub fn sum(&self, path: &Path) -> Option<Sum> {
+        self.shared.state.lock().sums.get(path).copied()
     }
 
     /// Stops this instance from writing and gives a new one over the same state.
@@ -144,13 +172,41 @@ impl LazyDirectory {
         self.atomic_write(Path::new(META), bytes)
     }
 
-    /// Replaces `target` by `replacement`, a file of this directory. The content is synced first, as
-    /// `target` may belong to the durable commit.
-    pub fn replace(&self, replacement: &Path, target: &Path) -> io::Result<()> {
+    /// Replaces files: each second of a pair by the first, both of this directory. Contents are synced first, as the replaced ones
+    /// may belong to the durable commit, which then lists both contents: a crash may find either.
+    pub fn replace(&self, pairs: &[(PathBuf, PathBuf)]) -> io::Result<()> {
         let root = &self.shared.root;
-        File::open(root.join(replacement))?.sync_data()?;
-        fs::rename(root.join(replacement), root.join(target))?;
-        self.shared.state.lock().unsynced.remove(replacement);
+        // A flush that runs would write a list without the new contents behind the renaming.
+        let _flush = self.shared.flush.lock();
+        for (replacement, _) in pairs {
+            File::open(root.join(replacement))?.sync_data()?;
+        }
+        let widened = {
+            let mut state = self.shared.state.lock();
+            let State { durable, sums, .. } = &mut *state;
+            durable.as_mut().and_then(|(manifest, meta)| {
+                let mut widened = false;
+                for (replacement, target) in pairs {
+                    let known = target.to_str().and_then(|name| manifest.files.get_mut(name));
+                    if let (Some(known), Some(sum)) = (known, sums.get(replacement)) {
+                        known.push(*sum);
+                        widened = true;
+                    }
+                }
+                widened.then(|| manifest.encode(meta))
+            })
+        };
+        if let Some(bytes) = widened {
+            fs::durable::atomic_write(&root.join(META), &bytes?)?;
+        }
+        for (replacement, target) in pairs {
+            fs::rename(root.join(replacement), root.join(target))?;
+            let mut state = self.shared.state.lock();
+            state.unsynced.remove(replacement);
+            if let Some(sum) = state.sums.remove(replacement) {
+                state.sums.insert(target.clone(), sum);
+            }
+        }
         Ok(())
     }
 
@@ -160,25 +216,27 @@ impl LazyDirectory {
     /// Any I/O error poisons the directory: it can be read, but no later flush succeeds.
     pub fn make_durable(&self) -> io::Result<()> {
         let _flush = self.shared.flush.lock();
-        let (unsynced, deleted, meta_files) = {
+        let taken = {
             let mut state = self.shared.state.lock();
             if state.poisoned {
                 return Err(io::Error::other("poisoned by an earlier fsync failure"));
             }
             state.recreated.clear();
-            (
-                std::mem::take(&mut state.unsynced),
-                std::mem::take(&mut state.deleted),
-                state.meta_files.clone(),
-            )
+            state.take()
         };
-        if let Err(error) = self.sync(&unsynced, &deleted, &meta_files) {
-            self.shared.state.lock().poisoned = true;
-            return Err(error);
-        }
+        let written = match self.sync(&taken) {
+            Ok(written) => written,
+            Err(error) => {
+                self.shared.state.lock().poisoned = true;
+                return Err(error);
+            }
+        };
         let _removal = self.shared.removal.lock();
-        let state = self.shared.state.lock();
-        for path in deleted.difference(&state.recreated) {
+        let mut state = self.shared.state.lock();
+        state.durable = written.or(state.durable.take());
+        let State { recreated, sums, .. } = &mut *state;
+        for path in taken.deleted.difference(recreated) {
+            sums.remove(path);
             match fs::remove_file(self.shared.root.join(path)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     tracing::warn!(path = %path.display(), %error, "could not remove an old segment file");
@@ -197,13 +255,15 @@ impl LazyDirectory {
         let _flush = self.shared.flush.lock();
         let root = &self.shared.root;
         let meta = fs::read(root.join(META))?;
-        let live = live_segments(&meta)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "meta.json lists no segments"))?;
+        let commit = Meta::decode(&meta)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "meta.json is damaged"))?
+            .commit;
         let mut files = Vec::new();
         for entry in fs::read_dir(root)? {
             let entry = entry?;
             let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| is_of_commit(&live, name) == Some(true)) else {
+            let Some(name) = name.to_str().filter(|name| segment_of(name).is_some() && commit.names(name))
+            else {
                 continue;
             };
             let copy = target.join(name);
@@ -224,31 +284,27 @@ impl LazyDirectory {
             file.sync_all()?;
             files.push(CommitFile { name: name.to_owned(), bytes: bytes.len() as u64 });
         }
-        // As tantivy's directory does it: where directories cannot be opened, there is nothing to sync.
-        if cfg!(not(windows)) {
-            File::open(target)?.sync_all()?;
-        }
+        fs::sync_dir(target)?;
         files.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
     }
 
-    fn sync(
-        &self,
-        unsynced: &HashSet<PathBuf>,
-        deleted: &HashSet<PathBuf>,
-        meta_files: &HashMap<PathBuf, Vec<u8>>,
-    ) -> io::Result<()> {
-        for path in unsynced.difference(deleted) {
+    /// Gives the commit point and its list of files, if it was written.
+    fn sync(&self, taken: &Taken) -> io::Result<Option<(Manifest, Vec<u8>)>> {
+        for path in taken.unsynced.difference(&taken.deleted) {
             File::open(self.shared.root.join(path))?.sync_data()?;
         }
         fs::sync_dir(&self.shared.root)?;
         // The list of managed files first: it may name too much, never too little.
-        for name in [MANAGED, META] {
-            if let Some(bytes) = meta_files.get(Path::new(name)) {
-                fs::durable::atomic_write(&self.shared.root.join(name), bytes)?;
-            }
+        if let Some(bytes) = &taken.managed {
+            fs::durable::atomic_write(&self.shared.root.join(MANAGED), bytes)?;
         }
-        Ok(())
+        let Some(meta) = &taken.meta else { return Ok(None) };
+        let members = serde_json::from_slice(meta)?;
+        let commit = Commit::of(&members).ok_or_else(|| io::Error::other("a commit without segments"))?;
+        let manifest = Manifest::of(&commit, &taken.sums);
+        fs::durable::atomic_write(&self.shared.root.join(META), &manifest.encode(meta)?)?;
+        Ok(Some((manifest, meta.clone())))
     }
 
     fn refuse_if_retired(&self) -> io::Result<()> {
@@ -259,48 +315,108 @@ impl LazyDirectory {
     }
 }
 
-/// Removes files named like segment files that the `meta.json` on disk does not name.
-fn sweep(root: &Path) -> io::Result<()> {
-    let meta = match fs::read(root.join(META)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    // A damaged meta file is reported when tantivy opens it; nothing may be removed then.
-    let Some(live) = live_segments(&meta) else { return Ok(()) };
+/// What a flush takes with it, all of one moment.
+struct Taken {
+    unsynced: HashSet<PathBuf>,
+    deleted: HashSet<PathBuf>,
+    /// The meta files, if they changed since the last flush.
+    managed: Option<Vec<u8>>,
+    meta: Option<Vec<u8>>,
+    /// Of the files, if the commit point changed.
+    sums: HashMap<PathBuf, Sum>,
+}
+
+impl State {
+    /// Begins with a commit that was read and checked.
+    fn begin(&mut self, meta: Meta, sums: HashMap<PathBuf, Sum>) {
+        // What may be removed one day is known from what is there: a damaged list of it does no harm.
+        let managed: Vec<_> = sums.keys().filter_map(|path| path.to_str()).chain([META]).collect();
+        self.meta_files.insert(MANAGED.into(), serde_json::json!(managed).to_string().into_bytes());
+        match meta.manifest {
+            Some(manifest) => self.durable = Some((manifest, meta.bytes.clone())),
+            // From an older version: the next flush writes the list of files.
+            None => drop(self.changed.insert(META.into())),
+        }
+        self.meta_files.insert(META.into(), meta.bytes);
+        self.sums = sums;
+    }
+
+    fn take(&mut self) -> Taken {
+        let changed = std::mem::take(&mut self.changed);
+        let content = |name: &str| {
+            let name = Path::new(name);
+            changed.contains(name).then(|| self.meta_files.get(name).cloned()).flatten()
+        };
+        let (managed, meta) = (content(MANAGED), content(META));
+        Taken {
+            sums: meta.as_ref().map(|_| self.sums.clone()).unwrap_or_default(),
+            managed,
+            meta,
+            unsynced: std::mem::take(&mut self.unsynced),
+            deleted: std::mem::take(&mut self.deleted),
+        }
+    }
+}
+
+/// The commit point on the disk, checked.
+pub(crate) struct Found(Meta);
+
+impl Found {
+    /// Reads it; `None` where there is none.
+    pub fn read(root: &Path) -> Result<Option<Self>, IndexError> {
+        let path = root.join(META);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(IndexError::Io { path, source }),
+        };
+        match Meta::decode(&bytes) {
+            Ok(meta) => Ok(Some(Self(meta))),
+            Err(MetaProblem::Damaged(reason)) => Err(IndexError::Corrupt { path, reason }),
+            Err(MetaProblem::Newer { found }) => {
+                Err(IndexError::NewerFormat { path, found, supported: crate::manifest::FORMAT })
+            }
+        }
+    }
+
+    /// tantivy's members of it.
+    pub fn meta_bytes(&self) -> &[u8] {
+        &self.0.bytes
+    }
+
+    /// Sums of the files, and which are damaged.
+    pub fn check(&self, root: &Path) -> Result<(HashMap<PathBuf, Sum>, Vec<Damage>), IndexError> {
+        match &self.0.manifest {
+            Some(manifest) => Ok(verify::files(root, manifest)),
+            None => verify::footers(root, &self.0.commit).map_err(IndexError::io(root)),
+        }
+    }
+}
+
+/// What is wrong with the newest durable commit in `root` and with its files, without opening or changing any.
+///
+/// # Errors
+/// When the commit itself cannot be read; without it nothing is known of the files.
+pub(crate) fn damages(root: &Path) -> Result<Vec<Damage>, IndexError> {
+    match Found::read(root)? {
+        Some(found) => Ok(found.check(root)?.1),
+        None => Err(IndexError::Corrupt { path: root.join(META), reason: "it is missing".into() }),
+    }
+}
+
+/// Removes files named like segment files that the durable commit does not name, and those of atomic writes that did not come to
+/// their rename.
+fn sweep(root: &Path, commit: &Commit) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;
         let name = entry.file_name();
-        // An atomic write that did not come to its rename.
         let Some(name) = name.to_str() else { continue };
-        if name.starts_with(".tmp") || name.ends_with(".tmp") || is_of_commit(&live, name) == Some(false) {
+        let half_written = name.starts_with(".tmp") || name.ends_with(".tmp");
+        if half_written || segment_of(name).is_some() && !commit.names(name) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
-}
-
-/// The segments that a `meta.json` names, each with the number of its file of deletions; `None` for a damaged one.
-fn live_segments(meta: &[u8]) -> Option<HashMap<String, Option<u64>>> {
-    let meta = serde_json::from_slice::<serde_json::Value>(meta).ok()?;
-    let segments = meta["segments"].as_array()?.iter().map(|segment| {
-        let id = segment["segment_id"].as_str()?;
-        Some((id.replace('-', ""), segment["deletes"]["opstamp"].as_u64()))
-    });
-    segments.collect()
-}
-
-/// Whether a file belongs to a commit with these segments; `None` where its name is not that of a segment's file.
-fn is_of_commit(live: &HashMap<String, Option<u64>>, name: &str) -> Option<bool> {
-    let (id, rest) = name.split_once('.')?;
-    if id.len() != 32 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let Some(opstamp) = live.get(id) else { return Some(false) };
-    Some(match rest.strip_suffix(".del") {
-        Some(number) => opstamp.is_some_and(|opstamp| number == opstamp.to_string()),
-        None => !rest.ends_with(".new") && rest != "store.temp",
-    })
 }
 
 /// A file being written; closing it registers it for the next flush.
@@ -308,11 +424,16 @@ struct LazyFile {
     file: File,
     directory: LazyDirectory,
     path: PathBuf,
+    bytes: u64,
+    checksum: crc32fast::Hasher,
 }
 
 impl Write for LazyFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        let count = self.file.write(bytes)?;
+        self.checksum.update(&bytes[..count]);
+        self.bytes += count as u64;
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -324,7 +445,10 @@ impl TerminatingWrite for LazyFile {
     fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
         let mut state = self.directory.shared.state.lock();
         self.directory.refuse_if_retired()?;
-        state.unsynced.insert(std::mem::take(&mut self.path));
+        let path = std::mem::take(&mut self.path);
+        let sum = Sum { bytes: self.bytes, crc32: std::mem::take(&mut self.checksum).finalize() };
+        state.sums.insert(path.clone(), sum);
+        state.unsynced.insert(path);
         Ok(())
     }
 }
@@ -387,9 +511,16 @@ impl Directory for LazyDirectory {
         // A deletion that still waits meant the file that had this name before, even if that one is gone
         // by now: the field norms of a segment that is widened twice go through the same temporary name.
         state.deleted.remove(path);
+        state.sums.remove(path);
         state.recreated.insert(path.to_path_buf());
         let file = File::create_new(&full).map_err(wrap)?;
-        let file = LazyFile { file, directory: self.clone(), path: path.to_path_buf() };
+        let file = LazyFile {
+            file,
+            directory: self.clone(),
+            path: path.to_path_buf(),
+            bytes: 0,
+            checksum: crc32fast::Hasher::new(),
+        };
         Ok(BufWriter::new(Box::new(file)))
     }
 
@@ -408,6 +539,7 @@ impl Directory for LazyDirectory {
         if path == Path::new(META) {
             state.generation += 1;
         }
+        state.changed.insert(path.to_path_buf());
         state.meta_files.insert(path.to_path_buf(), bytes.to_vec());
         Ok(())
     }
@@ -443,12 +575,13 @@ mod tests {
             out.terminate().expect("closed");
         };
         write(b"first");
-        directory.replace(name, Path::new("a.fieldnorm")).expect("replaced");
+        let pairs = [(name.to_path_buf(), PathBuf::from("a.fieldnorm"))];
+        directory.replace(&pairs).expect("replaced");
         // The garbage collection notices that the temporary name is not in use.
         directory.delete(name).expect("noted");
         write(b"second");
         directory.make_durable().expect("durable");
-        directory.replace(name, Path::new("a.fieldnorm")).expect("the newer file is still there");
+        directory.replace(&pairs).expect("the newer file is still there");
         assert_eq!(fs::read(folder.path().join("a.fieldnorm")).expect("the target"), b"second");
     }
 }

@@ -14,6 +14,9 @@ pub enum IndexError {
     /// A file of ours is damaged or from an unknown version.
     #[error("{path}: {reason}")]
     Corrupt { path: PathBuf, reason: String },
+    /// A file was written by a newer version.
+    #[error("{path}: it has format version {found}, this version reads up to {supported}")]
+    NewerFormat { path: PathBuf, found: u64, supported: u64 },
     /// Sparse postings inside a segment are damaged.
     #[error("sparse field [{field}] of segment {segment}: {source}")]
     Postings { field: String, segment: String, source: sparrow_postings::PostingsError },

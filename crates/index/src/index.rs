@@ -17,6 +17,7 @@ use crate::mapping::{Mapping, ParsedDocument};
 use crate::plugins::{self, Gauge, MergeStats, VectorSettings};
 use crate::schema::IndexSchema;
 use crate::snapshot::Snapshot;
+use crate::verify::Damage;
 use crate::widen;
 pub use crate::writer::BuiltDocument;
 use crate::writer::{self, Payload, Writer};
@@ -175,6 +176,9 @@ impl SparrowIndex {
         options: &IndexOptions,
     ) -> Result<(Self, Option<u64>), IndexError> {
         let directory = LazyDirectory::open(dir)?;
+        if !Index::exists(&directory).map_err(tantivy::TantivyError::from)? {
+            return Err(IndexError::Corrupt { path: dir.join(META), reason: "it is missing".to_owned() });
+        }
         let index = Index::open(directory.clone())?;
         let payload = read_payload(dir, index.load_metas()?.payload.as_deref())?;
         let format = payload.format().ok_or_else(|| IndexError::Corrupt {
@@ -224,6 +228,15 @@ impl SparrowIndex {
                 payload.sparse_format
             ),
         })
+    }
+
+    /// What is wrong with the newest durable commit of the index in `dir` and with its files: each is read, and compared with its
+    /// length and checksum in the commit. Nothing is opened or changed.
+    ///
+    /// # Errors
+    /// When the commit itself is missing, damaged or of a newer version: nothing is known of the files then.
+    pub fn damages(dir: &Path) -> Result<Vec<Damage>, IndexError> {
+        crate::directory::damages(dir)
     }
 
     /// Where the index is.

@@ -5,7 +5,7 @@
 //! each container is written anew, term by term. So nothing depends on `_source`, which may lack fields,
 //! and the old index stays searchable and writable meanwhile. The caller swaps the directories.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use tantivy::{Directory, SegmentReader, TantivyError};
 use crate::directory::{LazyDirectory, MANAGED, META};
 use crate::error::IndexError;
 use crate::index::SparrowIndex;
+use crate::manifest::{Commit, Manifest, Sum};
 use crate::plugins::{
     self, ContainerWriter, DenseReader, PartKind, SparseReader, VectorSettings, read_parts,
 };
@@ -67,15 +68,15 @@ impl SparrowIndex {
         let total = taken.segments.iter().map(|segment| segment.docs).sum();
         let mut done = 0;
         progress(RewriteProgress { done, total });
-        let mut names = taken.names;
+        let mut sums = taken.sums;
         let segments = taken.segments.len();
         for segment in taken.segments {
-            segment.rewrite(target, format, &taken.schema, &taken.vectors, cancel)?;
-            names.insert(segment.container);
+            let sum = segment.rewrite(target, format, &taken.schema, &taken.vectors, cancel)?;
+            sums.insert(segment.container, sum);
             done += segment.docs;
             progress(RewriteProgress { done, total });
         }
-        write_durably(target, &names, &meta).map_err(IndexError::io(target))?;
+        write_durably(target, &sums, &meta).map_err(IndexError::io(target))?;
         Ok(RewriteStats { docs: total, segments, covered_seq_no: payload.seq_no })
     }
 
@@ -91,7 +92,7 @@ impl SparrowIndex {
         let mut meta: serde_json::Value = serde_json::from_slice(&meta).map_err(corrupt_meta)?;
         // A merge may have ended between the two reads: the tracked list counts.
         meta["segments"] = serde_json::to_value(&metas.segments).map_err(corrupt_meta)?;
-        let mut names = BTreeSet::from([PathBuf::from(META)]);
+        let mut sums = HashMap::new();
         let mut segments = Vec::with_capacity(metas.segments.len());
         for segment in &metas.segments {
             let reader = SegmentReader::open(&writer.index.segment(segment.clone()))?;
@@ -107,12 +108,13 @@ impl SparrowIndex {
             // The list names every component a segment may have.
             let source = self.dir().join(&path);
             if source.exists() && !segments.iter().any(|segment| segment.container == path) {
+                let sum = writer.directory.sum(&path).ok_or_else(|| unknown(&path))?;
                 link_or_copy(&source, &target.join(&path)).map_err(IndexError::io(&source))?;
-                names.insert(path);
+                sums.insert(path, sum);
             }
         }
         let (schema, vectors) = (writer.index.schema(), writer.vector_settings().clone());
-        Ok(Taken { payload: writer.payload, meta, names, segments, schema, vectors })
+        Ok(Taken { payload: writer.payload, meta, sums, segments, schema, vectors })
     }
 }
 
@@ -120,7 +122,8 @@ impl SparrowIndex {
 struct Taken {
     payload: Payload,
     meta: serde_json::Value,
-    names: BTreeSet<PathBuf>,
+    /// Of the files that were taken over as they are.
+    sums: HashMap<PathBuf, Sum>,
     segments: Vec<TakenSegment>,
     schema: Schema,
     vectors: Arc<VectorSettings>,
@@ -133,12 +136,16 @@ struct TakenSegment {
     docs: u64,
 }
 
+fn unknown(path: &Path) -> IndexError {
+    IndexError::Corrupt { path: path.to_path_buf(), reason: "its checksum is not known".to_owned() }
+}
+
 fn corrupt_meta(error: serde_json::Error) -> IndexError {
     IndexError::Corrupt { path: META.into(), reason: error.to_string() }
 }
 
 impl TakenSegment {
-    /// Writes the container anew, with tantivy's checksum footer.
+    /// Writes the container anew, with tantivy's checksum footer; gives the file's length and checksum.
     fn rewrite(
         &self,
         target: &Path,
@@ -146,11 +153,12 @@ impl TakenSegment {
         schema: &Schema,
         vectors: &VectorSettings,
         cancel: &AtomicBool,
-    ) -> Result<(), IndexError> {
+    ) -> Result<Sum, IndexError> {
         let path = &self.container;
         let parts = read_parts(&self.bytes)
             .map_err(|error| IndexError::Corrupt { path: path.clone(), reason: error.to_string() })?;
-        let directory = ManagedDirectory::wrap(Box::new(LazyDirectory::open(target)?))?;
+        let written = LazyDirectory::open(target)?;
+        let directory = ManagedDirectory::wrap(Box::new(written.clone()))?;
         let out = directory.open_write(path).map_err(TantivyError::from)?;
         let mut container = ContainerWriter::new(out);
         // Numbers of documents, or of passages where there are more of them.
@@ -200,7 +208,8 @@ impl TakenSegment {
             }
             .map_err(IndexError::io(path))?;
         }
-        container.finish().and_then(|out| out.terminate()).map_err(IndexError::io(path))
+        container.finish().and_then(|out| out.terminate()).map_err(IndexError::io(path))?;
+        written.sum(path).ok_or_else(|| unknown(path))
     }
 }
 
@@ -212,13 +221,15 @@ fn link_or_copy(source: &Path, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn write_durably(target: &Path, names: &BTreeSet<PathBuf>, meta: &serde_json::Value) -> io::Result<()> {
-    for name in names {
-        if name.as_path() != Path::new(META) {
-            File::open(target.join(name))?.sync_data()?;
-        }
+fn write_durably(target: &Path, sums: &HashMap<PathBuf, Sum>, meta: &serde_json::Value) -> io::Result<()> {
+    for name in sums.keys() {
+        File::open(target.join(name))?.sync_data()?;
     }
     fs::sync_dir(target)?;
-    fs::durable::atomic_write(&target.join(MANAGED), &serde_json::to_vec(names)?)?;
-    fs::durable::atomic_write(&target.join(META), &serde_json::to_vec(meta)?)
+    let names: BTreeSet<&Path> = sums.keys().map(PathBuf::as_path).chain([Path::new(META)]).collect();
+    fs::durable::atomic_write(&target.join(MANAGED), &serde_json::to_vec(&names)?)?;
+    let commit = meta.as_object().and_then(Commit::of);
+    let commit = commit.ok_or_else(|| io::Error::other("a commit without segments"))?;
+    let meta = Manifest::of(&commit, sums).encode(&serde_json::to_vec(meta)?)?;
+    fs::durable::atomic_write(&target.join(META), &meta)
 }

@@ -62,6 +62,7 @@ fn add_field_norms(directory: &LazyDirectory, missing: &[FieldEntry]) -> Result<
     if with_norms.is_empty() {
         return Ok(());
     }
+    let mut replacements = Vec::new();
     for segment in index.searchable_segments()? {
         let target = segment.relative_path(SegmentComponent::FieldNorms);
         let replacement = PathBuf::from(format!("{}.new", target.display()));
@@ -80,7 +81,7 @@ fn add_field_norms(directory: &LazyDirectory, missing: &[FieldEntry]) -> Result<
             out.serialize_field(field, &vec![0; max_doc as usize]).map_err(IndexError::io(&replacement))?;
         }
         out.close().map_err(IndexError::io(&replacement))?;
-        directory.replace(&replacement, &target).map_err(IndexError::io(&target))?;
+        replacements.push((replacement, target));
     }
-    Ok(())
+    directory.replace(&replacements).map_err(IndexError::io(META))
 }

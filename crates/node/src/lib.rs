@@ -143,6 +143,24 @@ impl NativeEngine {
     }
 }
 
+/// Looks at a data directory that nobody has open. Gives a report as JSON, `{data, indices, problems}`, or the error body of why it
+/// could not be looked at.
+#[napi(catch_unwind)]
+pub fn check_data(data: String) -> NativeReply {
+    NativeReply::new(
+        0,
+        sparrow_engine::check::check(data.as_ref()).map(|report| Reply::ok(&serde_json::json!(report))),
+    )
+}
+
+/// Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or
+/// the error body of why there is none.
+#[napi(catch_unwind)]
+pub fn repair_data(data: String, into: String) -> NativeReply {
+    let repaired = sparrow_engine::check::repair(data.as_ref(), into.as_ref());
+    NativeReply::new(0, repaired.map(|report| Reply::ok(&serde_json::json!(report))))
+}
+
 /// Reads one of the two JSON arguments. They are written by `packages/engine`, so a failure is a mismatch of versions.
 fn parse<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| Error::new(Status::InvalidArg, format!("{what}: {error}")))

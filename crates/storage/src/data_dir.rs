@@ -48,15 +48,19 @@ impl DataDir {
         let path = path.as_ref();
         fs::create_dir_all(path.join("store")).map_err(StorageError::io("create", path))?;
         fs::create_dir_all(path.join("indices")).map_err(StorageError::io("create", path))?;
-        let lock_path = path.join("lock");
-        let lock = File::open_or_create(&lock_path).map_err(StorageError::io("open", &lock_path))?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => StorageError::Locked { path: path.to_path_buf() },
-            TryLockError::Error(source) => StorageError::io("lock", &lock_path)(source),
-        })?;
-        let mut directory = Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock };
+        let mut directory = Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock(path)? };
         directory.node_id = directory.read_or_create_node_id()?;
         Ok(directory)
+    }
+
+    /// Takes the lock of a directory that is there, to look at it: nothing is created, and the node's identity is not read.
+    ///
+    /// # Errors
+    /// [`StorageError::Locked`] when a process has it open, and [`StorageError::Io`], also when it is no data directory.
+    pub fn inspect(path: impl AsRef<Path>) -> Result<Self, StorageError> {
+        let path = path.as_ref();
+        fs::read_dir(path.join("store")).map_err(StorageError::io("open", &path.join("store")))?;
+        Ok(Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock(path)? })
     }
 
     /// Where the directory is.
@@ -93,8 +97,13 @@ impl DataDir {
             return Err(StorageError::NewerFormat { path, found: envelope.format, supported: STORE_FORMAT });
         }
         let text = envelope.value.get();
-        if crc32fast::hash(text.as_bytes()) != envelope.checksum {
-            return Err(corrupt("checksum does not match".into()));
+        let (found, expected) = (crc32fast::hash(text.as_bytes()), envelope.checksum);
+        if found != expected {
+            return Err(corrupt(format!("crc32 {found:08x}, expected {expected:08x}")));
+        }
+        // The checksum says nothing of what is around the value: that is always the same.
+        if enveloped(text) != bytes {
+            return Err(corrupt("what is around its value is not what was written".into()));
         }
         serde_json::from_str(text).map(Some).map_err(|error| corrupt(error.to_string()))
     }
@@ -105,10 +114,7 @@ impl DataDir {
     /// [`StorageError::InvalidName`] or [`StorageError::Io`]; the store then holds what it held before.
     pub fn write_json(&self, name: &str, value: &Value) -> Result<(), StorageError> {
         let path = self.store_path(name)?;
-        let text = value.to_string();
-        let checksum = crc32fast::hash(text.as_bytes());
-        let bytes = format!("{{\"format\":{STORE_FORMAT},\"checksum\":{checksum},\"value\":{text}}}\n");
-        durable::atomic_write(&path, bytes.as_bytes())
+        durable::atomic_write(&path, &enveloped(&value.to_string()))
     }
 
     /// Removes a store; one that is not there counts as removed.
@@ -173,6 +179,23 @@ impl DataDir {
     }
 }
 
+/// Takes the lock of a data directory for this process.
+fn lock(path: &Path) -> Result<File, StorageError> {
+    let lock_path = path.join("lock");
+    let lock = File::open_or_create(&lock_path).map_err(StorageError::io("open", &lock_path))?;
+    lock.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => StorageError::Locked { path: path.to_path_buf() },
+        TryLockError::Error(source) => StorageError::io("lock", &lock_path)(source),
+    })?;
+    Ok(lock)
+}
+
+/// The bytes of a store with this value.
+fn enveloped(value: &str) -> Vec<u8> {
+    let checksum = crc32fast::hash(value.as_bytes());
+    format!("{{\"format\":{STORE_FORMAT},\"checksum\":{checksum},\"value\":{value}}}\n").into_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -216,6 +239,27 @@ mod tests {
         assert!(matches!(data.read_json("keys"), Err(StorageError::Corrupt { .. })));
         fs::write(&path, text.replace("\"format\":1", "\"format\":2")).unwrap();
         assert!(matches!(data.read_json("keys"), Err(StorageError::NewerFormat { found: 2, .. })));
+    }
+
+    #[test]
+    fn each_changed_bit_of_a_store_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        data.write_json("keys", &json!({"a": [1, "x"]})).unwrap();
+        let path = folder.path().join("store/keys.json");
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << bit;
+                fs::write(&path, &bytes).unwrap();
+                assert!(data.read_json("keys").is_err(), "bit {bit} of byte {at}");
+            }
+            fs::write(&path, &whole[..at]).unwrap();
+            assert!(data.read_json("keys").is_err(), "cut at {at}");
+        }
+        fs::write(&path, [whole.as_slice(), b" "].concat()).unwrap();
+        assert!(data.read_json("keys").is_err());
     }
 
     #[test]

@@ -11,4 +11,4 @@ mod wal;
 
 pub use data_dir::DataDir;
 pub use error::StorageError;
-pub use wal::{Generation, Lsn, Replay, Wal};
+pub use wal::{Generation, Lsn, Replay, Salvaged, Wal, salvage};

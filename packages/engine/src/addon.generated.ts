@@ -36,6 +36,18 @@ export interface NativeReply {
   warnings?: Array<string>
 }
 
+/**
+ * Looks at a data directory that nobody has open. Gives a report as JSON, `{data, indices, problems}`, or the error body of why it
+ * could not be looked at.
+ */
+export declare function checkData(data: string): NativeReply
+
+/**
+ * Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or
+ * the error body of why there is none.
+ */
+export declare function repairData(data: string, into: string): NativeReply
+
 /** Compresses bytes into one Zstandard frame. */
 export declare function zstdCompress(bytes: Buffer, level: number): Promise<Buffer>
 

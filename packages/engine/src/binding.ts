@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-import type { NativeEngine, zstdCompress, zstdDecompress } from './addon.generated.js';
+import type { NativeEngine, checkData, repairData, zstdCompress, zstdDecompress } from './addon.generated.js';
 import { BindingError } from './errors.js';
 import { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';
 
@@ -13,6 +13,8 @@ const require = createRequire(import.meta.url);
 /** What the addon exports. */
 export interface Addon {
   readonly NativeEngine: typeof NativeEngine;
+  readonly checkData: typeof checkData;
+  readonly repairData: typeof repairData;
   readonly zstdCompress: typeof zstdCompress;
   readonly zstdDecompress: typeof zstdDecompress;
 }

@@ -1,4 +1,5 @@
 export { findBinding, type Binding } from './binding.js';
+export { checkData, repairData, type Problem, type Repair, type Report } from './check.js';
 export { BindingError, EngineError } from './errors.js';
 export { NativeSearchEngine, type NativeEngineOptions } from './native-engine.js';
 export { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import { BindingError, EngineError } from '@sparrow-search/engine';
 
+import { DATA_COMMANDS, UsageError, runDataCommand } from './check.js';
 import { ConfigError, readConfig, usage } from './config.js';
 import { StoredFileError } from './durable-file.js';
 import { VERSION } from './identity.js';
@@ -15,6 +16,12 @@ import { type RunningServer, startServer } from './server.js';
 /** The whole command: reads the settings, serves, and ends the process when it is told to. */
 export async function runCli(args: readonly string[]): Promise<void> {
   try {
+    if (DATA_COMMANDS.some((word) => word === args[0])) {
+      const { text, exitCode } = await runDataCommand(args);
+      say(text);
+      process.exitCode = exitCode;
+      return;
+    }
     const { command, config } = readConfig(args, process.env);
     if (command !== 'serve') {
       say(command === 'help' ? usage() : `${VERSION}\n`);
@@ -64,9 +71,8 @@ function stopOnSignals(server: RunningServer): void {
 /** One line for what a person can mend, a stack for what only we can. */
 function explain(error: unknown): string {
   if (error instanceof EngineError) return error.reason;
-  if (error instanceof ConfigError || error instanceof BindingError || error instanceof StoredFileError) {
-    return error.message;
-  }
+  const known = [ConfigError, BindingError, StoredFileError, UsageError];
+  if (error instanceof Error && known.some((kind) => error instanceof kind)) return error.message;
   if (!(error instanceof Error)) return String(error);
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') return `${error.message}: is another server running? Pass --port to take another one.`;

@@ -121,6 +121,8 @@ export function usage(): string {
     'sparrow: a semantic search server',
     '',
     'usage: sparrow [options]',
+    '       sparrow check DATA [--json]',
+    '       sparrow repair DATA --into DIR [--json]',
     '',
     ...rows,
     `  --${'config FILE'.padEnd(18)} JSON file with the same settings in camelCase`,

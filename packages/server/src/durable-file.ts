@@ -1,6 +1,8 @@
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
+import { unseal } from './sealed-file.js';
+
 /** Readable and writable by the owner of the process alone. */
 const PRIVATE = 0o600;
 
@@ -23,15 +25,26 @@ export class StoredFileError extends Error {
   }
 }
 
+/** What a stored file may hold. */
+export interface StoredForm {
+  /** Version of its layout. */
+  readonly format: number;
+  /** Its members, besides a checksum. */
+  readonly members: readonly string[];
+  /** What a server that starts without the file does not have, as the end of a sentence. */
+  readonly loss: string;
+}
+
 /**
- * Reads the object of a stored file, whose member `format` says its version.
+ * Reads the object of a stored file, whose member `format` says its version, and checks its checksum if it has one.
  *
  * @throws {StoredFileError} for what is no such object, or is of another version
  */
-export function parseStored(path: string, text: string, format: number, loss: string): Record<string, unknown> {
+export function parseStored(path: string, text: string, form: StoredForm): Record<string, unknown> {
+  const { format, members, loss } = form;
   let file: unknown;
   try {
-    file = JSON.parse(text);
+    file = unseal(text, members);
   } catch (error) {
     throw StoredFileError.damaged(path, error instanceof Error ? error.message : String(error), loss);
   }

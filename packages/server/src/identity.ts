@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import { StoredFileError, parseStored, readIfPresent, replaceFile } from './durable-file.js';
+import { seal } from './sealed-file.js';
 
 /** What `GET /` says about this installation. */
 export interface Identity {
@@ -22,6 +23,17 @@ export const VERSION: string = (
   createRequire(import.meta.url)('@sparrow-search/server/package.json') as { version: string }
 ).version;
 
+/**
+ * Reads the identity if there is one, and makes none.
+ *
+ * @throws {StoredFileError}
+ */
+export async function checkIdentity(data: string): Promise<void> {
+  const path = join(data, 'identity.json');
+  const text = await readIfPresent(path);
+  if (text !== undefined) readUuid(path, text);
+}
+
 /** Reads the installation's identity, or makes it at the first start. */
 export async function readIdentity(data: string): Promise<Identity> {
   const path = join(data, 'identity.json');
@@ -29,16 +41,20 @@ export async function readIdentity(data: string): Promise<Identity> {
   let clusterUuid: string;
   if (text === undefined) {
     clusterUuid = randomBytes(16).toString('base64url');
-    await replaceFile(path, `${JSON.stringify({ format: FORMAT, clusterUuid })}\n`);
+    await replaceFile(path, seal({ format: FORMAT, clusterUuid }));
   } else {
-    const loss = 'under a new identity';
-    const file = parseStored(path, text, FORMAT, loss);
-    if (typeof file['clusterUuid'] !== 'string' || file['clusterUuid'] === '') {
-      throw StoredFileError.damaged(path, 'it does not hold [clusterUuid]', loss);
-    }
-    clusterUuid = file['clusterUuid'];
+    clusterUuid = readUuid(path, text);
   }
   return { name: hostname(), clusterName: 'sparrow', clusterUuid };
+}
+
+function readUuid(path: string, text: string): string {
+  const loss = 'under a new identity';
+  const file = parseStored(path, text, { format: FORMAT, members: ['format', 'clusterUuid'], loss });
+  if (typeof file['clusterUuid'] !== 'string' || file['clusterUuid'] === '') {
+    throw StoredFileError.damaged(path, 'it does not hold [clusterUuid]', loss);
+  }
+  return file['clusterUuid'];
 }
 
 /** The body of `GET /`. */

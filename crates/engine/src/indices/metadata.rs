@@ -1,6 +1,6 @@
 //! What the node remembers of an index outside of it: one small store each, replaced atomically.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use sparrow_index::mapping::Mapping;
@@ -59,6 +59,20 @@ impl Metadata {
             value["replaces"] = replaced.as_str().into();
         }
         value
+    }
+
+    /// The names in a store that may be damaged: the index's, and the one that it was made with. They are two, so that one damaged
+    /// byte leaves one of them right.
+    pub(crate) fn names_in_damaged(data: &DataDir, store: &str) -> BTreeSet<String> {
+        let path = data.path().join("store").join(format!("{store}.json"));
+        let bytes = sparrow_files::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        ["\"name\":\"", "\"provided_name\":\""]
+            .iter()
+            .filter_map(|member| Some(text.split_once(member)?.1.split_once('"')?.0.to_owned()))
+            // A name with date math is not the name of the index.
+            .filter(|name| super::names::check(name).is_ok())
+            .collect()
     }
 
     /// Reads a store.

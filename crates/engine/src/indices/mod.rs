@@ -48,7 +48,7 @@ pub(crate) use self::disk::{Watermark, Watermarks};
 use self::handle::SharedMetadata;
 pub(crate) use self::handle::{Found, IndexHandle, remove_folder};
 pub(crate) use self::maintenance::Maintenance;
-pub(crate) use self::metadata::Metadata;
+pub(crate) use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
 pub(crate) use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
 use self::registry::{Broken, Names, Registry};
 pub(crate) use self::resolve::{ResolveOptions, Resolved};
@@ -57,11 +57,14 @@ pub(crate) use self::settings::{Settings, insert_nested};
 use self::stats::Opened;
 pub(crate) use self::templates::TemplateSet;
 use self::templates::{Body, Templates};
+pub(crate) use self::write::attach as attach_passages;
 pub(crate) use self::write::{PRIMARY_TERM, generate_id};
 use crate::cluster::ClusterSettings;
 use crate::error::EngineError;
+use crate::executor::caught;
 use crate::options::EngineOptions;
 use crate::semantic::EngineLink;
+pub(crate) use sparrow_shard::Record;
 
 /// Name of the first folder of segments.
 const FIRST_FOLDER: &str = "segments-1";
@@ -82,6 +85,18 @@ pub(crate) struct Indices {
     maintenance: Maintenance,
     pub(crate) templates: Templates,
     cluster: Arc<ClusterSettings>,
+}
+
+/// A panic of a reader is no reason for the other indices, or the process, not to serve.
+fn opened<T>(open: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    caught(open).unwrap_or_else(|message| {
+        Err(EngineError::internal(format!("opening it ended in a failure of ours: {message}")))
+    })
+}
+
+/// What an error says, with the places of files below the data directory.
+fn reason(error: &EngineError, data: &DataDir) -> String {
+    error.to_string().replace(&format!("{}{}", data.path().display(), std::path::MAIN_SEPARATOR), "")
 }
 
 impl Indices {
@@ -117,27 +132,35 @@ impl Indices {
         for uuid in stored.removed.iter().chain(&metadata::replaced(&data)?) {
             data.remove(&metadata::store_name(uuid))?;
         }
-        let mut known = Vec::new();
+        let (mut known, mut broken) = (Vec::new(), Vec::new());
         for store in data.list(metadata::STORE_PREFIX)? {
             let uuid = &store[metadata::STORE_PREFIX.len()..];
             known.push(uuid.to_owned());
-            match Metadata::load(&data, &store)
-                .and_then(|found| found.map(|it| indices.open_one(it)).transpose())
-            {
+            match opened(|| {
+                Metadata::load(&data, &store)
+                    .and_then(|found| found.map(|it| indices.open_one(it)).transpose())
+            }) {
                 Ok(Some(handle)) => {
                     names.indices.insert(handle.name.clone(), Arc::new(handle));
                 }
                 Ok(None) => {}
                 Err(error) => {
                     // The others go on. What cannot be read has a name that nothing else can have.
-                    let name = data.read_json(&store).ok().flatten();
-                    let name =
-                        name.as_ref().and_then(|value| value["name"].as_str()).unwrap_or(uuid).to_owned();
-                    tracing::error!(index = name, uuid, %error, "the index cannot be opened");
-                    let broken =
-                        Broken { name: name.clone(), uuid: uuid.to_owned(), reason: error.to_string() };
-                    names.broken.insert(name, Arc::new(broken));
+                    tracing::error!(uuid, %error, "an index cannot be opened");
+                    broken.push((uuid.to_owned(), store.clone(), reason(&error, &data)));
                 }
+            }
+        }
+        for (uuid, store, reason) in broken {
+            let known = Metadata::names_in_damaged(&data, &store);
+            let mut free: Vec<String> =
+                known.into_iter().filter(|name| !names.indices.contains_key(name)).collect();
+            if free.is_empty() {
+                free.push(uuid.clone());
+            }
+            for name in free {
+                let broken = Broken { name: name.clone(), uuid: uuid.clone(), reason: reason.clone() };
+                names.broken.insert(name, Arc::new(broken));
             }
         }
         for (uuid, aliases) in stored.by_index {

@@ -382,7 +382,7 @@ impl IndexHandle {
 ///
 /// # Errors
 /// When the payload cannot be read, or its vectors are of another kind than the field's.
-pub(super) fn attach(
+pub(crate) fn attach(
     mapping: &Mapping,
     parsed: &mut ParsedDocument,
     payload: Option<&[u8]>,

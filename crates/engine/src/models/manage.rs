@@ -1,5 +1,6 @@
 //! Making, uploading and deleting models.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -78,6 +79,7 @@ pub(crate) fn put_trained_model(
         complete: given.directory.is_some(),
         directory: given.directory,
         definition: None,
+        files: BTreeMap::new(),
     };
     if stored.directory.is_none() {
         // What a deletion that a crash interrupted has left.
@@ -259,7 +261,7 @@ fn complete(
         folder.take_back(part);
         return Err(error);
     }
-    let done = StoredModel { complete: true, ..stored.clone() };
+    let done = StoredModel { complete: true, files: folder.sums(), ..stored.clone() };
     let mut next = held.clone();
     next.models.insert(id.to_owned(), done.clone());
     models.store.replace(held, next)?;

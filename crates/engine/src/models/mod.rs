@@ -46,6 +46,7 @@ use self::registry::Registry;
 pub(crate) use self::registry::{DENSE_MODEL, RegisteredModel, is_valid_id};
 pub(crate) use self::start::{start_deployment, update_deployment};
 use self::store::Store;
+pub(crate) use self::store::damages;
 use crate::error::{EngineError, Exception};
 use crate::inference::{Endpoint, Endpoints};
 

@@ -159,6 +159,17 @@ impl RegisteredModel {
         }
     }
 
+    /// A model of whose files one is damaged.
+    pub fn damaged(
+        id: String,
+        directory: PathBuf,
+        config: ModelConfig,
+        created_ms: u64,
+        reason: String,
+    ) -> Self {
+        Self { complete: true, info: Err(reason), ..Self::incomplete(id, directory, config, created_ms) }
+    }
+
     /// Facts about the model.
     ///
     /// # Errors
@@ -193,6 +204,8 @@ impl RegisteredModel {
         if let Some(model) = loaded.upgrade() {
             return Ok(model);
         }
+        // Files that were found damaged are not read.
+        self.info()?;
         let model = Model::load_packed(&self.directory, &self.packed)
             .map_err(|error| ModelError::from_encoder(&self.id, error))?;
         *loaded = Arc::downgrade(&model);

@@ -13,6 +13,7 @@ use super::config::ModelConfig;
 use super::packed::PackedFolder;
 use super::registry::{Origin, RegisteredModel, Registry, is_valid_id};
 use super::upload::Folder;
+use crate::check::Problem;
 use crate::error::EngineError;
 use crate::stores::{self, Unusable};
 
@@ -36,6 +37,9 @@ pub(super) struct StoredModel {
     /// All of it is there.
     #[serde(default)]
     pub complete: bool,
+    /// Length and CRC-32 of each file of the complete model; none of one that an older version completed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, (u64, u32)>,
 }
 
 /// Everything that is kept.
@@ -135,6 +139,11 @@ impl Store {
             }
             None if model.complete => {
                 let directory = self.folder(id).0;
+                if let Some((file, reason)) = self.folder(id).damages(&model.files).into_iter().next() {
+                    let reason = format!("models/{id}/{file} is damaged: {reason}");
+                    tracing::error!(model = id, reason, "an uploaded model cannot be used");
+                    return RegisteredModel::damaged(id_text, directory, config, model.create_time, reason);
+                }
                 RegisteredModel::of(id_text, Origin::Uploaded, directory, &packed, config, model.create_time)
             }
             None => RegisteredModel::incomplete(id_text, self.folder(id).0, config, model.create_time),
@@ -149,13 +158,36 @@ impl Store {
             folder.drop_parts();
         } else if folder.is_whole(parts) {
             match folder.assemble(id, &model.config, &self.packed().file(id), length, parts) {
-                Ok(_) => model.complete = true,
+                Ok(_) => {
+                    model.complete = true;
+                    model.files = folder.sums();
+                }
                 Err(error) => {
                     tracing::warn!(model = id, %error, "no model could be made of what was uploaded")
                 }
             }
         }
     }
+}
+
+/// Files of uploaded models that are not as they were written.
+pub(crate) fn damages(data: &DataDir) -> Vec<Problem> {
+    let contents: Contents = match data.read_json(STORE) {
+        Ok(Some(value)) => serde_json::from_value(value).unwrap_or_default(),
+        // Said of the store.
+        _ => return Vec::new(),
+    };
+    let uploaded = contents.models.iter().filter(|(_, model)| model.complete && model.directory.is_none());
+    uploaded
+        .flat_map(|(id, model)| {
+            let folder = Folder(data.path().join(UPLOADS).join(id));
+            folder.damages(&model.files).into_iter().map(move |(file, reason)| Problem {
+                file: format!("{UPLOADS}/{id}/{file}"),
+                reason,
+                affected: format!("model [{id}]"),
+            })
+        })
+        .collect()
 }
 
 fn read(data: &DataDir) -> Result<Contents, EngineError> {

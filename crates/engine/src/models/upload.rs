@@ -8,6 +8,7 @@
 //! Each file is durable before its request is answered. The store says whether a model is complete; what a crash leaves
 //! between the two is completed when the server starts.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -196,6 +197,28 @@ impl Folder {
         Ok(length)
     }
 
+    /// Length and CRC-32 of each file of the complete model.
+    pub fn sums(&self) -> BTreeMap<String, (u64, u32)> {
+        let names = ["model.onnx", "tokenizer.json", "sparrow.json", "config.json", "vocabulary.json"];
+        names.iter().filter_map(|name| Some(((*name).to_owned(), sum(&self.0.join(name)).ok()?))).collect()
+    }
+
+    /// Which of these files are not as they were, and why.
+    pub fn damages(&self, files: &BTreeMap<String, (u64, u32)>) -> Vec<(String, String)> {
+        files
+            .iter()
+            .filter_map(|(name, (bytes, crc32))| {
+                let reason = match sum(&self.0.join(name)) {
+                    Ok((found, _)) if found != *bytes => format!("{found} bytes instead of {bytes}"),
+                    Ok((_, found)) if found != *crc32 => format!("crc32 {found:08x}, expected {crc32:08x}"),
+                    Ok(_) => return None,
+                    Err(error) => error.to_string(),
+                };
+                Some((name.clone(), reason))
+            })
+            .collect()
+    }
+
     /// Forgets the parts of a model that is complete.
     pub fn drop_parts(&self) {
         if let Err(error) = durable::remove_dir_all(&self.parts()) {
@@ -209,6 +232,24 @@ impl Folder {
     /// When the file system refuses.
     pub fn remove(&self) -> Result<(), StorageError> {
         durable::remove_dir_all(&self.0)
+    }
+}
+
+/// Length and CRC-32 of a file.
+fn sum(path: &Path) -> std::io::Result<(u64, u32)> {
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 20];
+    let (mut bytes, mut hasher) = (0, crc32fast::Hasher::new());
+    loop {
+        match std::io::Read::read(&mut file, &mut buffer) {
+            Ok(0) => return Ok((bytes, hasher.finalize())),
+            Ok(count) => {
+                hasher.update(&buffer[..count]);
+                bytes += count as u64;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

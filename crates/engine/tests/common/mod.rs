@@ -169,7 +169,10 @@ fn read_stores(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 pub fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     let Ok(entries) = fs::read_dir(from) else { return };
-    for entry in entries.flatten() {
+    let mut entries: Vec<_> = entries.flatten().collect();
+    // A log that is written meanwhile must not be older in the copy than what is known to be durable of it.
+    entries.sort_by_key(|entry| entry.file_name() != "durable");
+    for entry in entries {
         let target = to.join(entry.file_name());
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => copy_tree(&entry.path(), &target),

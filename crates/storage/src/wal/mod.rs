@@ -5,6 +5,7 @@
 //! about the file's end, so the log refuses further writes (as PostgreSQL does since the fsync findings of 2018)
 //! until [`Wal::reopen`] has cut the file behind what was known to be durable and begun another one.
 
+mod mark;
 mod record;
 mod replay;
 
@@ -14,8 +15,9 @@ use std::path::{Path, PathBuf};
 use parking_lot::{Condvar, Mutex};
 use sparrow_files::{self as fs, File};
 
+use self::mark::{Mark, Marks};
 use self::record::{FILE_HEADER, MAX_PAYLOAD, RECORD_HEADER};
-pub use self::replay::Replay;
+pub use self::replay::{Replay, Salvaged, salvage};
 use crate::durable;
 use crate::error::StorageError;
 
@@ -34,6 +36,7 @@ pub struct Wal {
     directory: PathBuf,
     state: Mutex<State>,
     synced: Condvar,
+    marks: Mutex<Marks>,
 }
 
 #[derive(Debug)]
@@ -67,8 +70,11 @@ impl Wal {
     pub fn open(directory: &Path) -> Result<(Self, Replay), StorageError> {
         durable::create_dir_all(directory)?;
         let files = log_files(directory)?;
-        for (number, (_, path)) in files.iter().enumerate() {
-            replay::check_and_repair(path, number + 1 == files.len())?;
+        let mark = Mark::read(directory);
+        replay::check_marked(directory, &files, mark)?;
+        for (number, (generation, path)) in files.iter().enumerate() {
+            let durable = mark.filter(|mark| mark.generation == *generation).map_or(0, |mark| mark.bytes);
+            replay::check_and_repair(path, number + 1 == files.len(), durable)?;
         }
         let generation = files.last().map_or(1, |(generation, _)| generation + 1);
         // Files without even a header were removed by the check.
@@ -94,6 +100,7 @@ impl Wal {
                 lost: (0, 0),
             }),
             synced: Condvar::new(),
+            marks: Mutex::new(Marks::open(directory, mark)),
         };
         Ok((wal, Replay::new(kept)))
     }
@@ -142,9 +149,12 @@ impl Wal {
             state.write_buffer()?;
             let (file, path) = (state.file.clone(), state.path.clone());
             let (target, bytes) = (state.appended, state.written);
+            let mark = Mark { generation: state.generation, bytes };
             state.syncing = true;
             // Appends go on while the disk works.
-            let result = parking_lot::MutexGuard::unlocked(&mut state, || file.sync_data());
+            let result = parking_lot::MutexGuard::unlocked(&mut state, || {
+                file.sync_data().inspect(|()| self.marks.lock().note(mark))
+            });
             state.syncing = false;
             match result {
                 Ok(()) => {
@@ -331,8 +341,12 @@ impl State {
     }
 }
 
+fn path_of(directory: &Path, generation: Generation) -> PathBuf {
+    directory.join(format!("wal-{generation:020}.log"))
+}
+
 fn create_file(directory: &Path, generation: Generation) -> Result<(File, PathBuf), StorageError> {
-    let path = directory.join(format!("wal-{generation:020}.log"));
+    let path = path_of(directory, generation);
     let mut file = File::create_new(&path).map_err(StorageError::io("create", &path))?;
     let durable = file
         .write_all(&record::file_header(generation))

@@ -24,6 +24,13 @@ pub(super) fn file_header(generation: u64) -> [u8; FILE_HEADER] {
     header
 }
 
+/// The format version in a header that is as some version wrote it, but not this one.
+pub(super) fn other_version(header: &[u8; FILE_HEADER]) -> Option<u32> {
+    let known = header[..7] == FILE_MAGIC[..7];
+    let whole = header[16..] == crc32fast::hash(&header[..16]).to_le_bytes();
+    (known && whole && header[7] != FILE_MAGIC[7]).then_some(u32::from(header[7]))
+}
+
 /// Appends one framed record to `buffer`.
 pub(super) fn frame(buffer: &mut Vec<u8>, durable: u64, payload: &[u8]) {
     let length = payload.len() as u32;

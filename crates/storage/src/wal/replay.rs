@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use sparrow_files::File;
 
-use super::record::{FILE_HEADER, RECORD_HEADER, RECORD_MAGIC, RecordHeader, file_header};
+use super::Generation;
+use super::mark::Mark;
+use super::record::{
+    FILE_HEADER, FILE_MAGIC, RECORD_HEADER, RECORD_MAGIC, RecordHeader, file_header, other_version,
+};
 use crate::error::StorageError;
 
 /// The payloads of a log in the order in which they were appended; reads one record at a time.
@@ -48,15 +52,30 @@ impl Iterator for Replay {
     }
 }
 
+/// Checks that the file that was synced last is there, or a later one.
+pub(super) fn check_marked(
+    directory: &Path,
+    files: &[(Generation, PathBuf)],
+    mark: Option<Mark>,
+) -> Result<(), StorageError> {
+    let Some(mark) = mark else { return Ok(()) };
+    // A file is removed after the one behind it was made.
+    if files.iter().any(|(generation, _)| *generation >= mark.generation) {
+        return Ok(());
+    }
+    Err(StorageError::WalCorrupt { path: super::path_of(directory, mark.generation), offset: 0 })
+}
+
 /// Checks a log file from front to back and cuts off a torn tail.
 ///
-/// `is_last`: only the file that was being written when the process ended can have a torn tail.
-pub(super) fn check_and_repair(path: &Path, is_last: bool) -> Result<(), StorageError> {
+/// `is_last`: only the file that was being written when the process ended can have a torn tail. `durable`: bytes of it that are
+/// known to have been synced, at least.
+pub(super) fn check_and_repair(path: &Path, is_last: bool, durable: u64) -> Result<(), StorageError> {
     let Some(mut file) = LogFile::open(path)? else {
         // A file begins with a header that is durable before the first record. One that ends there holds nothing that was
         // ever acknowledged: the power went while it was created, or the disk refused and it could not be removed again.
         let length = sparrow_files::metadata(path).map_err(StorageError::io("read", path))?.len();
-        return if length <= FILE_HEADER as u64 {
+        return if length <= FILE_HEADER as u64 && durable <= FILE_HEADER as u64 {
             crate::durable::remove_file(path)
         } else {
             Err(StorageError::WalCorrupt { path: path.to_path_buf(), offset: 0 })
@@ -65,9 +84,12 @@ pub(super) fn check_and_repair(path: &Path, is_last: bool) -> Result<(), Storage
     loop {
         match file.next()? {
             Step::Record { .. } => {}
+            Step::End if file.offset < durable => {
+                return Err(StorageError::WalCorrupt { path: path.to_path_buf(), offset: file.offset });
+            }
             Step::End => return Ok(()),
             Step::Damaged { offset } => {
-                if !is_last || file.durable_beyond(offset)? {
+                if !is_last || offset < durable || file.durable_beyond(offset)? {
                     return Err(StorageError::WalCorrupt { path: path.to_path_buf(), offset });
                 }
                 tracing::warn!(path = %path.display(), offset, "dropping the torn tail of the write-ahead log");
@@ -123,6 +145,15 @@ impl LogFile {
         let mut generation = [0; 8];
         generation.copy_from_slice(&header[8..16]);
         if header != file_header(u64::from_le_bytes(generation)) {
+            if let Some(found) = other_version(&header) {
+                let path = path.to_path_buf();
+                return Err(StorageError::NewerFormat { path, found, supported: u32::from(FILE_MAGIC[7]) });
+            }
+            // The header is durable before anything comes behind it.
+            let more = reader.get_ref().metadata().is_ok_and(|file| file.len() > FILE_HEADER as u64);
+            if more {
+                return Err(StorageError::WalCorrupt { path: path.to_path_buf(), offset: 0 });
+            }
             return Ok(None);
         }
         Ok(Some(Self { path: path.to_path_buf(), reader, offset: FILE_HEADER as u64 }))
@@ -154,27 +185,95 @@ impl LogFile {
 
     /// Whether a readable record behind `damaged` says that the damaged place had been synced.
     fn durable_beyond(&mut self, damaged: u64) -> Result<bool, StorageError> {
+        Ok(self.records_behind(damaged)?.iter().any(|(durable, _)| *durable > damaged))
+    }
+
+    /// The records behind a damaged place that are whole: what each says was durable before it, and its payload.
+    fn records_behind(&mut self, damaged: u64) -> Result<Vec<(u64, Vec<u8>)>, StorageError> {
         let mut rest = Vec::new();
         self.reader
             .seek(SeekFrom::Start(damaged))
             .and_then(|_| self.reader.read_to_end(&mut rest))
             .map_err(StorageError::io("read", &self.path))?;
         let magic = RECORD_MAGIC.to_le_bytes();
-        for at in 1..rest.len().saturating_sub(RECORD_HEADER) {
-            if rest[at..at + 4] != magic {
+        let mut records = Vec::new();
+        let mut at = 1;
+        while at + RECORD_HEADER <= rest.len() {
+            let payload = at + RECORD_HEADER;
+            let mut header = [0; RECORD_HEADER];
+            header.copy_from_slice(&rest[at..payload]);
+            at += 1;
+            if header[..4] != magic {
                 continue;
             }
-            let mut header = [0; RECORD_HEADER];
-            header.copy_from_slice(&rest[at..at + RECORD_HEADER]);
-            let payload = at + RECORD_HEADER;
             if let Some(header) = RecordHeader::parse(&header)
-                && header.durable > damaged
-                && rest.get(payload..payload + header.length).is_some_and(|bytes| header.matches(bytes))
+                && let Some(bytes) = rest.get(payload..payload + header.length)
+                && header.matches(bytes)
             {
-                return Ok(true);
+                records.push((header.durable, bytes.to_vec()));
+                at = payload + header.length;
             }
         }
-        Ok(false)
+        Ok(records)
+    }
+}
+
+/// What can be read of a log.
+#[derive(Debug, Default)]
+pub struct Salvaged {
+    /// Payloads of the records that are whole, oldest first.
+    pub records: Vec<Vec<u8>>,
+    /// What is wrong with its files. A write that a crash cut short is nothing wrong.
+    pub problems: Vec<StorageError>,
+}
+
+/// Reads a log as far as it can be read, also behind damaged places, and changes nothing. A log that is not there is empty.
+///
+/// # Errors
+/// [`StorageError::Io`] when the folder cannot be listed.
+pub fn salvage(directory: &Path) -> Result<Salvaged, StorageError> {
+    let mut salvaged = Salvaged::default();
+    if !directory.exists() {
+        return Ok(salvaged);
+    }
+    let files = super::log_files(directory)?;
+    let mark = Mark::read(directory);
+    salvaged.problems.extend(check_marked(directory, &files, mark).err());
+    for (number, (generation, path)) in files.iter().enumerate() {
+        let durable = mark.filter(|mark| mark.generation == *generation).map_or(0, |mark| mark.bytes);
+        let is_last = number + 1 == files.len();
+        if let Err(error) = salvage_file(path, is_last, durable, &mut salvaged.records) {
+            salvaged.problems.push(error);
+        }
+    }
+    Ok(salvaged)
+}
+
+fn salvage_file(
+    path: &Path,
+    is_last: bool,
+    durable: u64,
+    records: &mut Vec<Vec<u8>>,
+) -> Result<(), StorageError> {
+    let corrupt = |offset| Err(StorageError::WalCorrupt { path: path.to_path_buf(), offset });
+    let Some(mut file) = LogFile::open(path)? else {
+        return if is_last && durable <= FILE_HEADER as u64 { Ok(()) } else { corrupt(0) };
+    };
+    loop {
+        match file.next()? {
+            Step::Record { payload } => records.push(payload),
+            Step::End if file.offset < durable => return corrupt(file.offset),
+            Step::End => return Ok(()),
+            Step::Damaged { offset } => {
+                let behind = file.records_behind(offset)?;
+                let vouched = behind.iter().any(|(before, _)| *before > offset);
+                if is_last && offset >= durable && !vouched {
+                    return Ok(());
+                }
+                records.extend(behind.into_iter().map(|(_, payload)| payload));
+                return corrupt(offset);
+            }
+        }
     }
 }
 

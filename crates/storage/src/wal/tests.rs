@@ -111,12 +111,60 @@ fn damage_before_durable_records_is_an_error() {
 }
 
 #[test]
+fn each_changed_bit_and_each_cut_of_a_synced_log_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    for record in [&b"first"[..], b"", b"the last one, for which no later one vouches"] {
+        wal.append(record).unwrap();
+        wal.sync_all().unwrap();
+    }
+    drop(wal);
+    let path = only_file_with_records(folder.path());
+    let whole = fs::read(&path).unwrap();
+    let open = |bytes: &[u8]| {
+        let copy = tempfile::tempdir().unwrap();
+        fs::copy(folder.path().join("durable"), copy.path().join("durable")).unwrap();
+        let damaged = copy.path().join(path.file_name().unwrap());
+        fs::write(&damaged, bytes).unwrap();
+        let salvaged = salvage(copy.path()).unwrap();
+        assert_eq!(fs::read(&damaged).unwrap(), bytes, "looking at it changes nothing");
+        (Wal::open(copy.path()).map(|(_, replay)| payloads(replay)), salvaged)
+    };
+    let (opened, salvaged) = open(&whole);
+    assert_eq!(opened.unwrap(), salvaged.records);
+    assert!(salvaged.problems.is_empty() && salvaged.records.len() == 3);
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        let (opened, salvaged) = open(&bytes);
+        assert!(matches!(opened, Err(StorageError::WalCorrupt { .. })), "byte {at}");
+        assert_eq!(salvaged.problems.len(), 1, "byte {at}");
+        assert!(at < FILE_HEADER || salvaged.records.len() == 2, "byte {at}: the other two are kept");
+        assert!(open(&whole[..at]).0.is_err(), "cut at {at}");
+    }
+}
+
+#[test]
+fn a_newer_log_is_refused_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wal-00000000000000000007.log");
+    let mut header = record::file_header(7);
+    header[7] = 2;
+    let checksum = crc32fast::hash(&header[..16]).to_le_bytes();
+    header[16..].copy_from_slice(&checksum);
+    fs::write(&path, header).unwrap();
+    let opened = Wal::open(folder.path()).map(|_| ());
+    assert!(matches!(opened, Err(StorageError::NewerFormat { found: 2, supported: 1, .. })), "{opened:?}");
+    assert!(path.exists());
+}
+
+#[test]
 fn an_unsynced_group_with_a_hole_is_a_torn_tail() {
     let folder = tempfile::tempdir().unwrap();
     let (wal, _) = Wal::open(folder.path()).unwrap();
     wal.append(b"durable").unwrap();
     wal.sync_all().unwrap();
-    // One group: the disk may have written its end and not its beginning when the power went.
+    // One group: the disk may have written its end and not its beginning when the power went. Nobody said that it was durable.
     wal.append(b"lost-1").unwrap();
     wal.append(b"lost-2").unwrap();
     wal.sync_all().unwrap();
@@ -126,6 +174,7 @@ fn an_unsynced_group_with_a_hole_is_a_torn_tail() {
     let hole = FILE_HEADER + RECORD_HEADER + 7;
     bytes[hole..hole + RECORD_HEADER].fill(0);
     fs::write(&path, bytes).unwrap();
+    fs::remove_file(folder.path().join("durable")).unwrap();
     let (_, replay) = Wal::open(folder.path()).unwrap();
     assert_eq!(payloads(replay), [b"durable"]);
 }

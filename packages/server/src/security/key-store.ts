@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { StoredFileError, parseStored, readIfPresent, replaceFile } from '../durable-file.js';
+import { seal } from '../sealed-file.js';
 import { OWNER_ROLES, type Roles } from './roles.js';
 
 /** Version of the file's layout; an unknown one is refused rather than guessed at. */
@@ -150,7 +151,7 @@ export class KeyStore {
 
   #save(): Promise<void> {
     const write = async (): Promise<void> => {
-      await replaceFile(this.#path, `${JSON.stringify({ format: FORMAT, keys: this.all() }, null, 1)}\n`);
+      await replaceFile(this.#path, seal({ format: FORMAT, keys: this.all() }));
     };
     // One after the other, also after a failed one: each writes the whole current state.
     this.#writes = this.#writes.then(write, write);
@@ -173,7 +174,7 @@ function ownerFields(): NewKey & { owner: boolean } {
 
 function parseFile(path: string, text: string): readonly ApiKey[] {
   const loss = 'with a new owner key and no others';
-  const { keys } = parseStored(path, text, FORMAT, loss);
+  const { keys } = parseStored(path, text, { format: FORMAT, members: ['format', 'keys'], loss });
   if (!Array.isArray(keys) || !keys.every(isKey)) {
     throw StoredFileError.damaged(path, '[keys] is not a list of keys', loss);
   }

@@ -1,0 +1,135 @@
+//! Looking at a data directory that no server has open: which files are not as they were written, and what that affects.
+//!
+//! Nothing is opened for use and nothing is changed. [`repair`] makes another directory of what can be kept.
+
+mod repair;
+
+use std::path::Path;
+
+use serde::Serialize;
+use sparrow_index::{IndexError, SparrowIndex};
+use sparrow_storage::{DataDir, StorageError, salvage};
+
+pub use self::repair::{Repair, RepairedIndex, repair};
+use crate::error::EngineError;
+use crate::indices::{METADATA_PREFIX, Metadata};
+
+/// What was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The directory.
+    pub data: String,
+    pub indices: Vec<CheckedIndex>,
+    /// Of all files, in the order of the stores and then of the indices. None when everything is whole.
+    pub problems: Vec<Problem>,
+}
+
+/// An index of the directory.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckedIndex {
+    /// Its name, or its uuid where the name cannot be read.
+    pub name: String,
+    pub uuid: String,
+    pub damaged: bool,
+}
+
+/// A file that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Place in the data directory.
+    pub file: String,
+    pub reason: String,
+    /// Who cannot do without it.
+    pub affected: String,
+}
+
+/// Reads every file of a data directory and compares it with its checksum.
+///
+/// # Errors
+/// When a process has the directory open, or it is none.
+pub fn check(data: &Path) -> Result<Report, EngineError> {
+    inspect(&DataDir::inspect(data)?)
+}
+
+fn inspect(data: &DataDir) -> Result<Report, EngineError> {
+    let root = data.path();
+    let mut report = Report { data: root.display().to_string(), indices: Vec::new(), problems: Vec::new() };
+    let stores = data.list("")?;
+    for store in stores.iter().filter(|store| !store.starts_with(METADATA_PREFIX)) {
+        if let Err(error) = data.read_json(store) {
+            report.problems.push(problem(&error.into(), root, &format!("the store [{store}]")));
+        }
+    }
+    for model in crate::models::damages(data) {
+        report.problems.push(model);
+    }
+    for store in stores.iter().filter(|store| store.starts_with(METADATA_PREFIX)) {
+        let uuid = store[METADATA_PREFIX.len()..].to_owned();
+        let (name, problems) = match Metadata::load(data, store) {
+            Ok(Some(metadata)) => {
+                let affected = format!("index [{}]", metadata.name);
+                (metadata.name.clone(), of_index(data, &metadata, &affected)?)
+            }
+            Ok(None) => continue,
+            Err(error) => {
+                let names = Metadata::names_in_damaged(data, store);
+                let name = names.into_iter().next().unwrap_or_else(|| uuid.clone());
+                let affected = format!("index [{name}]");
+                (name, vec![problem(&error, root, &affected)])
+            }
+        };
+        report.indices.push(CheckedIndex { name, uuid, damaged: !problems.is_empty() });
+        report.problems.extend(problems);
+    }
+    Ok(report)
+}
+
+/// What is wrong with the segments and the log of an index.
+fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Result<Vec<Problem>, EngineError> {
+    let root = data.path();
+    let folder = data.index_dir(&metadata.uuid).join(&metadata.folder);
+    let mut problems = match SparrowIndex::damages(&folder) {
+        Ok(damages) => damages
+            .into_iter()
+            .map(|damage| Problem {
+                file: below(root, &folder.join(damage.file)),
+                reason: damage.reason,
+                affected: affected.to_owned(),
+            })
+            .collect(),
+        Err(error) => vec![problem(&error.into(), root, affected)],
+    };
+    let log = salvage(&data.index_dir(&metadata.uuid).join("wal"))?;
+    problems.extend(log.problems.into_iter().map(|error| problem(&error.into(), root, affected)));
+    Ok(problems)
+}
+
+/// The file and the reason in an error.
+fn problem(error: &EngineError, root: &Path, affected: &str) -> Problem {
+    let newer = |found: u64, supported: u64| {
+        format!("it has format version {found}, this version reads up to {supported}")
+    };
+    let (path, reason) = match error {
+        EngineError::Index(IndexError::Corrupt { path, reason }) => (Some(path), reason.clone()),
+        EngineError::Index(IndexError::Io { path, source }) => (Some(path), source.to_string()),
+        EngineError::Index(IndexError::NewerFormat { path, found, supported }) => {
+            (Some(path), newer(*found, *supported))
+        }
+        EngineError::Storage(StorageError::Corrupt { path, detail }) => (Some(path), detail.clone()),
+        EngineError::Storage(StorageError::Io { path, source, .. }) => (Some(path), source.to_string()),
+        EngineError::Storage(StorageError::WalCorrupt { path, offset }) => {
+            (Some(path), format!("it is damaged at byte {offset}, where writes had been acknowledged"))
+        }
+        EngineError::Storage(StorageError::NewerFormat { path, found, supported }) => {
+            (Some(path), newer(u64::from(*found), u64::from(*supported)))
+        }
+        other => (None, other.to_string()),
+    };
+    let file = path.map(|path| below(root, path)).unwrap_or_default();
+    Problem { file, reason, affected: affected.to_owned() }
+}
+
+/// A path as the data directory has it.
+fn below(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}

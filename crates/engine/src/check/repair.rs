@@ -1,0 +1,224 @@
+//! Making a data directory of what a damaged one still has. The damaged one stays as it is.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+use sparrow_files as fs;
+use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument, passages};
+use sparrow_storage::{DataDir, StorageError, durable, salvage};
+
+use super::{CheckedIndex, Report, inspect};
+use crate::error::EngineError;
+use crate::indices::{METADATA_PREFIX, Metadata, Record, attach_passages};
+
+/// What was kept, and what was not.
+#[derive(Debug, Serialize)]
+pub struct Repair {
+    /// What was found in the damaged directory.
+    pub found: Report,
+    /// The new directory.
+    pub into: String,
+    pub indices: Vec<RepairedIndex>,
+    /// Files that are not in the new directory, as they are damaged.
+    pub left_out: Vec<String>,
+}
+
+/// An index, and how many of its documents are in the new directory.
+#[derive(Debug, Serialize)]
+pub struct RepairedIndex {
+    pub name: String,
+    /// Whether all of it could be copied.
+    pub whole: bool,
+    pub kept: u64,
+    /// Documents that are not in the new directory; absent if their number is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
+    /// Ids of writes in the log that could be read and not be applied.
+    pub lost_ids: Vec<String>,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+}
+
+/// Builds in `into`, which must be empty or not there, a data directory of all that is whole in `data`. Of a damaged index those segments
+/// are kept whose files are whole, stored documents of other segments, and the writes of the log that can be read.
+///
+/// # Errors
+/// When a process has `data` open, `into` is not empty, or it cannot be written.
+pub fn repair(data: &Path, into: &Path) -> Result<Repair, EngineError> {
+    let source = DataDir::inspect(data)?;
+    if fs::read_dir(into).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(EngineError::illegal_argument(format!("{} is not empty", into.display())));
+    }
+    if into.starts_with(source.path()) {
+        return Err(EngineError::illegal_argument("the new directory must not be in the damaged one"));
+    }
+    let found = inspect(&source)?;
+    durable::create_dir_all(into)?;
+    let damaged = |file: &str| found.problems.iter().any(|problem| problem.file == file);
+    let mut left_out = Vec::new();
+    copy_tree(source.path(), into, Path::new(""), &mut |file| {
+        let name = file.display().to_string();
+        // The indices come one by one; packed weights are made anew; the lock is the damaged directory's.
+        if name == "indices" || name == "packed" || name == "lock" {
+            return false;
+        }
+        let damaged = damaged(&name);
+        if damaged {
+            left_out.push(name);
+        }
+        !damaged
+    })?;
+    durable::create_dir_all(&into.join("indices"))?;
+    let mut indices = Vec::new();
+    for index in &found.indices {
+        indices.push(of_index(&source, into, index)?);
+    }
+    Ok(Repair { into: into.display().to_string(), indices, left_out, found })
+}
+
+fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<RepairedIndex, EngineError> {
+    let mut repaired = RepairedIndex {
+        name: index.name.clone(),
+        whole: !index.damaged,
+        kept: 0,
+        lost: Some(0),
+        lost_ids: Vec::new(),
+        notes: Vec::new(),
+    };
+    let metadata = Metadata::load(source, &format!("{METADATA_PREFIX}{}", index.uuid));
+    let Ok(Some(metadata)) = metadata else {
+        repaired.lost = None;
+        repaired.notes.push("its mapping cannot be read: nothing of it was kept".into());
+        return Ok(repaired);
+    };
+    let from = source.index_dir(&index.uuid);
+    let to = into.join("indices").join(&index.uuid);
+    let options = IndexOptions {
+        analysis: metadata.settings.analysis()?,
+        name: metadata.name.as_str().into(),
+        ..IndexOptions::default()
+    };
+    if !index.damaged {
+        copy_tree(&from, &to, Path::new(""), &mut |_| true)?;
+        let (opened, _) = SparrowIndex::open(&to.join(&metadata.folder), &metadata.mapping, &options)?;
+        repaired.kept = opened.stats()?.docs;
+        let waiting = salvage(&from.join("wal"))?.records.len();
+        if waiting > 0 {
+            repaired.notes.push(format!("{waiting} writes in its log, applied when it is opened"));
+        }
+        return Ok(repaired);
+    }
+    let folder = to.join(&metadata.folder);
+    durable::create_dir_all(&to)?;
+    let (opened, covered, documents) = match SparrowIndex::salvage(&from.join(&metadata.folder), &folder) {
+        Ok(salvaged) => {
+            repaired.lost = Some(salvaged.lost);
+            let (opened, covered) = SparrowIndex::open(&folder, &metadata.mapping, &options)?;
+            (opened, covered, salvaged.documents)
+        }
+        Err(error) => {
+            repaired.lost = None;
+            repaired.notes.push(format!("its segments cannot be read, only its log: {error}"));
+            fs::remove_dir_all(&folder).map_err(io("remove", &folder))?;
+            (SparrowIndex::create(&folder, &metadata.mapping, &options)?, None, Vec::new())
+        }
+    };
+    let log = salvage(&from.join("wal"))?;
+    let records: Vec<Record<'_>> = log.records.iter().filter_map(|bytes| Record::decode(bytes)).collect();
+    let mut next = records.iter().map(|record| record.seq_no + 1).max();
+    next = next.max(covered.map(|covered| covered + 1));
+    let mut last = covered;
+    let unnumbered = documents.iter().filter(|document| document.numbers.is_none()).count();
+    if unnumbered > 0 {
+        repaired.notes.push(format!("{unnumbered} documents have new sequence numbers and version 1"));
+    }
+    if !documents.is_empty() {
+        repaired.notes.push(format!(
+            "{} documents of damaged segments were indexed again from [_source]",
+            documents.len()
+        ));
+    }
+    let mut add = |id: &str, seq_no: u64, version: u64, source: &[u8], lost_ids: &mut Vec<String>| {
+        let added = write(&opened, &metadata, id, seq_no, version, source);
+        last = last.max(Some(seq_no));
+        if let Err(error) = added {
+            tracing::warn!(id, %error, "a document cannot be kept");
+            lost_ids.push(id.to_owned());
+        }
+    };
+    for document in &documents {
+        let (seq_no, version) = document.numbers.unwrap_or_else(|| {
+            let seq_no = next.unwrap_or_default();
+            next = Some(seq_no + 1);
+            (seq_no, 1)
+        });
+        add(&document.id, seq_no, version, &document.source, &mut repaired.lost_ids);
+    }
+    for record in records.iter().filter(|record| covered.is_none_or(|covered| record.seq_no > covered)) {
+        match record.source {
+            Some(source) => add(record.id, record.seq_no, record.version, source, &mut repaired.lost_ids),
+            None => opened.delete(record.id)?,
+        }
+    }
+    if !log.problems.is_empty() {
+        repaired.notes.push("writes in damaged places of its log are lost; their number is not known".into());
+        repaired.lost = None;
+    }
+    if let Some(lost) = &mut repaired.lost {
+        *lost += repaired.lost_ids.len() as u64;
+    }
+    let last = last.max(next.and_then(|next| next.checked_sub(1)));
+    opened.flush(last)?;
+    opened.refresh()?;
+    repaired.kept = opened.stats()?.docs;
+    Ok(repaired)
+}
+
+/// Writes a document as a replay of the log does.
+fn write(
+    index: &SparrowIndex,
+    metadata: &Metadata,
+    id: &str,
+    seq_no: u64,
+    version: u64,
+    source: &[u8],
+) -> Result<(), EngineError> {
+    let (json, payload) = passages::split(source);
+    let value: Value = serde_json::from_slice(json)
+        .map_err(|error| EngineError::internal(format!("a stored document is not JSON: {error}")))?;
+    let (mut parsed, _) = metadata.mapping.parse_document(id, &value, &metadata.settings.limits())?;
+    attach_passages(&metadata.mapping, &mut parsed, payload, &|_| None)?;
+    let (id, source) = (id.to_owned(), source.to_vec());
+    Ok(index.add(WriteDocument { id, seq_no, version, parsed, source, replaces: true })?)
+}
+
+/// Copies a folder, but for what `wanted` refuses by its place below the first one. Durable when it returns.
+fn copy_tree(
+    from: &Path,
+    to: &Path,
+    below: &Path,
+    wanted: &mut dyn FnMut(&Path) -> bool,
+) -> Result<(), StorageError> {
+    durable::create_dir_all(&to.join(below))?;
+    let folder = from.join(below);
+    for entry in fs::read_dir(&folder).map_err(io("list", &folder))? {
+        let entry = entry.map_err(io("list", &folder))?;
+        let place = below.join(entry.file_name());
+        if !wanted(&place) {
+            continue;
+        }
+        let target = to.join(&place);
+        if entry.path().is_dir() {
+            copy_tree(from, to, &place, wanted)?;
+        } else {
+            fs::copy(entry.path(), &target).map_err(io("copy", &entry.path()))?;
+            fs::File::append(&target).and_then(|file| file.sync_all()).map_err(io("sync", &target))?;
+        }
+    }
+    durable::sync_dir(&to.join(below))
+}
+
+fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> StorageError + 'a {
+    move |source| StorageError::Io { action, path: path.to_path_buf(), source }
+}

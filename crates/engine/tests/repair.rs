@@ -1,0 +1,163 @@
+//! Looking at a damaged data directory, and making another one of what it still has.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{Node, options};
+use serde_json::json;
+use sparrow_engine::Engine;
+use sparrow_engine::check::{Repair, check, repair};
+
+/// Two flushed segments of twenty documents, one of them deleted, and five documents in the log; another index beside it.
+fn build() -> tempfile::TempDir {
+    let node = Node::start();
+    for index in ["a", "other"] {
+        node.ok("create_index", &format!("index={index}"), "", r#"{"settings":{"refresh_interval":"-1"}}"#);
+        for part in 0..2 {
+            for id in part * 20..part * 20 + 20 {
+                let body = json!({"n": id, "text": format!("house {id}")}).to_string();
+                node.ok("index_doc", &format!("index={index}&id={id}"), "", &body);
+            }
+            node.ok("flush", &format!("index={index}"), "", "");
+        }
+        node.ok("delete_doc", &format!("index={index}&id=3"), "", "");
+        node.ok("flush", &format!("index={index}"), "", "");
+        for id in 40..45 {
+            node.ok("index_doc", &format!("index={index}&id={id}"), "", &json!({"n": id}).to_string());
+        }
+    }
+    let copy = node.copy_data();
+    node.engine.close();
+    copy
+}
+
+/// The files of index `a` that end so, sorted by length.
+fn files(data: &Path, end: &str) -> Vec<PathBuf> {
+    let engine = json!(
+        fs::read_dir(data.join("store"))
+            .expect("stores")
+            .flatten()
+            .map(|entry| {
+                let text = fs::read_to_string(entry.path()).unwrap_or_default();
+                (entry.file_name().to_string_lossy().into_owned(), text.contains("\"name\":\"a\""))
+            })
+            .collect::<Vec<_>>()
+    );
+    let store =
+        engine.as_array().and_then(|all| all.iter().find(|pair| pair[1] == json!(true))).expect("index a");
+    let uuid =
+        store[0].as_str().expect("a name").trim_start_matches("index-").trim_end_matches(".json").to_owned();
+    let mut found = Vec::new();
+    for folder in ["segments-1", "wal"] {
+        for entry in fs::read_dir(data.join("indices").join(&uuid).join(folder)).expect("files").flatten() {
+            if entry.file_name().to_string_lossy().ends_with(end) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort_by_key(|path| fs::metadata(path).expect("a file").len());
+    found
+}
+
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).expect("a file");
+    let at = bytes.len() / 2;
+    bytes[at] ^= 4;
+    fs::write(path, bytes).expect("written");
+}
+
+fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        if entry.path().is_dir() {
+            all.extend(tree(&entry.path()));
+        } else {
+            all.push((entry.path(), fs::read(entry.path()).expect("a file")));
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Repairs, and opens what came of it. The damaged directory must stay what it was.
+fn repaired(data: &Path) -> (Repair, Node) {
+    let before = tree(data);
+    let folder = tempfile::tempdir().expect("a folder");
+    let repaired = repair(data, folder.path()).expect("repaired");
+    assert!(tree(data) == before, "the damaged directory is as it was");
+    assert!(check(folder.path()).expect("checked").problems.is_empty());
+    (repaired, Node { engine: Engine::open(options(folder.path())).expect("it opens"), folder })
+}
+
+fn count(node: &Node, index: &str) -> u64 {
+    node.ok("refresh", &format!("index={index}"), "", "");
+    node.count(index)
+}
+
+#[test]
+fn a_whole_directory_has_no_problems_and_is_copied() {
+    let data = build();
+    let report = check(data.path()).expect("checked");
+    assert!(report.problems.is_empty(), "{report:?}");
+    assert_eq!(report.indices.len(), 2);
+    let (repair, node) = repaired(data.path());
+    assert!(repair.indices.iter().all(|index| index.whole && index.lost == Some(0)));
+    assert_eq!((count(&node, "a"), count(&node, "other")), (44, 44));
+}
+
+#[test]
+fn a_damaged_column_costs_no_document() {
+    let data = build();
+    let file = files(data.path(), ".fast").pop().expect("a file");
+    flip(&file);
+    let report = check(data.path()).expect("checked");
+    assert_eq!(report.problems.len(), 1);
+    assert!(file.ends_with(&report.problems[0].file), "{report:?}");
+    assert_eq!(report.problems[0].affected, "index [a]");
+    let (repair, node) = repaired(data.path());
+    let own = repair.indices.iter().find(|index| index.name == "a").expect("it");
+    assert_eq!((own.whole, own.kept, own.lost), (false, 44, Some(0)), "{own:?}");
+    assert_eq!((count(&node, "a"), count(&node, "other")), (44, 44));
+    assert_eq!(node.call("get_doc", "index=a&id=3", "", "").0, 404);
+    for id in [0, 19, 20, 39, 44] {
+        let document = node.ok("get_doc", &format!("index=a&id={id}"), "", "");
+        assert_eq!(document["_source"]["n"], json!(id));
+    }
+    assert_eq!(node.hits("a", r#"{"size":50,"query":{"match":{"text":"house"}}}"#).len(), 39);
+}
+
+#[test]
+fn damaged_documents_are_counted_as_lost_and_the_others_are_kept() {
+    let data = build();
+    flip(&files(data.path(), ".store").pop().expect("a file"));
+    let (repair, node) = repaired(data.path());
+    let own = repair.indices.iter().find(|index| index.name == "a").expect("it");
+    let lost = own.lost.expect("a number");
+    assert!(lost == 19 || lost == 20 || lost == 39, "{own:?}");
+    assert_eq!(own.kept, 44 - lost);
+    assert_eq!((count(&node, "a"), count(&node, "other")), (44 - lost, 44));
+}
+
+#[test]
+fn a_damaged_log_costs_the_damaged_write_only() {
+    let data = build();
+    flip(&files(data.path(), ".log").pop().expect("a file"));
+    let (repair, node) = repaired(data.path());
+    let own = repair.indices.iter().find(|index| index.name == "a").expect("it");
+    assert_eq!((own.kept, own.lost), (43, None), "{own:?}");
+    assert_eq!(count(&node, "a"), 43);
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let data = build();
+    let inside = data.path().join("repaired");
+    assert!(repair(data.path(), &inside).is_err());
+    assert!(repair(data.path(), data.path()).is_err());
+    let node = Node::open(data, |_| {});
+    let refused = check(node.folder.path()).expect_err("it is in use").to_string();
+    assert!(refused.contains("in use"), "{refused}");
+    node.engine.close();
+}

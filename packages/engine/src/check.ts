@@ -1,0 +1,63 @@
+import type { Addon } from './binding.js';
+import { findBinding, loadAddon } from './binding.js';
+import type { NativeReply } from './addon.generated.js';
+import { EngineError } from './errors.js';
+
+/** A file that is not as it was written. */
+export interface Problem {
+  /** Place in the data directory. */
+  readonly file: string;
+  readonly reason: string;
+  /** Who cannot do without it. */
+  readonly affected: string;
+}
+
+/** What was found in a data directory. */
+export interface Report {
+  readonly data: string;
+  readonly indices: readonly { readonly name: string; readonly uuid: string; readonly damaged: boolean }[];
+  readonly problems: readonly Problem[];
+}
+
+/** What of a damaged data directory is in the new one. */
+export interface Repair {
+  readonly found: Report;
+  readonly into: string;
+  readonly indices: readonly {
+    readonly name: string;
+    readonly whole: boolean;
+    readonly kept: number;
+    /** Absent if the number is not known. */
+    readonly lost?: number;
+    readonly lost_ids: readonly string[];
+    readonly notes: readonly string[];
+  }[];
+  readonly left_out: readonly string[];
+}
+
+/**
+ * Reads every file of a data directory that nobody has open, and compares it with its checksum. Blocks until it is done.
+ *
+ * @throws {EngineError} when it is in use or no data directory
+ */
+export function checkData(data: string): Report {
+  return unwrap(loaded().checkData(data)) as Report;
+}
+
+/**
+ * Makes in `into` a data directory of what can be kept of `data`. Blocks until it is done.
+ *
+ * @throws {EngineError} when `data` is in use, or `into` is not empty or cannot be written
+ */
+export function repairData(data: string, into: string): Repair {
+  return unwrap(loaded().repairData(data, into)) as Repair;
+}
+
+function loaded(): Addon {
+  return loadAddon(findBinding());
+}
+
+function unwrap(reply: NativeReply): unknown {
+  if (!reply.ok) throw new EngineError(reply.status, reply.body);
+  return JSON.parse(new TextDecoder().decode(reply.body));
+}

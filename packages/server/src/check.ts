@@ -1,0 +1,100 @@
+import { type Problem, type Repair, type Report, checkData, repairData } from '@sparrow-search/engine';
+
+import { checkIdentity } from './identity.js';
+import { KeyStore } from './security/key-store.js';
+
+/** The words of the command line that look at a data directory instead of serving it. */
+export const DATA_COMMANDS = ['check', 'repair'] as const;
+
+const USAGE = `usage: sparrow check DATA [--json]              says which files are damaged
+       sparrow repair DATA --into DIR [--json]   keeps in DIR what can be kept; DATA stays as it is
+`;
+
+/** What a command has to say, and how the process ends: 0 when everything is whole, 1 when something is damaged or lost. */
+export interface Said {
+  readonly text: string;
+  readonly exitCode: 0 | 1;
+}
+
+/** A command line that makes no sense, with what would. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/**
+ * `sparrow check DATA` and `sparrow repair DATA --into DIR`. No server may have the directory open.
+ *
+ * @throws {UsageError}, and what the engine throws when the directory is in use or none
+ */
+export async function runDataCommand(args: readonly string[]): Promise<Said> {
+  const [command, ...rest] = args;
+  const json = rest.includes('--json');
+  const into = valueOf(rest, '--into');
+  const places = rest.filter((arg, at) => !arg.startsWith('--') && rest[at - 1] !== '--into');
+  const unknown = rest.find((arg) => arg.startsWith('--') && arg !== '--json' && arg.split('=')[0] !== '--into');
+  if (unknown !== undefined) throw new UsageError(`unknown option ${unknown}\n${USAGE}`);
+  const [data] = places;
+  if (data === undefined || places.length > 1 || (command === 'repair') !== (into !== undefined)) {
+    throw new UsageError(`one data directory is needed${command === 'repair' ? ', and --into DIR' : ''}\n${USAGE}`);
+  }
+  if (command === 'repair' && into !== undefined) {
+    const repair = repairData(data, into);
+    const lost = repair.indices.some((index) => index.lost !== 0) || repair.left_out.length > 0;
+    return { text: json ? line(repair) : describeRepair(repair), exitCode: lost ? 1 : 0 };
+  }
+  const report = checkData(data);
+  const problems = [...(await ownProblems(data)), ...report.problems];
+  const whole: Report = { ...report, problems };
+  return { text: json ? line(whole) : describeReport(whole), exitCode: problems.length === 0 ? 0 : 1 };
+}
+
+/** What is wrong with the files that the server itself keeps. */
+async function ownProblems(data: string): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  try {
+    await KeyStore.open(data);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    problems.push({ file: 'security/api_keys.json', reason, affected: 'the API keys' });
+  }
+  try {
+    await checkIdentity(data);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    problems.push({ file: 'identity.json', reason, affected: 'the identity of the cluster' });
+  }
+  return problems;
+}
+
+function describeReport({ data, indices, problems }: Report): string {
+  const damaged = indices.filter((index) => index.damaged).length;
+  const lines = problems.map(({ file, reason, affected }) => `${file}: ${reason} (${affected})\n`);
+  const found = problems.length === 0 ? 'no damage' : `${String(problems.length)} damaged files`;
+  return `${lines.join('')}${data}: ${String(indices.length)} indices, ${String(damaged)} of them damaged; ${found}\n`;
+}
+
+function describeRepair({ found, into, indices, left_out: leftOut }: Repair): string {
+  const lines = [
+    ...found.problems.map(({ file, reason, affected }) => `${file}: ${reason} (${affected})`),
+    ...leftOut.map((file) => `left out: ${file}`),
+    ...indices.map(({ name, whole, kept, lost, lost_ids: ids, notes }) => {
+      const count = lost === undefined ? 'an unknown number' : String(lost);
+      const which = ids.length === 0 ? '' : ` (${ids.join(', ')})`;
+      const rest = notes.map((note) => `; ${note}`).join('');
+      return `index [${name}]: ${whole ? 'copied whole, ' : ''}${String(kept)} documents kept, ${count} lost${which}${rest}`;
+    }),
+    `${into}: ${String(indices.length)} indices, ${String(indices.filter(({ whole }) => !whole).length)} of them repaired`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function line(value: object): string {
+  return `${JSON.stringify(value)}\n`;
+}
+
+function valueOf(args: readonly string[], flag: string): string | undefined {
+  const at = args.indexOf(flag);
+  const inline = args.find((arg) => arg.startsWith(`${flag}=`))?.slice(flag.length + 1);
+  const value = inline ?? (at < 0 ? undefined : args[at + 1]);
+  return value === undefined || value === '' || value.startsWith('--') ? undefined : value;
+}
