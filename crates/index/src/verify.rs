@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn pieces_that_several_threads_read_make_one_checksum() {
         let folder = tempfile::tempdir().unwrap();
-        let content: Vec<u8> = (0..(3 * PIECE + 12_345)).map(|n| (n * n >> 7) as u8).collect();
+        let content: Vec<u8> = (0..(3 * PIECE + 12_345)).map(|n| ((n * n) >> 7) as u8).collect();
         std::fs::write(folder.path().join("long"), &content).unwrap();
         std::fs::write(folder.path().join("empty"), []).unwrap();
         let sum = |bytes: &[u8]| Sum { bytes: bytes.len() as u64, crc32: crc32fast::hash(bytes) };
