@@ -5,6 +5,8 @@
 //! everything answers as it did before. `SPARROW_CORRUPTION_ROUNDS` and `SPARROW_CORRUPTION_SEED` ask for more, or others.
 //! Files that change while a process has them mapped are another matter: nobody looks at them again.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the closing count")]
+
 mod common;
 
 use std::collections::BTreeMap;

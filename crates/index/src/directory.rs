@@ -29,8 +29,8 @@ use tantivy::directory::{
 };
 
 use crate::error::IndexError;
-use crate::manifest::{Commit, Manifest, Meta, MetaProblem, Sum, segment_of};
-use crate::verify::{self, Damage};
+use crate::manifest::{Commit, Manifest, Meta, Sum, segment_of};
+use crate::verify::Found;
 
 /// tantivy's commit point.
 pub(crate) const META: &str = "meta.json";
@@ -103,8 +103,8 @@ impl LazyDirectory {
             if let Some(damage) = damages.into_iter().next() {
                 return Err(damage.into_error(root));
             }
-            sweep(root, &found.0.commit).map_err(IndexError::io(root))?;
-            state.begin(found.0, sums);
+            sweep(root, &found.meta.commit).map_err(IndexError::io(root))?;
+            state.begin(found.meta, sums);
         }
         Ok(Self {
             shared: Arc::new(Shared {
@@ -355,52 +355,6 @@ impl State {
             unsynced: std::mem::take(&mut self.unsynced),
             deleted: std::mem::take(&mut self.deleted),
         }
-    }
-}
-
-/// The commit point on the disk, checked.
-pub(crate) struct Found(Meta);
-
-impl Found {
-    /// Reads it; `None` where there is none.
-    pub fn read(root: &Path) -> Result<Option<Self>, IndexError> {
-        let path = root.join(META);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(IndexError::Io { path, source }),
-        };
-        match Meta::decode(&bytes) {
-            Ok(meta) => Ok(Some(Self(meta))),
-            Err(MetaProblem::Damaged(reason)) => Err(IndexError::Corrupt { path, reason }),
-            Err(MetaProblem::Newer { found }) => {
-                Err(IndexError::NewerFormat { path, found, supported: crate::manifest::FORMAT })
-            }
-        }
-    }
-
-    /// tantivy's members of it.
-    pub fn meta_bytes(&self) -> &[u8] {
-        &self.0.bytes
-    }
-
-    /// Sums of the files, and which are damaged.
-    pub fn check(&self, root: &Path) -> Result<(HashMap<PathBuf, Sum>, Vec<Damage>), IndexError> {
-        match &self.0.manifest {
-            Some(manifest) => Ok(verify::files(root, manifest)),
-            None => verify::footers(root, &self.0.commit).map_err(IndexError::io(root)),
-        }
-    }
-}
-
-/// What is wrong with the newest durable commit in `root` and with its files, without opening or changing any.
-///
-/// # Errors
-/// When the commit itself cannot be read; without it nothing is known of the files.
-pub(crate) fn damages(root: &Path) -> Result<Vec<Damage>, IndexError> {
-    match Found::read(root)? {
-        Some(found) => Ok(found.check(root)?.1),
-        None => Err(IndexError::Corrupt { path: root.join(META), reason: "it is missing".into() }),
     }
 }
 

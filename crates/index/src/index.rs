@@ -236,7 +236,7 @@ impl SparrowIndex {
     /// # Errors
     /// When the commit itself is missing, damaged or of a newer version: nothing is known of the files then.
     pub fn damages(dir: &Path) -> Result<Vec<Damage>, IndexError> {
-        crate::directory::damages(dir)
+        crate::verify::damages(dir)
     }
 
     /// Where the index is.

@@ -13,11 +13,12 @@ use tantivy::fastfield::AliveBitSet;
 use tantivy::schema::{Schema, Value};
 use tantivy::store::StoreReader;
 
-use crate::directory::{Found, META};
+use crate::directory::META;
 use crate::error::IndexError;
 use crate::index::SparrowIndex;
 use crate::manifest::{Manifest, Sum, segment_of};
 use crate::schema::{IndexSchema, SEQ_NO, VERSION};
+use crate::verify::Found;
 
 /// What was made of a damaged index.
 #[derive(Debug, Default)]

@@ -9,8 +9,9 @@ use crc32fast::Hasher;
 use parking_lot::Mutex;
 use sparrow_files::{self as fs, File};
 
+use crate::directory::META;
 use crate::error::IndexError;
-use crate::manifest::{Commit, Manifest, Sum};
+use crate::manifest::{Commit, FORMAT, Manifest, Meta, MetaProblem, Sum};
 
 /// Bytes of a file that one thread reads as one piece.
 const PIECE: u64 = 8 << 20;
@@ -32,6 +33,54 @@ impl Damage {
     /// As the error that keeps the index in `root` from being opened.
     pub(crate) fn into_error(self, root: &Path) -> IndexError {
         IndexError::Corrupt { path: root.join(self.file), reason: self.reason }
+    }
+}
+
+/// The commit point on the disk, checked.
+pub(crate) struct Found {
+    pub meta: Meta,
+}
+
+impl Found {
+    /// Reads it; `None` where there is none.
+    pub fn read(root: &Path) -> Result<Option<Self>, IndexError> {
+        let path = root.join(META);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(IndexError::Io { path, source }),
+        };
+        match Meta::decode(&bytes) {
+            Ok(meta) => Ok(Some(Self { meta })),
+            Err(MetaProblem::Damaged(reason)) => Err(IndexError::Corrupt { path, reason }),
+            Err(MetaProblem::Newer { found }) => {
+                Err(IndexError::NewerFormat { path, found, supported: FORMAT })
+            }
+        }
+    }
+
+    /// tantivy's members of it.
+    pub fn meta_bytes(&self) -> &[u8] {
+        &self.meta.bytes
+    }
+
+    /// Sums of the files, and which are damaged.
+    pub fn check(&self, root: &Path) -> Result<(HashMap<PathBuf, Sum>, Vec<Damage>), IndexError> {
+        match &self.meta.manifest {
+            Some(manifest) => Ok(files(root, manifest)),
+            None => footers(root, &self.meta.commit).map_err(IndexError::io(root)),
+        }
+    }
+}
+
+/// What is wrong with the newest durable commit in `root` and with its files, without opening or changing any.
+///
+/// # Errors
+/// When the commit itself cannot be read; without it nothing is known of the files.
+pub(crate) fn damages(root: &Path) -> Result<Vec<Damage>, IndexError> {
+    match Found::read(root)? {
+        Some(found) => Ok(found.check(root)?.1),
+        None => Err(IndexError::Corrupt { path: root.join(META), reason: "it is missing".into() }),
     }
 }
 
@@ -217,7 +266,7 @@ mod tests {
     #[test]
     fn pieces_that_several_threads_read_make_one_checksum() {
         let folder = tempfile::tempdir().unwrap();
-        let content: Vec<u8> = (0..(3 * PIECE + 12_345)).map(|n| (n * n >> 7) as u8).collect();
+        let content: Vec<u8> = (0..(3 * PIECE + 12_345)).map(|n| ((n * n) >> 7) as u8).collect();
         std::fs::write(folder.path().join("long"), &content).unwrap();
         std::fs::write(folder.path().join("empty"), []).unwrap();
         let sum = |bytes: &[u8]| Sum { bytes: bytes.len() as u64, crc32: crc32fast::hash(bytes) };
