@@ -271,7 +271,7 @@ describe('a server', () => {
     await appendFile(join(server.data, 'store', `index-${unreadable}.json`), 'x');
     server = await startServer({ data: server.data, args: ARGS });
     expect((await call('GET', '/good/_count')).body.count).toBe(1);
-    for (const name of ['bad', 'worse', unreadable]) {
+    for (const name of ['bad', 'worse', 'unreadable']) {
       const refused = await call('GET', `/${name}/_search`);
       expect([refused.status, refused.body.error.reason]).toEqual([503, expect.stringContaining('cannot be opened')]);
     }
@@ -284,7 +284,7 @@ describe('a server', () => {
     expect((await call('GET', '/_all/_count?ignore_unavailable=true')).body.count).toBe(1);
     expect(await readdir(segments)).toContain('meta.json');
     expect((await call('GET', '/_alias/worse')).body).toEqual({ bad: { aliases: { worse: {} } } });
-    for (const name of ['bad', unreadable]) expect((await call('DELETE', `/${name}`)).body).toEqual(ACK);
+    for (const name of ['bad', 'unreadable']) expect((await call('DELETE', `/${name}`)).body).toEqual(ACK);
     expect((await call('GET', '/_cluster/health')).body.status).not.toBe('red');
     await call('DELETE', '/good');
   });

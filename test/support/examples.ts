@@ -25,6 +25,10 @@ const PATH: Readonly<Record<string, string>> = {
 export const BODIES: Readonly<Record<string, object | string>> = {
   create_api_key: { name: 'a-key', expiration: '1d', role_descriptors: {}, metadata: {} },
   invalidate_api_keys: { ids: ['nobody'] },
+  put_repository: { type: 'fs', settings: { location: 'examples' } },
+  create_snapshot: { indices: 'books', ignore_unavailable: false, include_global_state: false, metadata: { by: 'me' } },
+  clone_snapshot: { indices: 'books' },
+  restore_snapshot: { indices: 'books', include_aliases: false, index_settings: { 'index.hidden': true } },
   create_index: {
     settings: { number_of_replicas: 0 },
     mappings: { properties: { a: { type: 'keyword' } } },

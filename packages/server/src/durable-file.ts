@@ -42,6 +42,9 @@ export interface StoredForm {
  */
 export function parseStored(path: string, text: string, form: StoredForm): Record<string, unknown> {
   const { format, members, loss } = form;
+  // A later version may have members, and a seal, that this one does not know.
+  const later = formatOf(text);
+  if (later !== undefined && later > format) throw StoredFileError.otherFormat(path, later, format);
   let file: unknown;
   try {
     file = unseal(text, members);
@@ -53,6 +56,17 @@ export function parseStored(path: string, text: string, form: StoredForm): Recor
   }
   if (file.format !== format) throw StoredFileError.otherFormat(path, file.format, format);
   return file as object as Record<string, unknown>;
+}
+
+/** The version that the file says it has, damaged or not. */
+function formatOf(text: string): number | undefined {
+  try {
+    const file: unknown = JSON.parse(text);
+    if (typeof file !== 'object' || file === null || !('format' in file)) return undefined;
+    return typeof file.format === 'number' ? file.format : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
