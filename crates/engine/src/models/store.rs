@@ -228,6 +228,7 @@ mod tests {
             directory: Some("m".into()),
             definition: None,
             complete: true,
+            files: BTreeMap::new(),
         })
     }
 
