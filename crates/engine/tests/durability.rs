@@ -263,7 +263,7 @@ fn the_flood_stage_watermark_blocks_writes_and_is_lifted_by_itself() {
         let body = format!("{{\"transient\":{{\"{prefix}.flood_stage\":{flood},\"{prefix}.high\":{high}}}}}");
         node.ok("put_cluster_settings", "", "", &body);
     };
-    let writes = || node.call("index_doc", "index=a&id=2", "", "{}").0;
+    let writes = || node.call("index_doc", "index=a&id=1", "", "{}").0;
     marks("\"100000tb\"", "\"100000tb\"");
     until("writes are refused", || writes() == 429);
     let settings = node.ok("get_settings", "index=a", "", "");

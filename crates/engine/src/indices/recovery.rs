@@ -71,7 +71,11 @@ fn field_of(error: &DocumentError) -> Option<String> {
 /// Removes a field, in every object of a list that its path leads through; whether it was there. Names may hold dots.
 fn remove(value: &mut Value, path: &str) -> bool {
     match value {
-        Value::Array(items) => items.iter_mut().fold(false, |removed, item| remove(item, path) || removed),
+        Value::Array(items) => {
+            // In each of them, also behind the first that has it.
+            let removed: Vec<bool> = items.iter_mut().map(|item| remove(item, path)).collect();
+            removed.contains(&true)
+        }
         Value::Object(members) => {
             let mut removed = members.shift_remove(path).is_some();
             for (at, _) in path.match_indices('.') {
