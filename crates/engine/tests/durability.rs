@@ -132,10 +132,30 @@ fn waiting_for_a_refresh_ends_with_the_index() {
         std::thread::sleep(Duration::from_millis(300));
         assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
         node.ok("delete_index", "index=a", "", "");
+        // They were written, and then deleted with the rest.
         for waiter in waiters {
-            assert_eq!(waiter.join().unwrap().0, 404);
+            assert_eq!(waiter.join().unwrap().0, 201);
         }
     });
+}
+
+#[test]
+fn a_bulk_that_refreshes_is_answered_though_one_of_its_indices_is_deleted() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"1h"}}"#);
+    node.ok("create_index", "index=b", "", r#"{"settings":{"refresh_interval":"1h"}}"#);
+    std::thread::scope(|scope| {
+        let node = &node;
+        let lines = "{\"index\":{\"_index\":\"a\"}}\n{}\n{\"index\":{\"_index\":\"b\"}}\n{}\n";
+        let waiter = scope.spawn(move || node.call("bulk", "", "refresh=wait_for", lines));
+        std::thread::sleep(Duration::from_millis(300));
+        node.ok("delete_index", "index=a", "", "");
+        std::thread::sleep(Duration::from_millis(100));
+        node.ok("refresh", "index=b", "", "");
+        let (status, answer) = waiter.join().unwrap();
+        assert_eq!((status, &answer["errors"]), (200, &json!(false)), "{answer}");
+    });
+    assert_eq!(node.count("b"), 1);
 }
 
 #[test]

@@ -104,10 +104,15 @@ impl<'e> Execution<'e> {
     /// When a refresh fails; the writes are durable all the same.
     pub(super) fn refresh(&self, policy: RefreshPolicy) -> Result<bool, EngineError> {
         for handle in &self.touched {
-            match policy {
-                RefreshPolicy::None => {}
-                RefreshPolicy::Immediate => handle.refresh()?,
-                RefreshPolicy::WaitFor => handle.wait_for_refresh(self.cancel)?,
+            let refreshed = match policy {
+                RefreshPolicy::None => Ok(()),
+                RefreshPolicy::Immediate => handle.refresh(),
+                RefreshPolicy::WaitFor => handle.wait_for_refresh(self.cancel),
+            };
+            match refreshed {
+                // An index that was deleted meanwhile has nothing to show, and the writes to others are answered for all the same.
+                Err(_) if handle.shard.is_closed() => {}
+                refreshed => refreshed?,
             }
         }
         Ok(policy == RefreshPolicy::Immediate)
