@@ -78,6 +78,11 @@ export class World {
       else settle(answer, disturbed);
       return true;
     }
+    if (disturbed && isCutShort(answer.body)) {
+      // A job over several documents that met a block, or the end of the index, half-way.
+      for (const register of registers) register.doubt();
+      return false;
+    }
     for (const register of registers) register.refuse();
     const expected =
       (disturbed && UNAVAILABLE.has(errorType(answer.body))) || answer.status === 429 || refusal?.(answer);
@@ -94,4 +99,10 @@ export class World {
       }
     }
   }
+}
+
+/** Whether a job tells only of documents whose index was blocked, closed or gone when their turn came. */
+function isCutShort(body) {
+  const failures = body?.failures ?? [];
+  return failures.length > 0 && failures.every(({ cause }) => UNAVAILABLE.has(cause?.type));
 }
