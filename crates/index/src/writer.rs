@@ -122,6 +122,7 @@ impl Opened {
                 .build(),
         )?;
         writer.set_merge_policy(Tiers::new(options));
+        pass_commit_stamp(&writer)?;
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
@@ -129,6 +130,13 @@ impl Opened {
             .try_into()?;
         Ok(Self { index, writer, reader })
     }
+}
+
+/// Uses up the first operation stamp of a new tantivy writer, which is that of the last commit. A delete that had it would count as
+/// done for segments whose deletions are as of that commit: a merge that starts at that moment takes the queue of deletes as read
+/// from the first of its segments, and the document that was to go would stay in the others.
+fn pass_commit_stamp(writer: &IndexWriter) -> tantivy::Result<()> {
+    writer.run(std::iter::empty()).map(|_| ())
 }
 
 impl Writer {
@@ -309,6 +317,7 @@ impl Writer {
         // Rolling back made a new tantivy writer, with the default merge policy.
         if let Some(writer) = &self.writer {
             writer.set_merge_policy(Tiers::new(&self.options));
+            pass_commit_stamp(writer)?;
         }
         Ok(())
     }
