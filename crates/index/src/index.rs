@@ -427,9 +427,15 @@ impl SparrowIndex {
         self.commit()?;
         let mut last_error = None;
         for _ in 0..MERGE_ATTEMPTS {
-            let Some(merge) = self.writer.lock().start_merge()? else { return self.publish() };
+            let (merge, mapping) = {
+                let mut writer = self.writer.lock();
+                (writer.start_merge()?, writer.mapping_epoch())
+            };
+            let Some(merge) = merge else { return self.publish() };
             match merge.wait() {
                 Ok(_) => return self.refresh(),
+                // A wider mapping reopened the index, which ends its merges: it is merged as it is then.
+                Err(error) if self.writer.lock().mapping_epoch() != mapping => last_error = Some(error),
                 // Some of them are in a background merge, or it just ended: its result is next.
                 Err(error @ tantivy::TantivyError::InvalidArgument(_)) => last_error = Some(error),
                 Err(error) => return Err(error.into()),

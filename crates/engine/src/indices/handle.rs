@@ -177,6 +177,8 @@ impl IndexHandle {
     /// An error of the shard as this index tells it.
     pub(crate) fn failed(&self, error: ShardError) -> EngineError {
         match error {
+            // Whatever failed, it was for want of the files of an index that is gone.
+            _ if self.shard.is_closed() => EngineError::IndexNotFound { name: self.name.clone() },
             ShardError::Closed => EngineError::IndexNotFound { name: self.name.clone() },
             ShardError::Cancelled => EngineError::Cancelled,
             ShardError::Index(error) => error.into(),
