@@ -12,7 +12,7 @@ use sparrow_storage::DataDir;
 
 use super::Registry;
 use crate::cluster::ClusterSettings;
-use crate::params::split_size;
+use crate::params::parse_size;
 
 /// Whether writes are refused for want of space, for all indices.
 pub(crate) type Flooded = Arc<AtomicBool>;
@@ -79,9 +79,7 @@ impl Watermark {
         if let Some(share) = share {
             return (0.0..=1.0).contains(&share).then_some(Self::Used { share, headroom });
         }
-        let (number, _, power) = split_size(&text)?;
-        let number: f64 = number.parse().ok()?;
-        (number >= 0.0).then_some(Self::Free((number * (1u64 << power) as f64) as u64))
+        parse_size(&text).map(Self::Free)
     }
 
     fn is_exceeded(self, space: Space) -> bool {

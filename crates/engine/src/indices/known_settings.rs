@@ -1,7 +1,7 @@
 //! The settings that an index may have, what they hold and what holds without them.
 
 use crate::error::EngineError;
-use crate::params::{parse_duration, split_size};
+use crate::params::{parse_duration, parse_size};
 
 /// What the value of a setting is. All are kept as text.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -176,20 +176,6 @@ pub(super) fn defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
     KNOWN.iter().filter(|known| !known.default.is_empty()).map(|known| (known.name, known.default))
 }
 
-/// Bytes of a size with its unit; -1 and 0 may stand without.
-fn parse_bytes(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    if matches!(text.as_str(), "-1" | "0") {
-        return Some(0);
-    }
-    let (number, unit, power) = split_size(&text)?;
-    if matches!(unit, "t" | "p") {
-        return None;
-    }
-    let number: f64 = number.parse().ok()?;
-    (number >= 0.0).then_some((number * (1u64 << power) as f64) as u64)
-}
-
 /// Checks the value of a setting.
 ///
 /// # Errors
@@ -232,7 +218,7 @@ pub(super) fn check(name: &str, setting: &Known, text: &str) -> Result<(), Engin
              setting [index.soft_deletes.enabled]."
                 .to_owned(),
         ),
-        Kind::Bytes if parse_bytes(text).is_none() => refuse(format!(
+        Kind::Bytes if parse_size(text).is_none() => refuse(format!(
             "failed to parse setting [index.{name}] with value [{text}] as a size in bytes: unit is missing or \
              unrecognized"
         )),

@@ -10,7 +10,7 @@ use super::{IndexHandle, date_math, names, now_millis};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
-use crate::params::{parse_duration, split_size};
+use crate::params::{parse_duration, parse_size};
 use crate::request::{CancelFlag, Reply, Request};
 
 /// Digits that the number at the end of a name has at least.
@@ -199,12 +199,7 @@ fn judged(handle: &IndexHandle, conditions: &Map<String, Value>) -> Result<Vec<C
 
 /// A size such as `5gb`.
 fn parse_bytes(name: &str, text: &str) -> Result<u64, EngineError> {
-    let lower = text.trim().to_ascii_lowercase();
-    let found = split_size(&lower).and_then(|(number, _, power)| {
-        let number: f64 = number.parse().ok()?;
-        (number >= 0.0).then(|| (number * (1u64 << power) as f64) as u64)
-    });
-    found.ok_or_else(|| {
+    parse_size(text).ok_or_else(|| {
         EngineError::parse(format!(
             "failed to parse setting [{name}] with value [{text}] as a size in bytes: unit is missing or unrecognized"
         ))

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::errors;
 use crate::error::EngineError;
-use crate::params::split_size;
+use crate::params::parse_size;
 
 /// Bytes of a second that a snapshot or a restore may write when nothing else is said.
 const DEFAULT_RATE: u64 = 40 << 20;
@@ -87,7 +87,7 @@ impl Registered {
         }
         for rate in ["max_snapshot_bytes_per_sec", "max_restore_bytes_per_sec"] {
             if let Some(text) = registered.settings.get(rate)
-                && parse_rate(text).is_none()
+                && parse_size(text).is_none()
             {
                 return Err(EngineError::illegal_argument(format!(
                     "failed to parse setting [{rate}] with value [{text}] as a size in bytes: unit is missing or \
@@ -132,7 +132,7 @@ impl Registered {
     }
 
     fn rate(&self, name: &str) -> Option<u64> {
-        let rate = self.settings.get(name).and_then(|text| parse_rate(text)).unwrap_or(DEFAULT_RATE);
+        let rate = self.settings.get(name).and_then(|text| parse_size(text)).unwrap_or(DEFAULT_RATE);
         (rate > 0).then_some(rate)
     }
 
@@ -140,17 +140,6 @@ impl Registered {
     pub fn view(&self) -> Value {
         json!(self)
     }
-}
-
-/// Bytes of a second; 0 for no limit.
-fn parse_rate(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    if matches!(text.as_str(), "0" | "-1") {
-        return Some(0);
-    }
-    let (number, _, power) = split_size(&text)?;
-    let number: f64 = number.parse().ok()?;
-    (number >= 0.0 && number.is_finite()).then_some((number * (1u64 << power) as f64) as u64)
 }
 
 fn flatten(path: &str, value: &Value, settings: &mut BTreeMap<String, String>) {
