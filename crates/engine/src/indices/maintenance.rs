@@ -5,7 +5,6 @@
 //! time, so that one which has to wait for the disk keeps none of the others waiting; whatever fails, panics included, is tried
 //! again, less and less often.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread;
@@ -17,6 +16,7 @@ use parking_lot::Mutex;
 use super::Registry;
 use super::disk::DiskWatch;
 use super::handle::IndexHandle;
+use crate::executor::caught;
 
 const TICK: Duration = Duration::from_millis(50);
 /// Ticks between two looks at logs and left-over files.
@@ -134,7 +134,7 @@ fn clock(
         }
         thread::sleep(TICK);
         // A bug in looking must not end all of it.
-        let looked = catch_unwind(AssertUnwindSafe(|| {
+        let looked = caught(|| {
             for handle in registry.all() {
                 if refresh_is_due(&handle) && handle.turns.refresh.take() {
                     let _ = refreshes.send((handle.clone(), refresh, |turns| &turns.refresh));
@@ -149,23 +149,23 @@ fn clock(
             if tick.is_multiple_of(DISK_TICKS) {
                 disk.look(registry);
             }
-        }));
-        if looked.is_err() {
-            tracing::error!("looking for background work panicked");
+        });
+        if let Err(message) = looked {
+            tracing::error!(message, "looking for background work panicked");
         }
     }
 }
 
 fn work_off(queue: &Receiver<Work>, flush_threshold: u64) {
     while let Ok((handle, work, turn)) = queue.recv() {
-        let succeeded =
-            catch_unwind(AssertUnwindSafe(|| work(&handle, flush_threshold))).unwrap_or_else(|_| {
-                tracing::error!(
-                    index = handle.name,
-                    "background work on the index panicked; it is tried again"
-                );
-                false
-            });
+        let succeeded = caught(|| work(&handle, flush_threshold)).unwrap_or_else(|message| {
+            tracing::error!(
+                index = handle.name,
+                message,
+                "background work on the index panicked; it is tried again"
+            );
+            false
+        });
         turn(&handle.turns).give_back(succeeded);
     }
 }

@@ -1,7 +1,6 @@
 //! All tasks of the node: those that run, and the results that are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,6 +12,7 @@ use sparrow_storage::DataDir;
 use super::record;
 use super::task::{Progress, Task, TaskContext};
 use crate::error::EngineError;
+use crate::executor::caught;
 
 /// Most results that are kept; older ones go.
 const KEPT_RESULTS: usize = 1000;
@@ -310,8 +310,10 @@ impl Tasks {
         let number = task.number;
         let work = move || {
             let context = TaskContext { task: Arc::clone(&task), store: Arc::clone(&store) };
-            let result = catch_unwind(AssertUnwindSafe(|| job(&context)))
-                .unwrap_or_else(|_| Err(EngineError::internal("the job panicked")));
+            let result = caught(|| job(&context)).unwrap_or_else(|message| {
+                tracing::error!(task = task.id(), message, "a job panicked");
+                Err(EngineError::internal("the job panicked"))
+            });
             let resumes_later =
                 store.is_closing() && matches!(result, Err(EngineError::Cancelled)) && task.spec.persistent;
             if let Err(error) = &result
