@@ -41,7 +41,9 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// Makes an error of the system one of this crate: what was tried (an infinitive, as in "cannot open") and on which file or
+    /// folder.
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { action, path, source }
     }

@@ -120,7 +120,7 @@ fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<Repai
         Err(error) => {
             repaired.lost = None;
             repaired.notes.push(format!("its segments cannot be read, only its log: {error}"));
-            fs::remove_dir_all(&folder).map_err(io("remove", &folder))?;
+            fs::remove_dir_all(&folder).map_err(StorageError::io("remove", &folder))?;
             (SparrowIndex::create(&folder, &metadata.mapping, &options)?, None, Vec::new())
         }
     };
@@ -202,8 +202,8 @@ fn copy_tree(
 ) -> Result<(), StorageError> {
     durable::create_dir_all(&to.join(below))?;
     let folder = from.join(below);
-    for entry in fs::read_dir(&folder).map_err(io("list", &folder))? {
-        let entry = entry.map_err(io("list", &folder))?;
+    for entry in fs::read_dir(&folder).map_err(StorageError::io("list", &folder))? {
+        let entry = entry.map_err(StorageError::io("list", &folder))?;
         let place = below.join(entry.file_name());
         if !wanted(&place) {
             continue;
@@ -212,13 +212,11 @@ fn copy_tree(
         if entry.path().is_dir() {
             copy_tree(from, to, &place, wanted)?;
         } else {
-            fs::copy(entry.path(), &target).map_err(io("copy", &entry.path()))?;
-            fs::File::append(&target).and_then(|file| file.sync_all()).map_err(io("sync", &target))?;
+            fs::copy(entry.path(), &target).map_err(StorageError::io("copy", &entry.path()))?;
+            fs::File::append(&target)
+                .and_then(|file| file.sync_all())
+                .map_err(StorageError::io("sync", &target))?;
         }
     }
     durable::sync_dir(&to.join(below))
-}
-
-fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> StorageError + 'a {
-    move |source| StorageError::Io { action, path: path.to_path_buf(), source }
 }

@@ -188,11 +188,7 @@ impl Folder {
             file.sync_all()?;
             Ok(length)
         })();
-        let length = written.map_err(|source| StorageError::Io {
-            action: "write",
-            path: target.to_path_buf(),
-            source,
-        })?;
+        let length = written.map_err(StorageError::io("write", target))?;
         durable::sync_dir(&self.0)?;
         Ok(length)
     }
