@@ -151,6 +151,35 @@ fn a_damaged_log_costs_the_damaged_write_only() {
 }
 
 #[test]
+fn documents_that_the_mapping_no_longer_takes_are_kept() {
+    let node = Node::start();
+    let body = r#"{"settings":{"refresh_interval":"-1"},"mappings":{"dynamic":false,"properties":{"n":{"type":"long"}}}}"#;
+    node.ok("create_index", "index=a", "", body);
+    for id in 0..20 {
+        node.ok("index_doc", &format!("index=a&id={id}"), "", &json!({"n": id, "x": "abc"}).to_string());
+    }
+    node.ok("flush", "index=a", "", "");
+    node.ok("index_doc", "index=a&id=logged", "", r#"{"n":20,"x":"def"}"#);
+    node.ok("put_mapping", "index=a", "", r#"{"properties":{"x":{"type":"integer"}}}"#);
+    node.ok("index_doc", "index=a&id=fits", "", r#"{"n":21,"x":7}"#);
+    let data = node.copy_data();
+    node.engine.close();
+    flip(&files(data.path(), ".fast").pop().expect("a file"));
+    let (repair, node) = repaired(data.path());
+    let own = &repair.indices[0];
+    assert_eq!((own.kept, own.lost, own.lost_ids.len()), (22, Some(0), 0), "{own:?}");
+    assert!(own.notes.iter().any(|note| note.starts_with("21 documents have fields")), "{own:?}");
+    assert_eq!(count(&node, "a"), 22);
+    for (id, x) in [("3", json!("abc")), ("logged", json!("def")), ("fits", json!(7))] {
+        assert_eq!(node.ok("get_doc", &format!("index=a&id={id}"), "", "")["_source"]["x"], x);
+    }
+    let found = |field: &str, least: u64| {
+        node.hits("a", &json!({"size": 50, "query": {"range": {field: {"gte": least}}}}).to_string()).len()
+    };
+    assert_eq!((found("x", 0), found("n", 0)), (1, 22), "what the mapping takes is searchable");
+}
+
+#[test]
 fn nothing_is_written_over() {
     let data = build();
     let inside = data.path().join("repaired");

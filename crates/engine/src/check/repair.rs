@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::Value;
 use sparrow_files as fs;
-use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument, passages};
+use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument};
 use sparrow_storage::{DataDir, StorageError, durable, salvage};
 
 use super::{CheckedIndex, Report, inspect};
 use crate::error::EngineError;
-use crate::indices::{METADATA_PREFIX, Metadata, Record, attach_passages};
+use crate::indices::{METADATA_PREFIX, Metadata, Record, reread};
 
 /// What was kept, and what was not.
 #[derive(Debug, Serialize)]
@@ -139,12 +138,17 @@ fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<Repai
             documents.len()
         ));
     }
+    let mut narrowed = 0;
     let mut add = |id: &str, seq_no: u64, version: u64, source: &[u8], lost_ids: &mut Vec<String>| {
-        let added = write(&opened, &metadata, id, seq_no, version, source);
+        let read = reread(&metadata.mapping, id, source);
+        narrowed += u64::from(!read.left_out.is_empty());
+        let (id, source) = (id.to_owned(), source.to_vec());
+        let document =
+            WriteDocument { id: id.clone(), seq_no, version, parsed: read.parsed, source, replaces: true };
         last = last.max(Some(seq_no));
-        if let Err(error) = added {
+        if let Err(error) = opened.add(document) {
             tracing::warn!(id, %error, "a document cannot be kept");
-            lost_ids.push(id.to_owned());
+            lost_ids.push(id);
         }
     };
     for document in &documents {
@@ -161,6 +165,11 @@ fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<Repai
             None => opened.delete(record.id)?,
         }
     }
+    if narrowed > 0 {
+        repaired.notes.push(format!(
+            "{narrowed} documents have fields that the mapping cannot take: these are in [_source] only"
+        ));
+    }
     if !log.problems.is_empty() {
         repaired.notes.push("writes in damaged places of its log are lost; their number is not known".into());
         repaired.lost = None;
@@ -173,24 +182,6 @@ fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<Repai
     opened.refresh()?;
     repaired.kept = opened.stats()?.docs;
     Ok(repaired)
-}
-
-/// Writes a document as a replay of the log does.
-fn write(
-    index: &SparrowIndex,
-    metadata: &Metadata,
-    id: &str,
-    seq_no: u64,
-    version: u64,
-    source: &[u8],
-) -> Result<(), EngineError> {
-    let (json, payload) = passages::split(source);
-    let value: Value = serde_json::from_slice(json)
-        .map_err(|error| EngineError::internal(format!("a stored document is not JSON: {error}")))?;
-    let (mut parsed, _) = metadata.mapping.parse_document(id, &value, &metadata.settings.limits())?;
-    attach_passages(&metadata.mapping, &mut parsed, payload, &|_| None)?;
-    let (id, source) = (id.to_owned(), source.to_vec());
-    Ok(index.add(WriteDocument { id, seq_no, version, parsed, source, replaces: true })?)
 }
 
 /// Copies a folder, but for what `wanted` refuses by its place below the first one. Durable when it returns.

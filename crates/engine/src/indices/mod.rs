@@ -50,6 +50,7 @@ pub(crate) use self::handle::{Found, IndexHandle, remove_folder};
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
 pub(crate) use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
+pub(crate) use self::recovery::reread;
 use self::registry::{Broken, Names, Registry};
 pub(crate) use self::resolve::{ResolveOptions, Resolved};
 pub(crate) use self::restored::{Arrival, RestoredFrom};
@@ -57,7 +58,6 @@ pub(crate) use self::settings::{Settings, insert_nested};
 use self::stats::Opened;
 pub(crate) use self::templates::TemplateSet;
 use self::templates::{Body, Templates};
-pub(crate) use self::write::attach as attach_passages;
 pub(crate) use self::write::{PRIMARY_TERM, generate_id};
 use crate::cluster::ClusterSettings;
 use crate::error::EngineError;
@@ -374,7 +374,7 @@ fn shard_options(root: PathBuf, index: IndexOptions, metadata: &SharedMetadata) 
         name: metadata.read().name.as_str().into(),
         root,
         index,
-        reread: Arc::new(recovery::reread),
+        reread: Arc::new(reread),
         acknowledges_early: Arc::new(move || settings.read().settings.is_async()),
     }
 }
