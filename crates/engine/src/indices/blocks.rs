@@ -18,7 +18,9 @@ pub(crate) enum Access {
 }
 
 /// Setting (behind `index.blocks.`), number and words of the error, what it keeps from happening.
-const BLOCKS: [(&str, u16, &str, &[Access]); 5] = [
+type Block = (&'static str, u16, &'static str, &'static [Access]);
+
+const BLOCKS: [Block; 5] = [
     (
         "read_only",
         5,
@@ -34,7 +36,7 @@ const BLOCKS: [(&str, u16, &str, &[Access]); 5] = [
         &[Access::MetadataRead, Access::MetadataWrite, Access::Delete],
     ),
     (
-        "read_only_allow_delete",
+        FLOOD_STAGE,
         12,
         "TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block",
         &[Access::Write, Access::MetadataWrite],
@@ -80,17 +82,21 @@ pub(crate) fn check(index: &str, settings: &Settings, access: Access) -> Result<
     if found.is_empty() {
         return Ok(());
     }
-    let words: String = found.iter().map(|(_, _, words, _)| format!("[{words}];")).collect();
-    let status = if found.iter().all(|(_, number, ..)| *number == 12) { 429 } else { 403 };
+    Err(refusal(index, &found))
+}
+
+/// What a request is told that blocks keep out: 429 where only a full disk does, which passes, and 403 otherwise.
+fn refusal(index: &str, blocks: &[&Block]) -> EngineError {
+    let words: String = blocks.iter().map(|(_, _, words, _)| format!("[{words}];")).collect();
+    let status = if blocks.iter().all(|(name, ..)| *name == FLOOD_STAGE) { 429 } else { 403 };
     let reason = format!("index [{index}] blocked by: {words}");
-    Err(EngineError::api(status, Exception::new("cluster_block_exception", reason)))
+    EngineError::api(status, Exception::new("cluster_block_exception", reason))
 }
 
 /// What a write is told while there is no room for it, as Elasticsearch tells it behind its flood-stage watermark.
 pub(crate) fn flooded(index: &str) -> EngineError {
-    let words = BLOCKS.iter().find(|(name, ..)| *name == FLOOD_STAGE).map_or("", |(_, _, words, _)| *words);
-    let reason = format!("index [{index}] blocked by: [{words}];");
-    EngineError::api(429, Exception::new("cluster_block_exception", reason))
+    let block: Vec<_> = BLOCKS.iter().filter(|(name, ..)| *name == FLOOD_STAGE).collect();
+    refusal(index, &block)
 }
 
 /// The block that a disk without room brings about.

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sparrow_files::Space;
 use sparrow_storage::DataDir;
 
-use super::Registry;
 use crate::cluster::ClusterSettings;
 use crate::params::parse_size;
 
@@ -30,7 +29,7 @@ impl DiskWatch {
     }
 
     /// Sets the block, or lifts it, as the watermarks say.
-    pub(super) fn look(&self, registry: &Registry) {
+    pub(super) fn look(&self) {
         let space = match sparrow_files::space(self.data.path()) {
             Ok(space) => space,
             Err(error) => {
@@ -54,7 +53,7 @@ impl DiskWatch {
                 "flood-stage disk watermark exceeded: writes are refused until there is room"
             );
         } else {
-            tracing::warn!(free, indices = registry.all().len(), "there is room again: writes are taken");
+            tracing::warn!(free, "there is room again: writes are taken");
         }
     }
 }

@@ -147,7 +147,7 @@ fn clock(
                 }
             }
             if tick.is_multiple_of(DISK_TICKS) {
-                disk.look(registry);
+                disk.look();
             }
         });
         if let Err(message) = looked {

@@ -231,7 +231,7 @@ impl Indices {
     /// Starts the background work.
     pub(crate) fn start_maintenance(&self) {
         let disk = DiskWatch::new(self.data.clone(), self.cluster.clone(), self.flooded.clone());
-        disk.look(&self.registry);
+        disk.look();
         self.maintenance.start(&self.registry, self.flush_threshold, disk);
     }
 
