@@ -19,22 +19,10 @@ use std::time::Duration;
 use common::{Node, copy_tree, options};
 use serde_json::{Value, json};
 use sparrow_engine::Engine;
+use sparrow_files::power::Random;
 
 const INDICES: [&str; 3] = ["books", "vectors", "small"];
 const LONGEST_ROUND: Duration = Duration::from_secs(120);
-
-/// A sequence of numbers that looks random and is always the same for a seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (x ^ (x >> 31)) % end.max(1)
-    }
-}
 
 fn bulk(node: &Node, index: &str, documents: impl Iterator<Item = (String, Value)>) {
     let lines: String =
@@ -190,7 +178,7 @@ fn kinds(data: &Path) -> BTreeMap<String, Vec<PathBuf>> {
 /// Damages a file and says how.
 fn damage(path: &Path, random: &mut Random) -> String {
     let mut bytes = fs::read(path).expect("a file");
-    let at = random.below(bytes.len() as u64) as usize;
+    let at = random.below(bytes.len());
     match random.below(8) {
         0 => {
             bytes.truncate(at);
@@ -252,8 +240,8 @@ impl Undamaged {
     /// One round; what is wrong, if anything is.
     fn round(&self, seed: u64) -> (String, Result<Outcome, String>) {
         let mut random = Random(seed);
-        let (kind, files) = &self.kinds[random.below(self.kinds.len() as u64) as usize];
-        let file = &files[random.below(files.len() as u64) as usize];
+        let (kind, files) = &self.kinds[random.below(self.kinds.len())];
+        let file = &files[random.below(files.len())];
         let copy = tempfile::tempdir().expect("a folder");
         copy_tree(&self.data, copy.path());
         let how = damage(&copy.path().join(file), &mut random);

@@ -330,12 +330,14 @@ impl Stored {
     }
 }
 
-/// Numbers that are the same for the same seed (splitmix64).
-#[derive(Debug)]
-struct Random(u64);
+/// Numbers that look random and are the same for the same seed (splitmix64), for tests that have to be repeatable. Holds the seed
+/// of what comes next.
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    /// One of `0..bound`; 0 when that is empty.
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -14,23 +14,11 @@ use std::sync::Arc;
 
 use common::{Node, copy_tree, options};
 use sparrow_engine::Engine;
-use sparrow_files::{Kind, power::Recorder};
+use sparrow_files::Kind;
+use sparrow_files::power::{Random, Recorder};
 
 use injector::{Injector, Mode};
 use workload::{STEPS, World};
-
-/// Numbers that are the same for the same seed (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-}
 
 fn seed() -> u64 {
     std::env::var("SPARROW_FAULTS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
