@@ -14,17 +14,17 @@ pub use self::repair::{Repair, RepairedIndex, repair};
 use crate::error::EngineError;
 use crate::indices::{METADATA_PREFIX, Metadata};
 
-/// What was found.
+/// The state of all files of a data directory that no server has open, as `sparrow check` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The directory.
+    /// Path of the data directory.
     pub data: String,
     pub indices: Vec<CheckedIndex>,
-    /// Of all files, in the order of the stores and then of the indices. None when everything is whole.
+    /// Damaged files: those of stores first, then of models, then of indices. Empty when everything is whole.
     pub problems: Vec<Problem>,
 }
 
-/// An index of the directory.
+/// An index that a checked data directory holds, and whether any of its files is damaged.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckedIndex {
     /// Its name, or its uuid where the name cannot be read.
@@ -36,10 +36,10 @@ pub struct CheckedIndex {
 /// A file that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// Place in the data directory.
+    /// Path of the file below the data directory.
     pub file: String,
     pub reason: String,
-    /// Who cannot do without it.
+    /// What cannot be used without the file, in words: `index [a]`, `the store [keys]`.
     pub affected: String,
 }
 
@@ -51,6 +51,10 @@ pub fn check(data: &Path) -> Result<Report, EngineError> {
     inspect(&DataDir::inspect(data)?)
 }
 
+/// Compares the stores, the models, and the segments and logs of the indices of a data directory with their checksums.
+///
+/// # Errors
+/// When a folder cannot be listed; a file that cannot be read is a problem in the report.
 fn inspect(data: &DataDir) -> Result<Report, EngineError> {
     let root = data.path();
     let mut report = Report { data: root.display().to_string(), indices: Vec::new(), problems: Vec::new() };
@@ -84,7 +88,10 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
     Ok(report)
 }
 
-/// What is wrong with the segments and the log of an index.
+/// The damaged files among the segments and the log of an index; `affected` is who cannot do without them, in words.
+///
+/// # Errors
+/// When the folder of the log cannot be listed.
 fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Result<Vec<Problem>, EngineError> {
     let root = data.path();
     let folder = data.index_dir(&metadata.uuid).join(&metadata.folder);

@@ -11,31 +11,32 @@ use super::{CheckedIndex, Report, inspect};
 use crate::error::EngineError;
 use crate::indices::{METADATA_PREFIX, Metadata, Record, reread};
 
-/// What was kept, and what was not.
+/// What a new data directory got of a damaged one, and what it did not get, as `sparrow repair` prints it.
 #[derive(Debug, Serialize)]
 pub struct Repair {
-    /// What was found in the damaged directory.
+    /// The damaged files, of the directory that was repaired.
     pub found: Report,
-    /// The new directory.
+    /// Path of the new directory.
     pub into: String,
     pub indices: Vec<RepairedIndex>,
-    /// Files that are not in the new directory, as they are damaged.
+    /// Damaged files that belong to no index and are not in the new directory; paths below the damaged one.
     pub left_out: Vec<String>,
 }
 
-/// An index, and how many of its documents are in the new directory.
+/// An index of a damaged data directory, and how many of its documents are in the new one.
 #[derive(Debug, Serialize)]
 pub struct RepairedIndex {
     pub name: String,
-    /// Whether all of it could be copied.
+    /// Whether no file of it was damaged, so that all were copied as they are.
     pub whole: bool,
+    /// Documents that are in the new directory, but for those that only the log of a whole index holds.
     pub kept: u64,
     /// Documents that are not in the new directory; absent if their number is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
     /// Ids of writes in the log that could be read and not be applied.
     pub lost_ids: Vec<String>,
-    /// What else is to be known.
+    /// What else somebody should know who relies on the new index, in sentences.
     pub notes: Vec<String>,
 }
 

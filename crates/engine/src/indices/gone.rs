@@ -11,7 +11,8 @@ impl IndexHandle {
         matches!(self.data.read_json(&super::metadata::store_name(&self.uuid)), Ok(None))
     }
 
-    /// What was read of the index for an overview; `None` if it was deleted meanwhile, as if it had been gone before.
+    /// Of something that was read for an overview of several indices, and may have failed since this one was deleted meanwhile:
+    /// the value, or `None` if it was deleted, as if it had been gone before the request came.
     ///
     /// # Errors
     /// What reading failed with; [`EngineError::IndexNotFound`] for an index that is gone and that the request names.

@@ -37,7 +37,7 @@ pub(crate) struct Found {
     pub(crate) passages: Option<Vec<u8>>,
 }
 
-/// An open index.
+/// One index that requests can be made of: its metadata, its shard, and what is counted and done in the background for it.
 pub(crate) struct IndexHandle {
     pub(crate) name: String,
     pub(crate) uuid: String,
@@ -47,12 +47,13 @@ pub(crate) struct IndexHandle {
     /// Its log, segments and what is written but not searchable yet.
     pub(crate) shard: Shard,
     last_refresh: Mutex<Instant>,
-    /// What was done with it since it is open.
+    /// How many searches, writes, refreshes and other operations there were since the index was opened, and how long they took.
     pub(crate) counters: Arc<Counters>,
     pub(crate) opened: Opened,
-    /// Names of the segments of the last durable commit.
+    /// Names (32 hexadecimal digits) of the segments that the last durable commit has; newer ones would be lost in a crash, and
+    /// made again of the log.
     pub(crate) durable_segments: Mutex<HashSet<String>>,
-    /// What is being done to it in the background.
+    /// Which refresh, flush or sync of the index runs in the background, and when one that failed is tried again.
     pub(super) turns: Turns,
     flooded: Flooded,
     last_flush: Mutex<Instant>,

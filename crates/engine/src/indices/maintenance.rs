@@ -36,14 +36,16 @@ const IDLE: Duration = Duration::from_secs(60);
 /// First and longest pause after a failure.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// What is being done to an index in the background, and when it may be tried again.
+/// The right to work on one index in the background: one for its refreshes, one for its flushes, syncs and recoveries.
 #[derive(Default)]
 pub(crate) struct Turns {
     refresh: Turn,
     upkeep: Turn,
+    /// When a log that nobody waits for was last synced.
     synced: Mutex<Option<Instant>>,
 }
 
+/// A right that one worker at a time has, with a pause after a failure.
 #[derive(Default)]
 struct Turn {
     taken: AtomicBool,
@@ -58,7 +60,7 @@ impl Turn {
         !paused && !self.taken.swap(true, SeqCst)
     }
 
-    /// Gives it back.
+    /// Lets the next worker have it: at once, or after a pause that doubles with each failure in a row.
     fn give_back(&self, succeeded: bool) {
         let mut pause = self.pause.lock();
         *pause = (!succeeded).then(|| {
