@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use sparrow_files::{self as fs, File};
@@ -69,6 +69,8 @@ struct Shared {
     state: Mutex<State>,
     /// Held by a flush from start to end.
     flush: Mutex<()>,
+    /// Files that are being written.
+    writing: AtomicUsize,
     /// Held while files are physically removed, and while a new searcher opens its files.
     removal: Mutex<()>,
 }
@@ -111,6 +113,7 @@ impl LazyDirectory {
                 root: root.to_path_buf(),
                 state: Mutex::new(state),
                 flush: Mutex::default(),
+                writing: AtomicUsize::default(),
                 removal: Mutex::default(),
             }),
             inner: MmapDirectory::open(root).map_err(tantivy::TantivyError::from)?,
@@ -138,6 +141,11 @@ impl LazyDirectory {
     pub fn retire(&self) {
         let _state = self.shared.state.lock();
         self.retired.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a file of a segment is being written, as it is from about the beginning of a merge to its end.
+    pub fn is_written(&self) -> bool {
+        self.shared.writing.load(Ordering::Relaxed) > 0
     }
 
     /// Bytes of files that wait for the next flush to be removed.
@@ -395,6 +403,12 @@ impl Write for LazyFile {
     }
 }
 
+impl Drop for LazyFile {
+    fn drop(&mut self) {
+        self.directory.shared.writing.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl TerminatingWrite for LazyFile {
     fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
         let mut state = self.directory.shared.state.lock();
@@ -468,6 +482,7 @@ impl Directory for LazyDirectory {
         state.sums.remove(path);
         state.recreated.insert(path.to_path_buf());
         let file = File::create_new(&full).map_err(wrap)?;
+        self.shared.writing.fetch_add(1, Ordering::Relaxed);
         let file = LazyFile {
             file,
             directory: self.clone(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use sparrow_files as fs;
@@ -24,7 +25,7 @@ use crate::writer::{self, Payload, Writer};
 
 /// How often a forced merge waits for background merges to end.
 const MERGE_ATTEMPTS: usize = 3000;
-const MERGE_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+const MERGE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Bytes of stored documents that are compressed together, and decompressed for any one of them.
 const STORE_BLOCK_BYTES: usize = 4096;
@@ -147,9 +148,14 @@ impl SparrowIndex {
             .settings(settings)
             .register_plugin(Arc::new(plugin))
             .open_or_create(directory.clone())?;
-        let index = Index::open(directory.clone())?;
         let payload = Payload { seq_no: None, sparse_format: writer::format_number(options.sparse_format) };
-        let mut writer = Writer::open(
+        let encoded = payload.encode()?;
+        widen::edit_commit(&directory, |meta| {
+            meta["payload"] = encoded.into();
+            Ok(())
+        })?;
+        let index = Index::open(directory.clone())?;
+        let writer = Writer::open(
             index,
             directory.clone(),
             schema,
@@ -158,7 +164,6 @@ impl SparrowIndex {
             options.sparse_format,
             options.clone(),
         )?;
-        writer.commit(true)?;
         directory.make_durable().map_err(IndexError::io(dir))?;
         Self::with_writer(dir, options.sparse_format, writer)
     }
@@ -387,6 +392,22 @@ impl SparrowIndex {
     /// Bytes of files that are no longer needed and wait for the next durable commit to be removed.
     pub fn garbage_bytes(&self) -> u64 {
         self.directory.garbage_bytes()
+    }
+
+    /// Whether threads and memory are held for writing though everything is committed and nothing was written for this long.
+    /// Answers at once: `false` while somebody writes.
+    pub fn is_idle(&self, time: Duration) -> bool {
+        self.writer.try_lock().is_some_and(|writer| writer.is_idle(time))
+    }
+
+    /// Gives back the threads and the memory that only writing needs, if the index is idle; the next write gets them again, which
+    /// takes about a millisecond.
+    ///
+    /// # Errors
+    /// When an indexing thread failed; nothing that was written is lost by it.
+    pub fn rest(&self, time: Duration) -> Result<(), IndexError> {
+        let mut writer = self.writer.lock();
+        if writer.is_idle(time) { writer.rest() } else { Ok(()) }
     }
 
     /// Gives up writing, so that the folder can be opened anew or removed. Searches go on with what they see; writes fail.

@@ -36,18 +36,31 @@ pub(crate) fn widen(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, 
 
 /// Appends entries to the schema of the newest commit.
 fn append_to_schema(directory: &LazyDirectory, missing: &[FieldEntry]) -> Result<(), IndexError> {
-    let corrupt = |reason: String| IndexError::Corrupt { path: META.into(), reason };
+    edit_commit(directory, |meta| {
+        let schema = meta["schema"]
+            .as_array_mut()
+            .ok_or_else(|| corrupt("the schema is not a list of fields".to_owned()))?;
+        for entry in missing {
+            schema.push(serde_json::to_value(entry).map_err(|error| corrupt(error.to_string()))?);
+        }
+        Ok(())
+    })
+}
+
+/// Changes what the newest commit says, as tantivy writes it, while no writer of tantivy is there.
+pub(crate) fn edit_commit(
+    directory: &LazyDirectory,
+    edit: impl FnOnce(&mut serde_json::Value) -> Result<(), IndexError>,
+) -> Result<(), IndexError> {
     let bytes = directory.read_meta().map_err(TantivyError::from)?;
-    let mut meta: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
-    let schema = meta["schema"]
-        .as_array_mut()
-        .ok_or_else(|| corrupt("the schema is not a list of fields".to_owned()))?;
-    for entry in missing {
-        schema.push(serde_json::to_value(entry).map_err(|error| corrupt(error.to_string()))?);
-    }
+    let mut meta = serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
+    edit(&mut meta)?;
     let bytes = serde_json::to_vec(&meta).map_err(|error| corrupt(error.to_string()))?;
     directory.write_meta(&bytes).map_err(IndexError::io(META))
+}
+
+fn corrupt(reason: String) -> IndexError {
+    IndexError::Corrupt { path: META.into(), reason }
 }
 
 /// Writes the field norms of every segment anew, with zeros for new fields that have norms.

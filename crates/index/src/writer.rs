@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,14 @@ pub(crate) struct Payload {
 }
 
 impl Payload {
+    /// As a commit has it.
+    pub fn encode(&self) -> Result<String, IndexError> {
+        serde_json::to_string(self).map_err(|error| IndexError::Corrupt {
+            path: crate::directory::META.into(),
+            reason: error.to_string(),
+        })
+    }
+
     /// The format the number stands for, if this build knows it.
     pub fn format(self) -> Option<Format> {
         match self.sparse_format {
@@ -72,8 +81,9 @@ pub(crate) struct Writer {
     pub payload: Payload,
     pub gauge: Arc<Gauge>,
     vectors: Arc<VectorSettings>,
-    /// `None` after a failed reopen; the next write tries again.
-    writer: Option<IndexWriter>,
+    indexer: Indexer,
+    /// When something was last asked of the indexer.
+    used: Instant,
     reader: IndexReader,
     options: IndexOptions,
     /// Writes that no commit has yet.
@@ -85,11 +95,13 @@ pub(crate) struct Writer {
     live: FxHashMap<(SegmentId, Opstamp), Arc<[u64]>>,
 }
 
-/// An opened tantivy index with its writer and reader.
-struct Opened {
-    index: Index,
-    writer: IndexWriter,
-    reader: IndexReader,
+/// tantivy's writer: three threads and, for the queue of documents alone, three megabytes.
+enum Indexer {
+    /// Not there, as nobody wrote for a while: the next write makes one.
+    Resting,
+    Ready(IndexWriter),
+    /// Not there after a failure: the next write opens the index anew.
+    Lost,
 }
 
 /// Registers the analyzers that the schema names, and the segment plugin.
@@ -104,32 +116,26 @@ pub(crate) fn prepare(
     index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone(), vectors: vectors.clone() }));
 }
 
-impl Opened {
-    fn open(
-        mut index: Index,
-        format: Format,
-        gauge: &Arc<Gauge>,
-        vectors: &Arc<VectorSettings>,
-        options: &IndexOptions,
-    ) -> tantivy::Result<Self> {
-        prepare(&mut index, format, gauge, vectors, &options.analysis);
-        let threads = options.indexing_threads.max(1);
-        let writer: IndexWriter = index.writer_with_options(
-            IndexWriterOptions::builder()
-                .num_worker_threads(threads)
-                .memory_budget_per_thread((options.memory_budget / threads).max(MIN_THREAD_BUDGET))
-                .num_merge_threads(1)
-                .build(),
-        )?;
-        writer.set_merge_policy(Tiers::new(options));
-        pass_commit_stamp(&writer)?;
-        let reader = index
-            .reader_builder()
-            .reload_policy(ReloadPolicy::Manual)
-            .doc_store_cache_num_blocks(STORE_CACHE_BLOCKS)
-            .try_into()?;
-        Ok(Self { index, writer, reader })
-    }
+fn open_reader(index: &Index) -> tantivy::Result<IndexReader> {
+    index
+        .reader_builder()
+        .reload_policy(ReloadPolicy::Manual)
+        .doc_store_cache_num_blocks(STORE_CACHE_BLOCKS)
+        .try_into()
+}
+
+fn open_indexer(index: &Index, options: &IndexOptions) -> tantivy::Result<IndexWriter> {
+    let threads = options.indexing_threads.max(1);
+    let writer = index.writer_with_options(
+        IndexWriterOptions::builder()
+            .num_worker_threads(threads)
+            .memory_budget_per_thread((options.memory_budget / threads).max(MIN_THREAD_BUDGET))
+            .num_merge_threads(1)
+            .build(),
+    )?;
+    writer.set_merge_policy(Tiers::new(options));
+    pass_commit_stamp(&writer)?;
+    Ok(writer)
 }
 
 /// Uses up the first operation stamp of a new tantivy writer, which is that of the last commit. A delete that had it would count as
@@ -142,7 +148,7 @@ fn pass_commit_stamp(writer: &IndexWriter) -> tantivy::Result<()> {
 impl Writer {
     /// Opens the writer side over a prepared directory.
     pub fn open(
-        index: Index,
+        mut index: Index,
         directory: LazyDirectory,
         schema: IndexSchema,
         mapping: Arc<Mapping>,
@@ -152,9 +158,10 @@ impl Writer {
     ) -> Result<Self, IndexError> {
         let gauge = Arc::new(Gauge::default());
         let vectors = Arc::new(VectorSettings::new(&mapping, options.min_graph_vectors));
-        let opened = Opened::open(index, format, &gauge, &vectors, &options)?;
+        prepare(&mut index, format, &gauge, &vectors, &options.analysis);
         Ok(Self {
-            index: opened.index,
+            reader: open_reader(&index)?,
+            index,
             directory,
             schema: Arc::new(schema),
             mapping,
@@ -162,8 +169,8 @@ impl Writer {
             payload,
             gauge,
             vectors,
-            writer: Some(opened.writer),
-            reader: opened.reader,
+            indexer: Indexer::Resting,
+            used: Instant::now(),
             options,
             dirty: false,
             published_generation: None,
@@ -203,7 +210,7 @@ impl Writer {
         let successor = self.directory.successor()?;
         // Waits for the indexing threads; merges that still run fail on the retired directory.
         self.vectors.stop();
-        self.writer = None;
+        self.indexer = Indexer::Lost;
         self.vectors = Arc::new(VectorSettings::new(&self.mapping, self.options.min_graph_vectors));
         self.directory = successor;
         self.dirty = false;
@@ -212,16 +219,17 @@ impl Writer {
         // A second successor, since tantivy caches mappings of files that `change` may have replaced.
         let directory = self.directory.successor()?;
         self.directory = directory.clone();
-        let opened =
-            Opened::open(Index::open(directory)?, self.format(), &self.gauge, &self.vectors, &self.options)?;
-        let schema = IndexSchema::from_schema(opened.index.schema());
+        let mut index = Index::open(directory)?;
+        prepare(&mut index, self.format(), &self.gauge, &self.vectors, &self.options.analysis);
+        let reader = open_reader(&index)?;
+        let schema = IndexSchema::from_schema(index.schema());
         self.schema = Arc::new(schema.ok_or_else(|| IndexError::Corrupt {
             path: crate::directory::META.into(),
             reason: "a reserved field is missing from the schema".to_owned(),
         })?);
-        self.index = opened.index;
-        self.reader = opened.reader;
-        self.writer = Some(opened.writer);
+        self.index = index;
+        self.reader = reader;
+        self.indexer = Indexer::Resting;
         self.published_generation = None;
         self.live.clear();
         changed
@@ -233,17 +241,45 @@ impl Writer {
         self.directory.retire();
         self.vectors.stop();
         // Waits for the indexing threads, and gives back the lock on the folder.
-        self.writer = None;
+        self.indexer = Indexer::Lost;
     }
 
-    fn writer(&mut self) -> Result<&mut IndexWriter, IndexError> {
+    fn indexer(&mut self) -> Result<&mut IndexWriter, IndexError> {
         if self.retired {
             return Err(IndexError::Poisoned);
         }
-        if self.writer.is_none() {
+        self.used = Instant::now();
+        if matches!(self.indexer, Indexer::Lost) {
             self.reopen(|_| Ok(()))?;
         }
-        self.writer.as_mut().ok_or(IndexError::Poisoned)
+        if matches!(self.indexer, Indexer::Resting) {
+            self.indexer = Indexer::Ready(open_indexer(&self.index, &self.options)?);
+        }
+        match &mut self.indexer {
+            Indexer::Ready(writer) => Ok(writer),
+            Indexer::Resting | Indexer::Lost => Err(IndexError::Poisoned),
+        }
+    }
+
+    /// Whether threads and memory are held for writing though everything is committed, no merge runs, and nothing was asked for
+    /// this long.
+    pub fn is_idle(&self, time: Duration) -> bool {
+        matches!(self.indexer, Indexer::Ready(_))
+            && !self.dirty
+            && self.used.elapsed() >= time
+            && !self.directory.is_written()
+    }
+
+    /// Gives back the threads and the memory that only writing needs; the next write gets them again. Waits for merges, without
+    /// which files could be removed that the newest commit names.
+    pub fn rest(&mut self) -> Result<(), IndexError> {
+        match std::mem::replace(&mut self.indexer, Indexer::Resting) {
+            Indexer::Ready(writer) => Ok(writer.wait_merging_threads()?),
+            other => {
+                self.indexer = other;
+                Ok(())
+            }
+        }
     }
 
     /// What documents are built by.
@@ -259,7 +295,7 @@ impl Writer {
     pub fn add(&mut self, built: BuiltDocument) -> Result<(), IndexError> {
         let BuiltDocument { document, replaces, size } = built;
         let gauge = self.gauge.clone();
-        let writer = self.writer()?;
+        let writer = self.indexer()?;
         if let Some(term) = replaces {
             writer.delete_term(term);
         }
@@ -273,7 +309,7 @@ impl Writer {
     /// Buffers a deletion.
     pub fn delete(&mut self, id: &str) -> Result<(), IndexError> {
         let term = Term::from_field_text(self.schema.id, id);
-        self.writer()?.delete_term(term);
+        self.indexer()?.delete_term(term);
         self.dirty = true;
         Ok(())
     }
@@ -283,11 +319,8 @@ impl Writer {
         if !self.dirty && !force {
             return Ok(());
         }
-        let payload = serde_json::to_string(&self.payload).map_err(|error| IndexError::Corrupt {
-            path: crate::directory::META.into(),
-            reason: error.to_string(),
-        })?;
-        let committed = self.writer()?.prepare_commit().and_then(|mut prepared| {
+        let payload = self.payload.encode()?;
+        let committed = self.indexer()?.prepare_commit().and_then(|mut prepared| {
             // A plain `commit` would erase the payload.
             prepared.set_payload(&payload);
             prepared.commit()
@@ -305,9 +338,10 @@ impl Writer {
     /// Throws away what is buffered.
     pub fn rollback(&mut self) -> Result<(), IndexError> {
         self.dirty = false;
-        let result = match &mut self.writer {
-            Some(writer) => writer.rollback(),
-            None => return self.reopen(|_| Ok(())),
+        let result = match &mut self.indexer {
+            Indexer::Ready(writer) => writer.rollback(),
+            Indexer::Resting => return Ok(()),
+            Indexer::Lost => return self.reopen(|_| Ok(())),
         };
         self.gauge.reset();
         if result.is_err() {
@@ -315,7 +349,7 @@ impl Writer {
             return self.reopen(|_| Ok(()));
         }
         // Rolling back made a new tantivy writer, with the default merge policy.
-        if let Some(writer) = &self.writer {
+        if let Indexer::Ready(writer) = &self.indexer {
             writer.set_merge_policy(Tiers::new(&self.options));
             pass_commit_stamp(writer)?;
         }
@@ -326,7 +360,7 @@ impl Writer {
     fn lost(&mut self, source: tantivy::TantivyError) -> IndexError {
         if let Err(error) = self.rollback() {
             tracing::error!(%error, "rollback failed; the index is reopened at the next write");
-            self.writer = None;
+            self.indexer = Indexer::Lost;
         }
         IndexError::RolledBack { replay_after: self.payload.seq_no, source }
     }
@@ -387,7 +421,7 @@ impl Writer {
         if ids.is_empty() || ids.len() == 1 && deleted == 0 {
             return Ok(None);
         }
-        Ok(Some(self.writer()?.merge(&ids)))
+        Ok(Some(self.indexer()?.merge(&ids)))
     }
 }
 

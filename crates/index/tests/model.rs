@@ -4,6 +4,7 @@
 mod common;
 
 use std::path::Path;
+use std::time::Duration;
 
 use common::{Model, books, check, copy_dir, options, put};
 use rand::rngs::StdRng;
@@ -71,6 +72,10 @@ impl Run {
             }
             850..950 => {
                 self.index.refresh().expect("refresh");
+                if self.rng.random_bool(0.3) {
+                    // Nothing is written for a while: the next write makes a new indexer.
+                    self.index.rest(Duration::ZERO).expect("rest");
+                }
                 check(&self.index, &self.now);
             }
             950..970 => self.flush(),

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use super::Registry;
 use super::disk::DiskWatch;
 use super::handle::IndexHandle;
+use crate::error::EngineError;
 use crate::executor::caught;
 
 const TICK: Duration = Duration::from_millis(50);
@@ -30,19 +31,25 @@ const UPKEEP_WORKERS: usize = 2;
 const SMALL_LOG: u64 = 4 << 20;
 /// Bytes of files that wait for a flush to be removed, from which on there is one if the segments take less than them.
 const SMALL_GARBAGE: u64 = 16 << 20;
-/// Time without a flush after which what lies in the log is flushed.
+/// Time without a flush after which what lies in the log is flushed, and without a write after which an index gives back what
+/// only writing needs.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// First and longest pause after a failure.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
 /// The right to work on one index in the background: one for its refreshes, one for its flushes, syncs and recoveries.
-#[derive(Default)]
 pub(crate) struct Turns {
     refresh: Turn,
     upkeep: Turn,
-    /// When a log that nobody waits for was last synced.
-    synced: Mutex<Option<Instant>>,
+    /// When a log that nobody waits for was last synced, or opened.
+    synced: Mutex<Instant>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { refresh: Turn::default(), upkeep: Turn::default(), synced: Mutex::new(Instant::now()) }
+    }
 }
 
 /// A right that one worker at a time has, with a pause after a failure.
@@ -188,7 +195,10 @@ fn refresh(handle: &IndexHandle, _: u64) -> bool {
 }
 
 fn upkeep_is_due(handle: &IndexHandle, flush_threshold: u64) -> bool {
-    handle.shard.needs_recovery() || flush_is_due(handle, flush_threshold) || sync_is_due(handle)
+    handle.shard.needs_recovery()
+        || flush_is_due(handle, flush_threshold)
+        || sync_is_due(handle)
+        || handle.index().is_idle(IDLE)
 }
 
 /// A log is replayed at the next start, and files that a durable commit names stay until the next one: both are bounded by what
@@ -209,8 +219,7 @@ fn flush_is_due(handle: &IndexHandle, threshold: u64) -> bool {
 
 fn sync_is_due(handle: &IndexHandle) -> bool {
     let settings = handle.settings();
-    settings.is_async()
-        && handle.turns.synced.lock().is_none_or(|last| last.elapsed() >= settings.sync_interval())
+    settings.is_async() && handle.turns.synced.lock().elapsed() >= settings.sync_interval()
 }
 
 fn keep_up(handle: &IndexHandle, flush_threshold: u64) -> bool {
@@ -218,9 +227,11 @@ fn keep_up(handle: &IndexHandle, flush_threshold: u64) -> bool {
         handle.shard.recover().map_err(|error| handle.failed(error))
     } else if flush_is_due(handle, flush_threshold) {
         handle.flush().map(|()| _ = handle.counters.periodic_flush.fetch_add(1, Relaxed))
-    } else {
-        *handle.turns.synced.lock() = Some(Instant::now());
+    } else if sync_is_due(handle) {
+        *handle.turns.synced.lock() = Instant::now();
         handle.shard.sync_log().map_err(|error| handle.failed(error))
+    } else {
+        handle.index().rest(IDLE).map_err(EngineError::from)
     };
     match result {
         Err(error) if !handle.shard.is_closed() => {
