@@ -9,14 +9,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sparrow_index::{CommitFile, IndexError};
-use sparrow_storage::durable;
 
 use super::aliases::AliasSpec;
 use super::metadata::Metadata;
 use super::registry::Names;
-use super::{
-    FIRST_FOLDER, IndexHandle, Indices, Settings, alias_changes, handle, names, new_uuid, now_millis,
-};
+use super::{IndexHandle, Indices, Settings, handle, names, now_millis};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::{EngineError, Exception};
@@ -24,13 +21,6 @@ use crate::request::{CancelFlag, Reply, Request};
 
 /// How often a copy begins again when a merge took files away meanwhile.
 const ATTEMPTS: usize = 5;
-
-/// What of a request goes over the source.
-#[derive(Default)]
-struct Given {
-    settings: Settings,
-    aliases: BTreeMap<String, AliasSpec>,
-}
 
 /// `PUT|POST /{index}/_clone/{target}`, `…/_shrink/{target}`, `…/_split/{target}`
 pub(crate) fn resize(
@@ -41,26 +31,26 @@ pub(crate) fn resize(
 ) -> Result<Reply, EngineError> {
     let target = super::date_math::resolve(request.part("target"))?;
     names::check(&target)?;
-    let mut given = Given::default();
+    let (mut given, mut aliases) = (json!({}), BTreeMap::new());
     for (key, value) in parse_object(body)? {
         match key.as_str() {
-            "settings" => given.settings = Settings::parse(&value)?,
-            "aliases" => given.aliases = AliasSpec::parse_all(&value)?,
+            "settings" => given = value,
+            "aliases" => aliases = AliasSpec::parse_all(&value)?,
             other => {
                 return Err(EngineError::parse(format!("[resize_request] unknown field [{other}]")));
             }
         }
     }
     let source = engine.indices.get(request.part("index"))?;
-    let shards = shards_after(&request.op, &source.settings(), &given.settings)?;
+    let shards = shards_after(&request.op, &source.settings(), &Settings::parse(&given)?)?;
     if !source.settings().is_blocked("write") && !source.settings().is_blocked("read_only") {
         return Err(illegal_state(format!(
             "index {} must be read-only to resize index. use \"index.blocks.write=true\"",
             source.name
         )));
     }
-    let settings = source.settings().resized(&given.settings, shards)?;
-    engine.indices.copy(&source, &target, settings, given.aliases)?;
+    let settings = source.settings().resized(&given, shards)?;
+    engine.indices.copy(&source, &target, settings, aliases)?;
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": target})))
 }
 
@@ -101,66 +91,35 @@ fn illegal_state(reason: String) -> EngineError {
 }
 
 impl Indices {
-    /// Makes an index with the documents, mapping and models of `source`; durable when this returns.
+    /// Makes an index with the documents, mapping and models of `source`; durable when this returns. Other indices are made and
+    /// deleted meanwhile. If somebody else takes the name first, nothing is left of the copy.
     fn copy(
         &self,
         source: &IndexHandle,
         name: &str,
         settings: Settings,
         aliases: BTreeMap<String, AliasSpec>,
-    ) -> Result<Arc<IndexHandle>, EngineError> {
-        let _one = self.admin.lock();
-        let before = self.names();
-        before.check_free(name)?;
-        self.cluster.check_shards(before.open_indices(), 1)?;
-        let uuid = new_uuid();
-        let mut after = Names::clone(&before);
-        for (alias, spec) in aliases {
-            after
-                .aliases
-                .entry(super::concrete_name(&alias)?)
-                .or_default()
-                .insert(name.to_owned(), Arc::new(spec));
-        }
-        for alias in after.aliases_of(name).keys() {
-            alias_changes::check(&after, alias)?;
-        }
-        let root = self.data.index_dir(&uuid);
-        durable::create_dir_all(&root)?;
-        let copied = source.link_commit(&root.join(FIRST_FOLDER)).and_then(|_| Ok(durable::sync_dir(&root)?));
-        if let Err(error) = copied {
-            handle::remove_folder(&root);
-            return Err(error);
-        }
-        let from = source.metadata.read().clone();
+    ) -> Result<(), EngineError> {
+        let check = |names: &Names, name: &str| {
+            names.check_free(name)?;
+            self.cluster.check_shards(names.open_indices(), 1)
+        };
+        // What is refused now need not be copied first.
+        check(&self.names(), name)?;
+        let resolved = |(alias, spec): (String, AliasSpec)| {
+            Ok::<_, EngineError>((super::concrete_name(&alias)?, Arc::new(spec)))
+        };
+        let mut arrival = self.arrival(name)?;
+        arrival.set_aliases(aliases.into_iter().map(resolved).collect::<Result<_, _>>()?);
+        source.link_commit(arrival.folder())?;
         let metadata = Metadata {
-            name: name.to_owned(),
-            uuid: uuid.clone(),
             creation_millis: now_millis(),
-            folder: FIRST_FOLDER.to_owned(),
-            closed: false,
             provided_name: Some(name.to_owned()),
             settings,
-            mapping: from.mapping.clone(),
-            field_models: from.field_models.clone(),
-            replaces: None,
+            ..Metadata::clone(&source.metadata.read())
         };
-        let opened = self.open_one(metadata.clone()).inspect_err(|_| handle::remove_folder(&root))?;
-        let own = after.aliases_of(name);
-        if !own.is_empty() {
-            // Aliases of an index that is not there count for nothing, so they can come first.
-            let mut stored = self.stored(&before);
-            stored.by_index.insert(uuid, own);
-            stored.save(&self.data)?;
-        }
-        // The index exists from here on; a crash before leaves a folder that the next start removes.
-        metadata.save(&self.data)?;
-        let opened = Arc::new(opened);
-        self.registry.change(|names| {
-            names.indices.insert(name.to_owned(), opened.clone());
-            names.aliases = after.aliases;
-        });
-        Ok(opened)
+        self.open_arrival(&mut arrival, metadata, None)?;
+        self.install(vec![arrival], &check)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Indices that come from elsewhere as files: brought together where no index is known, then named, all at once.
+//! Indices that come as files, from a snapshot or another index: brought together where no index is known, then named, all at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,15 +43,20 @@ impl Arrival {
     }
 
     /// Gives it these aliases, by name.
+    pub(crate) fn set_aliases(&mut self, aliases: OfIndex) {
+        self.aliases = Some(aliases);
+    }
+
+    /// Gives it the aliases that a snapshot describes, by name.
     ///
     /// # Errors
     /// When one of them has a name or a definition that none may have.
-    pub(crate) fn set_aliases(&mut self, aliases: &Map<String, Value>) -> Result<(), EngineError> {
+    pub(crate) fn parse_aliases(&mut self, aliases: &Map<String, Value>) -> Result<(), EngineError> {
         let parse = |(alias, spec): (&String, &Value)| {
             super::names::check_alias(alias)?;
             Ok((alias.clone(), Arc::new(AliasSpec::parse(alias, spec)?)))
         };
-        self.aliases = Some(aliases.iter().map(parse).collect::<Result<_, EngineError>>()?);
+        self.set_aliases(aliases.iter().map(parse).collect::<Result<_, EngineError>>()?);
         Ok(())
     }
 }
@@ -120,7 +125,7 @@ impl Indices {
         })
     }
 
-    /// Opens an index whose files are there.
+    /// Opens an index whose files are there; `from` says of which snapshot they are, if of one.
     ///
     /// # Errors
     /// When they are not an index that `metadata` suits.
@@ -128,7 +133,7 @@ impl Indices {
         &self,
         arrival: &mut Arrival,
         metadata: Metadata,
-        from: RestoredFrom,
+        from: Option<RestoredFrom>,
     ) -> Result<(), EngineError> {
         let metadata = Metadata {
             name: arrival.name.clone(),
@@ -142,7 +147,7 @@ impl Indices {
         metadata.mapping.check_analyzers(&options.analysis)?;
         let mut handle = self.open_one(metadata.clone())?;
         durable::sync_dir(&arrival.root)?;
-        handle.opened.restored = Some(from);
+        handle.opened.restored = from;
         arrival.opened = Some((metadata, handle));
         Ok(())
     }
@@ -151,18 +156,18 @@ impl Indices {
     /// crash in the middle each of them is there or not, and what it takes the place of the other way round.
     ///
     /// # Errors
-    /// What `refuse` makes of a name that is taken now; aliases that clash; a failure of the disk.
+    /// What `check` says of a name, given the names of the moment; aliases that clash; a failure of the disk.
     pub(crate) fn install(
         &self,
         arrivals: Vec<Arrival>,
-        refuse: &dyn Fn(&str) -> EngineError,
+        check: &dyn Fn(&Names, &str) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let _one = self.admin.lock();
         let before = self.names();
         let mut after = Names::clone(&before);
         let mut replaced: Vec<Arc<IndexHandle>> = Vec::new();
         for arrival in &arrivals {
-            before.check_restorable(&arrival.name, &arrival.name, refuse)?;
+            check(&before, &arrival.name)?;
             let kept = before.aliases_of(&arrival.name);
             after.remove(&arrival.name);
             replaced.extend(before.indices.get(&arrival.name).cloned());
@@ -173,7 +178,7 @@ impl Indices {
         // Nobody opens them in between.
         let guards = replaced.iter().map(|old| old.changer()).collect::<Result<Vec<_>, _>>()?;
         for arrival in &arrivals {
-            before.check_restorable(&arrival.name, &arrival.name, refuse)?;
+            check(&before, &arrival.name)?;
         }
         let mut arrivals = arrivals;
         let mut installed = Vec::with_capacity(arrivals.len());

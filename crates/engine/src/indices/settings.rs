@@ -114,20 +114,27 @@ impl Settings {
         Ok(Self(Arc::new(result)))
     }
 
-    /// The settings of a copy of the index: these with `given` over them, which may not change how texts are analyzed.
+    /// The settings of a copy of the index: these with `given` over them, which may not change how texts are analyzed. Those that
+    /// are given as `null` the copy does not have.
     ///
     /// # Errors
     /// Illegal argument for a setting that a copy has from its source.
-    pub(super) fn resized(&self, given: &Self, shards: usize) -> Result<Self, EngineError> {
-        let fixed = |name: &&String| {
-            name.starts_with(ANALYSIS) || name.starts_with(SIMILARITY) || *name == "number_of_routing_shards"
-        };
-        if let Some(name) = given.0.keys().find(fixed) {
-            return Err(EngineError::illegal_argument(format!(
-                "cannot provide [index.{name}] on a resize: it is that of the source index"
-            )));
+    pub(super) fn resized(&self, given: &Value, shards: usize) -> Result<Self, EngineError> {
+        let mut settings = BTreeMap::clone(&self.overlaid(&Self::parse(given)?).0);
+        let mut names = BTreeMap::new();
+        flatten("", given, 0, &mut names)?;
+        for (name, value) in names {
+            let short = name.strip_prefix("index.").unwrap_or(&name);
+            let from_source = short.starts_with(ANALYSIS) || short.starts_with(SIMILARITY);
+            if from_source || short == "number_of_routing_shards" {
+                return Err(EngineError::illegal_argument(format!(
+                    "cannot provide [index.{short}] on a resize: it is that of the source index"
+                )));
+            }
+            if value.is_none() {
+                settings.remove(short);
+            }
         }
-        let mut settings = BTreeMap::clone(&self.overlaid(given).0);
         settings.insert("number_of_shards".to_owned(), shards.to_string().into());
         Ok(Self(Arc::new(settings)))
     }

@@ -19,7 +19,7 @@ use super::{Repository, errors};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
-use crate::indices::{Arrival, Metadata, RestoredFrom, new_uuid};
+use crate::indices::{Arrival, Metadata, Names, RestoredFrom, new_uuid};
 use crate::jobs::{TaskContext, TaskSpec};
 use crate::request::{CancelFlag, Reply, Request};
 
@@ -128,7 +128,9 @@ impl Job<'_> {
             false => Vec::new(),
         };
         pace.check()?;
-        self.engine.indices.install(arrivals, &|problem| self.refuse(problem))?;
+        let check =
+            |names: &Names, name: &str| names.check_restorable(name, name, &|problem| self.refuse(problem));
+        self.engine.indices.install(arrivals, &check)?;
         for (id, config, staging) in models {
             self.engine.models.adopt_upload(&id, &config, &staging.0)?;
         }
@@ -167,7 +169,7 @@ impl Job<'_> {
             for (alias, spec) in &index.aliases {
                 aliases.insert(self.wanted.alias(alias)?, spec.clone());
             }
-            arrival.set_aliases(&aliases)?;
+            arrival.parse_aliases(&aliases)?;
         }
         let from = RestoredFrom {
             repository: self.repository.name.clone(),
@@ -177,7 +179,7 @@ impl Job<'_> {
             files: index.files.len() as u64,
             bytes: index.files.iter().map(|file| file.length).sum(),
         };
-        self.engine.indices.open_arrival(&mut arrival, metadata, from).map_err(unusable)?;
+        self.engine.indices.open_arrival(&mut arrival, metadata, Some(from)).map_err(unusable)?;
         Ok(arrival)
     }
 
