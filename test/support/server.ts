@@ -48,13 +48,22 @@ export interface StartOptions {
   /** The command line's script; packaging tests start an installed one. */
   readonly cli?: string;
   readonly cwd?: string;
+  /** A program and its arguments that start the server in place of themselves, for one that lives under limits. */
+  readonly under?: readonly string[];
 }
 
 /** Starts a server on a free port and waits until it is ready. */
 export async function startServer(options: StartOptions = {}): Promise<RunningServer> {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'sparrow-e2e-')));
-  const args = [options.cli ?? CLI, '--port', '0', '--data', data, ...(options.args ?? [])];
-  const child = spawn(process.execPath, args, {
+  const line = [
+    ...(options.under ?? []),
+    process.execPath,
+    options.cli ?? CLI,
+    ...['--port', '0', '--data', data],
+    ...(options.args ?? []),
+  ];
+  const [program = process.execPath, ...args] = line;
+  const child = spawn(program, args, {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -9,6 +9,7 @@
 //! ```
 
 use std::fs::TryLockError;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -42,13 +43,24 @@ impl DataDir {
     /// Opens the directory, creating it when it is not there, and locks it for this process.
     ///
     /// # Errors
-    /// [`StorageError::Locked`] when another process has it open, [`StorageError::Io`], and
+    /// [`StorageError::Locked`] when another process has it open, [`StorageError::NotWritable`], [`StorageError::Io`], and
     /// [`StorageError::Corrupt`] when the node's identity cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StorageError> {
         let path = path.as_ref();
-        fs::create_dir_all(path.join("store")).map_err(StorageError::io("create", path))?;
-        fs::create_dir_all(path.join("indices")).map_err(StorageError::io("create", path))?;
-        let mut directory = Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock(path)? };
+        let begin = || {
+            fs::create_dir_all(path.join("store")).map_err(StorageError::io("create", path))?;
+            fs::create_dir_all(path.join("indices")).map_err(StorageError::io("create", path))?;
+            lock(path)
+        };
+        let lock = begin().map_err(|error| match error {
+            StorageError::Io { source, .. }
+                if matches!(source.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) =>
+            {
+                StorageError::NotWritable { path: path.to_path_buf(), source }
+            }
+            other => other,
+        })?;
+        let mut directory = Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock };
         directory.node_id = directory.read_or_create_node_id()?;
         Ok(directory)
     }

@@ -20,6 +20,13 @@ pub enum StorageError {
     /// Another process owns the data directory.
     #[error("data directory {} is in use by another process", path.display())]
     Locked { path: PathBuf },
+    /// The data directory lies where this process may not write, or nobody can.
+    #[error("the data directory {} cannot be written: {source}", path.display())]
+    NotWritable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     /// A file of ours does not hold what was written.
     #[error("{} is damaged: {detail}", path.display())]
     Corrupt { path: PathBuf, detail: String },
