@@ -40,6 +40,32 @@ const OWNERS: &[(&str, &str)] = &[
     ("napi", "sparrow-node"),
 ];
 
+/// What of `std::fs` any crate may name. All else goes through `sparrow-files`, where tests see every operation and let any of them
+/// fail.
+const FREE_NAMES: &[&str] = &["TryLockError"];
+
+/// Sources that may name more, for reading only, and why.
+const READERS: &[(&str, &str)] = &[
+    ("crates/encoder/", "reads and maps models, which the operator's folders hold"),
+    ("crates/engine/src/snapshots/location.rs", "asks where links lead, which nothing else does"),
+];
+
+/// What a source that only reads must not say behind `fs::` or `File::`.
+const WRITING: &[&str] = &[
+    "fs::copy",
+    "fs::create_dir",
+    "fs::hard_link",
+    "fs::remove_",
+    "fs::rename",
+    "fs::set_permissions",
+    "fs::soft_link",
+    "fs::write",
+    "File::create",
+    "File::options",
+    "OpenOptions",
+    "symlink(",
+];
+
 /// Lines of a source file above which it needs a reason to stay whole.
 const LONG_FILE: usize = 700;
 
@@ -134,8 +160,35 @@ fn check_file(root: &Path, path: &Path, problems: &mut Vec<String>) {
             problems.push(format!("{name} has {lines} lines before its tests, more than {LONG_FILE}"));
         }
     }
+    if extension == "rs" {
+        check_fs(&name, &text, problems);
+    }
     if extension == "json" && name.ends_with("package-lock.json") && text.contains("\"resolved\": \"http") {
         problems.push(format!("{name} names a registry host"));
+    }
+}
+
+/// Operations on files that faults of tests would not meet.
+fn check_fs(name: &str, text: &str, problems: &mut Vec<String>) {
+    let is_product = name.starts_with("crates/") && name.contains("/src/") && !name.contains("tests");
+    if !is_product || name.starts_with("crates/files/") {
+        return;
+    }
+    let product = text.split_once("#[cfg(test)]\nmod ").map_or(text, |(product, _)| product);
+    let code: Vec<&str> = product.lines().map(str::trim).filter(|line| !line.starts_with("//")).collect();
+    let is_free = |line: &str| FREE_NAMES.iter().any(|free| line.contains(&format!("std::fs::{free}")));
+    let names_fs = |line: &str| {
+        line.contains("std::fs") && !is_free(line) || line.starts_with("use std::{") && line.contains("fs")
+    };
+    if !code.iter().any(|line| names_fs(line)) {
+        return;
+    }
+    if !READERS.iter().any(|(path, _)| name.starts_with(path)) {
+        problems.push(format!("{name} names std::fs: operations on files go through sparrow-files"));
+        return;
+    }
+    for writing in WRITING.iter().filter(|writing| code.iter().any(|line| line.contains(**writing))) {
+        problems.push(format!("{name} may only read by std::fs, and says {writing}"));
     }
 }
 
@@ -146,6 +199,29 @@ mod tests {
     #[test]
     fn the_repository_is_tidy() {
         assert_eq!(check(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn operations_that_faults_would_not_meet_are_found() {
+        let found = |name: &str, text: &str| {
+            let mut problems = Vec::new();
+            check_fs(name, text, &mut problems);
+            problems
+        };
+        let storage = "crates/storage/src/a.rs";
+        assert_eq!(found(storage, "use std::fs;").len(), 1);
+        assert_eq!(found(storage, "    std::fs::remove_file(path)?;").len(), 1);
+        assert_eq!(found(storage, "use std::fs::{self, TryLockError};").len(), 1);
+        assert_eq!(found(storage, "use std::{fs, io};").len(), 1);
+        assert!(
+            found(storage, "use std::fs::TryLockError;\nuse sparrow_files::{self as fs};\nfs::write(a, b)?;")
+                .is_empty()
+        );
+        assert!(found(storage, "#[cfg(test)]\nmod tests {\n    use std::fs;\n}").is_empty());
+        assert!(found("crates/storage/src/wal/tests.rs", "use std::fs;").is_empty());
+        let reader = "crates/engine/src/snapshots/location.rs";
+        assert!(found(reader, "use std::fs;\nfs::canonicalize(a)").is_empty());
+        assert_eq!(found(reader, "use std::fs;\nfs::write(a, b)").len(), 1);
     }
 
     #[test]

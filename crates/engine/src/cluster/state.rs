@@ -74,7 +74,7 @@ pub(crate) fn cluster_state(
 
 /// The cluster's identity, as `GET /` shows it. The HTTP layer keeps it beside the data.
 pub(crate) fn cluster_uuid(engine: &Engine) -> String {
-    let known = std::fs::read(engine.data.path().join("identity.json")).ok();
+    let known = sparrow_files::read(engine.data.path().join("identity.json")).ok();
     let known = known.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     known
         .and_then(|value| value["clusterUuid"].as_str().map(str::to_owned))

@@ -85,7 +85,7 @@ impl RegisteredModel {
     fn new(directory: &Path, packed: &PackedFolder) -> Self {
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("model").to_owned();
         let known = EMBEDDED.iter().find(|(folder, _, _)| *folder == name);
-        let created_ms = std::fs::metadata(directory)
+        let created_ms = sparrow_files::metadata(directory)
             .and_then(|metadata| metadata.modified())
             .ok()
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
