@@ -54,6 +54,19 @@ pub fn hard_link(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()>
     run(&Call { to: Some(to), ..Call::on(Kind::Link, from) }, || fs::hard_link(from, to))
 }
 
+/// Gives a file that never changes a second name, or copies it where the file system cannot link. A copy's content is durable
+/// when this returns; the new name is not (see [`sync_dir`]).
+///
+/// # Errors
+/// When it can neither be linked nor copied.
+pub fn link_or_copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    if hard_link(&from, &to).is_err() {
+        copy(from, &to)?;
+        File::open(to)?.sync_data()?;
+    }
+    Ok(())
+}
+
 /// Copies the content of a file; returns its length in bytes. The copy is not durable.
 ///
 /// # Errors

@@ -276,10 +276,7 @@ impl LazyDirectory {
             };
             let copy = target.join(name);
             // Files of segments never change, so a link is as good as a copy.
-            if fs::hard_link(entry.path(), &copy).is_err() {
-                fs::copy(entry.path(), &copy)?;
-                File::open(&copy)?.sync_data()?;
-            }
+            fs::link_or_copy(entry.path(), &copy)?;
             files.push(CommitFile { name: name.to_owned(), bytes: fs::metadata(&copy)?.len() });
         }
         // A segment of the commit without any file is found when the copy is opened.

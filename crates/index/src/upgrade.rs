@@ -109,7 +109,7 @@ impl SparrowIndex {
             let source = self.dir().join(&path);
             if source.exists() && !segments.iter().any(|segment| segment.container == path) {
                 let sum = writer.directory.sum(&path).ok_or_else(|| unknown(&path))?;
-                link_or_copy(&source, &target.join(&path)).map_err(IndexError::io(&source))?;
+                fs::link_or_copy(&source, &target.join(&path)).map_err(IndexError::io(&source))?;
                 sums.insert(path, sum);
             }
         }
@@ -211,14 +211,6 @@ impl TakenSegment {
         container.finish().and_then(|out| out.terminate()).map_err(IndexError::io(path))?;
         written.sum(path).ok_or_else(|| unknown(path))
     }
-}
-
-/// Files of segments never change, so a link is as good as a copy.
-fn link_or_copy(source: &Path, target: &Path) -> io::Result<()> {
-    if fs::hard_link(source, target).is_err() {
-        fs::copy(source, target)?;
-    }
-    Ok(())
 }
 
 fn write_durably(target: &Path, sums: &HashMap<PathBuf, Sum>, meta: &serde_json::Value) -> io::Result<()> {

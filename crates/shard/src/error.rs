@@ -33,6 +33,11 @@ pub enum ShardError {
 }
 
 impl ShardError {
+    /// The refusal of writes that a failure of the log leads to.
+    pub fn read_only(cause: &Self) -> Self {
+        Self::ReadOnly { reason: cause.to_string(), disk_full: cause.is_disk_full() }
+    }
+
     /// Whether there was no space for what was to be written.
     pub fn is_disk_full(&self) -> bool {
         match self {

@@ -17,13 +17,7 @@ impl Shard {
             self.sync_log()?;
             let (generation, covered, index) = {
                 let mut state = self.state.lock();
-                match &state.phase {
-                    Phase::Open => {}
-                    Phase::Closed => return Err(ShardError::Closed),
-                    Phase::ReadOnly { reason, disk_full } => {
-                        return Err(ShardError::ReadOnly { reason: reason.clone(), disk_full: *disk_full });
-                    }
-                }
+                state.phase.takes_writes()?;
                 self.complete(&mut state)?;
                 let generation = match self.wal.roll() {
                     Ok(generation) => generation,
@@ -35,7 +29,7 @@ impl Shard {
                         return Err(error);
                     }
                 };
-                let covered = state.next_seq_no.checked_sub(1);
+                let covered = self.next_seq_no().checked_sub(1);
                 let index = self.index();
                 // Under the write lock: no write can be lost between what is covered and the commit that says so.
                 if let Err(error) = index.commit_covering(covered) {

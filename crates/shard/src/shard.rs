@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use sparrow_index::mapping::Mapping;
 use sparrow_index::{DocMeta, IndexOptions, Snapshot, SparrowIndex};
-use sparrow_storage::Wal;
+use sparrow_storage::{Replay, Wal};
 
 use crate::error::ShardError;
 use crate::recovery::{self, Replayed, Reread};
@@ -42,9 +42,24 @@ pub enum Phase {
     Closed,
 }
 
+impl Phase {
+    /// Why writes are refused now, or nothing.
+    ///
+    /// # Errors
+    /// [`ShardError::Closed`], [`ShardError::ReadOnly`].
+    pub(crate) fn takes_writes(&self) -> Result<(), ShardError> {
+        match self {
+            Self::Open => Ok(()),
+            Self::Closed => Err(ShardError::Closed),
+            Self::ReadOnly { reason, disk_full } => {
+                Err(ShardError::ReadOnly { reason: reason.clone(), disk_full: *disk_full })
+            }
+        }
+    }
+}
+
 /// What only one writer at a time touches.
 pub(crate) struct WriteState {
-    pub(crate) next_seq_no: u64,
     pub(crate) phase: Phase,
     /// The segments' buffer lacks writes of the log: all above the number, or all. Set before anything is tried to mend it, and
     /// cleared when a replay has succeeded.
@@ -72,7 +87,40 @@ pub struct Shard {
     pub(crate) keep_log: AtomicBool,
     /// Writes up to here, and this one not included, are in a durable commit.
     pub(crate) flushed: AtomicU64,
+    /// Changes only under the write lock.
     pub(crate) next_seq_no: AtomicU64,
+}
+
+/// Segments as the disk has them, with the log's writes applied.
+struct Opened {
+    index: SparrowIndex,
+    replayed: Replayed,
+    /// The number after the last one that the commit or the log has.
+    next_seq_no: u64,
+    /// The number after the last one that the commit covers.
+    flushed: u64,
+}
+
+impl Opened {
+    fn open(
+        options: &ShardOptions,
+        folder: &Path,
+        mapping: &Mapping,
+        log: Replay,
+    ) -> Result<Self, ShardError> {
+        let (index, covered) = SparrowIndex::open(folder, mapping, &options.index)?;
+        let replayed = recovery::apply(log, &index, &*options.reread, covered)?;
+        if replayed.records > 0 {
+            index.refresh()?;
+        }
+        let after = |last: Option<u64>| last.map_or(0, |last| last + 1);
+        Ok(Self {
+            index,
+            replayed,
+            next_seq_no: after(covered.max(replayed.last_seq_no)),
+            flushed: after(covered),
+        })
+    }
 }
 
 impl Shard {
@@ -94,16 +142,12 @@ impl Shard {
         folder: &Path,
         mapping: &Mapping,
     ) -> Result<(Self, Replayed), ShardError> {
-        let (index, covered) = SparrowIndex::open(folder, mapping, &options.index)?;
         let (wal, log) = Wal::open(&options.root.join("wal"))?;
-        let replayed = recovery::apply(log, &index, &*options.reread, covered)?;
+        let Opened { index, replayed, next_seq_no, flushed } = Opened::open(&options, folder, mapping, log)?;
         if replayed.records > 0 {
             tracing::info!(index = &*options.name, records = replayed.records, "replayed the log");
-            index.refresh()?;
         }
-        let next = covered.max(replayed.last_seq_no).map_or(0, |last| last + 1);
-        let flushed = covered.map_or(0, |last| last + 1);
-        Ok((Self::new(options, index, wal, next, flushed), replayed))
+        Ok((Self::new(options, index, wal, next_seq_no, flushed), replayed))
     }
 
     fn new(options: ShardOptions, index: SparrowIndex, wal: Wal, next_seq_no: u64, flushed: u64) -> Self {
@@ -114,7 +158,6 @@ impl Shard {
             flushing: Mutex::new(()),
             refreshing: Mutex::new(()),
             state: Mutex::new(WriteState {
-                next_seq_no,
                 phase: Phase::Open,
                 incomplete: None,
                 reopen: false,
@@ -220,7 +263,7 @@ impl Shard {
         }
         let mut state = self.state.lock();
         self.became_read_only(&mut state, &error);
-        ShardError::ReadOnly { reason: error.to_string(), disk_full: error.is_disk_full() }
+        ShardError::read_only(&error)
     }
 
     pub(crate) fn became_read_only(&self, state: &mut WriteState, error: &ShardError) {
@@ -289,20 +332,17 @@ impl Shard {
         old.retire();
         // Until the new segments are there, nothing may be committed.
         state.incomplete.get_or_insert(None);
-        let (new, covered) = SparrowIndex::open(old.dir(), &old.mapping(), &self.options.index)?;
-        let replayed = recovery::apply(self.wal.replay()?, &new, &*self.options.reread, covered)?;
-        new.refresh()?;
-        state.next_seq_no = covered.max(replayed.last_seq_no).map_or(0, |last| last + 1);
-        self.next_seq_no.store(state.next_seq_no, Ordering::Release);
-        self.flushed.store(covered.map_or(0, |last| last + 1), Ordering::Release);
-        *self.index.write() = Arc::new(new);
+        let new = Opened::open(&self.options, old.dir(), &old.mapping(), self.wal.replay()?)?;
+        self.next_seq_no.store(new.next_seq_no, Ordering::Release);
+        self.flushed.store(new.flushed, Ordering::Release);
+        *self.index.write() = Arc::new(new.index);
         self.versions.lock().forget_writes();
         state.incomplete = None;
         state.reopen = false;
         state.phase = Phase::Open;
         tracing::warn!(
             index = &*self.options.name,
-            records = replayed.records,
+            records = new.replayed.records,
             "log and segments were opened anew; writes are taken again"
         );
         Ok(())
@@ -352,13 +392,7 @@ impl Shard {
             let _ = self.recover();
             state = self.state.lock();
         }
-        match &state.phase {
-            Phase::Closed => Err(ShardError::Closed),
-            Phase::ReadOnly { reason, disk_full } => {
-                Err(ShardError::ReadOnly { reason: reason.clone(), disk_full: *disk_full })
-            }
-            Phase::Open => Ok(state),
-        }
+        state.phase.takes_writes().map(|()| state)
     }
 
     /// Ends the shard: writes, refreshes and flushes that come later are refused, and nobody waits any longer. Searches that hold

@@ -68,7 +68,7 @@ impl Writer<'_> {
     pub fn index(&mut self, document: NewDocument) -> Result<Logged, ShardError> {
         let NewDocument { id, version, raw, parsed, replaces } = document;
         let stored: Arc<[u8]> = Arc::from(parsed.stored_source.as_deref().unwrap_or(&raw));
-        let seq_no = self.state.next_seq_no;
+        let seq_no = self.shard.next_seq_no();
         let record = Record { seq_no, version, id: &id, source: Some(&raw) }.encode();
         let index = self.shard.index();
         // Before it is logged: what cannot be built must not be replayed either.
@@ -84,7 +84,7 @@ impl Writer<'_> {
     /// # Errors
     /// [`ShardError::ReadOnly`] when the log refuses; nothing was written then.
     pub fn delete(&mut self, id: String, version: u64, existed: bool) -> Result<Logged, ShardError> {
-        let seq_no = self.state.next_seq_no;
+        let seq_no = self.shard.next_seq_no();
         let record = Record { seq_no, version, id: &id, source: None }.encode();
         let logged = self.log(&record, id.clone(), LiveVersion { seq_no, version, source: None })?;
         if existed {
@@ -102,15 +102,10 @@ impl Writer<'_> {
                     return Err(error);
                 }
                 self.shard.became_read_only(&mut self.state, &error);
-                return Err(ShardError::ReadOnly {
-                    reason: error.to_string(),
-                    disk_full: error.is_disk_full(),
-                });
+                return Err(ShardError::read_only(&error));
             }
         };
-        let seq_no = self.state.next_seq_no;
-        self.state.next_seq_no += 1;
-        self.shard.next_seq_no.store(self.state.next_seq_no, std::sync::atomic::Ordering::Release);
+        let seq_no = self.shard.next_seq_no.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
         // The log is the truth from here on: reads by id and later writes go by it, whatever becomes of the buffer.
         self.shard.versions.lock().insert(id, version);
         Ok(Logged { seq_no, lsn })

@@ -102,9 +102,8 @@ impl IndexHandle {
                 && let Err(error) = self.shard.sync(lsn)
             {
                 // Not durable: none of them may be acknowledged.
-                let (reason, disk_full) = (error.to_string(), error.is_disk_full());
                 for result in results.iter_mut().filter(|result| result.is_ok()) {
-                    *result = Err(self.failed(ShardError::ReadOnly { reason: reason.clone(), disk_full }));
+                    *result = Err(self.failed(ShardError::read_only(&error)));
                 }
             }
             self.counters.wrote(&kinds, &results, bytes, began.elapsed());
@@ -131,11 +130,10 @@ impl IndexHandle {
         let mut writer = match self.shard.writer() {
             Ok(writer) => writer,
             Err(error) => {
-                let disk_full = error.is_disk_full();
                 for (place, document) in prepared {
                     let refused = match &error {
                         ShardError::Closed => ShardError::Closed,
-                        other => ShardError::ReadOnly { reason: other.to_string(), disk_full },
+                        other => ShardError::read_only(other),
                     };
                     results[place] = Some(Err(document.err().unwrap_or_else(|| self.failed(refused))));
                 }

@@ -1,10 +1,10 @@
 //! Taking uploaded models along in a snapshot, and bringing them back.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sparrow_files as fs;
 use sparrow_storage::durable;
 
 use super::Models;
@@ -44,9 +44,7 @@ impl Models {
                 if !from.is_file() {
                     continue;
                 }
-                if fs::hard_link(&from, &to).is_err() {
-                    fs::copy(&from, &to).map_err(failed)?;
-                }
+                fs::link_or_copy(&from, &to).map_err(failed)?;
                 files.push(name);
             }
             linked.push(LinkedUpload { id: id.clone(), config: json!(model), files });
