@@ -45,7 +45,7 @@ fn open(folder: tempfile::TempDir) -> Result<Node, (tempfile::TempDir, String)> 
 /// What a crash now leaves, opened again and compared.
 fn after_a_crash(node: Node, world: &World, context: &str) {
     let copy = node.copy_data();
-    std::mem::forget(node);
+    node.engine.close();
     let node = open(copy).unwrap_or_else(|(_, error)| panic!("{context}: does not start again: {error}"));
     world.check(&node, &format!("{context}, after a crash"));
     node.engine.close();
@@ -122,7 +122,7 @@ fn recovery_survives_a_fault_at_every_call() {
     let mut world = World::default();
     STEPS.iter().for_each(|step| world.run(&node, step));
     let left = node.copy_data();
-    std::mem::forget(node);
+    node.engine.close();
     let again = || {
         let copy = tempfile::tempdir().unwrap();
         copy_tree(left.path(), copy.path());
@@ -150,7 +150,7 @@ fn recovery_survives_a_fault_at_every_call() {
             Ok(node) => {
                 injector.disarm();
                 let copy = node.copy_data();
-                std::mem::forget(node);
+                node.engine.close();
                 copy
             }
             Err((folder, _)) => folder,
