@@ -21,6 +21,7 @@ use crate::Engine;
 use crate::body::parse_object;
 use crate::error::{EngineError, Exception};
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::{Action, Right};
 
 /// How often a copy begins again when a merge took files away meanwhile.
 const ATTEMPTS: usize = 5;
@@ -40,6 +41,9 @@ pub(crate) fn resize(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let target = super::date_math::resolve(request.part("target"))?;
+    request.right().check([request.part("index")])?;
+    let making = request.caller.to(Action::CreateIndex);
+    making.check([target.as_str()])?;
     names::check(&target)?;
     let mut given = Given::default();
     for (key, value) in parse_object(body)? {
@@ -51,7 +55,8 @@ pub(crate) fn resize(
             }
         }
     }
-    let source = engine.indices.get(request.part("index"))?;
+    super::admin::check_aliases(request, &target, &given.aliases)?;
+    let source = engine.indices.get(request.part("index"), request.right())?;
     let shards = shards_after(&request.op, &source.settings(), &given.settings)?;
     if !source.settings().is_blocked("write") && !source.settings().is_blocked("read_only") {
         return Err(illegal_state(format!(
@@ -60,7 +65,7 @@ pub(crate) fn resize(
         )));
     }
     let settings = source.settings().resized(&given.settings, shards)?;
-    engine.indices.copy(&source, &target, settings, given.aliases)?;
+    engine.indices.copy(&source, &target, settings, given.aliases, making)?;
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": target})))
 }
 
@@ -108,7 +113,9 @@ impl Indices {
         name: &str,
         settings: Settings,
         aliases: BTreeMap<String, AliasSpec>,
+        right: Right<'_>,
     ) -> Result<Arc<IndexHandle>, EngineError> {
+        right.check([name])?;
         let _one = self.admin.lock();
         let before = self.names();
         before.check_free(name)?;
