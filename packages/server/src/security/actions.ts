@@ -182,11 +182,8 @@ export const ACTIONS = {
   'indices:data/read/field_caps': { scope: 'index', privileges: ['read', 'view_index_metadata', 'manage', 'all'] },
   'indices:data/read/tv': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/mtv': { scope: 'index', privileges: ['read', 'all'] },
-  'indices:admin/validate/query': { scope: 'index', privileges: ['read', 'view_index_metadata', 'manage', 'all'] },
-  'indices:admin/shards/search_shards': {
-    scope: 'index',
-    privileges: ['read', 'view_index_metadata', 'manage', 'all'],
-  },
+  'indices:admin/validate/query': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
+  'indices:admin/shards/search_shards': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
   'indices:admin/mappings/fields/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
   'indices:data/read/get': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/mget': { scope: 'index', privileges: ['read', 'all'] },
