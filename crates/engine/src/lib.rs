@@ -19,6 +19,7 @@ mod pattern;
 mod pipelines;
 mod private_paths;
 mod request;
+mod rights;
 mod search;
 mod semantic;
 mod snapshots;
@@ -40,6 +41,7 @@ use crate::models::{ModelOptions, Models};
 pub use crate::options::EngineOptions;
 use crate::pipelines::Pipelines;
 pub use crate::request::{CancelFlag, Reply, Request};
+pub use crate::rights::{Action, Caller};
 use crate::snapshots::Snapshots;
 
 /// Everything behind the HTTP layer.

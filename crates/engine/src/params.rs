@@ -7,23 +7,12 @@ use crate::error::{EngineError, Exception};
 
 /// The parameters of one request.
 #[derive(Debug, Clone, Copy)]
-pub struct Params<'a>(&'a BTreeMap<String, String>, Option<&'a [String]>);
+pub struct Params<'a>(&'a BTreeMap<String, String>);
 
 impl<'a> Params<'a> {
     /// Wraps a query string that was split.
     pub fn new(parameters: &'a BTreeMap<String, String>) -> Self {
-        Self(parameters, None)
-    }
-
-    /// The same for a caller whose patterns stand only for names that one of `patterns` matches.
-    #[must_use]
-    pub fn seen_by(self, patterns: Option<&'a [String]>) -> Self {
-        Self(self.0, patterns)
-    }
-
-    /// Patterns of the names that the caller may see; none for one who may see all.
-    pub fn visible(&self) -> Option<&'a [String]> {
-        self.1
+        Self(parameters)
     }
 
     /// The raw text of a parameter.

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::params::Params;
+use crate::rights::{Action, Caller, Right};
 
 /// One operation. The HTTP layer has matched the route and checked which parameters are allowed.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -23,9 +24,12 @@ pub struct Request {
     /// `X-Opaque-Id`, kept with tasks.
     #[serde(default)]
     pub opaque_id: Option<String>,
-    /// What patterns in names of indices may stand for: the patterns of the caller's key. None for all.
+    /// The action that the HTTP layer's table names for the operation, where it is one on indices.
     #[serde(default)]
-    pub visible: Option<Vec<String>>,
+    pub action: Option<Action>,
+    /// Who asks: the rights of a restricted key, or none.
+    #[serde(default, rename = "rights")]
+    pub caller: Caller,
 }
 
 impl Request {
@@ -36,7 +40,12 @@ impl Request {
 
     /// The query string's parameters, with their types.
     pub fn params(&self) -> Params<'_> {
-        Params::new(&self.query).seen_by(self.visible.as_deref())
+        Params::new(&self.query)
+    }
+
+    /// The caller's right to do on indices what the operation does.
+    pub(crate) fn right(&self) -> Right<'_> {
+        self.caller.to_given(self.action)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::EngineError;
 use crate::indices::{IndexHandle, ResolveOptions};
 use crate::jobs::{TaskContext, TaskSpec};
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::Right;
 
 const ACTION: &str = "cluster:admin/xpack/upgrade";
 
@@ -27,7 +28,7 @@ pub(crate) fn upgrade_index(
             "indices must be upgraded one at a time, but [{name}] may stand for several"
         )));
     }
-    let handle = engine.indices.get(name)?;
+    let handle = engine.indices.get(name, Right::unlimited())?;
     let mut spec = TaskSpec::new(ACTION, "").cancellable().opaque_id(request.opaque_id.clone());
     if !wait {
         spec = spec.persistent();
@@ -84,7 +85,7 @@ pub(crate) fn upgrade_assistance(
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let options = ResolveOptions::from_params(&request.params())?;
-    let handles = engine.indices.resolve(request.part("index"), options)?;
+    let handles = engine.indices.resolve(request.part("index"), options, Right::unlimited())?;
     let indices: Map<String, Value> = handles
         .iter()
         .filter(|handle| handle.needs_upgrade())

@@ -88,11 +88,13 @@ export class NativeSearchEngine implements SearchEngine {
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     const { handle, reply } = this.#waiting.expect();
-    const { op, path, query, opaqueId, visible } = request;
+    const { op, path, query, opaqueId, action, rights } = request;
+    const asked = JSON.stringify({ op, path, query, opaque_id: opaqueId ?? null, action });
     try {
       this.#native.execute(
         handle,
-        JSON.stringify({ op, path, query, opaque_id: opaqueId ?? null, visible }),
+        // Rights are JSON already, the same with every request of a key.
+        rights === undefined ? asked : `${asked.slice(0, -1)},"rights":${rights}}`,
         body === undefined ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
       );
     } catch (error) {

@@ -154,8 +154,10 @@ export interface EngineRequest {
   readonly query: Readonly<Record<string, string>>;
   /** The caller's `X-Opaque-Id`, kept in the headers of a task that the request starts. */
   readonly opaqueId?: string;
-  /** Patterns of the names that wildcards may stand for: those of the caller's key. Absent: all. */
-  readonly visible?: readonly string[];
+  /** The action on indices that the operation is, where the caller is restricted. */
+  readonly action?: string;
+  /** What a restricted caller may do to which indices, as JSON that the engine reads. Absent: everything. */
+  readonly rights?: string;
 }
 
 /** An engine's answer. The body is ready to be sent. */

@@ -25,7 +25,7 @@ import { checkParameter } from './routes/parameters.js';
 import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method, isReadLate } from './routes/types.js';
 import { createApiKey, describeCaller, getApiKeys, invalidateApiKeys } from './security/api.js';
 import { authenticate } from './security/authenticate.js';
-import { authorize } from './security/guard.js';
+import { admit, rightsFor } from './security/authorize.js';
 import type { ApiKey, KeyStore } from './security/key-store.js';
 
 /** What the application needs once it serves. */
@@ -161,6 +161,8 @@ async function handle(
     );
   }
   checkQuery(exchange, endpoint, query);
+  // Before the body is read: who may do nothing with it does not make the server take it.
+  admit(caller, endpoint, path);
   const body = await readChecked(exchange, endpoint, query, options.config.maxBodyBytes);
   return carryOut({ exchange, endpoint, services, caller, path, query, body, maxBodyBytes });
 }
@@ -179,12 +181,12 @@ async function carryOut(call: Call): Promise<Answer> {
     // A table is made as JSON to become YAML.
     query: asText && explicit ? { ...withoutCommon(call.query), format: 'json' } : withoutCommon(call.query),
     ...(opaqueId === undefined ? {} : { opaqueId }),
+    ...rightsFor(caller, endpoint),
   };
-  const allowed = authorize(caller, endpoint, request, body);
   // The work stops when the connection closes before the answer is there.
   const cancel = endpoint.cancellable === true ? exchange.onGone.bind(exchange) : undefined;
   const sent = MEASURED.has(request.op) ? await measured(serving(call)) : body;
-  const reply = await engine.execute(allowed, sent, cancel);
+  const reply = await engine.execute(request, sent, cancel);
   const warnings = warningsOf(endpoint, call.query, reply);
   return {
     status: reply.status,
@@ -197,8 +199,7 @@ async function carryOut(call: Call): Promise<Answer> {
 
 const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<Answer>>> = {
   info: (call) => {
-    const { identity, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
+    const { identity } = serving(call);
     // Unlike every other answer this one has always been laid out for people.
     return { status: 200, body: `${JSON.stringify(describe(identity), null, 2).replaceAll('": ', '" : ')}\n` };
   },
@@ -219,24 +220,18 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {
     const { keys, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
     return json(200, await createApiKey(keys, caller, call.body, Date.now()));
   },
   get_api_keys: (call) => {
     const { keys, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
     const { status, body } = getApiKeys(keys, caller, call.query, Date.now());
     return json(status, body);
   },
   invalidate_api_keys: async (call) => {
     const { keys, caller } = serving(call);
-    authorize(caller, call.endpoint, INFO, undefined);
     return json(200, await invalidateApiKeys(keys, caller, call.body, Date.now()));
   },
 };
-
-/** Stands for a request that never reaches the engine: only its endpoint's cluster action is checked. */
-const INFO: EngineRequest = { op: 'cluster_health', path: {}, query: {} };
 
 /** Operations whose tables show what the process uses of its machine. The engine gets that as their body. */
 const MEASURED: ReadonlySet<string> = new Set(['cat_nodes', 'cat_allocation', 'cat_thread_pool']);
@@ -247,8 +242,7 @@ async function measured({ data, address }: Services): Promise<Uint8Array> {
 
 /** What the answers about the node are made of, for a caller who may see them. */
 function nodeContext(call: Call): NodeContext {
-  const { engine, identity, data, address, caller } = serving(call);
-  authorize(caller, call.endpoint, INFO, undefined);
+  const { engine, identity, data, address } = serving(call);
   return {
     identity,
     data,

@@ -10,6 +10,7 @@ use crate::error::EngineError;
 use crate::indices::ResolveOptions;
 use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::Right;
 
 /// How often a waiting request looks again.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -60,7 +61,7 @@ impl Health {
     fn of(engine: &Engine, expression: &str, options: &ResolveOptions) -> Self {
         let names = engine.indices.names();
         let mut health = Self::default();
-        let Ok(found) = names.index_names(expression, options) else {
+        let Ok(found) = names.index_names(expression, options, Right::unlimited()) else {
             return Self { missing: true, ..health };
         };
         for name in found {

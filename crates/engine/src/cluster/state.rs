@@ -9,6 +9,7 @@ use crate::indices::stats::check_metrics;
 use crate::indices::{IndexHandle, ResolveOptions, admin, blocks};
 use crate::jobs::{NODE_NAME, NODE_ROLES};
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::Right;
 
 const METRICS: [&str; 8] =
     ["version", "master_node", "blocks", "nodes", "metadata", "routing_table", "routing_nodes", "customs"];
@@ -33,7 +34,7 @@ pub(crate) fn cluster_state(
         "" | "_all" if params.get("expand_wildcards").is_none() => ResolveOptions::everything(),
         _ => options,
     };
-    let handles = engine.indices.resolve(request.part("index"), options)?;
+    let handles = engine.indices.resolve(request.part("index"), options, Right::unlimited())?;
     let node = engine.node_id();
     let cluster = cluster_uuid(engine);
     let mut body = Map::new();

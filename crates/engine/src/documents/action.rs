@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::error::EngineError;
 use crate::indices::{ExternalVersion, PRIMARY_TERM};
 use crate::params::Params;
+use crate::rights;
 
 /// What to do with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,18 @@ impl ActionKind {
             Self::Create => "create",
             Self::Update => "update",
             Self::Delete => "delete",
+        }
+    }
+
+    /// What a caller has to be allowed to do for it. Only a document without an id, or one that has to be new, is added
+    /// without anything being overwritten.
+    pub(super) fn needed(self, id: Option<&str>) -> rights::Action {
+        match self {
+            Self::Create => rights::Action::Create,
+            Self::Index if id.is_none() => rights::Action::Create,
+            Self::Index => rights::Action::Overwrite,
+            Self::Update => rights::Action::Update,
+            Self::Delete => rights::Action::Delete,
         }
     }
 

@@ -16,7 +16,7 @@ use crate::error::{EngineError, Exception};
 use crate::indices::{IndexHandle, Source, WriteKind, WriteOp, WriteOutcome, generate_id};
 use crate::params::RefreshPolicy;
 use crate::request::{CancelFlag, Request};
-use crate::search::Caller;
+use crate::rights::{Caller, Right};
 
 /// Actions and bytes that are parsed, run through pipelines and written together. A parsed document takes
 /// about ten times its bytes, so this bounds the memory of a bulk request whatever its size; each window costs
@@ -50,8 +50,7 @@ pub(super) enum Stage<'a> {
 pub(super) struct Execution<'e> {
     engine: &'e Engine,
     cancel: &'e CancelFlag,
-    /// Where pipelines may send documents to.
-    caller: Caller<'e>,
+    caller: &'e Caller,
     touched: Vec<Arc<IndexHandle>>,
     /// Time that pipelines took, if any ran.
     pub(super) ingest_millis: Option<u64>,
@@ -66,7 +65,7 @@ impl<'e> Execution<'e> {
         Self {
             engine,
             cancel,
-            caller: Caller::of(request),
+            caller: &request.caller,
             touched: Vec::new(),
             ingest_millis: None,
             truncated_texts: 0,
@@ -120,6 +119,12 @@ impl<'e> Execution<'e> {
 
     fn run_window(&mut self, actions: &[Action<'_>]) -> Vec<ItemResult> {
         let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
+        for document in &mut pending {
+            // Before any pipeline of an index runs that the caller may not write to.
+            if let Err(error) = document.check_name(self.caller) {
+                document.stage = Stage::Failed(error);
+            }
+        }
         if self.list_executed {
             pending.iter_mut().for_each(|document| document.executed = Some(Vec::new()));
         }
@@ -135,7 +140,8 @@ impl<'e> Execution<'e> {
             if matches!(document.stage, Stage::Dropped | Stage::Failed(_)) {
                 continue;
             }
-            match target(self.engine, action, &document.index) {
+            let right = self.caller.to(action.kind.needed(document.id.as_deref()));
+            match target(self.engine, action, &document.index, right) {
                 Ok(handle) => {
                     document.index.clone_from(&handle.name);
                     match groups.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &handle)) {
@@ -148,7 +154,9 @@ impl<'e> Execution<'e> {
         }
         for (index, models) in filled {
             let noted =
-                self.engine.indices.write_target(&index).and_then(|handle| handle.note_models(&models));
+                // Only where something was written.
+                self.engine.indices.write_target(&index, Right::unlimited());
+            let noted = noted.and_then(|handle| handle.note_models(&models));
             if let Err(error) = noted {
                 tracing::warn!(index, %error, "the models that filled fields could not be noted");
             }
@@ -184,6 +192,7 @@ fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
         },
     };
     Pending {
+        kind: action.kind,
         index: action.index.clone(),
         id: action.id.clone(),
         pipeline: action.pipeline.clone(),
@@ -194,7 +203,12 @@ fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
 }
 
 /// The index to write to.
-fn target(engine: &Engine, action: &Action<'_>, index: &str) -> Result<Arc<IndexHandle>, EngineError> {
+fn target(
+    engine: &Engine,
+    action: &Action<'_>,
+    index: &str,
+    right: Right<'_>,
+) -> Result<Arc<IndexHandle>, EngineError> {
     if action.require_alias && !engine.indices.is_alias(index) {
         let reason = format!(
             "no such index [{index}] and [require_alias] request flag is [true] and [{index}] is not an alias"
@@ -206,8 +220,10 @@ fn target(engine: &Engine, action: &Action<'_>, index: &str) -> Result<Arc<Index
     }
     match action.kind {
         // A deletion makes no index, unless it leaves a version behind that the caller counts.
-        ActionKind::Delete if action.conditions.external().is_none() => engine.indices.write_target(index),
-        _ => engine.indices.get_or_create(index),
+        ActionKind::Delete if action.conditions.external().is_none() => {
+            engine.indices.write_target(index, right)
+        }
+        _ => engine.indices.get_or_create(index, right),
     }
 }
 

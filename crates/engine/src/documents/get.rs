@@ -82,7 +82,7 @@ pub(crate) fn mget(
             out.push(b',');
         }
         let start = out.len();
-        let written = engine.indices.get(&want.index).and_then(|handle| {
+        let written = engine.indices.get(&want.index, request.right()).and_then(|handle| {
             let found = read(&handle, &params, &want.id)?;
             check_version(&handle, &want.id, found.as_ref(), want.version)?;
             write_document(&handle, &want.id, found.as_ref(), &want.view, &mut out)
@@ -105,7 +105,7 @@ fn find(
     request: &Request,
 ) -> Result<(std::sync::Arc<IndexHandle>, Option<Found>), EngineError> {
     let params = request.params();
-    let handle = engine.indices.get(request.part("index"))?;
+    let handle = engine.indices.get(request.part("index"), request.right())?;
     let id = request.part("id");
     let found = read(&handle, &params, id)?;
     check_version(&handle, id, found.as_ref(), params.integer("version")?)?;

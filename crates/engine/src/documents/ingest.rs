@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::action::Conditions;
+use super::action::{ActionKind, Conditions};
 use super::execute::Stage;
 use crate::Engine;
 use crate::body::parse_source;
@@ -10,7 +10,7 @@ use crate::error::EngineError;
 use crate::indices::Source;
 use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
 use crate::request::CancelFlag;
-use crate::search::Caller;
+use crate::rights::Caller;
 
 /// Documents that go through a pipeline together. Less than the queue of a default deployment takes, so that one
 /// large bulk request never fills it alone; more than a batch of the encoder.
@@ -21,6 +21,7 @@ const NONE: &str = "_none";
 
 /// A document waiting for its write.
 pub(super) struct Pending<'a> {
+    pub(super) kind: ActionKind,
     pub(super) index: String,
     pub(super) id: Option<String>,
     /// Pipeline that the request names.
@@ -30,6 +31,20 @@ pub(super) struct Pending<'a> {
     /// Pipelines that ran on it, if the request asks for them.
     pub(super) executed: Option<Vec<String>>,
     pub(super) stage: Stage<'a>,
+}
+
+impl Pending<'_> {
+    /// Checks that the caller may do to the index what is to be done.
+    ///
+    /// # Errors
+    /// 403; 400 for a name that cannot be read.
+    pub(super) fn check_name(&self, caller: &Caller) -> Result<(), EngineError> {
+        if caller.key().is_none() {
+            return Ok(());
+        }
+        let right = caller.to(self.kind.needed(self.id.as_deref()));
+        right.check([crate::indices::concrete_name(&self.index)?.as_str()])
+    }
 }
 
 /// What pipelines did beside changing documents.
@@ -46,7 +61,7 @@ pub(super) struct Done {
 pub(super) fn run(
     engine: &Engine,
     pending: &mut [Pending<'_>],
-    caller: Caller<'_>,
+    caller: &Caller,
     cancel: &CancelFlag,
 ) -> Option<Done> {
     let mut known = Known::default();
@@ -98,7 +113,7 @@ fn run_stage(
     engine: &Engine,
     pending: &mut [Pending<'_>],
     pipelines: &[Option<String>],
-    caller: Caller<'_>,
+    caller: &Caller,
     cancel: &CancelFlag,
     done: &mut Option<Done>,
 ) {
@@ -134,7 +149,7 @@ fn run_batch(
     pending: &mut [Pending<'_>],
     pipeline: &str,
     batch: &[usize],
-    caller: Caller<'_>,
+    caller: &Caller,
     cancel: &CancelFlag,
 ) -> IngestSummary {
     let mut members = Vec::with_capacity(batch.len());
@@ -168,7 +183,8 @@ fn run_batch(
                 slot.index = document.index;
                 slot.id = document.id;
                 slot.stage.put_document(document.source);
-                let allowed = if moved { caller.may_write(&slot.index) } else { Ok(()) };
+                // No path and no body names the index that a pipeline chose.
+                let allowed = if moved { slot.check_name(caller) } else { Ok(()) };
                 if let Err(error) = allowed.and(slot.conditions.set_by_pipeline(&document.metadata)) {
                     slot.stage = Stage::Failed(error);
                 }

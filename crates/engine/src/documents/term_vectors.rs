@@ -41,7 +41,7 @@ pub(crate) fn term_vectors(
         asked.read(&parse_json(body)?)?;
     }
     asked.check()?;
-    let handle = engine.indices.get(request.part("index"))?;
+    let handle = engine.indices.get(request.part("index"), request.right())?;
     Ok(Reply::ok(&vectors(engine, &handle, &asked, start, cancel.flag())?))
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn multi_term_vectors(
         asked.check()?;
         let found = engine
             .indices
-            .get(index)
+            .get(index, request.right())
             .and_then(|handle| vectors(engine, &handle, asked, start, cancel.flag()));
         docs.push(match found {
             Err(EngineError::Cancelled) => return Err(EngineError::Cancelled),

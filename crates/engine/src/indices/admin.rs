@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sparrow_index::mapping::Mapping;
 
+use super::aliases::AliasSpec;
 use super::blocks::Access;
 use super::settings::shown;
 use super::templates::Body;
@@ -16,6 +17,7 @@ use crate::error::EngineError;
 use crate::params::Params;
 use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::Action;
 
 /// The version that `GET /{index}` reports as the creator's.
 const CREATED_VERSION: &str = "8537000";
@@ -28,7 +30,9 @@ pub(crate) fn create_index(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let provided_name = request.part("index").to_owned();
-    super::names::check(&super::date_math::resolve(&provided_name)?)?;
+    let name = super::date_math::resolve(&provided_name)?;
+    request.right().check([name.as_str()])?;
+    super::names::check(&name)?;
     let body = parse_object(body)?;
     let mut given = Body::default();
     for (key, value) in &body {
@@ -36,8 +40,27 @@ pub(crate) fn create_index(
             return Err(EngineError::parse(format!("unknown key [{key}] for create index")));
         }
     }
-    let handle = engine.indices.create(engine.indices.planned(&provided_name, &given)?)?;
+    check_aliases(request, &name, &given.aliases)?;
+    let handle = engine.indices.create(engine.indices.planned(&provided_name, &given)?, request.right())?;
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": handle.name})))
+}
+
+/// Checks that the caller may give aliases to an index that is made: it is needed on the index and on the aliases.
+///
+/// # Errors
+/// 403; 400 for a name that cannot be read.
+pub(super) fn check_aliases(
+    request: &Request,
+    index: &str,
+    aliases: &BTreeMap<String, AliasSpec>,
+) -> Result<(), EngineError> {
+    if aliases.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> =
+        aliases.keys().map(|alias| super::date_math::resolve(alias)).collect::<Result<_, _>>()?;
+    let all = std::iter::once(index).chain(names.iter().map(String::as_str));
+    request.caller.to(Action::Aliases).check(all)
 }
 
 /// `GET /{index}`
@@ -93,7 +116,12 @@ pub(crate) fn exists_index(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let options = ResolveOptions::metadata().with(&request.params())?;
-    let found = engine.indices.names().index_names(request.part("index"), &options);
+    let found = engine.indices.names().index_names(request.part("index"), &options, request.right());
+    if let Err(error) = &found
+        && error.status() == 403
+    {
+        return Ok(Reply::bytes(403, Vec::new()));
+    }
     let found = found.is_ok_and(|names| !names.is_empty());
     Ok(Reply::bytes(if found { 200 } else { 404 }, Vec::new()))
 }
@@ -110,7 +138,7 @@ pub(crate) fn delete_index(
     let options = ResolveOptions { forbid_aliases: true, ..ResolveOptions::open_and_closed() };
     let options = options.with(&request.params())?;
     let names = engine.indices.names();
-    let found = names.index_names(expression, &options)?;
+    let found = names.index_names(expression, &options, request.right())?;
     found
         .iter()
         .filter_map(|name| names.indices.get(name))
@@ -154,9 +182,9 @@ pub(crate) fn put_mapping(
     let params = request.params();
     let options = ResolveOptions::metadata().with(&params)?;
     let handles = if params.bool("write_index_only", false)? {
-        vec![engine.indices.write_target(request.part("index"))?]
+        vec![engine.indices.write_target(request.part("index"), request.right())?]
     } else {
-        engine.indices.resolve(request.part("index"), options)?
+        engine.indices.resolve(request.part("index"), options, request.right())?
     };
     // All are checked before any is changed.
     for handle in &handles {
@@ -305,7 +333,7 @@ pub(super) fn targets(
     request: &Request,
     options: ResolveOptions,
 ) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
-    engine.indices.resolve(request.part("index"), options.with(&request.params())?)
+    engine.indices.resolve(request.part("index"), options.with(&request.params())?, request.right())
 }
 
 fn for_each(

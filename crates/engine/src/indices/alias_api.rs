@@ -14,6 +14,7 @@ use crate::body::parse_object;
 use crate::error::{EngineError, Exception};
 use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::Right;
 
 /// Most actions of one request.
 const MAX_ACTIONS: usize = 10_000;
@@ -131,13 +132,14 @@ impl Action {
     }
 
     /// The changes that the action comes to, and the indices it names.
-    fn plan(
-        &self,
-        names: &Names,
-        visible: &ResolveOptions,
-    ) -> Result<(Vec<AliasChange>, Vec<String>), EngineError> {
-        let options = ResolveOptions { allow_no_indices: false, forbid_aliases: true, ..visible.clone() };
-        let indices = names.index_names(&self.indices.join(","), &options)?;
+    fn plan(&self, names: &Names, right: Right<'_>) -> Result<(Vec<AliasChange>, Vec<String>), EngineError> {
+        let options =
+            ResolveOptions { allow_no_indices: false, forbid_aliases: true, ..ResolveOptions::metadata() };
+        let patterns = self.kind == Kind::Remove;
+        right.check(
+            self.aliases.iter().map(String::as_str).filter(|alias| !(patterns && is_pattern(alias))),
+        )?;
+        let indices = names.index_names(&self.indices.join(","), &options, right)?;
         let mut changes = Vec::new();
         for index in &indices {
             if let Some(handle) = names.indices.get(index) {
@@ -159,7 +161,7 @@ impl Action {
                         let found: Vec<&String> = if is_pattern(alias) {
                             of_index
                                 .keys()
-                                .filter(|known| selects(alias, known) && visible.sees(known))
+                                .filter(|known| selects(alias, known) && right.sees(known))
                                 .collect()
                         } else {
                             vec![alias]
@@ -208,15 +210,13 @@ pub(crate) fn update_aliases(
 
 /// Carries out actions, all or none, and says what came of each if one of them found nothing to remove.
 fn change(engine: &Engine, request: &Request, actions: &[Action]) -> Result<Reply, EngineError> {
-    let mut visible = ResolveOptions::metadata();
-    visible.visible = request.visible.as_deref().map(Into::into);
     let results = engine.indices.change_aliases(|names| {
         let mut changes = Vec::new();
         let mut results = Vec::new();
         let mut missing = BTreeSet::new();
         let mut does_something = false;
         for action in actions {
-            let (own, indices) = action.plan(names, &visible)?;
+            let (own, indices) = action.plan(names, request.right())?;
             let removes = |change: &AliasChange| match change {
                 AliasChange::Remove { index, alias, .. } => {
                     names.aliases.get(alias).is_some_and(|indices| indices.contains_key(index))
@@ -330,16 +330,18 @@ pub(crate) fn get_alias(
     let names = engine.indices.names();
     let wanted: Vec<&str> =
         request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let right = request.right();
+    right.check(wanted.iter().copied().filter(|name| !is_expression(name)))?;
     let mut missing = must_exist(&wanted);
     let mut shown = Map::new();
-    for index in names.index_names(request.part("index"), &options)? {
+    for index in names.index_names(request.part("index"), &options, right)? {
         let mut aliases = Map::new();
         for (alias, spec) in names.aliases_of(&index) {
             if !chosen(&wanted, &alias) {
                 continue;
             }
             let named = missing.remove(alias.as_str());
-            if named || wanted.contains(&alias.as_str()) || options.sees(&alias) {
+            if named || wanted.contains(&alias.as_str()) || right.sees(&alias) {
                 aliases.insert(alias, spec.to_json());
             }
         }
@@ -385,6 +387,11 @@ fn must_exist<'a>(wanted: &[&'a str]) -> BTreeSet<&'a str> {
         })
         .map(|(_, name)| *name)
         .collect()
+}
+
+/// Whether a name may stand for several aliases, or for none: a pattern or an exclusion.
+pub(super) fn is_expression(name: &str) -> bool {
+    is_pattern(name) || name.starts_with('-')
 }
 
 fn is_pattern(name: &str) -> bool {

@@ -41,7 +41,7 @@ pub(crate) fn analyze(
     let wanted = Wanted::parse(&parse_object(body)?)?;
     let index = Some(request.part("index")).filter(|index| !index.is_empty());
     wanted.validate(index)?;
-    let handle = index.map(|index| engine.indices.get(index)).transpose()?;
+    let handle = index.map(|index| engine.indices.get(index, request.right())).transpose()?;
     let limit =
         handle.as_ref().map_or(DEFAULT_ANALYZED_TOKENS, |handle| handle.settings().max_analyzed_tokens());
     let (analyzer, gap) = wanted.analyzer(handle.as_deref())?;

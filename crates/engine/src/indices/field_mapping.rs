@@ -21,7 +21,11 @@ pub(crate) fn get_field_mapping(
             "parameter [include_defaults] is not supported by this server",
         ));
     }
-    let handles = engine.indices.resolve(request.part("index"), ResolveOptions::from_params(&params)?)?;
+    let handles = engine.indices.resolve(
+        request.part("index"),
+        ResolveOptions::from_params(&params)?,
+        request.right(),
+    )?;
     let mut out = Map::new();
     for handle in &handles {
         out.insert(handle.name.clone(), json!({"mappings": fields(handle, request.part("fields"))}));

@@ -199,7 +199,11 @@ pub(crate) fn resolve_index(
     let options = ResolveOptions::metadata().with(&request.params())?;
     let names = engine.indices.names();
     let expression = request.part("name");
-    let direct = names.index_names(expression, &ResolveOptions { only_indices: true, ..options.clone() })?;
+    let direct = names.index_names(
+        expression,
+        &ResolveOptions { only_indices: true, ..options.clone() },
+        request.right(),
+    )?;
     let mut indices = Vec::new();
     for name in direct {
         let aliases: Vec<String> = names.aliases_of(&name).into_keys().collect();
@@ -219,7 +223,7 @@ pub(crate) fn resolve_index(
         indices.push(Value::Object(shown));
     }
     let aliases: Vec<Value> = names
-        .alias_names(expression, &options)
+        .alias_names(expression, &options, request.right())
         .into_iter()
         .map(|alias| {
             let indices: Vec<&String> =
@@ -237,15 +241,19 @@ pub(crate) fn get_data_stream(
     _: &[u8],
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let names = request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty());
-    match names.into_iter().find(|name| *name != "_all" && !name.contains('*')) {
+    let names: Vec<&str> =
+        request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let is_pattern = |name: &str| name == "_all" || name.contains('*');
+    request.right().check(names.iter().copied().filter(|name| !is_pattern(name)))?;
+    match names.into_iter().find(|name| !is_pattern(name)) {
         Some(name) => Err(EngineError::IndexNotFound { name: name.to_owned() }),
         None => Ok(Reply::ok(&json!({"data_streams": []}))),
     }
 }
 
 /// `PUT /_data_stream/{name}`: known by name and not there.
-pub(crate) fn refuse(_: &Engine, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+pub(crate) fn refuse(_: &Engine, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    request.right().check([request.part("name")])?;
     Err(EngineError::illegal_argument(
         "data streams cannot be used on this server: use an index, or an alias with a write index",
     ))

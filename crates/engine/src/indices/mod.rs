@@ -64,6 +64,7 @@ use crate::cluster::ClusterSettings;
 use crate::error::EngineError;
 use crate::executor::caught;
 use crate::options::EngineOptions;
+use crate::rights::{Action, Right};
 use crate::semantic::EngineLink;
 pub(crate) use sparrow_shard::Record;
 
@@ -247,30 +248,43 @@ impl Indices {
         }
     }
 
-    /// The index to write to: made when the name is free, as Elasticsearch does.
+    /// The index to write to: made when the name is free, as Elasticsearch does, by who may do that too.
     ///
     /// # Errors
-    /// [`EngineError::InvalidIndexName`], or what creation says; an alias without a write index.
-    pub(crate) fn get_or_create(&self, name: &str) -> Result<Arc<IndexHandle>, EngineError> {
+    /// 403; [`EngineError::InvalidIndexName`], or what creation says; an alias without a write index.
+    pub(crate) fn get_or_create(
+        &self,
+        name: &str,
+        right: Right<'_>,
+    ) -> Result<Arc<IndexHandle>, EngineError> {
         let resolved = date_math::resolve(name)?;
+        right.check([resolved.as_str()])?;
         if self.names().write_index(&resolved)?.is_some() {
-            return self.write_target(&resolved);
+            return self.write_target(&resolved, right);
         }
+        let making = right.instead(Action::AutoCreate);
+        making.check([resolved.as_str()])?;
         self.cluster.check_auto_create(&resolved)?;
-        match self.planned(name, &Body::default()).and_then(|planned| self.create(planned)) {
+        match self.planned(name, &Body::default()).and_then(|planned| self.create(planned, making)) {
             // Another writer made it in between.
-            Err(EngineError::IndexAlreadyExists { .. }) => self.write_target(&resolved),
+            Err(EngineError::IndexAlreadyExists { .. }) => self.write_target(&resolved, right),
             other => other,
         }
     }
 
-    /// Creates an index with its aliases; durable when this returns.
+    /// Creates an index with its aliases; durable when this returns. The right is one to the name: whoever lets a
+    /// request give aliases checks those.
     ///
     /// # Errors
-    /// [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of
+    /// 403; [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of
     /// the disk.
-    pub(crate) fn create(&self, wanted: CreateIndex) -> Result<Arc<IndexHandle>, EngineError> {
+    pub(crate) fn create(
+        &self,
+        wanted: CreateIndex,
+        right: Right<'_>,
+    ) -> Result<Arc<IndexHandle>, EngineError> {
         let name = date_math::resolve(&wanted.provided_name)?;
+        right.check([name.as_str()])?;
         names::check(&name)?;
         let _one = self.admin.lock();
         let before = self.names();

@@ -18,6 +18,7 @@ use crate::Engine;
 use crate::body::parse_object;
 use crate::error::{EngineError, Exception};
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::{Action, Right};
 
 /// How often a copy begins again when a merge took files away meanwhile.
 const ATTEMPTS: usize = 5;
@@ -30,6 +31,9 @@ pub(crate) fn resize(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let target = super::date_math::resolve(request.part("target"))?;
+    request.right().check([request.part("index")])?;
+    let making = request.caller.to(Action::CreateIndex);
+    making.check([target.as_str()])?;
     names::check(&target)?;
     let (mut given, mut aliases) = (json!({}), BTreeMap::new());
     for (key, value) in parse_object(body)? {
@@ -41,7 +45,8 @@ pub(crate) fn resize(
             }
         }
     }
-    let source = engine.indices.get(request.part("index"))?;
+    super::admin::check_aliases(request, &target, &aliases)?;
+    let source = engine.indices.get(request.part("index"), request.right())?;
     let shards = shards_after(&request.op, &source.settings(), &Settings::parse(&given)?)?;
     if !source.settings().is_blocked("write") && !source.settings().is_blocked("read_only") {
         return Err(illegal_state(format!(
@@ -50,7 +55,7 @@ pub(crate) fn resize(
         )));
     }
     let settings = source.settings().resized(&given, shards)?;
-    engine.indices.copy(&source, &target, settings, aliases)?;
+    engine.indices.copy(&source, &target, settings, aliases, making)?;
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": target})))
 }
 
@@ -99,7 +104,9 @@ impl Indices {
         name: &str,
         settings: Settings,
         aliases: BTreeMap<String, AliasSpec>,
+        right: Right<'_>,
     ) -> Result<(), EngineError> {
+        right.check([name])?;
         let check = |names: &Names, name: &str| {
             names.check_free(name)?;
             self.cluster.check_shards(names.open_indices(), 1)

@@ -11,6 +11,7 @@ use super::{IndexHandle, Indices, date_math};
 use crate::error::{EngineError, Exception};
 use crate::params::Params;
 use crate::pattern;
+use crate::rights::Right;
 
 /// How a multi-target expression treats what is not there, closed or hidden.
 #[derive(Debug, Clone)]
@@ -29,8 +30,6 @@ pub(crate) struct ResolveOptions {
     pub(crate) forbid_aliases: bool,
     /// Aliases stand for nothing.
     pub(crate) only_indices: bool,
-    /// What patterns may stand for, for a caller who may not see everything.
-    pub(crate) visible: Option<Arc<[String]>>,
 }
 
 impl Default for ResolveOptions {
@@ -45,7 +44,6 @@ impl Default for ResolveOptions {
             forbid_closed: true,
             forbid_aliases: false,
             only_indices: false,
-            visible: None,
         }
     }
 }
@@ -81,7 +79,6 @@ impl ResolveOptions {
     pub(crate) fn with(mut self, params: &Params<'_>) -> Result<Self, EngineError> {
         self.ignore_unavailable = params.bool("ignore_unavailable", self.ignore_unavailable)?;
         self.allow_no_indices = params.bool("allow_no_indices", self.allow_no_indices)?;
-        self.visible = params.visible().map(Arc::from);
         if let Some(list) = params.get("expand_wildcards") {
             (self.open, self.closed, self.hidden) = (false, false, false);
             for state in list.split(',') {
@@ -100,13 +97,6 @@ impl ResolveOptions {
             }
         }
         Ok(self)
-    }
-
-    /// Whether patterns may stand for this name.
-    pub(super) fn sees(&self, name: &str) -> bool {
-        self.visible
-            .as_ref()
-            .is_none_or(|patterns| patterns.iter().any(|one| pattern::matches_role(one, name)))
     }
 }
 
@@ -132,14 +122,15 @@ impl Names {
     /// empty expression is `_all`.
     ///
     /// # Errors
-    /// [`EngineError::IndexNotFound`] for a name that is not there, unless it may be unavailable;
-    /// `index_closed_exception`; or why an index cannot be opened.
+    /// 403 for names that are not allowed; [`EngineError::IndexNotFound`] for a name that is not there, unless it may be
+    /// unavailable; `index_closed_exception`; or why an index cannot be opened.
     pub(crate) fn resolve(
         &self,
         expression: &str,
         options: &ResolveOptions,
+        right: Right<'_>,
     ) -> Result<Vec<Resolved>, EngineError> {
-        let found = self.expand(expression, options)?;
+        let found = self.expand(expression, options, right)?;
         let mut resolved = Vec::with_capacity(found.len());
         for (name, via) in found {
             if let Some(broken) = self.broken.get(&name) {
@@ -172,12 +163,18 @@ impl Names {
         &self,
         expression: &str,
         options: &ResolveOptions,
+        right: Right<'_>,
     ) -> Result<Vec<String>, EngineError> {
-        Ok(self.expand(expression, options)?.into_keys().collect())
+        Ok(self.expand(expression, options, right)?.into_keys().collect())
     }
 
     /// Names of the aliases of an expression. Names that are none are passed over.
-    pub(crate) fn alias_names(&self, expression: &str, options: &ResolveOptions) -> Vec<String> {
+    pub(crate) fn alias_names(
+        &self,
+        expression: &str,
+        options: &ResolveOptions,
+        right: Right<'_>,
+    ) -> Vec<String> {
         let mut found = BTreeSet::new();
         let mut pattern_seen = false;
         for part in expression.split(',').map(str::trim) {
@@ -190,10 +187,10 @@ impl Names {
                     self.aliases[alias].values().any(|spec| spec.is_hidden == Some(true)) && !options.hidden
                 };
                 let wanted = |alias: &&String| {
-                    pattern::matches(&pattern(part), alias) && options.sees(alias) && !hidden(alias)
+                    pattern::matches(&pattern(part), alias) && right.sees(alias) && !hidden(alias)
                 };
                 found.extend(self.aliases.keys().filter(wanted).cloned());
-            } else if self.aliases.contains_key(part) {
+            } else if self.aliases.contains_key(part) && right.sees(part) {
                 found.insert(part.to_owned());
             }
         }
@@ -204,6 +201,7 @@ impl Names {
         &self,
         expression: &str,
         options: &ResolveOptions,
+        right: Right<'_>,
     ) -> Result<BTreeMap<String, Via>, EngineError> {
         let mut found: BTreeMap<String, Via> = BTreeMap::new();
         let mut pattern_seen = false;
@@ -212,18 +210,32 @@ impl Names {
         if parts.is_empty() {
             parts.push("_all");
         }
+        let mut wanted = Vec::with_capacity(parts.len());
         for part in parts {
             let (excludes, part) = match part.strip_prefix('-') {
                 Some(rest) if pattern_seen => (true, rest),
                 _ => (false, part),
             };
             let name = date_math::resolve(part)?;
+            pattern_seen |= !excludes && is_pattern(&name);
+            wanted.push((excludes, part, name));
+        }
+        // What is not allowed is not told from what is not there.
+        right.check(
+            wanted
+                .iter()
+                .filter(|(excludes, _, name)| !*excludes && !is_pattern(name))
+                .map(|(_, _, name)| name.as_str()),
+        )?;
+        if let Some((_, part, _)) = wanted.iter().find(|(excludes, _, name)| !*excludes && is_pattern(name)) {
+            right.check_pattern(if *part == "_all" { "*" } else { part })?;
+        }
+        for (excludes, part, name) in wanted {
             if excludes {
                 self.exclude(&name, &mut found);
-            } else if name == "_all" || name.contains('*') {
-                pattern_seen = true;
+            } else if is_pattern(&name) {
                 let pattern = if name == "_all" { "*" } else { name.as_str() };
-                if !self.include(pattern, options, &mut found) && !options.allow_no_indices {
+                if !self.include(pattern, options, right, &mut found) && !options.allow_no_indices {
                     return Err(EngineError::IndexNotFound { name: part.to_owned() });
                 }
             } else if self.uuid(&name).is_some() {
@@ -255,7 +267,13 @@ impl Names {
     }
 
     /// Adds what a pattern stands for; says whether it stands for anything.
-    fn include(&self, pattern: &str, options: &ResolveOptions, found: &mut BTreeMap<String, Via>) -> bool {
+    fn include(
+        &self,
+        pattern: &str,
+        options: &ResolveOptions,
+        right: Right<'_>,
+        found: &mut BTreeMap<String, Via>,
+    ) -> bool {
         // What is hidden answers to patterns that say so, and to those that begin with the same dot.
         let shown = |name: &str, hidden: bool| {
             !hidden || options.hidden || (pattern.starts_with('.') && name.starts_with('.'))
@@ -264,7 +282,7 @@ impl Names {
             Some(handle) if handle.is_closed() => options.closed,
             _ => options.open,
         };
-        let wanted = |name: &str| pattern::matches(pattern, name) && options.sees(name);
+        let wanted = |name: &str| pattern::matches(pattern, name) && right.sees(name);
         let mut any = false;
         for (name, handle) in &self.indices {
             if wanted(name) && in_state(name) && shown(name, handle.settings().is_hidden()) {
@@ -341,7 +359,7 @@ impl Names {
     }
 
     /// The index that a write to this name goes to; none where the name is free.
-    pub(crate) fn write_index(&self, name: &str) -> Result<Option<String>, EngineError> {
+    pub(super) fn write_index(&self, name: &str) -> Result<Option<String>, EngineError> {
         if self.uuid(name).is_some() {
             return Ok(Some(name.to_owned()));
         }
@@ -376,8 +394,10 @@ impl Indices {
     ///
     /// # Errors
     /// [`EngineError::IndexNotFound`]; an alias of several; one that is closed or cannot be opened.
-    pub(crate) fn get(&self, name: &str) -> Result<Arc<IndexHandle>, EngineError> {
-        let handle = self.names().single(&date_math::resolve(name)?)?;
+    pub(crate) fn get(&self, name: &str, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
+        let name = date_math::resolve(name)?;
+        right.check([name.as_str()])?;
+        let handle = self.names().single(&name)?;
         handle.check_access(Access::Read)?;
         Ok(handle)
     }
@@ -386,8 +406,9 @@ impl Indices {
     ///
     /// # Errors
     /// As [`Indices::get`]; an alias of several needs a write index.
-    pub(crate) fn write_target(&self, name: &str) -> Result<Arc<IndexHandle>, EngineError> {
+    pub(crate) fn write_target(&self, name: &str, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
         let name = date_math::resolve(name)?;
+        right.check([name.as_str()])?;
         let names = self.names();
         let index = names.write_index(&name)?;
         names.open(index.as_deref().unwrap_or(&name))
@@ -406,8 +427,9 @@ impl Indices {
         &self,
         expression: &str,
         options: ResolveOptions,
+        right: Right<'_>,
     ) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
-        let found = self.names().resolve(expression, &options)?;
+        let found = self.names().resolve(expression, &options, right)?;
         Ok(found.into_iter().map(|resolved| resolved.handle).collect())
     }
 
@@ -420,9 +442,15 @@ impl Indices {
         &self,
         expression: &str,
         options: &ResolveOptions,
+        right: Right<'_>,
     ) -> Result<Vec<Resolved>, EngineError> {
-        self.names().resolve(expression, options)
+        self.names().resolve(expression, options, right)
     }
+}
+
+/// Whether a name stands for all that match it.
+fn is_pattern(name: &str) -> bool {
+    name == "_all" || name.contains('*')
 }
 
 /// `index_closed_exception`

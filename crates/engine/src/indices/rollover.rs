@@ -12,6 +12,7 @@ use crate::body::parse_object;
 use crate::error::EngineError;
 use crate::params::{parse_duration, parse_size};
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::{Action, Right};
 
 /// Digits that the number at the end of a name has at least.
 const DIGITS: usize = 6;
@@ -51,6 +52,7 @@ pub(crate) fn rollover(
             }
         }
     }
+    request.right().check([alias])?;
     let names = engine.indices.names();
     let refused = |reason: String| Err(EngineError::illegal_argument(reason));
     if names.indices.contains_key(alias) || names.broken.contains_key(alias) {
@@ -70,16 +72,23 @@ pub(crate) fn rollover(
             "Rollover alias [{alias}] can't be specified in the body: the new index gets it anyway"
         ));
     }
-    let handle = engine.indices.write_target(alias)?;
+    let handle = engine.indices.write_target(alias, request.right())?;
     handle.check_access(Access::MetadataWrite)?;
+    // The next name follows from the alias; one that the request chooses has to be the caller's to take.
+    let mut making = Right::unlimited();
     let provided = match request.part("target") {
         "" => {
             let provided = handle.metadata.read().provided_name.clone().unwrap_or_else(|| old.clone());
             next_name(&old, &provided)?
         }
-        name => name.to_owned(),
+        name => {
+            making = request.caller.to(Action::CreateIndex);
+            name.to_owned()
+        }
     };
     let new = date_math::resolve(&provided)?;
+    making.check([new.as_str()])?;
+    super::admin::check_aliases(request, &new, &given.aliases)?;
     names::check(&new)?;
     names.check_free(&new)?;
     let conditions = judged(&handle, &conditions)?;
@@ -93,7 +102,7 @@ pub(crate) fn rollover(
     let rolls = met && !dry_run;
     if rolls {
         let planned = engine.indices.planned(&provided, &given)?;
-        engine.indices.create(planned)?;
+        engine.indices.create(planned, making)?;
         let swapped = engine.indices.change_aliases(|_| {
             let mut changes = Vec::new();
             if spec.is_write_index == Some(true) {

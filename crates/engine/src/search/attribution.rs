@@ -18,6 +18,7 @@ use super::texts::texts_at;
 use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::IndexHandle;
+use crate::rights::Right;
 
 /// Text fields that are tried where no pipeline says which one was encoded.
 const MAX_GUESSES: usize = 4;
@@ -49,7 +50,7 @@ pub struct Attributor<'a> {
 
 impl<'a> Attributor<'a> {
     pub fn new(engine: &'a Engine, target: &'a Target, addr: DocAddress) -> Self {
-        let handle = engine.indices.get(&target.shard.index).ok();
+        let handle = engine.indices.get(&target.shard.index, Right::unlimited()).ok();
         Self { engine, handle, target, addr, source: None, traced: FxHashMap::default() }
     }
 

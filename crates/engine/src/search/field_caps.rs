@@ -73,7 +73,7 @@ pub(crate) fn field_caps(
         return Err(EngineError::invalid("no fields specified"));
     }
     if let Some(query) = &mut asked.index_filter {
-        encode(engine, &handles, &mut [&mut *query], cancel.flag(), None)?;
+        encode(engine, &handles, &mut [&mut *query], &request.caller, cancel.flag(), None)?;
         let kept = keep_matching(handles.iter().map(|handle| target(engine, handle)).collect(), query)?;
         let names: BTreeSet<&str> = kept.iter().map(|target| target.shard.index.as_str()).collect();
         handles.retain(|handle| names.contains(handle.handle.name.as_str()));

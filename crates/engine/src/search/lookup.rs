@@ -14,6 +14,7 @@ use super::resolve::{change, visit};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::IndexHandle;
+use crate::rights::{Action, Caller, Right};
 
 /// Most values that are taken from a document.
 const MAX_VALUES: usize = 65_536;
@@ -22,20 +23,23 @@ const MAX_VALUES: usize = 65_536;
 /// index are read from each of `searched`. A document that does not exist has no values.
 ///
 /// # Errors
-/// When the index of a `terms` lookup does not exist, or a value is no scalar.
+/// When the caller may not read a document that is named, the index of a `terms` lookup does not exist, or a value is no scalar.
 pub fn look_up(
     engine: &Engine,
     searched: &[&IndexHandle],
     queries: &mut [&mut Query],
+    caller: &Caller,
 ) -> Result<(), EngineError> {
     for query in queries {
         change(query, &mut |kind| {
             match kind {
                 QueryKind::TermsLookup(lookup) => {
-                    let values = values(engine, lookup)?;
+                    let values = values(engine, lookup, caller.to(Action::Get))?;
                     *kind = QueryKind::Terms { field: std::mem::take(&mut lookup.field), values };
                 }
-                QueryKind::MoreLikeThis(query) => read_examples(engine, searched, query)?,
+                QueryKind::MoreLikeThis(query) => {
+                    read_examples(engine, searched, query, caller.to(Action::Get))?
+                }
                 _ => {}
             }
             Ok(())
@@ -64,6 +68,7 @@ fn read_examples(
     engine: &Engine,
     searched: &[&IndexHandle],
     query: &mut MoreLikeThisQuery,
+    right: Right<'_>,
 ) -> Result<(), EngineError> {
     for example in query.like.iter_mut().chain(&mut query.unlike) {
         let LikeExample::Document(document) = example else { continue };
@@ -71,13 +76,11 @@ fn read_examples(
         let mut sources = Vec::new();
         match &document.index {
             // As in Elasticsearch, an example that is not there says nothing.
-            Some(index) => {
-                if let Ok(handle) = engine.indices.get(index)
-                    && let Some(source) = source(&handle, id)?
-                {
-                    sources.push((None, Arc::new(source)));
-                }
-            }
+            Some(index) => match engine.indices.get(index, right) {
+                Ok(handle) => sources.extend(source(&handle, id)?.map(|source| (None, Arc::new(source)))),
+                Err(error) if error.status() == 403 => return Err(error),
+                Err(_) => {}
+            },
             None => {
                 for handle in searched {
                     if let Some(source) = source(handle, id)? {
@@ -99,8 +102,8 @@ fn source(handle: &IndexHandle, id: &str) -> Result<Option<Value>, EngineError> 
         .map_err(|error| EngineError::internal(format!("stored document is not JSON: {error}")))
 }
 
-fn values(engine: &Engine, lookup: &TermsLookupQuery) -> Result<Vec<Value>, EngineError> {
-    let handle = engine.indices.get(&lookup.index)?;
+fn values(engine: &Engine, lookup: &TermsLookupQuery, right: Right<'_>) -> Result<Vec<Value>, EngineError> {
+    let handle = engine.indices.get(&lookup.index, right)?;
     let Some(source) = source(&handle, &lookup.id)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     values_at(&source, &lookup.path, &mut found);

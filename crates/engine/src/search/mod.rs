@@ -7,7 +7,6 @@
 mod aggs;
 mod attribution;
 mod body;
-mod caller;
 mod checks;
 mod collapse;
 mod contexts;
@@ -62,7 +61,6 @@ use sparrow_index::Snapshot;
 use sparrow_index::query::{Query, QueryError, QueryKind, TotalHits};
 
 use self::body::SearchBody;
-pub(crate) use self::caller::Caller;
 pub(crate) use self::contexts::Contexts;
 use self::contexts::{Content, Scroll};
 use self::deadline::Deadline;
@@ -85,6 +83,7 @@ use crate::indices::stats::OpenContext;
 use crate::indices::{IndexHandle, ResolveOptions, Resolved, Settings};
 use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::{Caller, Right};
 
 /// `_search`.
 pub(crate) fn search(
@@ -104,10 +103,12 @@ pub(crate) fn search(
         let targets = point_in_time::targets(engine, request, pit)?;
         let id = pit.id.clone();
         // The models of fields are those of the indices as they are now.
-        let handles: Vec<_> =
-            targets.iter().filter_map(|target| engine.indices.get(&target.shard.index).ok()).collect();
+        let handles: Vec<_> = targets
+            .iter()
+            .filter_map(|target| engine.indices.get(&target.shard.index, Right::unlimited()).ok())
+            .collect();
         let deadline = Deadline::start(body.timeout, cancel);
-        let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
+        let encoded = encode_body(engine, &handles, &mut body, &request.caller, deadline.flag());
         let ids = OpenIds { pit: Some(&id), scroll: None };
         let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, ids)?;
         return Ok(Reply::bytes(200, answered.bytes));
@@ -115,7 +116,7 @@ pub(crate) fn search(
     name_boosted(engine, &mut body, request)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let deadline = Deadline::start(body.timeout, cancel);
-    let encoded = encode_body(engine, &handles, &mut body, deadline.flag());
+    let encoded = encode_body(engine, &handles, &mut body, &request.caller, deadline.flag());
     if let Some(keep_alive) = body.scroll {
         encoded?;
         return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
@@ -149,7 +150,7 @@ fn open_scroll(
     let mut open = scroll.lock();
     let id = engine.contexts.open(
         Content::Scroll(Arc::clone(&scroll)),
-        Caller::of(request).owner,
+        request.caller.key(),
         keep_alive,
         engine.cluster.max_open_scrolls(),
     )?;
@@ -176,14 +177,13 @@ pub(crate) fn open_context(targets: &[Target], scroll: bool) -> OpenContext {
 
 /// Indices that get a factor have to be there; aliases and patterns become the names of the indices they stand for.
 fn name_boosted(engine: &Engine, body: &mut SearchBody, request: &Request) -> Result<(), EngineError> {
-    // A restricted key is not told which indices there are.
-    if body.indices_boost.is_empty() || Caller::of(request).owner.is_some() {
+    if body.indices_boost.is_empty() {
         return Ok(());
     }
     let options = ResolveOptions::from_params(&request.params())?;
     let mut boosted = Vec::new();
     for (names, boost) in &body.indices_boost {
-        let handles = engine.indices.resolve(names, options.clone())?;
+        let handles = engine.indices.resolve(names, options.clone(), request.right())?;
         boosted.extend(handles.iter().map(|handle| (handle.name.clone(), *boost)));
     }
     body.indices_boost = boosted;
@@ -277,13 +277,14 @@ fn encode_body(
     engine: &Engine,
     handles: &[impl Borrow<IndexHandle>],
     body: &mut SearchBody,
+    caller: &Caller,
     cancel: &AtomicBool,
 ) -> Result<ModelTimings, EngineError> {
     let mut timings = body.profile.then(Vec::new);
     let size = body.from + body.size;
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     semantic::bind(engine, handles, &mut queries, size, cancel)?;
-    encode(engine, handles, &mut queries, cancel, timings.as_mut())?;
+    encode(engine, handles, &mut queries, caller, cancel, timings.as_mut())?;
     Ok(timings.unwrap_or_default())
 }
 
@@ -311,7 +312,7 @@ pub(crate) fn count(
         ..SearchBody::default()
     };
     let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    encode(engine, &handles, &mut queries, cancel.flag(), None)?;
+    encode(engine, &handles, &mut queries, &request.caller, cancel.flag(), None)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let outcome = execute::execute(&targets, &body, cancel.flag())
         .map_err(EngineError::from)
@@ -336,9 +337,10 @@ pub(crate) fn encode_query(
     engine: &Engine,
     handles: &[impl Borrow<IndexHandle>],
     query: &mut Query,
+    caller: &Caller,
     cancel: &CancelFlag,
 ) -> Result<(), EngineError> {
-    encode(engine, handles, &mut [query], cancel.flag(), None)
+    encode(engine, handles, &mut [query], caller, cancel.flag(), None)
 }
 
 /// Reads a `slice` section that divides by ids: which part, and of how many.
@@ -456,11 +458,12 @@ fn encode(
     engine: &Engine,
     handles: &[impl Borrow<IndexHandle>],
     queries: &mut [&mut Query],
+    caller: &Caller,
     cancel: &AtomicBool,
     timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
     let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
-    lookup::look_up(engine, &searched, queries)?;
+    lookup::look_up(engine, &searched, queries, caller)?;
     semantic::bind(engine, handles, queries, body::DEFAULT_SIZE, cancel)?;
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
@@ -499,7 +502,7 @@ impl Borrow<IndexHandle> for Searched {
 /// The indices that a search reads.
 fn resolve_indices(engine: &Engine, request: &Request) -> Result<Vec<Searched>, EngineError> {
     let options = ResolveOptions::from_params(&request.params())?;
-    let found = engine.indices.resolve_filtered(request.part("index"), &options)?;
+    let found = engine.indices.resolve_filtered(request.part("index"), &options, request.right())?;
     let searched = |Resolved { handle, filter, .. }: Resolved| {
         let restricted = match filter {
             None => None,

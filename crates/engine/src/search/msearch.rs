@@ -7,7 +7,6 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::caller::Caller;
 use super::dsl::value;
 use super::json::{self, Json};
 use super::{SearchError, search};
@@ -16,6 +15,7 @@ use crate::deprecation;
 use crate::error::{EngineError, Exception};
 use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::Action;
 
 /// Bytes of all answers together, from which on further searches are refused.
 const MAX_ANSWER: usize = 512 << 20;
@@ -61,7 +61,6 @@ pub(crate) fn msearch(
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = workers.min(cores).min(items.len());
-    let caller = Caller::of(request);
     let next = AtomicUsize::new(0);
     let written = AtomicUsize::new(0);
     let answers: Vec<Mutex<Vec<u8>>> = items.iter().map(|_| Mutex::default()).collect();
@@ -76,7 +75,7 @@ pub(crate) fn msearch(
                     format!("the answers to the searches before are larger than [{MAX_ANSWER}] bytes");
                 failure(&EngineError::api(429, Exception::new("circuit_breaking_exception", reason)))
             } else {
-                match run(engine, request, &caller, item, cancel) {
+                match run(engine, request, item, cancel) {
                     Ok(mut reply) => {
                         // The answer is an object: its status goes before the closing brace.
                         reply.pop();
@@ -126,27 +125,19 @@ fn failure(error: &EngineError) -> Vec<u8> {
 fn run(
     engine: &Engine,
     request: &Request,
-    caller: &Caller<'_>,
     item: &Item<'_>,
     cancel: &CancelFlag,
 ) -> Result<Vec<u8>, EngineError> {
-    let (index, narrowed) = caller.narrow(&item.index)?;
     let mut single = Request {
         op: "search".to_owned(),
         path: BTreeMap::new(),
         query: item.params.clone(),
         opaque_id: request.opaque_id.clone(),
-        visible: None,
+        action: Some(Action::Search),
+        caller: request.caller.clone(),
     };
-    if !index.is_empty() {
-        single.path.insert("index".to_owned(), index);
-    }
-    if let Some(owner) = caller.owner {
-        single.path.insert("key".to_owned(), owner.to_owned());
-    }
-    if narrowed {
-        single.path.insert("key_narrowed".to_owned(), "true".to_owned());
-        single.query.insert("ignore_unavailable".to_owned(), "true".to_owned());
+    if !item.index.is_empty() {
+        single.path.insert("index".to_owned(), item.index.clone());
     }
     search(engine, &single, item.body, cancel).map(|reply| reply.body)
 }

@@ -6,7 +6,6 @@ use serde_json::json;
 use sparrow_index::query::Query;
 
 use super::body::read_object;
-use super::caller::Caller;
 use super::contexts::{Content, MAX_OPEN};
 use super::dsl::{self, Context, value};
 use super::error::SearchError;
@@ -52,13 +51,13 @@ pub(crate) fn open(
     }
     let mut targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     if let Some(query) = &mut filter {
-        encode(engine, &handles, &mut [&mut *query], cancel.flag(), None)?;
+        encode(engine, &handles, &mut [&mut *query], &request.caller, cancel.flag(), None)?;
         targets = keep_matching(targets, query)?;
     }
     let count = targets.len();
     let id = engine.contexts.open(
         Content::PointInTime(Arc::new(targets)),
-        Caller::of(request).owner,
+        request.caller.key(),
         keep_alive,
         MAX_OPEN,
     )?;
@@ -108,7 +107,7 @@ pub(crate) fn close(
         }
     }
     let id = id.filter(|id| !id.is_empty()).ok_or_else(|| EngineError::invalid("id is empty"))?;
-    let freed = engine.contexts.close(&id, Caller::of(request).owner)?;
+    let freed = engine.contexts.close(&id, request.caller.key())?;
     let status = if freed { 200 } else { 404 };
     Ok(Reply::json(status, &json!({"succeeded": true, "num_freed": u8::from(freed)})))
 }
@@ -122,9 +121,8 @@ pub(super) fn targets(
     request: &Request,
     pit: &PointInTime,
 ) -> Result<Arc<Vec<Target>>, EngineError> {
-    let caller = Caller::of(request);
     let mut problems = Vec::new();
-    if !request.part("index").is_empty() && !caller.narrowed {
+    if !request.part("index").is_empty() {
         problems.push(
             "[indices] cannot be used with point in time. Do not specify any index with point in time."
                 .to_owned(),
@@ -132,7 +130,7 @@ pub(super) fn targets(
     }
     let params = request.params();
     let resolving = ["ignore_unavailable", "allow_no_indices", "expand_wildcards", "ignore_throttled"];
-    if !caller.narrowed && resolving.iter().any(|name| params.get(name).is_some()) {
+    if resolving.iter().any(|name| params.get(name).is_some()) {
         problems.push("[indicesOptions] cannot be used with point in time".to_owned());
     }
     for name in ["routing", "preference"] {
@@ -143,7 +141,7 @@ pub(super) fn targets(
     if !problems.is_empty() {
         return Err(EngineError::Validation { problems });
     }
-    match engine.contexts.get(&pit.id, caller.owner, pit.keep_alive)? {
+    match engine.contexts.get(&pit.id, request.caller.key(), pit.keep_alive)? {
         Content::PointInTime(targets) => Ok(targets),
         Content::Scroll(_) => Err(EngineError::illegal_argument(format!("invalid id: [{}]", pit.id))),
     }

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::body::read_object;
-use super::caller::Caller;
 use super::contexts::Content;
 use super::deadline::Deadline;
 use super::dsl::value;
@@ -34,8 +33,7 @@ pub(crate) fn next(
     let start = Instant::now();
     let asked = read(request, bytes, false)?;
     let Some(id) = asked.ids.first() else { return Err(EngineError::invalid("scrollId is missing")) };
-    let caller = Caller::of(request);
-    let Content::Scroll(scroll) = engine.contexts.get(id, caller.owner, asked.keep_alive)? else {
+    let Content::Scroll(scroll) = engine.contexts.get(id, request.caller.key(), asked.keep_alive)? else {
         return Err(EngineError::illegal_argument("Cannot parse scroll id"));
     };
     // Pages of one scroll come one after the other.
@@ -60,16 +58,15 @@ pub(crate) fn clear(
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let asked = read(request, bytes, true)?;
-    let caller = Caller::of(request);
     if asked.ids.is_empty() {
         return Err(EngineError::invalid("no scroll ids specified"));
     }
     let mut freed = 0;
     if asked.ids.iter().any(|id| id == "_all") {
-        freed = engine.contexts.close_scrolls(caller.owner);
+        freed = engine.contexts.close_scrolls(request.caller.key());
     } else {
         for id in &asked.ids {
-            freed += usize::from(engine.contexts.close(id, caller.owner)?);
+            freed += usize::from(engine.contexts.close(id, request.caller.key())?);
         }
         if freed == 0 {
             return Ok(Reply::json(404, &json!({"succeeded": true, "num_freed": 0})));

@@ -40,7 +40,7 @@ pub(crate) fn validate_query(
         query = Some(text);
     }
     let mut query = query.unwrap_or_else(Query::match_all);
-    let encoded = encode(engine, &handles, &mut [&mut query], cancel.flag(), None);
+    let encoded = encode(engine, &handles, &mut [&mut query], &request.caller, cancel.flag(), None);
     let mut valid = true;
     let mut explanations = Vec::new();
     let options = SearchOptions { size: 0, track_total_hits: TotalHits::Off, ..SearchOptions::default() };
@@ -127,7 +127,7 @@ pub(crate) fn search_shards(
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let options = ResolveOptions::from_params(&request.params())?;
-    let found = engine.indices.resolve_filtered(request.part("index"), &options)?;
+    let found = engine.indices.resolve_filtered(request.part("index"), &options, request.right())?;
     let node = engine.node_id();
     let mut indices = Map::new();
     let mut shards = Vec::new();

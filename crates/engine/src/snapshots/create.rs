@@ -27,6 +27,7 @@ use crate::indices::{IndexHandle, ResolveOptions, concrete_name, new_uuid, now_m
 use crate::jobs::{TaskContext, TaskSpec};
 use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::Right;
 
 /// Most bytes of `metadata`, as Elasticsearch has it.
 const MOST_METADATA: usize = 1024;
@@ -132,7 +133,7 @@ pub(crate) fn create_snapshot(
     let label = format!("{name}/{uuid}");
     let (mut handles, mut failures) = (Vec::new(), BTreeMap::new());
     let known = engine.indices.names();
-    for index in known.index_names(&wanted.indices, &wanted.options)? {
+    for index in known.index_names(&wanted.indices, &wanted.options, Right::unlimited())? {
         if let Some(handle) = known.indices.get(&index) {
             handles.push(handle.clone());
         } else if let Some(broken) = known.broken.get(&index) {

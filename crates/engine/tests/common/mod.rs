@@ -96,7 +96,7 @@ impl Node {
             path: pairs(path),
             query: pairs(query),
             opaque_id: None,
-            visible: None,
+            ..Request::default()
         };
         match self.engine.execute(&request, body.as_bytes(), &CancelFlag::default()) {
             Ok(reply) => (reply.status, reply.body),

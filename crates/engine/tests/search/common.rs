@@ -56,7 +56,7 @@ impl Node {
             path: owned(path),
             query: owned(query),
             opaque_id: None,
-            visible: None,
+            ..Request::default()
         };
         self.engine.execute(&request, body, &CancelFlag::default())
     }

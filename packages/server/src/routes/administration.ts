@@ -47,35 +47,28 @@ export const ADMINISTRATION_ENDPOINTS: readonly Endpoint[] = [
     params: [...WHICH, 'active_only', 'detailed'],
   }),
   ...engine('resolve_index', 'indices:admin/resolve/index', ['GET /_resolve/index/{name}'], {
-    indices: 'alias',
     params: WHICH,
   }),
   ...engine('get_data_stream', 'indices:admin/data_stream/get', ['GET /_data_stream', 'GET /_data_stream/{name}'], {
-    indices: 'alias',
     params: ['expand_wildcards', 'include_defaults', 'master_timeout', 'verbose'],
   }),
   ...engine('create_data_stream', 'indices:admin/data_stream/create', ['PUT /_data_stream/{name}'], {
-    indices: 'alias',
     params: TIMEOUTS,
   }),
   ...engine('rollover', 'indices:admin/rollover', ['POST /{index}/_rollover', 'POST /{index}/_rollover/{target}'], {
     body: true,
-    indices: 'resize',
     params: RESIZE,
   }),
   ...engine('clone_index', 'indices:admin/resize', ['PUT|POST /{index}/_clone/{target}'], {
     body: true,
-    indices: 'resize',
     params: RESIZE,
   }),
   ...engine('shrink_index', 'indices:admin/resize', ['PUT|POST /{index}/_shrink/{target}'], {
     body: true,
-    indices: 'resize',
     params: RESIZE,
   }),
   ...engine('split_index', 'indices:admin/resize', ['PUT|POST /{index}/_split/{target}'], {
     body: true,
-    indices: 'resize',
     params: RESIZE,
   }),
 ];

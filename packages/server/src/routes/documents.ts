@@ -40,7 +40,6 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('mget', 'indices:data/read/mget', ['GET|POST /_mget', 'GET|POST /{index}/_mget'], {
     body: true,
-    indices: 'docs',
     params: [...SOURCE, 'realtime', 'refresh', 'routing', 'preference', 'stored_fields'],
   }),
   ...engine(
@@ -58,14 +57,12 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
     ['GET|POST /_mtermvectors', 'GET|POST /{index}/_mtermvectors'],
     {
       body: true,
-      indices: 'docs',
       params: ['ids', ...VECTORS],
     },
   ),
   ...engine('bulk', 'indices:data/write/bulk', ['POST|PUT /_bulk', 'POST|PUT /{index}/_bulk'], {
     body: true,
     ndjson: true,
-    indices: 'bulk',
     params: [
       ...[...SOURCE, 'pipeline', 'refresh', 'routing', 'timeout', 'require_alias', 'wait_for_active_shards'],
       'list_executed_pipelines',

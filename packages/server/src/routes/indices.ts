@@ -24,7 +24,6 @@ const GET_SETTINGS = [
 export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   ...engine('create_index', 'indices:admin/create', ['PUT /{index}'], {
     body: true,
-    indices: 'create',
     params: [...TIMEOUTS, 'wait_for_active_shards'],
   }),
   ...engine('get_index', 'indices:admin/get', ['GET /{index}'], { params: READ }),
@@ -61,22 +60,19 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('update_aliases', 'indices:admin/aliases', ['POST /_aliases'], {
     body: true,
-    indices: 'aliases',
     params: TIMEOUTS,
   }),
-  ...engine('put_alias', 'indices:admin/aliases', PUT_ALIAS, { body: true, indices: 'alias', params: TIMEOUTS }),
+  ...engine('put_alias', 'indices:admin/aliases', PUT_ALIAS, { body: true, params: TIMEOUTS }),
   ...engine('get_alias', 'indices:admin/aliases/get', GET_ALIAS, {
-    indices: 'alias',
     params: [...WHICH, 'local', 'master_timeout'],
   }),
   ...engine(
     'delete_alias',
     'indices:admin/aliases',
     ['DELETE /{index}/_alias/{name}', 'DELETE /{index}/_aliases/{name}'],
-    { indices: 'alias', params: TIMEOUTS },
+    { params: TIMEOUTS },
   ),
   ...engine('cat_aliases', 'indices:admin/aliases/get', ['GET /_cat/aliases', 'GET /_cat/aliases/{name}'], {
-    indices: 'alias',
     reply: 'text',
     params: [...CAT, ...WHICH],
   }),

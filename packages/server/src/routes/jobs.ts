@@ -16,7 +16,6 @@ const MIGRATION_PREFIXES = ['/_ext/migration', '/_xpack/migration', '/_migration
 export const JOB_ENDPOINTS: readonly Endpoint[] = [
   ...engine('reindex', 'indices:data/write/reindex', ['POST /_reindex'], {
     body: true,
-    indices: 'reindex',
     params: [
       ...['refresh', 'requests_per_second', 'scroll', 'slices', 'max_docs', 'timeout', 'wait_for_active_shards'],
       ...[
@@ -31,12 +30,10 @@ export const JOB_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('update_by_query', 'indices:data/write/update/byquery', ['POST /{index}/_update_by_query'], {
     body: true,
-    indices: 'by_query',
     params: [...BY_QUERY, 'pipeline', 'version_type'],
   }),
   ...engine('delete_by_query', 'indices:data/write/delete/byquery', ['POST /{index}/_delete_by_query'], {
     body: true,
-    indices: 'by_query',
     params: BY_QUERY,
   }),
   ...engine(

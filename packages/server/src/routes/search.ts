@@ -30,7 +30,6 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     ndjson: true,
     cancellable: true,
-    indices: 'headers',
     params: [
       ...[...WHICH, 'max_concurrent_searches', 'max_concurrent_shard_requests', 'pre_filter_shard_size', 'routing'],
       ...['search_type', 'typed_keys', 'rest_total_hits_as_int', 'ccs_minimize_roundtrips'],
@@ -41,13 +40,13 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
     'scroll',
     'indices:data/read/scroll',
     ['GET|POST /_search/scroll', 'GET|POST /_search/scroll/{scroll_id}'],
-    { body: true, cancellable: true, indices: 'opened', params: ['scroll', 'scroll_id', 'rest_total_hits_as_int'] },
+    { body: true, cancellable: true, params: ['scroll', 'scroll_id', 'rest_total_hits_as_int'] },
   ),
   ...engine(
     'clear_scroll',
     'indices:data/read/scroll/clear',
     ['DELETE /_search/scroll', 'DELETE /_search/scroll/{scroll_id}'],
-    { body: true, indices: 'opened', params: ['scroll_id'] },
+    { body: true, params: ['scroll_id'] },
   ),
   ...engine('open_point_in_time', 'indices:data/read/open_point_in_time', ['POST /{index}/_pit'], {
     body: true,
@@ -58,7 +57,6 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('close_point_in_time', 'indices:data/read/close_point_in_time', ['DELETE /_pit'], {
     body: true,
-    indices: 'opened',
   }),
   ...engine('field_caps', 'indices:data/read/field_caps', ['GET|POST /{index}/_field_caps', 'GET|POST /_field_caps'], {
     body: true,

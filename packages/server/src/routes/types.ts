@@ -19,31 +19,6 @@ export type LocalOperation =
   | 'invalidate_api_keys'
   | 'openapi';
 
-/** Where the names of the indices are that a request touches. */
-export type IndexSource =
-  /** In the path only; absent means all. */
-  | 'path'
-  /** In the action lines of an NDJSON body, the path's being the default. */
-  | 'bulk'
-  /** In `docs[]._index`, the path's being the default. */
-  | 'docs'
-  /** In `source.index` (read) and `dest.index` (write). */
-  | 'reindex'
-  /** In the path; what is found there is read too. */
-  | 'by_query'
-  /** In the path, with the aliases in `name`; both are names that a key must be allowed to use. */
-  | 'alias'
-  /** In `actions[]`: indices and aliases. */
-  | 'aliases'
-  /** In the path, with the aliases that the body gives to the new index. */
-  | 'create'
-  /** In the path, with the new index in `target` and the aliases that the body gives to it. */
-  | 'resize'
-  /** In what was opened by an earlier request: the engine knows who opened it. */
-  | 'opened'
-  /** In the header lines of an NDJSON body, the path's being the default: the engine checks each. */
-  | 'headers';
-
 /** One row of the route table: everything the HTTP layer knows about an endpoint. */
 export interface Endpoint {
   readonly method: Method;
@@ -58,7 +33,6 @@ export interface Endpoint {
   readonly body: boolean;
   /** Whether the body is a sequence of JSON texts, one a line. */
   readonly ndjson?: boolean;
-  readonly indices?: IndexSource;
   /** `text`: plain text unless `format=json` or the `Accept` header asks for JSON. */
   readonly reply?: 'json' | 'text';
   /** Whether the work stops when the caller goes away. Never for writes: what was begun is carried out. */
@@ -94,7 +68,6 @@ interface EndpointOptions {
   readonly params?: readonly string[];
   readonly body?: boolean;
   readonly ndjson?: boolean;
-  readonly indices?: IndexSource;
   readonly reply?: 'json' | 'text';
   readonly cancellable?: boolean;
 }

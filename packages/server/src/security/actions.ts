@@ -143,6 +143,8 @@ export const ACTIONS = {
   },
 
   'indices:admin/create': { scope: 'index', privileges: ['create_index', 'manage', 'all'] },
+  /** Making an index by writing to its name. */
+  'indices:admin/auto_create': { scope: 'index', privileges: ['auto_configure', 'create_index', 'manage', 'all'] },
   'indices:admin/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
   'indices:admin/delete': { scope: 'index', privileges: ['delete_index', 'manage', 'all'] },
   'indices:admin/mappings/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
@@ -180,15 +182,16 @@ export const ACTIONS = {
   'indices:data/read/field_caps': { scope: 'index', privileges: ['read', 'view_index_metadata', 'manage', 'all'] },
   'indices:data/read/tv': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/mtv': { scope: 'index', privileges: ['read', 'all'] },
-  'indices:admin/validate/query': { scope: 'index', privileges: ['read', 'view_index_metadata', 'manage', 'all'] },
-  'indices:admin/shards/search_shards': {
-    scope: 'index',
-    privileges: ['read', 'view_index_metadata', 'manage', 'all'],
-  },
+  'indices:admin/validate/query': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
+  'indices:admin/shards/search_shards': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
   'indices:admin/mappings/fields/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
   'indices:data/read/get': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/mget': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/write/index': { scope: 'index', privileges: ['create_doc', 'create', 'index', 'all'] },
+  /** Adding a document that is not there yet. */
+  'indices:data/write/index:op_type/create': { scope: 'index', privileges: ['create_doc', 'create', 'index', 'all'] },
+  /** Writing a document whether it is there or not. */
+  'indices:data/write/index:op_type/index': { scope: 'index', privileges: ['create', 'index', 'all'] },
   'indices:data/write/update': { scope: 'index', privileges: ['index', 'write', 'all'] },
   'indices:data/write/delete': { scope: 'index', privileges: ['delete', 'write', 'all'] },
   'indices:data/write/bulk': {
@@ -201,6 +204,18 @@ export const ACTIONS = {
 } as const satisfies Record<string, { scope: 'cluster' | 'index'; privileges: readonly string[] }>;
 
 export type Action = keyof typeof ACTIONS;
+
+/** The actions that the engine checks on names; it knows every one of them. */
+export const INDEX_ACTIONS: readonly Action[] = (Object.keys(ACTIONS) as Action[]).filter(
+  (action) => ACTIONS[action].scope === 'index',
+);
+
+/** Actions of requests whose bodies name indices: each name is then refused by itself. */
+export const COMPOSITE: ReadonlySet<Action> = new Set<Action>([
+  ...(['indices:data/write/bulk', 'indices:data/write/reindex', 'indices:data/read/mget'] as const),
+  ...(['indices:data/read/mtv', 'indices:data/read/msearch', 'indices:data/read/scroll'] as const),
+  ...(['indices:data/read/scroll/clear', 'indices:data/read/close_point_in_time'] as const),
+]);
 
 /** What a broader privilege brings along besides what names it directly. */
 const IMPLIED: Readonly<Record<string, readonly string[]>> = {

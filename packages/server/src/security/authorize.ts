@@ -1,92 +1,86 @@
+import type { EngineRequest } from '@sparrow-search/engine';
+
 import { HttpError } from '../errors.js';
-import { matchesGlob } from '../glob.js';
-import { ACTIONS, type Action, grants } from './actions.js';
+import type { Endpoint } from '../routes/types.js';
+import { ACTIONS, type Action, COMPOSITE, INDEX_ACTIONS, grants } from './actions.js';
 import type { ApiKey } from './key-store.js';
+import type { Roles } from './roles.js';
 
-/** One thing that a request does to some indices; no names means all of them. */
-export interface Access {
-  readonly action: Action;
-  readonly indices: readonly string[];
+/** The rights of keys as the engine reads them; undefined for one that may do everything. A key is replaced, never changed. */
+const written = new WeakMap<ApiKey, { readonly rights: string | undefined }>();
+
+/**
+ * Checks what can be told before the body is read: that the key holds the privilege for an endpoint of the cluster, or for
+ * one of indices on any index at all. Which indices these are is checked by the engine, where it parses their names.
+ *
+ * @param path the parameters in the path
+ * @throws {HttpError} 403 with the documented sentence
+ */
+export function admit(key: ApiKey, { action }: Endpoint, path: Readonly<Record<string, string>>): void {
+  if (action === null || action === 'public') return;
+  if (ACTIONS[action].scope === 'cluster') {
+    if (rolesOf(key).every((roles) => Object.values(roles).some((role) => grants(role.cluster, action)))) return;
+    throw forbidden(key, action, '');
+  }
+  if (patterns(key, action).some((list) => list.length === 0)) {
+    const asked = path['index'] ?? path['name'] ?? '*';
+    throw forbidden(key, action, COMPOSITE.has(action) ? '' : ` on indices [${asked}]`);
+  }
 }
 
-/** Names that stand for every index. */
-const ALL = new Set(['_all', '*']);
-
-/** What {@link isUnrestricted} found, by key. A key is replaced, never changed. */
-const found = new WeakMap<ApiKey, Map<Action, boolean>>();
-
-/** Whether the key may carry out `action` on every index there is, so that no name has to be looked at. */
-export function isUnrestricted(key: ApiKey, action: Action): boolean {
-  let ofKey = found.get(key);
-  if (ofKey === undefined) found.set(key, (ofKey = new Map<Action, boolean>()));
-  let unrestricted = ofKey.get(action);
-  if (unrestricted === undefined) ofKey.set(action, (unrestricted = patterns(key, action).includes('*')));
-  return unrestricted;
+/** What a request of this key brings along for the engine to check names by; nothing for a key that may do everything. */
+export function rightsFor(key: ApiKey, { action }: Endpoint): Pick<EngineRequest, 'action' | 'rights'> {
+  const rights = rightsOf(key);
+  if (rights === undefined) return NOTHING;
+  const ofIndices = action !== null && action !== 'public' && ACTIONS[action].scope === 'index';
+  return ofIndices ? { action, rights } : { rights };
 }
 
-/** The index patterns on which the key may carry out an action. */
-export function patterns(key: ApiKey, action: Action): readonly string[] {
-  return Object.values(key.roles).flatMap((role) =>
-    role.indices.filter(({ privileges }) => grants(privileges, action)).flatMap(({ names }) => names),
+const NOTHING = {};
+
+function rightsOf(key: ApiKey): string | undefined {
+  let known = written.get(key);
+  if (known === undefined) written.set(key, (known = { rights: holdsEverything(key) ? undefined : write(key) }));
+  return known.rights;
+}
+
+function write(key: ApiKey): string {
+  const granted = INDEX_ACTIONS.map((action) => {
+    const grant = { names: patterns(key, action), by: ACTIONS[action].privileges.join(',') };
+    return [action, grant] as const;
+  });
+  return JSON.stringify({ key: key.id, user: key.username, grants: Object.fromEntries(granted) });
+}
+
+/** The key's roles, and those of the keys that made it: all of them have to allow something. */
+function rolesOf(key: ApiKey): readonly Roles[] {
+  return [key.roles, ...(key.limitedBy ?? [])];
+}
+
+/** The index patterns on which the key may carry out an action: a name has to match one of each list. */
+function patterns(key: ApiKey, action: Action): readonly (readonly string[])[] {
+  return rolesOf(key).map((roles) =>
+    Object.values(roles).flatMap((role) =>
+      role.indices.filter(({ privileges }) => grants(privileges, action)).flatMap(({ names }) => names),
+    ),
   );
 }
 
-/** @throws {HttpError} 403 with the documented sentence, unless a role of the key grants the cluster action. */
-export function requireCluster(key: ApiKey, action: Action): void {
-  if (Object.values(key.roles).some((role) => grants(role.cluster, action))) return;
-  throw forbidden(key, action, '');
-}
-
-/**
- * Checks access to indices and aliases by the names that a request gives. An alias is a name of its own: who may use it
- * reaches its indices through it, and who may use its indices may not use it for that.
- *
- * Wildcards stand for what the key may see if the engine narrows them (`narrowed`): then it is enough that it may see
- * anything. Elsewhere an expression is allowed where one pattern of the key covers all that it can match.
- *
- * @throws {HttpError} 403 naming the indices that are not allowed
- */
-export function requireIndices(key: ApiKey, { action, indices }: Access, narrowed: boolean): void {
-  if (isUnrestricted(key, action)) return;
-  const own = patterns(key, action);
-  const asked = indices.length === 0 ? ['*'] : indices.map((name) => name.trim());
-  const denied = asked.filter((name) => {
-    if (name.startsWith('-')) return false;
-    const wild = ALL.has(name) || (name.includes('*') && !name.startsWith('<'));
-    if (wild && narrowed) return own.length === 0;
-    return ALL.has(name) || !own.some((pattern) => covers(pattern, possibleNames(name)));
-  });
-  if (denied.length > 0) throw forbidden(key, action, ` on indices [${denied.join(',')}]`);
-}
-
-/** An expression for the names that date math may come to: `<logs-{now/d}>` is one of `logs-*`. */
-function possibleNames(name: string): string {
-  if (!name.startsWith('<')) return name;
-  return name.includes('\\')
-    ? '*'
-    : name
-        .slice(1)
-        .replace(/>$/, '')
-        .replaceAll(/\{.*\}/g, '*');
+/** Whether everything is granted on every index: then no name has to be looked at. */
+function holdsEverything(key: ApiKey): boolean {
+  return rolesOf(key).every((roles) =>
+    Object.values(roles).some((role) =>
+      role.indices.some(({ names, privileges }) => names.includes('*') && privileges.includes('all')),
+    ),
+  );
 }
 
 /** The documented sentence of a 403; `on` names the indices. */
-export function denial(key: ApiKey, action: Action, on: string): string {
-  const { scope, privileges } = ACTIONS[action];
-  return (
-    `action [${action}] is unauthorized for API key id [${key.id}] of user [${key.username}]${on}, ` +
-    `this action is granted by the ${scope} privileges [${privileges.join(',')}]`
-  );
-}
-
 function forbidden(key: ApiKey, action: Action, on: string): HttpError {
-  return new HttpError('forbidden', denial(key, action, on));
-}
-
-/**
- * Whether a pattern of a role covers a name, or an expression with wildcards: the pattern's `*` also matches a literal `*`,
- * so `logs-*` covers the expression `logs-2*`.
- */
-function covers(pattern: string, name: string): boolean {
-  return matchesGlob(pattern, name, '?');
+  const { scope, privileges } = ACTIONS[action];
+  return new HttpError(
+    'forbidden',
+    `action [${action}] is unauthorized for API key id [${key.id}] of user [${key.username}]${on}, ` +
+      `this action is granted by the ${scope} privileges [${privileges.join(',')}]`,
+  );
 }

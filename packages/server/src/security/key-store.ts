@@ -26,6 +26,8 @@ export interface ApiKey {
   readonly invalidated: boolean;
   readonly invalidation?: number;
   readonly roles: Roles;
+  /** The roles of the keys that this one was made by, beyond which it may do nothing. Absent: an owner key made it. */
+  readonly limitedBy?: readonly Roles[];
   /** Role descriptors as they were sent, which is how they are shown again. */
   readonly roleDescriptors: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;

@@ -30,8 +30,9 @@ export function isEmpty(roles: Roles): boolean {
  *   (`query`, `field_security`) are refused too: accepting them would grant more than was asked for.
  */
 export function parseRoles(value: unknown): Roles {
-  if (value === undefined || value === null) return {};
-  const roles: Record<string, Role> = {};
+  // Without a prototype: a role may have any name, `__proto__` too.
+  const roles = Object.create(null) as Record<string, Role>;
+  if (value === undefined || value === null) return roles;
   for (const [name, descriptor] of Object.entries(object(value, 'role_descriptors'))) {
     roles[name] = parseRole(name, object(descriptor, name));
   }

@@ -60,7 +60,11 @@ pub(crate) fn cat_indices(
         ),
     };
     let names = engine.indices.names();
-    let found = names.index_names(request.part("index"), &ResolveOptions::everything().with(&params)?)?;
+    let found = names.index_names(
+        request.part("index"),
+        &ResolveOptions::everything().with(&params)?,
+        request.right(),
+    )?;
     let mut table = Table::new(INDICES);
     for name in found {
         let Some(handle) = names.indices.get(&name) else {
@@ -125,10 +129,12 @@ pub(crate) fn cat_aliases(
     let options = ResolveOptions::everything().with(&params)?;
     let names = engine.indices.names();
     let wanted: Vec<&str> = request.part("name").split(',').filter(|name| !name.is_empty()).collect();
+    let right = request.right();
+    right.check(wanted.iter().copied().filter(|name| !super::alias_api::is_expression(name)))?;
     let mut table = Table::new(ALIASES);
-    for index in names.index_names("", &options)? {
+    for index in names.index_names("", &options, right)? {
         for (alias, spec) in names.aliases_of(&index) {
-            if !super::alias_api::chosen(&wanted, &alias) || !options.sees(&alias) {
+            if !super::alias_api::chosen(&wanted, &alias) || !right.sees(&alias) {
                 continue;
             }
             let or_dash = |text: Option<String>| Cell::Text(text.unwrap_or_else(|| "-".to_owned()));

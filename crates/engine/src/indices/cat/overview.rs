@@ -125,7 +125,7 @@ pub(crate) fn cat_count(
 ) -> Result<Reply, EngineError> {
     let options = ResolveOptions::default().with(&request.params())?;
     let mut count = 0;
-    for found in engine.indices.resolve_filtered(request.part("index"), &options)? {
+    for found in engine.indices.resolve_filtered(request.part("index"), &options, request.right())? {
         let handle = &found.handle;
         let snapshot = crate::search::restrict(engine, handle, &handle.snapshot(), found.filter.as_ref())?;
         count += snapshot.num_docs();

@@ -161,7 +161,8 @@ pub(crate) fn cat_shards(
     // Most requests show none of the figures.
     let detailed = params.get("h").is_some() || params.get("s").is_some();
     let mut table = Table::new(SHARDS);
-    for name in names.index_names(request.part("index"), &ResolveOptions::everything().with(&params)?)? {
+    let options = ResolveOptions::everything().with(&params)?;
+    for name in names.index_names(request.part("index"), &options, request.right())? {
         let first = |kind: &str, state: &str| -> Vec<Cell> {
             vec![name.as_str().into(), "0".into(), kind.into(), state.into()]
         };

@@ -122,7 +122,7 @@ pub(crate) fn index_stats(
     params.bool("include_unloaded_segments", false)?;
     params.bool("include_segment_file_sizes", false)?;
     let options = ResolveOptions { forbid_closed, ..ResolveOptions::default() }.with(&params)?;
-    let handles = engine.indices.resolve(request.part("index"), options)?;
+    let handles = engine.indices.resolve(request.part("index"), options, request.right())?;
     let mut total = Map::new();
     let mut shown = Map::new();
     let (mut shards, mut successful) = (0, 0);

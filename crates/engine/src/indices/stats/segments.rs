@@ -92,7 +92,11 @@ pub(crate) fn index_segments(
 ) -> Result<Reply, EngineError> {
     let params = request.params();
     params.bool("verbose", false)?;
-    let handles = engine.indices.resolve(request.part("index"), ResolveOptions::default().with(&params)?)?;
+    let handles = engine.indices.resolve(
+        request.part("index"),
+        ResolveOptions::default().with(&params)?,
+        request.right(),
+    )?;
     let mut indices = Map::new();
     let mut total = 0;
     for handle in &handles {
@@ -151,7 +155,7 @@ pub(crate) fn recovery(
     let detailed = params.bool("detailed", false)?;
     let active_only = params.bool("active_only", false)?;
     let options = ResolveOptions::open_and_closed().with(&params)?;
-    let handles = engine.indices.resolve(request.part("index"), options)?;
+    let handles = engine.indices.resolve(request.part("index"), options, request.right())?;
     let mut indices = Map::new();
     for handle in &handles {
         // An index that can be named is open, so its recovery is over.

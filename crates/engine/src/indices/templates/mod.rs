@@ -19,6 +19,7 @@ use super::aliases::AliasSpec;
 use super::{CreateIndex, Indices, Settings, date_math};
 use crate::error::{EngineError, Exception};
 use crate::pattern;
+use crate::rights::Right;
 use crate::stores::{self, Unusable};
 
 const STORE: &str = "templates";
@@ -207,7 +208,7 @@ impl Indices {
 
     /// The settings that a write to this name meets: those of its index, or of the index that it would make.
     pub(crate) fn write_settings(&self, name: &str) -> Settings {
-        match self.write_target(name) {
+        match self.write_target(name, Right::unlimited()) {
             Ok(handle) => handle.settings(),
             Err(_) => self.templates.set().for_index(&date_math::resolve(name).unwrap_or_default()).settings,
         }

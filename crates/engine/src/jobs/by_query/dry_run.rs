@@ -25,6 +25,7 @@ use crate::indices::{self, WriteOp, templates};
 use crate::models::{ModelError, Models, Purpose, TextEncoder};
 use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
 use crate::request::{CancelFlag, Reply};
+use crate::rights::Right;
 use crate::semantic::embed::embed;
 
 /// Most documents of the sample.
@@ -54,7 +55,7 @@ pub(super) fn run(engine: &Arc<Engine>, mut spec: Spec, cancel: &CancelFlag) -> 
     };
     let most = spec.max_docs.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
     let positions = &positions[..positions.len().min(most)];
-    let target = Target::of(engine, destination)?;
+    let target = Target::of(engine, destination, spec.right_to_write())?;
     let mut sample = Sample::default();
     let chosen = spread(positions, SAMPLE);
     for chunk in chosen.chunks(CHUNK) {
@@ -85,8 +86,8 @@ struct Target {
 }
 
 impl Target {
-    fn of(engine: &Engine, destination: &Destination) -> Result<Self, EngineError> {
-        let (name, mapping, settings) = match engine.indices.write_target(&destination.index) {
+    fn of(engine: &Engine, destination: &Destination, right: Right<'_>) -> Result<Self, EngineError> {
+        let (name, mapping, settings) = match engine.indices.write_target(&destination.index, right) {
             Ok(handle) => (handle.name.clone(), handle.mapping().as_ref().clone(), handle.settings()),
             Err(EngineError::IndexNotFound { .. }) => {
                 let planned = engine.indices.planned(&destination.index, &templates::Body::default())?;

@@ -89,7 +89,7 @@ impl Slice<'_> {
     /// An index that documents are written to, if it is there.
     fn target(&self, name: &str) -> Option<Arc<IndexHandle>> {
         let known = self.targets.iter().find(|target| target.name == name).cloned();
-        known.or_else(|| self.engine.indices.write_target(name).ok())
+        known.or_else(|| self.engine.indices.write_target(name, self.spec.right_to_write()).ok())
     }
 
     fn prepare_deletions(&self, positions: &[Position]) -> Result<Batch, EngineError> {
@@ -208,7 +208,7 @@ impl Slice<'_> {
             }
         }
         for document in documents.iter_mut().filter(|document| document.index != target.name) {
-            if let Err(error) = self.spec.caller().may_write(&document.index) {
+            if let Err(error) = self.spec.check_written(&document.index) {
                 document.outcome = IngestOutcome::Failed(error);
             }
         }

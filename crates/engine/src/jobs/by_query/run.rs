@@ -248,17 +248,21 @@ impl<'a> Run<'a> {
     /// Where documents are written: the destination of copies, or where they are.
     fn targets(&self, sources: &[Source]) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
         match self.spec.destination() {
-            Some(destination) => Ok(vec![self.engine.indices.get_or_create(&destination.index)?]),
+            Some(destination) => {
+                Ok(vec![self.engine.indices.get_or_create(&destination.index, self.spec.right_to_write())?])
+            }
             None => Ok(sources.iter().map(|source| Arc::clone(&source.handle)).collect()),
         }
     }
 
     fn refresh(&self, sources: &[Source]) -> Result<(), EngineError> {
         match self.spec.destination() {
-            Some(destination) => match self.engine.indices.write_target(&destination.index) {
-                Ok(handle) => gone_is_refreshed(&handle),
-                Err(_) => Ok(()),
-            },
+            Some(destination) => {
+                match self.engine.indices.write_target(&destination.index, self.spec.right_to_write()) {
+                    Ok(handle) => gone_is_refreshed(&handle),
+                    Err(_) => Ok(()),
+                }
+            }
             None => sources.iter().try_for_each(|source| gone_is_refreshed(&source.handle)),
         }
     }
@@ -284,7 +288,9 @@ fn gone_is_refreshed(handle: &IndexHandle) -> Result<(), EngineError> {
 pub(super) fn sources(engine: &Engine, spec: &Spec) -> Result<Vec<Source>, EngineError> {
     let mut sources: Vec<Source> = Vec::new();
     for expression in &spec.sources {
-        for Resolved { handle, filter, .. } in engine.indices.resolve_filtered(expression, &spec.resolve)? {
+        for Resolved { handle, filter, .. } in
+            engine.indices.resolve_filtered(expression, &spec.resolve, spec.right_to_read())?
+        {
             if sources.iter().any(|known| known.handle.uuid == handle.uuid) {
                 continue;
             }
@@ -308,7 +314,7 @@ pub(super) fn positions(
 ) -> Result<Vec<Position>, EngineError> {
     let handles: Vec<Arc<IndexHandle>> = sources.iter().map(|source| Arc::clone(&source.handle)).collect();
     if let Some(query) = &mut spec.query {
-        crate::search::encode_query(engine, &handles, query, cancel)?;
+        crate::search::encode_query(engine, &handles, query, &spec.caller, cancel)?;
     }
     let mut positions = Vec::new();
     for (number, source) in sources.iter().enumerate() {

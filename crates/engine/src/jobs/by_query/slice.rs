@@ -229,11 +229,14 @@ impl Slice<'_> {
                     match self.engine.indices.names().uuid(&index) == Some(target.uuid.as_str()) {
                         true => Arc::clone(target),
                         // Deleted meanwhile: a write makes it again, as any other does.
-                        false => self.engine.indices.get_or_create(&destination.index)?,
+                        false => self
+                            .engine
+                            .indices
+                            .get_or_create(&destination.index, self.spec.right_to_write())?,
                     }
                 }
                 // A pipeline sent them elsewhere.
-                (None, _) => self.engine.indices.get_or_create(&index)?,
+                (None, _) => self.engine.indices.get_or_create(&index, self.spec.right_to_write())?,
             };
             let results = target.write(ops).into_iter().map(|one| one.map_err(|error| target.explain(error)));
             for (id, result) in ids.into_iter().zip(results) {

@@ -46,7 +46,7 @@ pub(crate) fn explain_document(
         }
     };
     let source = uri::source(params);
-    encode(engine, &handles, &mut [&mut query], cancel.flag(), None)?;
+    encode(engine, &handles, &mut [&mut query], &request.caller, cancel.flag(), None)?;
     let target = target(engine, searched);
     if !target.default_fields.is_empty() {
         resolve::set_default_fields(&mut query, &target.default_fields);

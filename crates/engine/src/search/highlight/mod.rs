@@ -24,6 +24,7 @@ use super::resolve;
 use super::texts::values_at;
 use crate::Engine;
 use crate::error::EngineError;
+use crate::rights::Right;
 
 pub use self::options::Highlight;
 
@@ -126,7 +127,7 @@ impl<'a> Highlighter<'a> {
     /// The fields of an index, with what the query looks for in each.
     fn plan(&self, number: usize) -> Result<Vec<Plan<'a>>, SearchError> {
         let target = &self.targets[number];
-        let handle = self.engine.indices.get(&target.shard.index).ok();
+        let handle = self.engine.indices.get(&target.shard.index, Right::unlimited()).ok();
         let mapping = target.snapshot.mapping();
         let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
         let mut plans = Vec::new();

@@ -19,7 +19,8 @@ use crate::Engine;
 use crate::error::{EngineError, Exception};
 use crate::indices::ResolveOptions;
 use crate::request::Request;
-use crate::search::{Caller, Order, SourceSelection};
+use crate::rights::{Action, Caller, Right};
+use crate::search::{Order, SourceSelection};
 
 /// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
 const MOST_SLICES: u64 = 1024;
@@ -77,6 +78,8 @@ pub(super) struct Spec {
     /// The one part of the documents that is wanted: its number, and how many there are.
     pub part: Option<(u32, u32)>,
     pub operation: Operation,
+    /// Who asked.
+    pub caller: Caller,
     /// The request, for going on after a crash.
     saved: Saved,
 }
@@ -131,11 +134,15 @@ struct Saved {
     kind: Kind,
     index: String,
     parameters: BTreeMap<String, String>,
-    visible: Option<Vec<String>>,
     body: String,
-    /// What the caller's key may write to, and how it is told that it may not; none for a key without bounds.
+    /// The rights of the key that asked; none for one without bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    writable: Option<(String, String)>,
+    rights: Option<Value>,
+    /// What versions before this one kept of a key's rights, which is not enough to go on with.
+    #[serde(default, skip_serializing)]
+    visible: Option<Value>,
+    #[serde(default, skip_serializing)]
+    writable: Option<Value>,
 }
 
 impl Spec {
@@ -158,26 +165,45 @@ impl Spec {
         let saved: Saved = serde_json::from_value(saved.clone()).map_err(|error| {
             EngineError::internal(format!("the request of a job cannot be read: {error}"))
         })?;
+        if saved.visible.is_some() || saved.writable.is_some() {
+            return Err(EngineError::internal(
+                "the job was started by a restricted key under an earlier version, and its rights are not known",
+            ));
+        }
         let request = Request {
-            path: std::iter::once(("index".to_owned(), saved.index))
-                .chain(saved.writable.into_iter().flat_map(|(indices, sentence)| {
-                    [("key_indices".to_owned(), indices), ("key_denied".to_owned(), sentence)]
-                }))
-                .collect(),
+            path: std::iter::once(("index".to_owned(), saved.index)).collect(),
             query: saved.parameters,
-            visible: saved.visible,
+            caller: Caller::from_saved(saved.rights)?,
             ..Request::default()
         };
         Self::parse(saved.kind, &request, saved.body.as_bytes())
     }
 
-    /// Who asked, as far as pipelines have to know that send documents elsewhere.
-    pub fn caller(&self) -> Caller<'_> {
-        let writable = self.saved.writable.as_ref();
-        Caller::writing(
-            writable.map(|(indices, _)| indices.as_str()),
-            writable.map(|(_, sentence)| sentence.as_str()),
-        )
+    /// The right to the documents that are read: what is not copied has to be the caller's to change, too.
+    pub fn right_to_read(&self) -> Right<'_> {
+        let read = self.caller.to(Action::Search);
+        match self.kind() {
+            Kind::Reindex => read,
+            Kind::UpdateByQuery => read.and(Action::UpdateByQuery),
+            Kind::DeleteByQuery => read.and(Action::DeleteByQuery),
+        }
+    }
+
+    /// The right to an index that documents are written to, by name.
+    pub fn right_to_write(&self) -> Right<'_> {
+        match &self.operation {
+            Operation::Copy(destination) if destination.create => self.caller.to(Action::Create),
+            Operation::Copy(_) | Operation::Update { .. } => self.caller.to(Action::Overwrite),
+            Operation::Delete => self.caller.to(Action::Delete),
+        }
+    }
+
+    /// Checks an index that a pipeline sends a document to.
+    ///
+    /// # Errors
+    /// 403; 400 for a name that cannot be read.
+    pub fn check_written(&self, index: &str) -> Result<(), EngineError> {
+        self.right_to_write().check([crate::indices::concrete_name(index)?.as_str()])
     }
 
     /// What is needed to go on after a crash.
@@ -214,12 +240,20 @@ impl Spec {
         }
     }
 
-    /// Refuses to copy into an index that is read. An index that is not there is found out later.
+    /// Refuses what the caller may not do, and to copy into an index that is read. An index that is not there is found out later.
     ///
     /// # Errors
-    /// A validation error.
+    /// 403, or a validation error.
     pub fn check_destination(&self, engine: &Engine) -> Result<(), EngineError> {
+        for source in &self.sources {
+            engine
+                .indices
+                .names()
+                .index_names(source, &self.resolve, self.right_to_read())
+                .or_else(allowed)?;
+        }
         let Some(given) = self.destination() else { return Ok(()) };
+        self.check_written(&given.index)?;
         if given.require_alias && !engine.indices.is_alias(&given.index) {
             let name = &given.index;
             let reason = format!(
@@ -228,10 +262,16 @@ impl Spec {
             let exception = Exception::new("index_not_found_exception", reason).with("index", name.as_str());
             return Err(EngineError::api(404, exception));
         }
-        let destination = engine.indices.write_target(&given.index).map(|handle| handle.name.clone());
+        let destination = engine
+            .indices
+            .write_target(&given.index, self.right_to_write())
+            .map(|handle| handle.name.clone());
         let destination = destination.unwrap_or_else(|_| given.index.clone());
         for source in &self.sources {
-            let Ok(handles) = engine.indices.resolve(source, self.resolve.clone()) else { continue };
+            let Ok(handles) = engine.indices.resolve(source, self.resolve.clone(), self.right_to_read())
+            else {
+                continue;
+            };
             if handles.iter().any(|handle| handle.name == destination) {
                 return Err(EngineError::invalid(format!(
                     "reindex cannot write into an index its reading from [{}]",
@@ -243,17 +283,20 @@ impl Spec {
     }
 }
 
+/// Passes over every error but that the caller may not.
+fn allowed(error: EngineError) -> Result<Vec<String>, EngineError> {
+    if error.status() == 403 { Err(error) } else { Ok(Vec::new()) }
+}
+
 /// What a request is remembered by.
 fn saved(kind: Kind, request: &Request, body: &[u8]) -> Saved {
     Saved {
         kind,
         index: request.part("index").to_owned(),
         parameters: request.query.clone(),
-        visible: request.visible.clone(),
         body: String::from_utf8_lossy(body).into_owned(),
-        writable: request
-            .path
-            .get("key_indices")
-            .map(|indices| (indices.clone(), request.part("key_denied").to_owned())),
+        rights: request.caller.to_saved(),
+        visible: None,
+        writable: None,
     }
 }

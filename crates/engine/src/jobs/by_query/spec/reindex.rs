@@ -94,6 +94,7 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
         slices,
         part,
         operation: Operation::Copy(Box::new(destination)),
+        caller: request.caller.clone(),
         saved: saved(Kind::Reindex, request, body),
     };
     if problems.is_empty() { Ok(spec) } else { Err(EngineError::Validation { problems }) }

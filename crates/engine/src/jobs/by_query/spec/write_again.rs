@@ -104,6 +104,7 @@ pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, 
         slices,
         part,
         operation,
+        caller: request.caller.clone(),
         saved: saved(kind, request, body),
     };
     if problems.is_empty() { Ok(spec) } else { Err(EngineError::Validation { problems }) }

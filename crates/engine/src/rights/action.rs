@@ -1,0 +1,83 @@
+//! What can be done to an index, as privileges are granted for it.
+
+use serde::{Deserialize, Serialize};
+
+/// Declares the actions with the names under which the HTTP layer knows them.
+macro_rules! actions {
+    ($($(#[$about:meta])* $variant:ident = $name:literal,)+) => {
+        /// An action on indices, by the name that the sentence of a refusal gives it. The HTTP layer's table says which
+        /// privileges grant it; a test there holds the two lists equal.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Action {
+            $($(#[$about])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl Action {
+            /// The name of the action.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+actions! {
+    CreateIndex = "indices:admin/create",
+    /// Making an index by writing to its name.
+    AutoCreate = "indices:admin/auto_create",
+    GetIndex = "indices:admin/get",
+    DeleteIndex = "indices:admin/delete",
+    GetMapping = "indices:admin/mappings/get",
+    PutMapping = "indices:admin/mapping/put",
+    GetSettings = "indices:monitor/settings/get",
+    PutSettings = "indices:admin/settings/update",
+    Analyze = "indices:admin/analyze",
+    /// Changing aliases: needed on the indices and on the aliases.
+    Aliases = "indices:admin/aliases",
+    GetAliases = "indices:admin/aliases/get",
+    Close = "indices:admin/close",
+    Open = "indices:admin/open",
+    AddBlock = "indices:admin/block/add",
+    ForceMerge = "indices:admin/forcemerge",
+    ClearCache = "indices:admin/cache/clear",
+    ResolveIndex = "indices:admin/resolve/index",
+    GetDataStream = "indices:admin/data_stream/get",
+    CreateDataStream = "indices:admin/data_stream/create",
+    Rollover = "indices:admin/rollover",
+    Resize = "indices:admin/resize",
+    Refresh = "indices:admin/refresh",
+    Flush = "indices:admin/flush",
+    Segments = "indices:monitor/segments",
+    Recovery = "indices:monitor/recovery",
+    Stats = "indices:monitor/stats",
+    Search = "indices:data/read/search",
+    Explain = "indices:data/read/explain",
+    MultiSearch = "indices:data/read/msearch",
+    Scroll = "indices:data/read/scroll",
+    ClearScroll = "indices:data/read/scroll/clear",
+    OpenPointInTime = "indices:data/read/open_point_in_time",
+    ClosePointInTime = "indices:data/read/close_point_in_time",
+    FieldCaps = "indices:data/read/field_caps",
+    TermVectors = "indices:data/read/tv",
+    MultiTermVectors = "indices:data/read/mtv",
+    ValidateQuery = "indices:admin/validate/query",
+    SearchShards = "indices:admin/shards/search_shards",
+    GetFieldMapping = "indices:admin/mappings/fields/get",
+    /// Reading a document by its id, also one that a query names.
+    Get = "indices:data/read/get",
+    MultiGet = "indices:data/read/mget",
+    /// Any write of a whole document; which one decides what of the next two is needed.
+    Index = "indices:data/write/index",
+    /// Adding a document that is not there, or has no id yet.
+    Create = "indices:data/write/index:op_type/create",
+    /// Writing a document whether it is there or not.
+    Overwrite = "indices:data/write/index:op_type/index",
+    Update = "indices:data/write/update",
+    Delete = "indices:data/write/delete",
+    Bulk = "indices:data/write/bulk",
+    Reindex = "indices:data/write/reindex",
+    UpdateByQuery = "indices:data/write/update/byquery",
+    DeleteByQuery = "indices:data/write/delete/byquery",
+}

@@ -1,0 +1,277 @@
+//! Who asks, and what they may do to which indices.
+//!
+//! A name is checked where it is resolved, after it was parsed: whatever stands for an index takes a [`Right`], so that
+//! no place can be forgotten. A key that may do everything brings no rights along and costs nothing.
+
+mod action;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+pub use self::action::Action;
+use crate::error::{EngineError, Exception};
+use crate::pattern;
+
+/// Keys whose rights are kept as they were read last.
+const KEPT: usize = 64;
+
+/// What a restricted key may do.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rights {
+    /// Id of the key.
+    key: String,
+    /// Who the key belongs to.
+    user: String,
+    grants: BTreeMap<Action, Grant>,
+}
+
+/// Where an action is allowed.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Grant {
+    /// Lists of patterns. A name is allowed if each list has a pattern that matches: the first is that of the key, those
+    /// behind it are of the keys that made it.
+    names: Vec<Vec<String>>,
+    /// The privileges that would allow it, for the sentence of a refusal.
+    by: String,
+}
+
+impl Grant {
+    fn covers(&self, name: &str) -> bool {
+        !self.names.is_empty()
+            && self.names.iter().all(|list| list.iter().any(|one| pattern::matches_role(one, name)))
+    }
+
+    /// Whether there can be no name that it covers.
+    fn is_empty(&self) -> bool {
+        self.names.is_empty() || self.names.iter().any(Vec::is_empty)
+    }
+}
+
+/// Who a request or a job acts for: a restricted key, or someone who may do everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller(Option<Arc<Rights>>);
+
+impl Caller {
+    /// The id of a restricted key: what it leaves open between requests belongs to it alone.
+    pub fn key(&self) -> Option<&str> {
+        self.0.as_ref().map(|rights| rights.key.as_str())
+    }
+
+    /// The right to carry out an action.
+    pub(crate) fn to(&self, action: Action) -> Right<'_> {
+        Right { rights: self.0.as_deref(), actions: [Some(action), None] }
+    }
+
+    /// The right to carry out the action that a request was let in for. A restricted key without one may do nothing.
+    pub(crate) fn to_given(&self, action: Option<Action>) -> Right<'_> {
+        Right { rights: self.0.as_deref(), actions: [action, None] }
+    }
+
+    /// For what is kept of a job; none for someone who may do everything.
+    pub fn to_saved(&self) -> Option<serde_json::Value> {
+        self.0.as_ref().and_then(|rights| serde_json::to_value(&**rights).ok())
+    }
+
+    /// Reads what [`Caller::to_saved`] wrote.
+    ///
+    /// # Errors
+    /// When it cannot be read: then nothing may be done in that name.
+    pub fn from_saved(saved: Option<serde_json::Value>) -> Result<Self, EngineError> {
+        let unreadable =
+            |error| EngineError::internal(format!("the rights of a job cannot be read: {error}"));
+        saved
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(unreadable)
+            .map(|rights| Self(rights.map(Arc::new)))
+    }
+}
+
+/// Rights that were read, by their text, the latest last: a key sends the same with each request.
+static READ: Mutex<Vec<(Box<str>, Arc<Rights>)>> = Mutex::new(Vec::new());
+
+impl<'de> Deserialize<'de> for Caller {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        if text.get() == "null" {
+            return Ok(Self(None));
+        }
+        let mut read = READ.lock();
+        if let Some((_, rights)) = read.iter().find(|(known, _)| **known == *text.get()) {
+            return Ok(Self(Some(Arc::clone(rights))));
+        }
+        let rights: Rights = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        let rights = Arc::new(rights);
+        if read.len() == KEPT {
+            read.remove(0);
+        }
+        read.push((text.get().into(), Arc::clone(&rights)));
+        Ok(Self(Some(rights)))
+    }
+}
+
+/// The right of a caller to carry out an action, or two at once, on indices and aliases. An alias is a name of its own:
+/// who may use it reaches its indices through it, and who may use its indices may not use it for that.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Right<'a> {
+    /// None for one who may do everything.
+    rights: Option<&'a Rights>,
+    actions: [Option<Action>; 2],
+}
+
+impl<'a> Right<'a> {
+    /// For work of the server itself, for names that were resolved before, and for callers whose privilege is one of
+    /// the whole cluster.
+    pub(crate) fn unlimited() -> Self {
+        Self { rights: None, actions: [None, None] }
+    }
+
+    /// This right where the caller may carry out `action` as well.
+    #[must_use]
+    pub(crate) fn and(self, action: Action) -> Self {
+        Self { actions: [self.actions[0], Some(action)], ..self }
+    }
+
+    /// The right of the same caller to carry out another action.
+    #[must_use]
+    pub(crate) fn instead(self, action: Action) -> Self {
+        Self { actions: [Some(action), None], ..self }
+    }
+
+    /// Whether patterns of the caller may stand for this name.
+    pub(crate) fn sees(&self, name: &str) -> bool {
+        self.missing(name).is_none()
+    }
+
+    /// The first action that the caller may not carry out on a name.
+    fn missing(&self, name: &str) -> Option<Option<Action>> {
+        let rights = self.rights?;
+        if self.actions[0].is_none() {
+            return Some(None);
+        }
+        let denied = |action: &Action| !rights.grants.get(action).is_some_and(|grant| grant.covers(name));
+        self.actions.into_iter().flatten().find(denied).map(Some)
+    }
+
+    /// Checks names, after date math.
+    ///
+    /// # Errors
+    /// 403 that tells the names that are not allowed.
+    pub(crate) fn check<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), EngineError> {
+        if self.rights.is_none() {
+            return Ok(());
+        }
+        let mut refused: Option<Option<Action>> = None;
+        let mut denied: Vec<&str> = Vec::new();
+        for name in names {
+            if let Some(action) = self.missing(name) {
+                // The sentence tells of one action: the first that is missing anywhere.
+                if *refused.get_or_insert(action) == action {
+                    denied.push(name);
+                }
+            }
+        }
+        match refused {
+            None => Ok(()),
+            Some(action) => Err(self.denial(action, &denied.join(","))),
+        }
+    }
+
+    /// Checks that a pattern can stand for anything at all.
+    ///
+    /// # Errors
+    /// 403 for a caller who may carry out the action nowhere.
+    pub(crate) fn check_pattern(&self, pattern: &str) -> Result<(), EngineError> {
+        let Some(rights) = self.rights else { return Ok(()) };
+        if self.actions[0].is_none() {
+            return Err(self.denial(None, pattern));
+        }
+        let nowhere = |action: &Action| rights.grants.get(action).is_none_or(Grant::is_empty);
+        match self.actions.into_iter().flatten().find(nowhere) {
+            None => Ok(()),
+            Some(action) => Err(self.denial(Some(action), pattern)),
+        }
+    }
+
+    /// The documented refusal.
+    fn denial(&self, action: Option<Action>, names: &str) -> EngineError {
+        let Some((rights, action)) = self.rights.zip(action) else {
+            return EngineError::api(
+                403,
+                Exception::new("security_exception", "this key may not use indices here"),
+            );
+        };
+        let by = rights.grants.get(&action).map_or("all", |grant| grant.by.as_str());
+        let reason = format!(
+            "action [{}] is unauthorized for API key id [{}] of user [{}] on indices [{names}], this action is \
+             granted by the index privileges [{by}]",
+            action.name(),
+            rights.key,
+            rights.user
+        );
+        EngineError::api(403, Exception::new("security_exception", reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Action, Caller};
+
+    fn caller(grants: serde_json::Value) -> Caller {
+        let text = json!({"key": "k", "user": "owner", "grants": grants}).to_string();
+        serde_json::from_str(&text).expect("rights")
+    }
+
+    #[test]
+    fn names_are_allowed_by_patterns_of_every_list() {
+        let caller = caller(json!({
+            "indices:data/read/search": {"names": [["logs-*", "book?"], ["*-1", "books"]], "by": "read,all"},
+            "indices:data/write/delete": {"names": [[]], "by": "delete,write,all"},
+        }));
+        let search = caller.to(Action::Search);
+        for (name, allowed) in
+            [("logs-1", true), ("logs-2", false), ("books", true), ("b-1", false), ("*", false)]
+        {
+            assert_eq!(search.check([name]).is_ok(), allowed, "{name}");
+            assert_eq!(search.sees(name), allowed, "{name}");
+        }
+        assert_eq!(
+            search.check(["logs-1", "a", "b"]).expect_err("denied").reason(),
+            "action [indices:data/read/search] is unauthorized for API key id [k] of user [owner] on indices [a,b], \
+             this action is granted by the index privileges [read,all]"
+        );
+        assert!(search.check_pattern("*").is_ok());
+        assert!(search.and(Action::Delete).check_pattern("*").is_err());
+        assert!(search.and(Action::Delete).check(["logs-1"]).is_err());
+        assert!(search.instead(Action::Get).check(["logs-1"]).is_err());
+        assert!(caller.to_given(None).check(["logs-1"]).is_err());
+        assert!(caller.to_given(None).check_pattern("*").is_err());
+        assert!(!caller.to_given(None).sees("logs-1"));
+    }
+
+    #[test]
+    fn who_has_no_rights_is_not_limited_and_rights_are_kept_with_jobs() {
+        let free: Caller = serde_json::from_str("null").expect("null");
+        assert_eq!(free, Caller::default());
+        assert!(free.to_given(None).check(["a"]).is_ok());
+        assert_eq!(free.to_saved(), None);
+        let bound = caller(json!({"indices:data/read/search": {"names": [["a"]], "by": "read"}}));
+        let again = Caller::from_saved(bound.to_saved()).expect("rights");
+        assert_eq!(again, bound);
+        assert!(Caller::from_saved(Some(json!({"key": "k"}))).is_err());
+        assert!(
+            serde_json::from_str::<Caller>(
+                r#"{"key":"k","user":"u","grants":{"nope":{"names":[],"by":""}}}"#
+            )
+            .is_err()
+        );
+    }
+}
