@@ -17,6 +17,7 @@ mod options;
 mod params;
 mod pattern;
 mod pipelines;
+pub mod presentation;
 mod private_paths;
 mod request;
 mod rights;
@@ -132,7 +133,7 @@ impl Engine {
     pub fn submit(
         self: &Arc<Self>,
         request: Request,
-        body: Vec<u8>,
+        body: impl AsRef<[u8]> + Send + 'static,
         cancel: CancelFlag,
         done: impl FnOnce(Result<Reply, EngineError>) + Send + 'static,
     ) {
@@ -142,7 +143,7 @@ impl Engine {
             move || {
                 // What a request left behind that panicked on this thread.
                 deprecation::take();
-                let mut result = engine.execute(&request, &body, &cancel);
+                let mut result = engine.execute(&request, body.as_ref(), &cancel);
                 if let Ok(reply) = &mut result {
                     reply.warnings = deprecation::take();
                 }

@@ -9,6 +9,7 @@
 
 mod log;
 mod outbox;
+mod shape;
 mod zstd_codec;
 
 use std::collections::HashMap;
@@ -63,6 +64,37 @@ impl NativeReply {
     }
 }
 
+/// Bodies of so many bytes and more stay where they are: copying them would hold the event loop, a reference costs less.
+const LARGE: usize = 128 * 1024;
+
+/// The body of a request, on the thread that carries it out.
+enum Body {
+    Copied(Vec<u8>),
+    /// JavaScript's own bytes, which nobody changes until the request is answered.
+    Shared(Buffer),
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Body::Copied(Vec::new())
+    }
+}
+
+impl Body {
+    fn of(bytes: Buffer) -> Self {
+        if bytes.len() < LARGE { Body::Copied(bytes.to_vec()) } else { Body::Shared(bytes) }
+    }
+}
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Body::Copied(bytes) => bytes,
+            Body::Shared(bytes) => bytes,
+        }
+    }
+}
+
 /// Requests that are under way, by the number their caller gave them.
 type Running = Arc<Mutex<HashMap<u32, CancelFlag>>>;
 
@@ -110,8 +142,7 @@ impl NativeEngine {
     #[napi(catch_unwind)]
     pub fn execute(&self, handle: u32, request: String, body: Option<Buffer>) -> Result<()> {
         let request: Request = parse("request", &request)?;
-        // One copy: the bytes belong to JavaScript's heap and may not be touched from another thread.
-        let body = body.map(|bytes| bytes.to_vec()).unwrap_or_default();
+        let body = body.map_or_else(Body::default, Body::of);
         let cancel = CancelFlag::default();
         self.running.lock().insert(handle, cancel.clone());
         let (running, outbox) = (Arc::clone(&self.running), Arc::clone(&self.outbox));

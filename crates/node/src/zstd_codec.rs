@@ -13,7 +13,7 @@ const WINDOW_LOG_MAX: u32 = 23;
 
 /// Bytes that become others.
 pub struct Compression {
-    bytes: Vec<u8>,
+    bytes: Buffer,
     level: i32,
 }
 
@@ -32,7 +32,7 @@ impl Task for Compression {
 
 /// Frames that become bytes.
 pub struct Decompression {
-    bytes: Vec<u8>,
+    bytes: Buffer,
     limit: usize,
 }
 
@@ -42,7 +42,7 @@ impl Task for Decompression {
     type JsValue = Option<Buffer>;
 
     fn compute(&mut self) -> Result<Option<Vec<u8>>> {
-        let mut decoder = zstd::stream::read::Decoder::with_buffer(self.bytes.as_slice()).map_err(failed)?;
+        let mut decoder = zstd::stream::read::Decoder::with_buffer(&*self.bytes).map_err(failed)?;
         decoder.window_log_max(WINDOW_LOG_MAX).map_err(failed)?;
         let mut out = Vec::new();
         // One byte more than allowed tells a body of the greatest length from a longer one.
@@ -56,18 +56,17 @@ impl Task for Decompression {
     }
 }
 
-/// Compresses bytes into one Zstandard frame.
+/// Compresses bytes into one Zstandard frame. They may not be changed meanwhile.
 #[napi(catch_unwind, ts_return_type = "Promise<Buffer>")]
 pub fn zstd_compress(bytes: Buffer, level: i32) -> AsyncTask<Compression> {
-    // One copy: the bytes belong to JavaScript's heap and may not be touched from another thread.
-    AsyncTask::new(Compression { bytes: bytes.to_vec(), level })
+    AsyncTask::new(Compression { bytes, level })
 }
 
 /// Decompresses Zstandard frames. Resolves with null when there are more than `limit` bytes in them, of which no more than
 /// that are ever held; rejects when they are malformed or cut off, or want a window over 8 MiB.
 #[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
 pub fn zstd_decompress(bytes: Buffer, limit: u32) -> AsyncTask<Decompression> {
-    AsyncTask::new(Decompression { bytes: bytes.to_vec(), limit: limit as usize })
+    AsyncTask::new(Decompression { bytes, limit: limit as usize })
 }
 
 fn failed(error: std::io::Error) -> Error {

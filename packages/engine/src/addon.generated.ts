@@ -48,7 +48,13 @@ export declare function checkData(data: string): NativeReply
  */
 export declare function repairData(data: string, into: string): NativeReply
 
-/** Compresses bytes into one Zstandard frame. */
+/**
+ * Gives an answer in JSON another shape. `shape` is a `Shape` as JSON. The bytes may not be changed meanwhile. Resolves with
+ * null when the paths of `filter_path` take too many steps on this answer.
+ */
+export declare function shapeAnswer(bytes: Buffer, shape: string): Promise<Buffer | null>
+
+/** Compresses bytes into one Zstandard frame. They may not be changed meanwhile. */
 export declare function zstdCompress(bytes: Buffer, level: number): Promise<Buffer>
 
 /**

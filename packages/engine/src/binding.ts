@@ -4,7 +4,14 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-import type { NativeEngine, checkData, repairData, zstdCompress, zstdDecompress } from './addon.generated.js';
+import type {
+  NativeEngine,
+  checkData,
+  repairData,
+  shapeAnswer,
+  zstdCompress,
+  zstdDecompress,
+} from './addon.generated.js';
 import { BindingError } from './errors.js';
 import { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';
 
@@ -15,6 +22,7 @@ export interface Addon {
   readonly NativeEngine: typeof NativeEngine;
   readonly checkData: typeof checkData;
   readonly repairData: typeof repairData;
+  readonly shapeAnswer: typeof shapeAnswer;
   readonly zstdCompress: typeof zstdCompress;
   readonly zstdDecompress: typeof zstdDecompress;
 }

@@ -11,4 +11,5 @@ export {
   type Operation,
   type SearchEngine,
 } from './search-engine.js';
+export { type Shape, shapeAnswer } from './shape.js';
 export { zstdCompress, zstdDecompress } from './zstd.js';

@@ -58,6 +58,9 @@ interface Call {
   readonly maxBodyBytes: number;
 }
 
+/** Longest body of an operation that the engine does not carry out, in bytes. */
+const MAX_LOCAL_BODY = 256 * 1024;
+
 /** Order of methods in the sentence of a 405 and in its `Allow` header, as the original writes them. */
 const SENTENCE_ORDER: readonly Method[] = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD'];
 const ALLOW_ORDER: readonly Method[] = ['PUT', 'GET', 'POST', 'DELETE', 'HEAD'];
@@ -109,7 +112,10 @@ export class Application {
         ...(opaqueId === undefined ? {} : { opaque_id: opaqueId }),
       });
     }
-    const finished = finish(answer, exchange, query, headers);
+    const finished = await finish(answer, exchange, query, headers).catch(async (error: unknown) =>
+      // What cannot be shaped is refused without any shape.
+      finish(refusal(error, exchange, requestId, log), exchange, {}, headers),
+    );
     const encodings = config.compression && exchange.method !== 'HEAD' ? exchange.header('accept-encoding') : undefined;
     if (encodings === undefined) return finished;
     const { encode } = await import('./http/encodings.js');
@@ -163,7 +169,9 @@ async function handle(
   checkQuery(exchange, endpoint, query);
   // Before the body is read: who may do nothing with it does not make the server take it.
   admit(caller, endpoint, path);
-  const body = await readChecked(exchange, endpoint, query, options.config.maxBodyBytes);
+  // What is not the engine's is read on the event loop.
+  const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
+  const body = await readChecked(exchange, endpoint, query, most);
   return carryOut({ exchange, endpoint, services, caller, path, query, body, maxBodyBytes });
 }
 

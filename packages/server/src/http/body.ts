@@ -22,25 +22,34 @@ export async function readBody(exchange: Exchange, limit: number): Promise<Uint8
 }
 
 /**
- * Reads the body of a request of Node's. By events, as iterating over it costs several times as much.
+ * Reads the body of a request of Node's. By events, as iterating over it costs several times as much. Each piece goes to its
+ * place as it comes: joining them all at the end would hold the event loop.
  *
  * @throws {HttpError} 413 when it is longer than `limit`
  */
 export function readIncoming(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const declared = Number(incoming.headers['content-length'] ?? 0);
+    // The first piece itself, which is mostly all; else what has room for more.
+    let bytes: Buffer = NOTHING;
     let length = 0;
     incoming.on('data', (chunk: Buffer) => {
+      const before = length;
       length += chunk.length;
       if (length > limit) {
         incoming.pause();
         reject(tooLarge(length, limit));
         return;
       }
-      chunks.push(chunk);
+      if (before === 0) {
+        bytes = chunk;
+        return;
+      }
+      if (bytes.length < length) bytes = grown(bytes, Math.min(Math.max(declared, 2 * length), limit));
+      chunk.copy(bytes, before);
     });
     incoming.on('end', () => {
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length));
+      resolve(bytes.subarray(0, length));
     });
     incoming.on('error', reject);
     incoming.on('close', () => {
@@ -48,6 +57,15 @@ export function readIncoming(incoming: IncomingMessage, limit: number): Promise<
     });
   });
 }
+
+/** The same bytes with room for more. The system gives so large a piece only as it is written to. */
+function grown(bytes: Buffer, length: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(length);
+  bytes.copy(larger);
+  return larger;
+}
+
+const NOTHING = Buffer.alloc(0);
 
 /** Reads the body of a Fetch request, which has none with GET. */
 export async function readFetchBody(request: Request, limit: number): Promise<Uint8Array> {

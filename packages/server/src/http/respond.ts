@@ -1,12 +1,8 @@
-import { EngineError } from '@sparrow-search/engine';
+import { EngineError, shapeAnswer } from '@sparrow-search/engine';
 
 import { HttpError, RoutingError } from '../errors.js';
 import type { Exchange, Finished } from './exchange.js';
-import { readable } from './human.js';
-import { type Json, compact, filterPath, parseJson, pretty } from './json-text.js';
 import { JSON_TYPE, type Negotiated, TEXT_TYPE, negotiate } from './media-types.js';
-import { withTraces } from './trace.js';
-import { toYaml } from './yaml.js';
 
 /** An answer before it is shaped as the request asks. */
 export interface Answer {
@@ -32,13 +28,17 @@ export function answerToError(error: unknown): Answer | undefined {
   return undefined;
 }
 
-/** Applies `pretty`, `filter_path`, `human`, `error_trace` and the media type. */
-export function finish(
+/**
+ * Applies `pretty`, `filter_path`, `human`, `error_trace` and the media type.
+ *
+ * @throws {HttpError} 400 when the paths of `filter_path` take too long on this answer
+ */
+export async function finish(
   answer: Answer,
   exchange: Exchange,
   query: Readonly<Record<string, string>>,
   common: readonly (readonly [string, string])[],
-): Finished {
+): Promise<Finished> {
   const type = answer.type ?? 'json';
   const headers = answer.headers ?? [];
   if (type !== 'json') {
@@ -53,28 +53,37 @@ export function finish(
   return {
     status: answer.status,
     headers: [...headers, ['Content-Type', wanted.type], ...common],
-    body: present(answer, exchange, query, wanted),
+    body: await shaped(answer, exchange, query, wanted),
   };
 }
 
-function present(
+/** The body of an answer in the shape that the request wants. Never on the event loop: it takes time in proportion. */
+async function shaped(
   { status, body, statistics }: Answer,
   exchange: Exchange,
   query: Readonly<Record<string, string>>,
   { kind }: Negotiated,
-): Answer['body'] {
+): Promise<Answer['body']> {
   const filter = query['filter_path'];
   const isPretty = isSet(query['pretty']);
   const isTraced = status >= 400 && isSet(query['error_trace']);
   const isHuman = statistics === true && isSet(query['human']);
   const asItIs = filter === undefined && !isPretty && !isTraced && !isHuman && kind === 'json';
   if (body === null || body.length === 0 || asItIs) return body;
-  let shown: Json = parseJson(typeof body === 'string' ? body : new TextDecoder().decode(body));
-  if (isTraced) shown = withTraces(shown, `${exchange.method} ${exchange.path}`);
-  if (isHuman) shown = readable(shown);
-  if (filter !== undefined) shown = filterPath(shown, filter);
-  if (kind === 'yaml') return toYaml(shown);
-  return isPretty ? pretty(shown) : compact(shown);
+  const shown = await shapeAnswer(typeof body === 'string' ? Buffer.from(body) : body, {
+    ...(filter === undefined ? {} : { filter_path: filter }),
+    ...(isTraced ? { trace: `${exchange.method} ${exchange.path}` } : {}),
+    pretty: isPretty,
+    human: isHuman,
+    yaml: kind === 'yaml',
+  });
+  if (shown === null) {
+    throw new HttpError(
+      'illegal_argument',
+      '[filter_path] takes too long on this answer: use fewer paths, or ones with fewer wildcards',
+    );
+  }
+  return shown;
 }
 
 function isSet(value: string | undefined): boolean {

@@ -1,0 +1,131 @@
+//! How an answer is laid out: for people (`pretty`) or as YAML.
+
+use super::scan::{Malformed, Scanner, Token, escaped, unescaped};
+
+/// Lays an answer out: two spaces a level, ` : ` behind keys, a newline at the end.
+pub(super) fn pretty(bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 2);
+    let mut scanner = Scanner::new(bytes);
+    // Of each open container: whether it is an object, and whether it has anything yet.
+    let mut open: Vec<(bool, bool)> = Vec::new();
+    while let Some(token) = scanner.next()? {
+        let depth = open.len();
+        let begins = matches!(token, Token::Key(_)) || open.last().is_some_and(|(object, _)| !object);
+        let ends = matches!(token, Token::ObjectEnd | Token::ArrayEnd);
+        if begins && !ends {
+            if let Some((_, has_any)) = open.last_mut() {
+                if std::mem::replace(has_any, true) {
+                    out.push(b',');
+                }
+                new_line(&mut out, depth);
+            }
+        }
+        match token {
+            Token::Key(key) => {
+                out.extend_from_slice(key);
+                out.extend_from_slice(b" : ");
+            }
+            Token::Scalar(text) => out.extend_from_slice(text),
+            Token::ObjectStart | Token::ArrayStart => {
+                let object = token == Token::ObjectStart;
+                if scanner.takes_empty() {
+                    out.extend_from_slice(if object { b"{ }" } else { b"[ ]" });
+                } else {
+                    out.push(if object { b'{' } else { b'[' });
+                    open.push((object, false));
+                }
+            }
+            Token::ObjectEnd | Token::ArrayEnd => {
+                open.pop();
+                new_line(&mut out, open.len());
+                out.push(if token == Token::ObjectEnd { b'}' } else { b']' });
+            }
+        }
+    }
+    out.push(b'\n');
+    Ok(out)
+}
+
+fn new_line(out: &mut Vec<u8>, depth: usize) {
+    out.push(b'\n');
+    out.resize(out.len() + 2 * depth, b' ');
+}
+
+/// Writes an answer as YAML, laid out as Elasticsearch does: strings in double quotes, numbers as they were.
+pub(super) fn yaml(bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4);
+    out.extend_from_slice(b"---\n");
+    let mut scanner = Scanner::new(bytes);
+    // Of each open container: whether it is an object, and how far in it stands.
+    let mut open: Vec<(bool, usize)> = Vec::new();
+    // Whether the line has begun already, with the dash of a list.
+    let mut is_begun = false;
+    while let Some(token) = scanner.next()? {
+        let (in_object, margin) = open.last().copied().unwrap_or((false, 0));
+        if let Token::Key(key) = token {
+            begin(&mut out, &mut is_begun, margin);
+            write_key(&mut out, key);
+            out.push(b':');
+            continue;
+        }
+        if matches!(token, Token::ObjectEnd | Token::ArrayEnd) {
+            open.pop();
+            continue;
+        }
+        let is_root = open.is_empty();
+        if !is_root && !in_object {
+            begin(&mut out, &mut is_begun, margin);
+            out.push(b'-');
+        }
+        let is_object = token == Token::ObjectStart;
+        let inline = match token {
+            Token::Scalar(text) => Some(text),
+            _ if scanner.takes_empty() => Some(if is_object { b"{}".as_slice() } else { b"[]".as_slice() }),
+            _ => None,
+        };
+        if let Some(text) = inline {
+            if !is_root {
+                out.push(b' ');
+            }
+            write_scalar(&mut out, text);
+            out.push(b'\n');
+        } else if is_root {
+            open.push((is_object, 0));
+        } else if in_object {
+            out.push(b'\n');
+            // The items of a list stand under its key, not farther in.
+            open.push((is_object, if is_object { margin + 2 } else { margin }));
+        } else {
+            out.push(b' ');
+            is_begun = true;
+            open.push((is_object, margin + 2));
+        }
+    }
+    Ok(out)
+}
+
+fn begin(out: &mut Vec<u8>, is_begun: &mut bool, margin: usize) {
+    if !std::mem::take(is_begun) {
+        out.resize(out.len() + margin, b' ');
+    }
+}
+
+/// A key needs no quotes if it is a plain word which is nothing else to any version of YAML.
+fn write_key(out: &mut Vec<u8>, key: &[u8]) {
+    const RESERVED: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
+    let name = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
+    let is_word = name.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_')
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(byte))
+        && !RESERVED.iter().any(|word| name.eq_ignore_ascii_case(word.as_bytes()));
+    if is_word { out.extend_from_slice(name) } else { write_scalar(out, key) }
+}
+
+/// A string of JSON is one of YAML, but for escapes that YAML 1.1 does not have, and surrogates.
+fn write_scalar(out: &mut Vec<u8>, text: &[u8]) {
+    let is_foreign = text.starts_with(b"\"") && text.windows(2).any(|pair| pair == b"\\u" || pair == b"\\/");
+    if is_foreign {
+        out.extend_from_slice(&escaped(&unescaped(text)));
+    } else {
+        out.extend_from_slice(text);
+    }
+}

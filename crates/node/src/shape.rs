@@ -1,0 +1,39 @@
+//! The shape of answers (`filter_path`, `pretty`, YAML, …), on libuv's threads: the event loop never waits.
+
+use napi::bindgen_prelude::{AsyncTask, Buffer};
+use napi::{Env, Error, Result, Status, Task};
+use napi_derive::napi;
+use sparrow_engine::presentation::{Problem, Shape, shaped};
+
+use crate::parse;
+
+/// An answer that gets another shape.
+pub struct Shaping {
+    bytes: Buffer,
+    shape: Shape,
+}
+
+impl Task for Shaping {
+    /// None: what was asked takes too many steps.
+    type Output = Option<Vec<u8>>;
+    type JsValue = Option<Buffer>;
+
+    fn compute(&mut self) -> Result<Option<Vec<u8>>> {
+        match shaped(&self.bytes, &self.shape) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(Problem::TooMuchWork) => Ok(None),
+            Err(problem @ Problem::Malformed) => Err(Error::new(Status::GenericFailure, problem.to_string())),
+        }
+    }
+
+    fn resolve(&mut self, _: Env, output: Option<Vec<u8>>) -> Result<Option<Buffer>> {
+        Ok(output.map(Buffer::from))
+    }
+}
+
+/// Gives an answer in JSON another shape. `shape` is a `Shape` as JSON. The bytes may not be changed meanwhile. Resolves with
+/// null when the paths of `filter_path` take too many steps on this answer.
+#[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
+pub fn shape_answer(bytes: Buffer, shape: String) -> Result<AsyncTask<Shaping>> {
+    Ok(AsyncTask::new(Shaping { bytes, shape: parse("shape", &shape)? }))
+}

@@ -1,0 +1,82 @@
+// No request holds the event loop: what takes time in proportion to a body or an answer happens on other threads.
+import { gzipSync } from 'node:zlib';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+
+const MONITOR = new URL('../support/loop-delay.mjs', import.meta.url).href;
+
+/** On a machine that does nothing else it is under 20 ms; tests share theirs. What this is about took seconds to minutes. */
+const MAX_MS = 150;
+
+let server: RunningServer;
+
+/** Longest time that the event loop was held since the last call, in milliseconds. */
+async function longest(): Promise<number> {
+  const lines = (): string[] =>
+    server
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"msg":"loop"'));
+  const before = lines().length;
+  server.process.kill('SIGUSR2');
+  while (lines().length === before) await new Promise((resolve) => setTimeout(resolve, 5));
+  return (JSON.parse(lines().at(-1) ?? '{}') as { max_ms: number }).max_ms;
+}
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--deploy-at-start', 'false'], env: { NODE_OPTIONS: `--import=${MONITOR}` } });
+  const names = Array.from({ length: 100 }, (_, number) => `field_${String(number)}`);
+  const source = JSON.stringify(Object.fromEntries(names.map((name) => [name, { a: { b: { c: 'x'.repeat(20) } } }])));
+  expect((await server.request('PUT', '/docs', { mappings: { dynamic: false } })).status).toBe(200);
+  const lines = Array.from({ length: 2000 }, () => `{"index":{}}\n${source}\n`).join('');
+  expect((await server.request('POST', '/docs/_bulk?refresh=true', lines)).body.errors).toBe(false);
+  await longest();
+});
+afterAll(async () => {
+  await server.stop();
+});
+
+describe('the event loop', () => {
+  it.each([
+    ['many paths', `filter_path=${encodeURIComponent(`${'**.'.repeat(2000)}zzz`)}`],
+    ['paths with many stars', `filter_path=${encodeURIComponent(`hits.hits._source.${'*_'.repeat(3000)}`)}`],
+    ['one path', 'filter_path=hits.hits._source.field_7.a.b'],
+    ['pretty', 'pretty'],
+    ['YAML', 'format=yaml'],
+  ])('is free while an answer of 10 MB gets the shape of %s', async (_, parameter) => {
+    const { status, text } = await server.request('GET', `/docs/_search?size=2000&${parameter}`);
+    expect([200, 400], text.slice(0, 300)).toContain(status);
+    const held = await longest();
+    expect(held).toBeLessThan(MAX_MS);
+  });
+
+  it('is free while a long body in YAML is read', async () => {
+    const body = Buffer.from(`query:\n  bool:\n    should:\n${'    - term: {a: "b"}\n'.repeat(30_000)}`);
+    const { status } = await server.request('POST', '/docs/_search', body, {
+      headers: { 'content-type': 'application/yaml' },
+    });
+    expect(status).toBe(400);
+    expect(await longest()).toBeLessThan(MAX_MS);
+  });
+
+  it('is free while bodies of 60 MB come, whole, in pieces and zipped', async () => {
+    const body = Buffer.from(`{"query":{"match_all":{}},"_source":["${'x'.repeat(60_000_000)}"]}`);
+    const json = { 'content-type': 'application/json' };
+    await server.request('POST', '/docs/_search', body);
+    const zipped = gzipSync(body, { level: 1 });
+    await server.request('POST', '/docs/_search', zipped, { headers: { ...json, 'content-encoding': 'gzip' } });
+    expect(await longest()).toBeLessThan(MAX_MS);
+  });
+
+  it('is free while a key with a long body is asked for', async () => {
+    // It is refused before it is read to its end, which a client that still writes may take for a broken connection.
+    const refused = await server
+      .request('POST', '/_security/api_key', { name: 'x'.repeat(5_000_000) })
+      .then(({ status }) => status === 413)
+      .catch((error: NodeJS.ErrnoException) => error.code === 'EPIPE' || error.code === 'ECONNRESET');
+    expect(refused).toBe(true);
+    expect(await longest()).toBeLessThan(MAX_MS);
+  });
+});
