@@ -14,7 +14,7 @@ const EXECUTABLE = process.platform === 'win32' ? '.exe' : '';
 
 /** What Rust programs that load models need to find. */
 export function rustEnvironment() {
-  return { SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '' };
+  return { SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '', ORT_DISABLE_TELEMETRY: '1' };
 }
 
 /**
@@ -83,7 +83,11 @@ export async function python(work) {
 /** A command's standard output; what it says on standard error is only shown when it fails. */
 export function capture(command, args, { env = {}, cwd = ROOT, input } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...process.env, ORT_DISABLE_TELEMETRY: '1', ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     const [out, errors] = [[], []];
     child.stdout.on('data', (chunk) => out.push(chunk));
     child.stderr.on('data', (chunk) => errors.push(chunk));

@@ -7,8 +7,11 @@
 // With `dense`, the name of an output of hidden states, the vectors are the means over tokens, of unit length.
 // Prints the CPU seconds of each batch size, the time of a question, the answers and the memory.
 import { readFileSync } from 'node:fs';
-import ort from 'onnxruntime-node';
 import { WordPiece } from './word-piece.mjs';
+
+// It reports to its maker unless told not to before it is loaded.
+process.env.ORT_DISABLE_TELEMETRY = '1';
+const { default: ort } = await import('onnxruntime-node');
 
 const [, , modelPath, tokenizerPath] = process.argv;
 const job = JSON.parse(readFileSync(0, 'utf8'));

@@ -51,7 +51,7 @@ export async function run(context) {
 
 async function measure(program, rounds, texts) {
   const child = spawn(program, [at('packages', 'model-splade-tiny'), String(rounds)], {
-    env: { ...process.env, SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() },
+    env: { ...process.env, SPARROW_ONNXRUNTIME: onnxRuntimeLibrary(), ORT_DISABLE_TELEMETRY: '1' },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   child.stdin.end(texts.map(({ title: name, text }) => `${JSON.stringify({ title: name, text })}\n`).join(''));

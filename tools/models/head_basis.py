@@ -16,8 +16,12 @@ least: those of the first look, and `PAIR_COST` for each pair that it lets throu
 
 import gzip
 import json
+import os
 import sys
 from pathlib import Path
+
+# ONNX Runtime reports to its maker unless told not to before it is loaded.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import numpy as np
 import onnxruntime

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use sparrow_encoder::{Deployment, DeploymentOptions, Model, Output, RuntimeOptions, init_runtime};
+use sparrow_encoder::{Deployment, DeploymentOptions, Model, Output, set_runtime};
 
 /// Texts per call.
 const CHUNK: usize = 2_000;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |at: usize, default: usize| arguments.get(at).map_or(Ok(default), |text| text.parse());
     let (limit, allocations) = (number(2, usize::MAX)?, number(3, 2)?);
     let library = std::env::var_os("SPARROW_ONNXRUNTIME").ok_or("set SPARROW_ONNXRUNTIME")?.into();
-    init_runtime(&RuntimeOptions { library })?;
+    set_runtime(library);
     let vocabulary = vocabulary(&PathBuf::from(dir))?;
     let options =
         DeploymentOptions { allocations, threads_per_allocation: 1, queue_capacity: 4096, cache_bytes: 0 };

@@ -15,8 +15,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sparrow_encoder::{
-    Deployment, DeploymentOptions, Encoded, EncoderError, Model, Output, Priority, RuntimeOptions,
-    init_runtime,
+    Deployment, DeploymentOptions, Encoded, EncoderError, Model, Output, Priority, set_runtime,
 };
 
 #[derive(Deserialize)]
@@ -42,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     if !model.is_native() {
         let library = std::env::var_os("SPARROW_ONNXRUNTIME").ok_or("set SPARROW_ONNXRUNTIME")?.into();
-        init_runtime(&RuntimeOptions { library })?;
+        set_runtime(library);
     }
     let one = start(&model, 1, 0)?;
     let load_ms = milliseconds(before.elapsed());

@@ -77,7 +77,7 @@ impl Deployment {
     /// Starts the workers; returns when all have loaded the model.
     ///
     /// # Errors
-    /// [`EncoderError::RuntimeUnavailable`] before [`crate::init_runtime`], [`EncoderError::InvalidOption`], or what
+    /// [`EncoderError::RuntimeUnavailable`] without a library where the model needs it, [`EncoderError::InvalidOption`], or what
     /// loading the graph gives.
     pub fn start(model: Arc<Model>, options: DeploymentOptions) -> Result<Deployment, EncoderError> {
         at_least_one("number_of_allocations", options.allocations)?;

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 /// Cloneable, since one failed batch fails every call that had texts in it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EncoderError {
-    /// The ONNX Runtime library could not be loaded or has not been initialised.
-    #[error("ONNX Runtime library [{library}] is not available: {reason}")]
+    /// The ONNX Runtime library could not be loaded.
+    #[error("ONNX Runtime{} is not available: {reason}", at(library))]
     RuntimeUnavailable {
-        /// Path that was tried; empty if [`crate::init_runtime`] was never called.
+        /// Path that was tried; empty if none is known.
         library: PathBuf,
         /// What the loader said.
         reason: String,
@@ -69,4 +69,12 @@ pub enum EncoderError {
         /// The message of the failing library.
         reason: String,
     },
+}
+
+/// Where a library was looked for, as sentences go on with it.
+fn at(library: &std::path::Path) -> String {
+    match library.as_os_str().is_empty() {
+        true => String::new(),
+        false => format!(" library [{}]", library.display()),
+    }
 }

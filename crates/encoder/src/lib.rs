@@ -33,6 +33,6 @@ pub use attribution::Attribution;
 pub use deployment::{Deployment, DeploymentOptions, Encoded, Output, Priority};
 pub use error::EncoderError;
 pub use model::{Model, ModelInfo, ModelKind};
-pub use session::{RuntimeOptions, init_runtime};
+pub use session::set_runtime;
 pub use stats::DeploymentStats;
 pub use timings::Timings;

@@ -13,37 +13,51 @@ use parking_lot::Mutex;
 use crate::error::EncoderError;
 use crate::model::CutGraph;
 
-/// Where the ONNX Runtime shared library is.
-#[derive(Debug, Clone)]
-pub struct RuntimeOptions {
-    /// Path of `libonnxruntime.so.1`, `libonnxruntime.dylib` or `onnxruntime.dll`.
-    pub library: PathBuf,
-}
-
 /// The environment lives as long as the process: ONNX Runtime allows one, and does not like to be unloaded.
 static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
 
-/// Loads the ONNX Runtime library. Call once per process, before a [`crate::Deployment`] is started; further calls do
-/// nothing.
+/// Where the library was last said to be; held while it is loaded.
+static LIBRARY: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// ONNX Runtime reads this variable when it is loaded, and without it writes an identifier of the machine below the user's home
+/// and sends what it was used for to its maker; `with_telemetry(false)` comes too late for either.
+const SILENCE: &str = "ORT_DISABLE_TELEMETRY";
+
+/// Says where the ONNX Runtime library is (`libonnxruntime.so.1`, `libonnxruntime.dylib` or `onnxruntime.dll`). It is loaded, once
+/// per process, by the first [`crate::Deployment`] whose model runs in it: most need no library.
+pub fn set_runtime(library: PathBuf) {
+    *LIBRARY.lock() = Some(library);
+}
+
+/// The environment; loads the library where that has not happened.
 ///
 /// # Errors
-/// [`EncoderError::RuntimeUnavailable`] if the library is missing or too old.
-pub fn init_runtime(options: &RuntimeOptions) -> Result<(), EncoderError> {
-    static LOADING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = LOADING.lock();
-    if ENVIRONMENT.get().is_some() {
-        return Ok(());
+/// [`EncoderError::RuntimeUnavailable`] if no library is known, if it is missing or too old, or if it would report to its maker.
+fn environment() -> Result<&'static Environment, EncoderError> {
+    let known = LIBRARY.lock();
+    if let Some(environment) = ENVIRONMENT.get() {
+        return Ok(environment);
     }
-    let unavailable =
-        |reason: String| EncoderError::RuntimeUnavailable { library: options.library.clone(), reason };
-    let environment = ort::init_from(&options.library)
+    let library = known.clone().unwrap_or_default();
+    let unavailable = |reason: String| EncoderError::RuntimeUnavailable { library: library.clone(), reason };
+    if known.is_none() {
+        return Err(unavailable(
+            "the model needs it and its library was not found: install the package [onnxruntime-node]"
+                .to_owned(),
+        ));
+    }
+    if std::env::var_os(SILENCE).is_none_or(|value| value != "1") {
+        return Err(unavailable(format!(
+            "[{SILENCE}=1] is not in the environment of the process, so it would report to its maker"
+        )));
+    }
+    let environment = ort::init_from(&library)
         .map_err(|error| unavailable(error.to_string()))?
         .with_name("sparrow")
         .with_telemetry(false)
         .build()
         .map_err(|error| unavailable(error.to_string()))?;
-    ENVIRONMENT.get_or_init(|| environment);
-    Ok(())
+    Ok(ENVIRONMENT.get_or_init(|| environment))
 }
 
 /// Where a session reads its graph.
@@ -121,7 +135,7 @@ impl OnnxSession {
     /// Loads a graph of which one output is wanted.
     ///
     /// # Errors
-    /// [`EncoderError::RuntimeUnavailable`] before [`init_runtime`], [`EncoderError::Unsupported`] for foreign inputs, or
+    /// [`EncoderError::RuntimeUnavailable`] without a library, [`EncoderError::Unsupported`] for foreign inputs, or
     /// what ONNX Runtime says of the file.
     pub(crate) fn open(
         graph: &Graph,
@@ -129,10 +143,7 @@ impl OnnxSession {
         output: &str,
         threads: usize,
     ) -> Result<Self, EncoderError> {
-        let environment = ENVIRONMENT.get().ok_or_else(|| EncoderError::RuntimeUnavailable {
-            library: PathBuf::new(),
-            reason: "init_runtime has not been called".into(),
-        })?;
+        let environment = environment()?;
         let failed = |error: String| EncoderError::Runtime { phase: "load", reason: error };
         let mut builder = options(environment, threads).map_err(failed)?;
         let session = match graph {

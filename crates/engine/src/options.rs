@@ -13,8 +13,9 @@ use crate::models::AdaptiveTiming;
 pub struct EngineOptions {
     /// The data directory; created when it is not there.
     pub data: PathBuf,
-    /// The shared library of ONNX Runtime.
-    pub onnx_runtime: PathBuf,
+    /// The shared library of ONNX Runtime, if it is installed; only models that are not embedded need it.
+    #[serde(default)]
+    pub onnx_runtime: Option<PathBuf>,
     /// Model directories.
     #[serde(default)]
     pub models: Vec<PathBuf>,
@@ -51,7 +52,7 @@ impl EngineOptions {
     pub fn new(data: PathBuf, onnx_runtime: PathBuf, models: Vec<PathBuf>) -> Self {
         Self {
             data,
-            onnx_runtime,
+            onnx_runtime: Some(onnx_runtime),
             models,
             models_folder: None,
             repo_path: None,

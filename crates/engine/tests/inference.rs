@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sparrow_engine::{AdaptiveTiming, EngineOptions};
 
 fn with_models(options: &mut EngineOptions) {
-    options.onnx_runtime = workspace::runtime();
+    options.onnx_runtime = Some(workspace::runtime());
     options.models = workspace::models();
     options.threads = 2;
 }

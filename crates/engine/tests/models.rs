@@ -12,7 +12,7 @@ use sparrow_engine::EngineOptions;
 const CONFIG: &str = r#"{"model_type": "pytorch", "inference_config": {"text_expansion": {"tokenization": {"bert": {"max_sequence_length": 16}}}}}"#;
 
 fn with_runtime(options: &mut EngineOptions) {
-    options.onnx_runtime = workspace::runtime();
+    options.onnx_runtime = Some(workspace::runtime());
     options.threads = 2;
 }
 

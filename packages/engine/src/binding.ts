@@ -31,8 +31,8 @@ export interface Addon {
 export interface Binding {
   /** The addon itself. */
   readonly addon: string;
-  /** ONNX Runtime's shared library. */
-  readonly onnxRuntime: string;
+  /** ONNX Runtime's shared library, where it is installed. */
+  readonly onnxRuntime: string | undefined;
 }
 
 /**
@@ -56,8 +56,15 @@ export function findBinding(): Binding {
   return { addon, onnxRuntime: findRuntime(folders) };
 }
 
-/** Loads the addon. Node keeps one copy however often this is called. */
+/**
+ * Loads the addon. Node keeps one copy however often this is called.
+ *
+ * ONNX Runtime, which the addon loads when a model needs it, reports to its maker unless this variable is in the environment
+ * by then. A worker thread has an environment of its own, which the addon does not see: there the whole process must have been
+ * started with the variable, or the addon refuses to load the library.
+ */
 export function loadAddon(binding: Binding): Addon {
+  process.env['ORT_DISABLE_TELEMETRY'] = '1';
   try {
     return require(binding.addon) as Addon;
   } catch (cause) {
@@ -65,7 +72,7 @@ export function loadAddon(binding: Binding): Addon {
   }
 }
 
-function findRuntime(folders: readonly string[]): string {
+function findRuntime(folders: readonly string[]): string | undefined {
   const places = [...folders];
   const npm = packageDirectory('onnxruntime-node');
   if (npm !== undefined) {
@@ -73,11 +80,7 @@ function findRuntime(folders: readonly string[]): string {
     places.push(join(npm, 'bin', 'napi-v6', process.platform, process.arch));
   }
   const candidates = places.flatMap((place) => runtimeLibraryNames().map((name) => join(place, name)));
-  const found = firstExisting(candidates);
-  if (found === undefined) {
-    throw new BindingError(`ONNX Runtime's shared library was not found in ${places.join(', ')}`);
-  }
-  return found;
+  return firstExisting(candidates);
 }
 
 function firstExisting(paths: readonly string[]): string | undefined {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
-use sparrow_encoder::{Deployment, DeploymentOptions, Model, RuntimeOptions, init_runtime};
+use sparrow_encoder::{Deployment, DeploymentOptions, Model, set_runtime};
 
 /// The workspace.
 pub fn root() -> PathBuf {
@@ -21,10 +21,10 @@ pub fn model_dir(name: &str) -> PathBuf {
     dir
 }
 
-/// Loads the runtime, once.
+/// Says where the runtime is, once.
 pub fn runtime() {
     static LOADED: Once = Once::new();
-    LOADED.call_once(|| init_runtime(&RuntimeOptions { library: library() }).expect("ONNX Runtime loads"));
+    LOADED.call_once(|| set_runtime(library()));
 }
 
 /// Starts a model of the workspace.

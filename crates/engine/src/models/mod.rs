@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::Value;
-use sparrow_encoder::{Attribution, DeploymentStats, Encoded, Priority, RuntimeOptions, Timings};
+use sparrow_encoder::{Attribution, DeploymentStats, Encoded, Priority, Timings};
 use sparrow_storage::DataDir;
 
 pub(crate) use self::adaptive::AdaptiveAllocations;
@@ -53,8 +53,8 @@ use crate::inference::{Endpoint, Endpoints};
 /// What the models need from the options of the engine.
 #[derive(Debug, Clone)]
 pub struct ModelOptions {
-    /// The ONNX Runtime library.
-    pub library: PathBuf,
+    /// The ONNX Runtime library, which is loaded when a model needs it.
+    pub library: Option<PathBuf>,
     /// Model directories.
     pub directories: Vec<PathBuf>,
     /// The folder under which requests may name model directories; without one they may not.
@@ -143,10 +143,8 @@ impl Models {
         }
         let packed = PackedFolder::new(data.path());
         let registry = Registry::open(&options.directories, &packed);
-        if let Err(error) =
-            sparrow_encoder::init_runtime(&RuntimeOptions { library: options.library.clone() })
-        {
-            tracing::error!(%error, "models cannot be deployed");
+        if let Some(library) = options.library.take() {
+            sparrow_encoder::set_runtime(library);
         }
         let store = Store::open(Arc::clone(&data), &registry, options.folder.as_deref())?;
         packed.tidy(|id| registry.find(id).is_some_and(|model| model.id == id));

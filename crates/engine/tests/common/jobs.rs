@@ -8,7 +8,7 @@ use super::{Node, workspace};
 /// The models of the workspace, deployed at the start.
 pub fn models(options: &mut EngineOptions) {
     options.models = workspace::models();
-    options.onnx_runtime = workspace::runtime();
+    options.onnx_runtime = Some(workspace::runtime());
     options.deploy_at_start = true;
 }
 
