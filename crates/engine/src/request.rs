@@ -23,6 +23,12 @@ pub struct Request {
     /// `X-Opaque-Id`, kept with tasks.
     #[serde(default)]
     pub opaque_id: Option<String>,
+    /// The number that the HTTP layer gave the request, for what is logged about it.
+    #[serde(default)]
+    pub request_id: Option<String>,
+    /// The trace that the request is part of, by its `traceparent`.
+    #[serde(default)]
+    pub trace_id: Option<String>,
     /// What patterns in names of indices may stand for: the patterns of the caller's key. None for all.
     #[serde(default)]
     pub visible: Option<Vec<String>>,

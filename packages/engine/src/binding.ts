@@ -4,7 +4,14 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-import type { NativeEngine, checkData, repairData, zstdCompress, zstdDecompress } from './addon.generated.js';
+import type {
+  NativeEngine,
+  checkData,
+  configureLog,
+  repairData,
+  zstdCompress,
+  zstdDecompress,
+} from './addon.generated.js';
 import { BindingError } from './errors.js';
 import { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';
 
@@ -14,6 +21,7 @@ const require = createRequire(import.meta.url);
 export interface Addon {
   readonly NativeEngine: typeof NativeEngine;
   readonly checkData: typeof checkData;
+  readonly configureLog: typeof configureLog;
   readonly repairData: typeof repairData;
   readonly zstdCompress: typeof zstdCompress;
   readonly zstdDecompress: typeof zstdDecompress;

@@ -59,6 +59,7 @@ export const OPERATIONS = [
   'cluster_health',
   'cluster_state',
   'cluster_figures',
+  'instruments',
   'get_cluster_settings',
   'put_cluster_settings',
   'pending_tasks',
@@ -154,6 +155,9 @@ export interface EngineRequest {
   readonly query: Readonly<Record<string, string>>;
   /** The caller's `X-Opaque-Id`, kept in the headers of a task that the request starts. */
   readonly opaqueId?: string;
+  /** The number of the request, and the trace that it is part of: both stand in what the engine logs for it. */
+  readonly requestId?: string;
+  readonly traceId?: string;
   /** Patterns of the names that wildcards may stand for: those of the caller's key. Absent: all. */
   readonly visible?: readonly string[];
 }

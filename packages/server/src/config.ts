@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 
-import { LOG_LEVELS, type LogLevel } from './log.js';
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from './log.js';
 import { decodeKey } from './security/key-store.js';
 
 /** A setting that is not known or has an unusable value. */
@@ -26,6 +26,14 @@ export interface Config {
   readonly apiKey: string | undefined;
   /** Accept connections from other machines although there is no TLS: keys then travel in the clear. */
   readonly allowRemote: boolean;
+  /** Certificate chain of the server as PEM, its own first; with it the server speaks TLS. Needs `tlsKey`. */
+  readonly tlsCert: string | undefined;
+  /** The certificate's private key as PEM, without a passphrase. */
+  readonly tlsKey: string | undefined;
+  /** Certificates, as PEM, of those who sign clients' certificates; with it clients are asked for one. */
+  readonly tlsClientCa: string | undefined;
+  /** Whether a client without a certificate is turned away. Only with `tlsClientCa`. */
+  readonly tlsClientAuth: ClientAuth;
   /** Longest request body in bytes. Raising it lets one request take that much memory, several times over. */
   readonly maxBodyBytes: number;
   /** Cores the engine uses, 0 for all. */
@@ -40,7 +48,18 @@ export interface Config {
   readonly shutdownSeconds: number;
   /** What is logged: `debug` adds a line per request. */
   readonly logLevel: LogLevel;
+  /** How a line of the log looks. */
+  readonly logFormat: LogFormat;
+  /** Seconds from which on a request is logged as slow; 0 for never. */
+  readonly slowRequestSeconds: number;
+  /** Answer `GET /metrics` without a key. */
+  readonly metricsOpen: boolean;
 }
+
+export const CLIENT_AUTH = ['required', 'optional'] as const;
+
+/** Whether clients need a certificate. */
+export type ClientAuth = (typeof CLIENT_AUTH)[number];
 
 interface Setting<T> {
   readonly fallback: T;
@@ -63,13 +82,30 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     flag: false,
   },
   allowRemote: setting(false, boolean, 'true or false', 'listen on a non-loopback address without TLS'),
+  tlsCert: setting<string | undefined>(undefined, text, 'a file', 'PEM file of the certificate chain: speak TLS'),
+  tlsKey: setting<string | undefined>(undefined, text, 'a file', 'PEM file of the certificate’s private key'),
+  tlsClientCa: setting<string | undefined>(undefined, text, 'a file', 'PEM file of who signs clients’ certificates'),
+  tlsClientAuth: setting<ClientAuth>(
+    'required',
+    oneOf(CLIENT_AUTH),
+    CLIENT_AUTH.join(' or '),
+    'whether clients need a certificate',
+  ),
   maxBodyBytes: setting(100 * 1024 * 1024, integer(1, 2 ** 31 - 1), 'a number of bytes', 'longest request body'),
   threads: setting(0, integer(0, 1024), 'a number', 'cores that the engine uses, 0 for all'),
   deployAtStart: setting(true, boolean, 'true or false', 'deploy the embedded sparse model at the first start'),
   productHeader: setting(true, boolean, 'true or false', 'send X-Elastic-Product, which the official clients want'),
   compression: setting(true, boolean, 'true or false', 'compress answers for clients that accept it'),
   shutdownSeconds: setting(30, integer(0, 3600), 'a number of seconds', 'how long a shutdown waits for requests'),
-  logLevel: setting<LogLevel>('info', level, LOG_LEVELS.join(', '), 'what is logged'),
+  logLevel: setting<LogLevel>('info', oneOf(LOG_LEVELS), LOG_LEVELS.join(', '), 'what is logged'),
+  logFormat: setting<LogFormat>('json', oneOf(LOG_FORMATS), LOG_FORMATS.join(' or '), 'how a line of the log looks'),
+  slowRequestSeconds: setting(
+    5,
+    integer(0, 86_400),
+    'a number of seconds',
+    'requests that take longer are logged, 0 for none',
+  ),
+  metricsOpen: setting(false, boolean, 'true or false', 'answer GET /metrics without a key'),
 };
 
 const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
@@ -97,14 +133,27 @@ export function readConfig(args: readonly string[], environment: Readonly<NodeJS
   if (flags.command !== 'serve') return { command: flags.command, config: merge([]) };
   const file = flags.file ?? environment['SPARROW_CONFIG'];
   const config = merge([...(file === undefined ? [] : [readFile(file)]), readEnvironment(environment), flags.values]);
-  if (!config.allowRemote && !isLoopback(config.host)) {
+  checkTls(config);
+  if (config.tlsCert === undefined && !config.allowRemote && !isLoopback(config.host)) {
     throw new ConfigError(
       `refusing to listen on ${config.host}: without TLS, keys and documents would cross the network in the clear. ` +
-        'Keep --host 127.0.0.1 behind a proxy with TLS, or pass --allow-remote.',
+        'Pass --tls-cert and --tls-key, keep --host 127.0.0.1 behind a proxy with TLS, or pass --allow-remote.',
     );
   }
   return { command: 'serve', config };
 }
+
+/** @throws {ConfigError} for settings of TLS that say nothing without others */
+function checkTls({ tlsCert, tlsKey, tlsClientCa }: Config): void {
+  if (tlsCert !== undefined && tlsKey === undefined) throw new ConfigError('--tls-cert needs --tls-key');
+  if (tlsCert === undefined && tlsKey !== undefined) throw new ConfigError('--tls-key needs --tls-cert');
+  if (tlsCert === undefined && tlsClientCa !== undefined) {
+    throw new ConfigError('--tls-client-ca needs --tls-cert and --tls-key');
+  }
+}
+
+/** Settings that name files and folders: from where the server is started. */
+const PATHS: ReadonlySet<keyof Config> = new Set(['data', 'models', 'repoPath', 'tlsCert', 'tlsKey', 'tlsClientCa']);
 
 /** The settings as they may be logged. */
 export function withoutSecrets(config: Config): Record<string, unknown> {
@@ -148,8 +197,7 @@ function merge(layers: readonly Values[]): Config {
       const found = key === 'apiKey' ? '' : `, not [${String(given.value)}]`;
       throw new ConfigError(`${given.from} expects ${expects}${found}`);
     }
-    const isPath = key === 'data' || key === 'models' || key === 'repoPath';
-    return [key, isPath && typeof value === 'string' ? resolve(value) : value] as const;
+    return [key, PATHS.has(key) && typeof value === 'string' ? resolve(value) : value] as const;
   });
   return Object.fromEntries(entries) as unknown as Config;
 }
@@ -241,8 +289,8 @@ function apiKey(value: unknown): string | undefined {
   return typeof value === 'string' && decodeKey(value) !== undefined ? value : undefined;
 }
 
-function level(value: unknown): LogLevel | undefined {
-  return LOG_LEVELS.find((known) => known === value);
+function oneOf<T extends string>(known: readonly T[]) {
+  return (value: unknown): T | undefined => known.find((one) => one === value);
 }
 
 function kebab(key: string): string {

@@ -14,6 +14,7 @@ use super::{SearchError, search};
 use crate::Engine;
 use crate::deprecation;
 use crate::error::{EngineError, Exception};
+use crate::origin;
 use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
 
@@ -90,10 +91,12 @@ pub(crate) fn msearch(
             *answers[place].lock() = answer;
         }
     };
+    let asker = origin::current();
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..workers)
             .map(|_| {
                 scope.spawn(|| {
+                    let _origin = origin::enter(asker.clone());
                     work();
                     deprecation::take()
                 })
@@ -136,7 +139,7 @@ fn run(
         path: BTreeMap::new(),
         query: item.params.clone(),
         opaque_id: request.opaque_id.clone(),
-        visible: None,
+        ..Request::default()
     };
     if !index.is_empty() {
         single.path.insert("index".to_owned(), index);
