@@ -135,13 +135,14 @@ export class Application {
     const ms = performance.now() - begun;
     const isSlow = this.#slowMillis > 0 && ms >= this.#slowMillis;
     if (log.debugging || isSlow) {
-      const say = isSlow ? log.warn : log.debug;
-      say(isSlow ? 'slow request' : 'request', {
+      const line = {
         ...named(exchange, requestId),
         route: route?.path ?? null,
         status: answer.status,
         ms: Math.round(ms * 100) / 100,
-      });
+      };
+      if (isSlow) log.warn('slow request', line);
+      else log.debug('request', line);
     }
     requests.active -= 1;
     const finished = finish(answer, exchange, query, headers);

@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { extname, resolve } from 'node:path';
+
+import type * as Yaml from 'yaml';
 
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from './log.js';
+import { near } from './near.js';
 import { decodeKey } from './security/key-store.js';
 
 /** A setting that is not known or has an unusable value. */
@@ -160,11 +164,37 @@ export function withoutSecrets(config: Config): Record<string, unknown> {
   return { ...config, apiKey: config.apiKey === undefined ? undefined : '(set)' };
 }
 
+/** A setting as it is told to people. */
+export interface Described {
+  /** Its name in a file. */
+  readonly key: string;
+  /** Absent for what other users of the machine must not see. */
+  readonly flag: string | undefined;
+  readonly variable: string;
+  readonly expects: string;
+  readonly help: string;
+  readonly fallback: string | undefined;
+}
+
+/** All settings, in the order in which they are explained. */
+export function describeSettings(): readonly Described[] {
+  return KEYS.map((key) => {
+    const { flag, expects, help, fallback } = SCHEMA[key];
+    return {
+      key,
+      flag: flag ? `--${kebab(key)}` : undefined,
+      variable: variable(key),
+      expects,
+      help,
+      fallback: fallback === undefined ? undefined : String(fallback),
+    };
+  });
+}
+
 export function usage(): string {
-  const rows = KEYS.filter((key) => SCHEMA[key].flag).map((key) => {
-    const { help, fallback } = SCHEMA[key];
-    const initial = fallback === undefined ? '' : ` [${String(fallback)}]`;
-    return `  --${kebab(key).padEnd(18)} ${help}${initial}`;
+  const rows = describeSettings().flatMap(({ flag, help, fallback }) => {
+    if (flag === undefined) return [];
+    return [`  ${flag.padEnd(22)} ${help}${fallback === undefined ? '' : ` [${fallback}]`}`];
   });
   return [
     'sparrow: a semantic search server',
@@ -174,9 +204,9 @@ export function usage(): string {
     '       sparrow repair DATA --into DIR [--json]',
     '',
     ...rows,
-    `  --${'config FILE'.padEnd(18)} JSON file with the same settings in camelCase`,
-    `  --${'help'.padEnd(18)} print this`,
-    `  --${'version'.padEnd(18)} print the version`,
+    `  ${'--config FILE'.padEnd(22)} JSON or YAML file with the same settings in camelCase`,
+    `  ${'--help'.padEnd(22)} print this`,
+    `  ${'--version'.padEnd(22)} print the version`,
     '',
     'Each option is also an environment variable: SPARROW_PORT for --port, and so on.',
     'SPARROW_API_KEY (base64 of id:secret) sets the owner key.',
@@ -211,7 +241,9 @@ function readFlags(args: readonly string[]): { command: Invocation['command']; f
     if (flag === '--help' || flag === '-h') return { command: 'help', values };
     if (flag === '--version' || flag === '-v') return { command: 'version', values };
     const key = byFlag.get(flag);
-    if (key === undefined && flag !== '--config') throw new ConfigError(`unknown option ${flag} (see --help)`);
+    if (key === undefined && flag !== '--config') {
+      throw new ConfigError(`unknown option ${flag}${meant(flag, [...byFlag.keys(), '--config'])} (see --help)`);
+    }
     const next = args[at + 1];
     let value: unknown = inline;
     if (value === undefined && key !== undefined && typeof SCHEMA[key].fallback === 'boolean') {
@@ -229,12 +261,14 @@ function readFlags(args: readonly string[]): { command: Invocation['command']; f
 }
 
 function readEnvironment(environment: Readonly<NodeJS.ProcessEnv>): Values {
-  const byName = new Map(KEYS.map((key) => [`SPARROW_${kebab(key).replaceAll('-', '_').toUpperCase()}`, key]));
+  const byName = new Map(KEYS.map((key) => [variable(key), key]));
   const values = new Map<keyof Config, { value: unknown; from: string }>();
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('SPARROW_') || FOREIGN_VARIABLES.has(name) || value === undefined) continue;
     const key = byName.get(name);
-    if (key === undefined) throw new ConfigError(`unknown environment variable ${name} (see --help)`);
+    if (key === undefined) {
+      throw new ConfigError(`unknown environment variable ${name}${meant(name, byName.keys())} (see --help)`);
+    }
     if (value !== '') values.set(key, { value, from: name });
   }
   return values;
@@ -243,19 +277,34 @@ function readEnvironment(environment: Readonly<NodeJS.ProcessEnv>): Values {
 function readFile(path: string): Values {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(readFileSync(path, 'utf8'));
+    parsed = parseFile(path, readFileSync(path, 'utf8'));
   } catch (cause) {
     throw new ConfigError(`cannot read the configuration file ${path}: ${String(cause)}`, { cause });
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw new ConfigError(`${path} must hold one JSON object`);
+    throw new ConfigError(`${path} must hold one object with settings`);
   }
   return new Map(
     Object.entries(parsed).map(([name, value]) => {
-      if (!(name in SCHEMA)) throw new ConfigError(`unknown setting [${name}] in ${path}`);
+      if (!Object.hasOwn(SCHEMA, name))
+        throw new ConfigError(`unknown setting [${name}] in ${path}${meant(name, KEYS)}`);
       return [name as keyof Config, { value: value as unknown, from: `[${name}] in ${path}` }];
     }),
   );
+}
+
+/** YAML by its name, for comments; else JSON. */
+function parseFile(path: string, text: string): unknown {
+  if (!['.yaml', '.yml'].includes(extname(path))) return JSON.parse(text);
+  // Only a start with such a file loads the parser.
+  const { parse } = createRequire(import.meta.url)('yaml') as typeof Yaml;
+  return parse(text, { maxAliasCount: 0 });
+}
+
+/** The name that may have been meant, as the end of a sentence. */
+function meant(name: string, known: Iterable<string>): string {
+  const [first] = near(name, known);
+  return first === undefined ? '' : `, did you mean ${first}?`;
 }
 
 /** Addresses that only this machine reaches. A host name may resolve to anything, so only `localhost` counts. */
@@ -295,6 +344,11 @@ function oneOf<T extends string>(known: readonly T[]) {
 
 function kebab(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** The environment variable of a setting. */
+function variable(key: string): string {
+  return `SPARROW_${kebab(key).replaceAll('-', '_').toUpperCase()}`;
 }
 
 function splitOnce(value: string, separator: string): readonly [string, string | undefined] {

@@ -108,7 +108,7 @@ async function makeServer(
   config: Config,
   listener: RequestListener,
   log: Logger,
-): Promise<{ readonly server: Server; stop(): void }> {
+): Promise<{ readonly server: Server; readonly stop: () => void }> {
   const options = { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES };
   if (config.tlsCert !== undefined) return createTlsServer(config, options, listener, log);
   return { server: createServer(options, listener), stop: () => undefined };

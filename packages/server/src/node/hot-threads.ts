@@ -91,7 +91,7 @@ async function threads(): Promise<Map<string, Thread>> {
         // The name stands in parentheses, and may have some of its own.
         const [start, end] = [line.indexOf('('), line.lastIndexOf(')')];
         const fields = line.slice(end + 2).split(' ');
-        const [state = '', user = 0, system = 0] = [fields[0], Number(fields[11]), Number(fields[12])];
+        const [state = '', user, system] = [fields[0], Number(fields[11]), Number(fields[12])];
         found.set(id, { name: line.slice(start + 1, end), user, system, state });
       } catch {
         // It has ended meanwhile.

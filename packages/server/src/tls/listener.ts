@@ -1,7 +1,7 @@
 import type { RequestListener, ServerOptions } from 'node:http';
 import { type Server, createServer } from 'node:https';
 import type { Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 
 import type { Config } from '../config.js';
 import type { Logger } from '../log.js';
@@ -17,7 +17,7 @@ const HANDSHAKE = 22;
 /** A server that speaks TLS, and how to end looking for new certificates. */
 export interface TlsListener {
   readonly server: Server;
-  stop(): void;
+  readonly stop: () => void;
 }
 
 /**
@@ -58,8 +58,9 @@ export async function createTlsServer(
 /** A certificate need not be there where it is optional, but one that is there must be a good one. */
 function onlyValidCertificates(listener: RequestListener): RequestListener {
   return (incoming, outgoing) => {
-    const socket = incoming.socket as TLSSocket;
-    const given = Object.keys(socket.getPeerCertificate()).length > 0;
+    const { socket } = incoming;
+    // Where it does not hold, nothing spoke TLS, and there is no certificate to look at.
+    const given = socket instanceof TLSSocket && Object.keys(socket.getPeerCertificate()).length > 0;
     if (!given || socket.authorized) {
       listener(incoming, outgoing);
       return;
