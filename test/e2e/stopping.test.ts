@@ -14,7 +14,10 @@ import { startServer } from '../support/server.js';
 const CLI = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url));
 const ARGS = ['--deploy-at-start', 'false'];
 
-/** What became of a request: a whole answer (and whether it ended its connection), none because nothing was sent, or cut off. */
+/**
+ * What became of a request: a whole answer (and whether it ended its connection), none because the server took no more
+ * connections or said that it is stopping, or cut off.
+ */
 type Outcome = 'whole' | 'last' | 'refused' | 'cut';
 
 function ask(url: string, apiKey: string, agent: Agent, path: string): Promise<Outcome> {
@@ -24,7 +27,8 @@ function ask(url: string, apiKey: string, agent: Agent, path: string): Promise<O
         resolve('cut');
       });
       response.on('end', () => {
-        if (!response.complete || response.statusCode !== 200) resolve('cut');
+        if (response.complete && response.statusCode === 503) resolve('refused');
+        else if (!response.complete || response.statusCode !== 200) resolve('cut');
         else resolve(response.headers.connection === 'close' ? 'last' : 'whole');
       });
       response.resume();
@@ -63,6 +67,35 @@ describe('SIGTERM', () => {
     expect(counts.last + counts.refused).toBe(32);
     expect(counts.last).toBeGreaterThan(16);
     expect(took).toBeLessThan(3000);
+  });
+
+  it('while an answer is awaited, is alive but not ready, and says to new clients that it is stopping', async () => {
+    const server = await startServer({ args: ARGS });
+    await server.request('PUT', '/slow', {
+      settings: { refresh_interval: '4s' },
+    });
+    await server.request('PUT', '/slow/_doc/0?refresh=true', {});
+    const waiting = server.request('PUT', '/slow/_doc/1?refresh=wait_for', { title: 'one' });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const stopped = server.stop();
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    const ask = (path: string): ReturnType<typeof server.request> =>
+      server.request('GET', path, undefined, { headers: { connection: 'close' } });
+    expect([(await ask('/_live')).status, (await ask('/_live')).body]).toEqual([200, { status: 'live' }]);
+    for (const path of ['/_ready', '/_health']) {
+      const answer = await ask(path);
+      expect([answer.status, answer.body]).toEqual([503, { status: 'stopping' }]);
+    }
+    expect((await ask('/metrics')).text).toContain('\nsparrow_ready 0\n');
+    const refused = await ask('/slow/_search');
+    expect(refused.status).toBe(503);
+    expect(refused.headers['retry-after']).toBe('1');
+    expect(refused.body.error.type).toBe('node_closed_exception');
+    expect((await waiting).status).toBe(201);
+    expect(await stopped).toBe(0);
+    const again = await startServer({ args: ARGS, data: server.data });
+    expect((await again.request('GET', '/slow/_doc/1')).body.found).toBe(true);
+    await again.stop();
   });
 
   it('does not wait for connections that nobody uses', async () => {

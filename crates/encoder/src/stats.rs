@@ -27,6 +27,10 @@ pub struct DeploymentStats {
     pub truncated_tokens: u64,
     /// Tokens that were encoded.
     pub encoded_tokens: u64,
+    /// Batches that the workers ran.
+    pub batches: u64,
+    /// Time of the workers in batches, all workers together.
+    pub busy: Duration,
     /// Mean time of a text in a worker, cache hits counting as no time.
     pub average_inference_time_ms: f64,
     /// Mean time of a text in a worker.
@@ -76,6 +80,7 @@ struct Counters {
     truncated_texts: u64,
     truncated_tokens: u64,
     tokens: u64,
+    batches: u64,
     busy: Duration,
     peak: u64,
     last_access_ms: Option<u64>,
@@ -97,10 +102,11 @@ impl Recorder {
         Self { started: Instant::now(), start_time_ms: now_ms(), counters: Mutex::new(counters) }
     }
 
-    /// Texts that a worker answered in `busy`; their tokens, and how many texts and tokens were cut.
+    /// A batch of texts that a worker answered in `busy`; their tokens, and how many texts and tokens were cut.
     pub(crate) fn answered(&self, texts: u64, busy: Duration, tokens: u64, cut: (u64, u64)) {
         let mut counters = self.counters.lock();
         counters.tokens += tokens;
+        counters.batches += 1;
         counters.truncated_texts += cut.0;
         counters.truncated_tokens += cut.1;
         counters.busy += busy;
@@ -146,6 +152,8 @@ impl Recorder {
             truncated_texts: counters.truncated_texts,
             truncated_tokens: counters.truncated_tokens,
             encoded_tokens: counters.tokens,
+            batches: counters.batches,
+            busy: counters.busy,
             average_inference_time_ms: mean(counters.busy, counters.texts),
             average_inference_time_ms_excluding_cache_hits: mean(
                 counters.busy,

@@ -34,9 +34,9 @@ pub(crate) enum Lane {
 pub(crate) fn lane_of(request: &Request) -> Lane {
     match request.op.as_str() {
         "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge" | "get_task"
-        | "cancel_tasks" | "cancel_task" | "start_deployment" | "stop_deployment" | "update_deployment"
-        | "list_tasks" | "cluster_health" | "clone_index" | "shrink_index" | "split_index"
-        | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
+        | "cancel_tasks" | "cancel_task" | "instruments" | "start_deployment" | "stop_deployment"
+        | "update_deployment" | "list_tasks" | "cluster_health" | "clone_index" | "shrink_index"
+        | "split_index" | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
         | "cleanup_repository" | "create_snapshot" | "get_snapshot" | "snapshot_status"
         | "clone_snapshot" | "delete_snapshot" | "restore_snapshot" | "cat_snapshots" => Lane::Long,
         "search"

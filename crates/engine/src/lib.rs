@@ -14,6 +14,7 @@ mod inference;
 mod jobs;
 mod models;
 mod options;
+mod origin;
 mod params;
 mod pattern;
 mod pipelines;
@@ -23,6 +24,7 @@ mod request;
 mod rights;
 mod search;
 mod semantic;
+mod slow_log;
 mod snapshots;
 mod stores;
 mod strict_json;
@@ -40,9 +42,11 @@ use crate::jobs::Tasks;
 pub use crate::models::AdaptiveTiming;
 use crate::models::{ModelOptions, Models};
 pub use crate::options::EngineOptions;
+pub use crate::origin::{Origin, current as current_origin};
 use crate::pipelines::Pipelines;
 pub use crate::request::{CancelFlag, Reply, Request};
 pub use crate::rights::{Action, Caller};
+pub use crate::slow_log::TARGET as SLOW_LOG_TARGET;
 use crate::snapshots::Snapshots;
 
 /// Everything behind the HTTP layer.
@@ -55,6 +59,7 @@ pub struct Engine {
     pub(crate) cluster: Arc<ClusterSettings>,
     pub(crate) snapshots: Snapshots,
     pub(crate) data: Arc<DataDir>,
+    pub(crate) ledger: cluster::Ledger,
     executor: Executor,
 }
 
@@ -107,6 +112,7 @@ impl Engine {
             cluster,
             snapshots,
             data,
+            ledger: cluster::Ledger::default(),
             executor,
         });
         private_paths::add(&options.data, "data");
@@ -143,6 +149,7 @@ impl Engine {
             move || {
                 // What a request left behind that panicked on this thread.
                 deprecation::take();
+                let _origin = origin::enter(origin::of(&request));
                 let mut result = engine.execute(&request, body.as_ref(), &cancel);
                 if let Ok(reply) = &mut result {
                     reply.warnings = deprecation::take();
@@ -229,6 +236,7 @@ impl Engine {
             "cat_indices" => indices::cat::cat_indices(self, request, body, cancel),
             "cluster_health" => cluster::health::cluster_health(self, request, body, cancel),
             "cluster_state" => cluster::state::cluster_state(self, request, body, cancel),
+            "instruments" => cluster::instruments::instruments(self, request, body, cancel),
             "cluster_figures" => cluster::info::cluster_figures(self, request, body, cancel),
             "get_cluster_settings" => cluster::settings::get_settings(self, request, body, cancel),
             "put_cluster_settings" => cluster::settings::put_settings(self, request, body, cancel),

@@ -24,6 +24,12 @@ pub struct Request {
     /// `X-Opaque-Id`, kept with tasks.
     #[serde(default)]
     pub opaque_id: Option<String>,
+    /// The number that the HTTP layer gave the request, for what is logged about it.
+    #[serde(default)]
+    pub request_id: Option<String>,
+    /// The trace that the request is part of, by its `traceparent`.
+    #[serde(default)]
+    pub trace_id: Option<String>,
     /// The action that the HTTP layer's table names for the operation, where it is one on indices.
     #[serde(default)]
     pub action: Option<Action>,

@@ -192,6 +192,12 @@ pub fn repair_data(data: String, into: String) -> NativeReply {
     NativeReply::new(0, repaired.map(|report| Reply::ok(&serde_json::json!(report))))
 }
 
+/// Sets what the engine logs: `silent`, `error`, `warn`, `info` or `debug`, as text for people or as JSON lines.
+#[napi(catch_unwind)]
+pub fn configure_log(level: String, as_text: bool) {
+    log::configure(&level, as_text);
+}
+
 /// Reads one of the two JSON arguments. They are written by `packages/engine`, so a failure is a mismatch of versions.
 fn parse<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| Error::new(Status::InvalidArg, format!("{what}: {error}")))

@@ -1,27 +1,63 @@
-//! The engine's log events as JSON lines on standard error, in the form of the HTTP layer's own.
+//! The engine's log events as lines on standard error, JSON or text, in the form of the HTTP layer's own.
 
 use std::fmt::Debug;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use serde_json::{Map, Value};
+use sparrow_engine::{Origin, SLOW_LOG_TARGET};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Writes events of the project's own crates from `INFO` up. Spans are not used, so they are not kept.
-struct JsonLines;
+/// How loud the log is and how its lines look. Set before the engine opens, and read by all its threads.
+static LEAST: AtomicUsize = AtomicUsize::new(INFO);
+static AS_TEXT: AtomicBool = AtomicBool::new(false);
+
+/// The levels as the server's options name them; the number of a level is how much is written.
+const LEVELS: [&str; 5] = ["silent", "error", "warn", "info", "debug"];
+const INFO: usize = 3;
+
+/// What a level of an event is called in these numbers.
+fn number_of(level: Level) -> usize {
+    match level {
+        Level::ERROR => 1,
+        Level::WARN => 2,
+        Level::INFO => INFO,
+        _ => 4,
+    }
+}
+
+/// Sets what is written: a level of `LEVELS`, and whether lines are for people. An unknown level changes nothing.
+pub(crate) fn configure(level: &str, as_text: bool) {
+    if let Some(number) = LEVELS.iter().position(|known| *known == level) {
+        LEAST.store(number, Relaxed);
+    }
+    AS_TEXT.store(as_text, Relaxed);
+}
+
+/// Writes events of the project's own crates. Spans are not used, so they are not kept.
+struct Lines;
 
 /// Sends the engine's events to standard error. Only the first call in a process counts.
 pub(crate) fn install() {
     // An error means that a subscriber is there already, which is what is wanted.
-    let _ = tracing::subscriber::set_global_default(JsonLines);
+    let _ = tracing::subscriber::set_global_default(Lines);
 }
 
-impl Subscriber for JsonLines {
+impl Subscriber for Lines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::INFO && metadata.target().starts_with("sparrow")
+        let slow = metadata.target() == SLOW_LOG_TARGET;
+        slow || (number_of(*metadata.level()) <= LEAST.load(Relaxed)
+            && metadata.target().starts_with("sparrow"))
+    }
+
+    /// The level may be set after the first event: whether one is wanted is asked each time.
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if metadata.target().starts_with("sparrow") { Interest::sometimes() } else { Interest::never() }
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -33,21 +69,59 @@ impl Subscriber for JsonLines {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
+        let slow = event.metadata().target() == SLOW_LOG_TARGET;
         let now = OffsetDateTime::now_utc();
-        let now = now.replace_millisecond(now.millisecond()).unwrap_or(now);
-        let mut line = Map::new();
-        line.insert("ts".into(), now.format(&Rfc3339).unwrap_or_default().into());
-        line.insert("level".into(), event.metadata().level().as_str().to_lowercase().into());
-        line.insert("msg".into(), Value::Null);
-        event.record(&mut Fields(&mut line));
-        line.insert("target".into(), event.metadata().target().into());
+        let now =
+            now.replace_millisecond(now.millisecond()).unwrap_or(now).format(&Rfc3339).unwrap_or_default();
+        let level = event.metadata().level().as_str().to_lowercase();
+        let mut fields = Map::new();
+        if slow {
+            // These have the names that tools for Elasticsearch's logs look for.
+            fields.insert("@timestamp".into(), now.clone().into());
+        }
+        event.record(&mut Fields(&mut fields));
+        if let Some(origin) = sparrow_engine::current_origin() {
+            let Origin { request_id, trace_id, .. } = &*origin;
+            for (name, value) in [("request_id", request_id), ("trace.id", trace_id)] {
+                if let Some(value) = value {
+                    fields.insert(name.into(), value.as_str().into());
+                }
+            }
+        }
+        let line = if AS_TEXT.load(Relaxed) {
+            as_text(&now, &level, &fields)
+        } else if slow {
+            fields.remove("msg");
+            Value::Object(fields).to_string()
+        } else {
+            let mut line = Map::new();
+            line.insert("ts".into(), now.into());
+            line.insert("level".into(), level.into());
+            line.insert("msg".into(), fields.remove("msg").unwrap_or_default());
+            line.append(&mut fields);
+            line.insert("target".into(), event.metadata().target().into());
+            Value::Object(line).to_string()
+        };
         // Nothing can be done about a closed standard error.
-        let _ = writeln!(std::io::stderr().lock(), "{}", Value::Object(line));
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
     }
 
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
+}
+
+/// A line for people, in the form of the HTTP layer's: time, level, sentence, then what belongs to it.
+fn as_text(now: &str, level: &str, fields: &Map<String, Value>) -> String {
+    let level = fields.get("log.level").and_then(Value::as_str).unwrap_or(level).to_uppercase();
+    let sentence = fields.get("msg").and_then(Value::as_str).unwrap_or_default();
+    let mut line = format!("{now} {level:<5} {sentence}");
+    for (name, value) in
+        fields.iter().filter(|(name, _)| !matches!(name.as_str(), "msg" | "log.level" | "@timestamp"))
+    {
+        line.push_str(&format!(" {name}={value}"));
+    }
+    line
 }
 
 struct Fields<'a>(&'a mut Map<String, Value>);

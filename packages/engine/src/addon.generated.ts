@@ -42,6 +42,9 @@ export interface NativeReply {
  */
 export declare function checkData(data: string): NativeReply
 
+/** Sets what the engine logs: `silent`, `error`, `warn`, `info` or `debug`, as text for people or as JSON lines. */
+export declare function configureLog(level: string, asText: boolean): void
+
 /**
  * Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or
  * the error body of why there is none.

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type {
   NativeEngine,
   checkData,
+  configureLog,
   repairData,
   shapeAnswer,
   zstdCompress,
@@ -21,6 +22,7 @@ const require = createRequire(import.meta.url);
 export interface Addon {
   readonly NativeEngine: typeof NativeEngine;
   readonly checkData: typeof checkData;
+  readonly configureLog: typeof configureLog;
   readonly repairData: typeof repairData;
   readonly shapeAnswer: typeof shapeAnswer;
   readonly zstdCompress: typeof zstdCompress;

@@ -17,6 +17,8 @@ export interface NativeEngineOptions {
   readonly threads?: number;
   /** Deploy the default sparse model when the engine opens, so that a first request needs no extra step. */
   readonly deployAtStart?: boolean;
+  /** What the engine logs to standard error; `info` as JSON lines when absent. Holds for all engines of the process. */
+  readonly log?: { readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent'; readonly asText: boolean };
 }
 
 /** Handles are 32 bits wide in the addon. */
@@ -78,9 +80,11 @@ export class NativeSearchEngine implements SearchEngine {
    */
   static async open(options: NativeEngineOptions): Promise<NativeSearchEngine> {
     const binding = findBinding();
-    const { NativeEngine: Native } = loadAddon(binding);
+    const { NativeEngine: Native, configureLog } = loadAddon(binding);
+    const { log, ...ofEngine } = options;
+    if (log !== undefined) configureLog(log.level, log.asText);
     const waiting = new Waiting();
-    const opened = await Native.open(JSON.stringify({ ...options, onnxRuntime: binding.onnxRuntime }), (replies) => {
+    const opened = await Native.open(JSON.stringify({ ...ofEngine, onnxRuntime: binding.onnxRuntime }), (replies) => {
       waiting.receive(replies);
     });
     return new NativeSearchEngine(unwrapNative<NativeEngine>(opened), waiting);
@@ -88,8 +92,16 @@ export class NativeSearchEngine implements SearchEngine {
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     const { handle, reply } = this.#waiting.expect();
-    const { op, path, query, opaqueId, action, rights } = request;
-    const asked = JSON.stringify({ op, path, query, opaque_id: opaqueId ?? null, action });
+    const { op, path, query, opaqueId, requestId, traceId, action, rights } = request;
+    const asked = JSON.stringify({
+      op,
+      path,
+      query,
+      opaque_id: opaqueId ?? null,
+      request_id: requestId,
+      trace_id: traceId,
+      action,
+    });
     try {
       this.#native.execute(
         handle,

@@ -59,6 +59,7 @@ export const OPERATIONS = [
   'cluster_health',
   'cluster_state',
   'cluster_figures',
+  'instruments',
   'get_cluster_settings',
   'put_cluster_settings',
   'pending_tasks',
@@ -154,6 +155,9 @@ export interface EngineRequest {
   readonly query: Readonly<Record<string, string>>;
   /** The caller's `X-Opaque-Id`, kept in the headers of a task that the request starts. */
   readonly opaqueId?: string;
+  /** The number of the request, and the trace that it is part of: both stand in what the engine logs for it. */
+  readonly requestId?: string;
+  readonly traceId?: string;
   /** The action on indices that the operation is, where the caller is restricted. */
   readonly action?: string;
   /** What a restricted caller may do to which indices, as JSON that the engine reads. Absent: everything. */

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 
-import type { EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
+import {
+  EngineError,
+  type EngineReply,
+  type EngineRequest,
+  type Operation,
+  type SearchEngine,
+} from '@sparrow-search/engine';
 
 import type { Config } from './config.js';
 import { consolePage } from './console.js';
@@ -9,16 +15,22 @@ import { readBody } from './http/body.js';
 import type { Exchange, Finished } from './http/exchange.js';
 import { kindOfBody, negotiate } from './http/media-types.js';
 import { type Answer, answerToError, finish, json } from './http/respond.js';
+import { securityHeaders } from './http/security-headers.js';
+import { traceOf } from './http/trace-context.js';
 import { unrecognized } from './http/unrecognized.js';
 import { checkPath, parametersOf } from './http/uri.js';
 import { deprecations, warning } from './http/warnings.js';
 import { yamlToJson } from './http/yaml.js';
 import { type Identity, describe } from './identity.js';
+import type { EngineFigures } from './instruments/engine.js';
+import { Exposition } from './instruments/exposition.js';
+import { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';
 import { clusterStats } from './node/cluster-stats.js';
 import type { NodeContext } from './node/common.js';
 import { measure } from './node/machine.js';
-import { hotThreads, nodesInfo, nodesStats } from './node/nodes.js';
+import { hotThreads } from './node/hot-threads.js';
+import { nodesInfo, nodesStats } from './node/nodes.js';
 import { openapi } from './openapi/document.js';
 import type { Route } from './routes/table.js';
 import { checkParameter } from './routes/parameters.js';
@@ -42,8 +54,13 @@ export interface Services {
 export interface AppOptions {
   /** The services, or undefined as long as the engine is opening: then all but readiness answers 503. */
   readonly services: () => Services | undefined;
-  readonly config: Pick<Config, 'maxBodyBytes' | 'productHeader' | 'compression'>;
+  readonly config: Pick<Config, 'maxBodyBytes' | 'productHeader' | 'compression'> &
+    Partial<Pick<Config, 'metricsOpen' | 'slowRequestSeconds' | 'tlsCert'>>;
   readonly log: Logger;
+  /** Whether the server is stopping: then it is alive, but not ready. */
+  readonly stopping?: () => boolean;
+  /** Where requests are counted; each application has its own unless it is given some. */
+  readonly instruments?: Instruments;
 }
 
 /** A request with everything known about it before it is carried out. */
@@ -56,6 +73,9 @@ interface Call {
   readonly query: Readonly<Record<string, string>>;
   readonly body: Uint8Array | undefined;
   readonly maxBodyBytes: number;
+  readonly requestId: string;
+  readonly isStopping: boolean;
+  readonly instruments: Instruments;
 }
 
 /** Longest body of an operation that the engine does not carry out, in bytes. */
@@ -68,9 +88,16 @@ const ALLOW_ORDER: readonly Method[] = ['PUT', 'GET', 'POST', 'DELETE', 'HEAD'];
 /** The HTTP application, without a server: it answers exchanges, and never throws. */
 export class Application {
   readonly #options: AppOptions;
+  readonly #instruments: Instruments;
+  readonly #headers: readonly (readonly [string, string])[];
+  readonly #slowMillis: number;
 
   constructor(options: AppOptions) {
+    const { config, instruments = new Instruments() } = options;
     this.#options = options;
+    this.#instruments = instruments;
+    this.#headers = securityHeaders(config.tlsCert !== undefined);
+    this.#slowMillis = (config.slowRequestSeconds ?? 0) * 1000;
   }
 
   /**
@@ -85,7 +112,9 @@ export class Application {
     path: Readonly<Record<string, string>>,
   ): Promise<Finished> {
     const { config, log } = this.#options;
+    const { requests } = this.#instruments;
     const begun = performance.now();
+    requests.active += 1;
     const requestId = randomUUID();
     let answer: Answer;
     let query: Readonly<Record<string, string>> = {};
@@ -93,29 +122,37 @@ export class Application {
       query = parametersOf(exchange.uri);
       checkPath(exchange.path);
       if (route === undefined) throw this.#unknown(exchange);
-      answer = await handle(exchange, route, path, query, this.#options);
+      answer = await handle(exchange, route, path, query, this.#options, this.#instruments, requestId);
     } catch (error) {
       answer = refusal(error, exchange, requestId, log);
+      if (REFUSALS.has(answer.status)) requests.rejected(answer.status, typeOf(error));
     }
     const headers: [string, string][] = [];
     if (config.productHeader) headers.push(['X-Elastic-Product', 'Elasticsearch']);
     const opaqueId = exchange.header('x-opaque-id');
     if (opaqueId !== undefined) headers.push(['X-Opaque-Id', opaqueId]);
     headers.push(['X-Request-Id', requestId]);
-    if (log.debugging) {
-      log.debug('request', {
-        request_id: requestId,
-        method: exchange.method,
-        path: exchange.path,
+    for (const header of this.#headers) headers.push([header[0], header[1]]);
+    // Pages say themselves how long they may be kept; what is answered to a key may not be kept by anybody.
+    if (answer.type !== 'html') headers.push(['Cache-Control', 'no-store']);
+    const ms = performance.now() - begun;
+    const isSlow = this.#slowMillis > 0 && ms >= this.#slowMillis;
+    if (log.debugging || isSlow) {
+      const line = {
+        ...named(exchange, requestId),
+        route: route?.path ?? null,
         status: answer.status,
-        ms: Math.round((performance.now() - begun) * 100) / 100,
-        ...(opaqueId === undefined ? {} : { opaque_id: opaqueId }),
-      });
+        ms: Math.round(ms * 100) / 100,
+      };
+      if (isSlow) log.warn('slow request', line);
+      else log.debug('request', line);
     }
     const finished = await finish(answer, exchange, query, headers).catch(async (error: unknown) =>
       // What cannot be shaped is refused without any shape.
       finish(refusal(error, exchange, requestId, log), exchange, {}, headers),
     );
+    requests.active -= 1;
+    requests.answered(route, exchange.method, answer.status, (performance.now() - begun) / 1000);
     const encodings = config.compression && exchange.method !== 'HEAD' ? exchange.header('accept-encoding') : undefined;
     if (encodings === undefined) return finished;
     const { encode } = await import('./http/encodings.js');
@@ -136,6 +173,8 @@ async function handle(
   path: Readonly<Record<string, string>>,
   query: Readonly<Record<string, string>>,
   options: AppOptions,
+  instruments: Instruments,
+  requestId: string,
 ): Promise<Answer> {
   const { method } = exchange;
   const { maxBodyBytes } = options.config;
@@ -143,17 +182,16 @@ async function handle(
   // Whatever can be got can be asked for without its body.
   const endpoint = route.methods.get(method as Method) ?? (method === 'HEAD' ? route.methods.get('GET') : undefined);
   const services = options.services();
-  if (endpoint?.action === 'public') {
-    return carryOut({
-      exchange,
-      endpoint,
-      services,
-      caller: undefined,
-      path: {},
-      query: {},
-      body: undefined,
-      maxBodyBytes,
-    });
+  const common = {
+    exchange,
+    services,
+    maxBodyBytes,
+    requestId,
+    instruments,
+    isStopping: options.stopping?.() ?? false,
+  };
+  if (endpoint !== undefined && isPublic(endpoint, options)) {
+    return carryOut({ ...common, endpoint, caller: undefined, path: {}, query: {}, body: undefined });
   }
   if (services === undefined) throw starting();
   const caller = authenticate(services.keys, exchange.header('authorization'), exchange.uri, Date.now());
@@ -172,7 +210,7 @@ async function handle(
   // What is not the engine's is read on the event loop.
   const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
   const body = await readChecked(exchange, endpoint, query, most);
-  return carryOut({ exchange, endpoint, services, caller, path, query, body, maxBodyBytes });
+  return carryOut({ ...common, endpoint, caller, path, query, body });
 }
 
 async function carryOut(call: Call): Promise<Answer> {
@@ -183,13 +221,16 @@ async function carryOut(call: Call): Promise<Answer> {
   const asText = endpoint.reply === 'text';
   const { explicit } = negotiate(exchange.header('accept'), undefined, call.query['format']);
   const opaqueId = exchange.header('x-opaque-id');
+  const traceId = traceOf(exchange.header('traceparent'));
   const request: EngineRequest = {
     op: endpoint.handler.engine,
     path,
     // A table is made as JSON to become YAML.
     query: asText && explicit ? { ...withoutCommon(call.query), format: 'json' } : withoutCommon(call.query),
+    requestId: call.requestId,
     ...(opaqueId === undefined ? {} : { opaqueId }),
     ...rightsFor(caller, endpoint),
+    ...(traceId === undefined ? {} : { traceId }),
   };
   // The work stops when the connection closes before the answer is there.
   const cancel = endpoint.cancellable === true ? exchange.onGone.bind(exchange) : undefined;
@@ -211,8 +252,16 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
     // Unlike every other answer this one has always been laid out for people.
     return { status: 200, body: `${JSON.stringify(describe(identity), null, 2).replaceAll('": ', '" : ')}\n` };
   },
-  health: ({ services }) =>
-    services === undefined ? json(503, { status: 'starting' }) : json(200, { status: 'ready' }),
+  health: ({ services, isStopping }) => {
+    if (isStopping) return json(503, { status: 'stopping' });
+    return services === undefined ? json(503, { status: 'starting' }) : json(200, { status: 'ready' });
+  },
+  live: () => json(200, { status: 'live' }),
+  metrics: async (call) => {
+    const { services, isStopping, instruments } = call;
+    const body = await instruments.page(services !== undefined && !isStopping, await figuresOf(services));
+    return { status: 200, body, type: 'text', contentType: Exposition.contentType };
+  },
   console: () => consolePage(),
   openapi: () => ({ status: 200, body: openapi() }),
   nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
@@ -220,7 +269,11 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
     ...json(200, await nodesStats(nodeContext(call), call.path, call.query)),
     statistics: true,
   }),
-  hot_threads: async (call) => ({ status: 200, body: await hotThreads(nodeContext(call), call.path), type: 'text' }),
+  hot_threads: async (call) => ({
+    status: 200,
+    body: await hotThreads(nodeContext(call), call.path, call.query),
+    type: 'text',
+  }),
   cluster_stats: async (call) => ({
     ...json(200, await clusterStats(nodeContext(call), call.path)),
     statistics: true,
@@ -256,11 +309,19 @@ function nodeContext(call: Call): NodeContext {
     data,
     address,
     maxBodyBytes: call.maxBodyBytes,
+    instruments: call.instruments,
     ask: async (op, path, query) => {
       const reply = await engine.execute({ op, path, query });
       return JSON.parse(new TextDecoder().decode(reply.body)) as Record<string, unknown>;
     },
   };
+}
+
+/** What the engine says about itself, if it is open. */
+async function figuresOf(services: Services | undefined): Promise<EngineFigures | undefined> {
+  if (services === undefined) return undefined;
+  const reply = await services.engine.execute({ op: 'instruments', path: {}, query: {} });
+  return JSON.parse(new TextDecoder().decode(reply.body)) as EngineFigures;
 }
 
 /** What a call has once its caller is known. Public endpoints never ask for it. */
@@ -385,11 +446,38 @@ function refusal(error: unknown, exchange: Exchange, requestId: string, log: Log
   const known = answerToError(error);
   if (known === undefined || known.status >= 500) {
     log.error('request failed', {
-      request_id: requestId,
-      method: exchange.method,
-      path: exchange.path,
+      ...named(exchange, requestId),
+      status: known?.status ?? 500,
       error: error instanceof Error ? (error.stack ?? String(error)) : String(error),
     });
   }
   return known ?? json(500, new HttpError('internal', 'an internal error; see the log').toJson());
+}
+
+/** Statuses that say that no work was done for a request. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 413, 429, 503]);
+
+/** The type of an error as its body names it; empty where it has none. */
+function typeOf(error: unknown): string {
+  if (error instanceof HttpError) return error.type;
+  if (!(error instanceof EngineError)) return '';
+  return /"type":"(\w+)"/.exec(Buffer.from(error.body.subarray(0, 200)).toString('latin1'))?.[1] ?? '';
+}
+
+/** What a request is called in the log. */
+function named(exchange: Exchange, requestId: string): Record<string, string> {
+  const opaqueId = exchange.header('x-opaque-id');
+  const traceId = traceOf(exchange.header('traceparent'));
+  return {
+    request_id: requestId,
+    method: exchange.method,
+    path: exchange.path,
+    ...(opaqueId === undefined ? {} : { opaque_id: opaqueId }),
+    ...(traceId === undefined ? {} : { 'trace.id': traceId }),
+  };
+}
+
+/** Whether no key is needed: what orchestrators and browsers ask for, and figures where the operator says so. */
+function isPublic({ action, handler }: Endpoint, { config }: AppOptions): boolean {
+  return action === 'public' || (config.metricsOpen === true && 'local' in handler && handler.local === 'metrics');
 }

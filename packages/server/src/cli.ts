@@ -29,7 +29,7 @@ export async function runCli(args: readonly string[]): Promise<void> {
     }
     // Whatever this process makes is for this user alone, also what the engine makes.
     process.umask(0o077);
-    const log = createLogger(config.logLevel);
+    const log = createLogger(config.logLevel, undefined, config.logFormat);
     say(`sparrow ${VERSION}: data in ${config.data}\n`);
     const server = await startServer(config, log);
     stopOnSignals(server);

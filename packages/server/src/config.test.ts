@@ -1,13 +1,13 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { readConfig, usage, withoutSecrets } from './config.js';
+import { describeSettings, readConfig, usage, withoutSecrets } from './config.js';
 import { modelDirectories } from './models.js';
 
-function file(contents: string): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'sparrow-config-')), 'sparrow.json');
+function file(contents: string, ending = 'json'): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'sparrow-config-')), `sparrow.${ending}`);
   writeFileSync(path, contents);
   return path;
 }
@@ -39,11 +39,16 @@ describe('the configuration', () => {
   });
 
   it.each([
-    [['--prot', '1'], {}, 'unknown option --prot'],
-    [[], { SPARROW_PROT: '1' }, 'unknown environment variable SPARROW_PROT'],
-    [['--config', file('{"prot":1}')], {}, 'unknown setting [prot]'],
+    [['--prot', '1'], {}, 'unknown option --prot, did you mean --port?'],
+    [[], { SPARROW_PROT: '1' }, 'unknown environment variable SPARROW_PROT, did you mean SPARROW_PORT?'],
+    [['--config', file('{"ports":1}')], {}, 'sparrow.json, did you mean port?'],
+    [['--config', file('{"constructor":1}')], {}, 'unknown setting [constructor]'],
+    [['--config', file('maxBodyByte: 1\n', 'yaml')], {}, 'did you mean maxBodyBytes?'],
+    [['--config', file('a: [', 'yml')], {}, 'cannot read the configuration file'],
+    [['--tls-cert', 'a'], {}, '--tls-cert needs --tls-key'],
+    [['--log-format', 'xml'], {}, '--log-format expects json or text, not [xml]'],
     [['--config', file('{')], {}, 'cannot read the configuration file'],
-    [['--config', file('[]')], {}, 'one JSON object'],
+    [['--config', file('[]')], {}, 'one object with settings'],
     [['--port', '70000'], {}, '--port expects a port from 0 to 65535, not [70000]'],
     [['--port', '1.5'], {}, '--port expects a port'],
     [['--port'], {}, '--port needs a value'],
@@ -78,6 +83,53 @@ describe('the configuration', () => {
   });
 
   it('explains every flag', () => {
-    for (const flag of ['--port', '--host', '--data', '--models', '--allow-remote']) expect(usage()).toContain(flag);
+    for (const { flag, help } of describeSettings()) {
+      if (flag === undefined) continue;
+      expect(usage()).toContain(`  ${flag} `);
+      expect(usage()).toContain(help);
+    }
+  });
+
+  it('may be YAML, with comments', () => {
+    const path = file('# where it listens\nport: 1\nmetricsOpen: true # for the scraper\n', 'yaml');
+    expect(readConfig(['--config', path], {}).config).toMatchObject({ port: 1, metricsOpen: true });
+  });
+
+  it('is the same from a file, the environment and flags, for every setting', () => {
+    const other: Record<string, string> = {
+      ...{ port: '1', host: 'localhost', data: '/d', models: '/m', repoPath: '/r', apiKey: KEY, allowRemote: 'true' },
+      ...{ tlsCert: '/c', tlsKey: '/k', tlsClientCa: '/a', tlsClientAuth: 'optional', maxBodyBytes: '2', threads: '3' },
+      ...{
+        deployAtStart: 'false',
+        productHeader: 'false',
+        compression: 'false',
+        shutdownSeconds: '4',
+        logLevel: 'warn',
+      },
+      ...{ logFormat: 'text', slowRequestSeconds: '6', metricsOpen: 'true' },
+    };
+    const settings = describeSettings();
+    const given = Object.fromEntries(
+      settings.flatMap(({ key, fallback }) => {
+        const value = other[key] ?? fallback;
+        return value === undefined ? [] : [[key, value]];
+      }),
+    );
+    const variables = Object.fromEntries(settings.map(({ key, variable }) => [variable, given[key]]));
+    const flags = settings.flatMap(({ key, flag }) => (flag === undefined ? [] : [`${flag}=${given[key] ?? ''}`]));
+    const fromFile = readConfig(['--config', file(JSON.stringify(given))], {}).config;
+    expect(readConfig([], variables).config).toEqual(fromFile);
+    expect(readConfig(flags, { SPARROW_API_KEY: KEY }).config).toEqual(fromFile);
+    expect(fromFile).toMatchObject({ port: 1, tlsClientAuth: 'optional', slowRequestSeconds: 6, compression: false });
+  });
+
+  it('stands in docs/operating.md, whole', () => {
+    const page = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8');
+    const rows = describeSettings().map(
+      ({ key, flag, variable, expects, help, fallback }) =>
+        `| ${flag === undefined ? '' : `\`${flag}\``} | \`${variable}\` | \`${key}\` | ${expects} | ${fallback === undefined ? '' : `\`${fallback}\``} | ${help} |`,
+    );
+    const table = page.split('\n').filter((line) => /^\|[^|]*\| `SPARROW_/.test(line));
+    expect(table.map((line) => line.replaceAll(/ +/g, ' '))).toEqual(rows.map((row) => row.replaceAll(/ +/g, ' ')));
   });
 });

@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { extname, resolve } from 'node:path';
 
-import { LOG_LEVELS, type LogLevel } from './log.js';
+import type * as Yaml from 'yaml';
+
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from './log.js';
+import { near } from './near.js';
 import { decodeKey } from './security/key-store.js';
 
 /** A setting that is not known or has an unusable value. */
@@ -26,6 +30,14 @@ export interface Config {
   readonly apiKey: string | undefined;
   /** Accept connections from other machines although there is no TLS: keys then travel in the clear. */
   readonly allowRemote: boolean;
+  /** Certificate chain of the server as PEM, its own first; with it the server speaks TLS. Needs `tlsKey`. */
+  readonly tlsCert: string | undefined;
+  /** The certificate's private key as PEM, without a passphrase. */
+  readonly tlsKey: string | undefined;
+  /** Certificates, as PEM, of those who sign clients' certificates; with it clients are asked for one. */
+  readonly tlsClientCa: string | undefined;
+  /** Whether a client without a certificate is turned away. Only with `tlsClientCa`. */
+  readonly tlsClientAuth: ClientAuth;
   /** Longest request body in bytes. Raising it lets one request take that much memory, several times over. */
   readonly maxBodyBytes: number;
   /** Cores the engine uses, 0 for all. */
@@ -40,7 +52,18 @@ export interface Config {
   readonly shutdownSeconds: number;
   /** What is logged: `debug` adds a line per request. */
   readonly logLevel: LogLevel;
+  /** How a line of the log looks. */
+  readonly logFormat: LogFormat;
+  /** Seconds from which on a request is logged as slow; 0 for never. */
+  readonly slowRequestSeconds: number;
+  /** Answer `GET /metrics` without a key. */
+  readonly metricsOpen: boolean;
 }
+
+export const CLIENT_AUTH = ['required', 'optional'] as const;
+
+/** Whether clients need a certificate. */
+export type ClientAuth = (typeof CLIENT_AUTH)[number];
 
 interface Setting<T> {
   readonly fallback: T;
@@ -63,13 +86,30 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     flag: false,
   },
   allowRemote: setting(false, boolean, 'true or false', 'listen on a non-loopback address without TLS'),
+  tlsCert: setting<string | undefined>(undefined, text, 'a file', 'PEM file of the certificate chain: speak TLS'),
+  tlsKey: setting<string | undefined>(undefined, text, 'a file', 'PEM file of the certificate’s private key'),
+  tlsClientCa: setting<string | undefined>(undefined, text, 'a file', 'PEM file of who signs clients’ certificates'),
+  tlsClientAuth: setting<ClientAuth>(
+    'required',
+    oneOf(CLIENT_AUTH),
+    CLIENT_AUTH.join(' or '),
+    'whether clients need a certificate',
+  ),
   maxBodyBytes: setting(100 * 1024 * 1024, integer(1, 2 ** 31 - 1), 'a number of bytes', 'longest request body'),
   threads: setting(0, integer(0, 1024), 'a number', 'cores that the engine uses, 0 for all'),
   deployAtStart: setting(true, boolean, 'true or false', 'deploy the embedded sparse model at the first start'),
   productHeader: setting(true, boolean, 'true or false', 'send X-Elastic-Product, which the official clients want'),
   compression: setting(true, boolean, 'true or false', 'compress answers for clients that accept it'),
   shutdownSeconds: setting(30, integer(0, 3600), 'a number of seconds', 'how long a shutdown waits for requests'),
-  logLevel: setting<LogLevel>('info', level, LOG_LEVELS.join(', '), 'what is logged'),
+  logLevel: setting<LogLevel>('info', oneOf(LOG_LEVELS), LOG_LEVELS.join(', '), 'what is logged'),
+  logFormat: setting<LogFormat>('json', oneOf(LOG_FORMATS), LOG_FORMATS.join(' or '), 'how a line of the log looks'),
+  slowRequestSeconds: setting(
+    5,
+    integer(0, 86_400),
+    'a number of seconds',
+    'requests that take longer are logged, 0 for none',
+  ),
+  metricsOpen: setting(false, boolean, 'true or false', 'answer GET /metrics without a key'),
 };
 
 const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
@@ -97,25 +137,64 @@ export function readConfig(args: readonly string[], environment: Readonly<NodeJS
   if (flags.command !== 'serve') return { command: flags.command, config: merge([]) };
   const file = flags.file ?? environment['SPARROW_CONFIG'];
   const config = merge([...(file === undefined ? [] : [readFile(file)]), readEnvironment(environment), flags.values]);
-  if (!config.allowRemote && !isLoopback(config.host)) {
+  checkTls(config);
+  if (config.tlsCert === undefined && !config.allowRemote && !isLoopback(config.host)) {
     throw new ConfigError(
       `refusing to listen on ${config.host}: without TLS, keys and documents would cross the network in the clear. ` +
-        'Keep --host 127.0.0.1 behind a proxy with TLS, or pass --allow-remote.',
+        'Pass --tls-cert and --tls-key, keep --host 127.0.0.1 behind a proxy with TLS, or pass --allow-remote.',
     );
   }
   return { command: 'serve', config };
 }
+
+/** @throws {ConfigError} for settings of TLS that say nothing without others */
+function checkTls({ tlsCert, tlsKey, tlsClientCa }: Config): void {
+  if (tlsCert !== undefined && tlsKey === undefined) throw new ConfigError('--tls-cert needs --tls-key');
+  if (tlsCert === undefined && tlsKey !== undefined) throw new ConfigError('--tls-key needs --tls-cert');
+  if (tlsCert === undefined && tlsClientCa !== undefined) {
+    throw new ConfigError('--tls-client-ca needs --tls-cert and --tls-key');
+  }
+}
+
+/** Settings that name files and folders: from where the server is started. */
+const PATHS: ReadonlySet<keyof Config> = new Set(['data', 'models', 'repoPath', 'tlsCert', 'tlsKey', 'tlsClientCa']);
 
 /** The settings as they may be logged. */
 export function withoutSecrets(config: Config): Record<string, unknown> {
   return { ...config, apiKey: config.apiKey === undefined ? undefined : '(set)' };
 }
 
+/** A setting as it is told to people. */
+export interface Described {
+  /** Its name in a file. */
+  readonly key: string;
+  /** Absent for what other users of the machine must not see. */
+  readonly flag: string | undefined;
+  readonly variable: string;
+  readonly expects: string;
+  readonly help: string;
+  readonly fallback: string | undefined;
+}
+
+/** All settings, in the order in which they are explained. */
+export function describeSettings(): readonly Described[] {
+  return KEYS.map((key) => {
+    const { flag, expects, help, fallback } = SCHEMA[key];
+    return {
+      key,
+      flag: flag ? `--${kebab(key)}` : undefined,
+      variable: variable(key),
+      expects,
+      help,
+      fallback: fallback === undefined ? undefined : String(fallback),
+    };
+  });
+}
+
 export function usage(): string {
-  const rows = KEYS.filter((key) => SCHEMA[key].flag).map((key) => {
-    const { help, fallback } = SCHEMA[key];
-    const initial = fallback === undefined ? '' : ` [${String(fallback)}]`;
-    return `  --${kebab(key).padEnd(18)} ${help}${initial}`;
+  const rows = describeSettings().flatMap(({ flag, help, fallback }) => {
+    if (flag === undefined) return [];
+    return [`  ${flag.padEnd(22)} ${help}${fallback === undefined ? '' : ` [${fallback}]`}`];
   });
   return [
     'sparrow: a semantic search server',
@@ -125,9 +204,9 @@ export function usage(): string {
     '       sparrow repair DATA --into DIR [--json]',
     '',
     ...rows,
-    `  --${'config FILE'.padEnd(18)} JSON file with the same settings in camelCase`,
-    `  --${'help'.padEnd(18)} print this`,
-    `  --${'version'.padEnd(18)} print the version`,
+    `  ${'--config FILE'.padEnd(22)} JSON or YAML file with the same settings in camelCase`,
+    `  ${'--help'.padEnd(22)} print this`,
+    `  ${'--version'.padEnd(22)} print the version`,
     '',
     'Each option is also an environment variable: SPARROW_PORT for --port, and so on.',
     'SPARROW_API_KEY (base64 of id:secret) sets the owner key.',
@@ -148,8 +227,7 @@ function merge(layers: readonly Values[]): Config {
       const found = key === 'apiKey' ? '' : `, not [${String(given.value)}]`;
       throw new ConfigError(`${given.from} expects ${expects}${found}`);
     }
-    const isPath = key === 'data' || key === 'models' || key === 'repoPath';
-    return [key, isPath && typeof value === 'string' ? resolve(value) : value] as const;
+    return [key, PATHS.has(key) && typeof value === 'string' ? resolve(value) : value] as const;
   });
   return Object.fromEntries(entries) as unknown as Config;
 }
@@ -163,7 +241,9 @@ function readFlags(args: readonly string[]): { command: Invocation['command']; f
     if (flag === '--help' || flag === '-h') return { command: 'help', values };
     if (flag === '--version' || flag === '-v') return { command: 'version', values };
     const key = byFlag.get(flag);
-    if (key === undefined && flag !== '--config') throw new ConfigError(`unknown option ${flag} (see --help)`);
+    if (key === undefined && flag !== '--config') {
+      throw new ConfigError(`unknown option ${flag}${meant(flag, [...byFlag.keys(), '--config'])} (see --help)`);
+    }
     const next = args[at + 1];
     let value: unknown = inline;
     if (value === undefined && key !== undefined && typeof SCHEMA[key].fallback === 'boolean') {
@@ -181,12 +261,14 @@ function readFlags(args: readonly string[]): { command: Invocation['command']; f
 }
 
 function readEnvironment(environment: Readonly<NodeJS.ProcessEnv>): Values {
-  const byName = new Map(KEYS.map((key) => [`SPARROW_${kebab(key).replaceAll('-', '_').toUpperCase()}`, key]));
+  const byName = new Map(KEYS.map((key) => [variable(key), key]));
   const values = new Map<keyof Config, { value: unknown; from: string }>();
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('SPARROW_') || FOREIGN_VARIABLES.has(name) || value === undefined) continue;
     const key = byName.get(name);
-    if (key === undefined) throw new ConfigError(`unknown environment variable ${name} (see --help)`);
+    if (key === undefined) {
+      throw new ConfigError(`unknown environment variable ${name}${meant(name, byName.keys())} (see --help)`);
+    }
     if (value !== '') values.set(key, { value, from: name });
   }
   return values;
@@ -195,19 +277,34 @@ function readEnvironment(environment: Readonly<NodeJS.ProcessEnv>): Values {
 function readFile(path: string): Values {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(readFileSync(path, 'utf8'));
+    parsed = parseFile(path, readFileSync(path, 'utf8'));
   } catch (cause) {
     throw new ConfigError(`cannot read the configuration file ${path}: ${String(cause)}`, { cause });
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw new ConfigError(`${path} must hold one JSON object`);
+    throw new ConfigError(`${path} must hold one object with settings`);
   }
   return new Map(
     Object.entries(parsed).map(([name, value]) => {
-      if (!(name in SCHEMA)) throw new ConfigError(`unknown setting [${name}] in ${path}`);
+      if (!Object.hasOwn(SCHEMA, name))
+        throw new ConfigError(`unknown setting [${name}] in ${path}${meant(name, KEYS)}`);
       return [name as keyof Config, { value: value as unknown, from: `[${name}] in ${path}` }];
     }),
   );
+}
+
+/** YAML by its name, for comments; else JSON. */
+function parseFile(path: string, text: string): unknown {
+  if (!['.yaml', '.yml'].includes(extname(path))) return JSON.parse(text);
+  // Only a start with such a file loads the parser.
+  const { parse } = createRequire(import.meta.url)('yaml') as typeof Yaml;
+  return parse(text, { maxAliasCount: 0 });
+}
+
+/** The name that may have been meant, as the end of a sentence. */
+function meant(name: string, known: Iterable<string>): string {
+  const [first] = near(name, known);
+  return first === undefined ? '' : `, did you mean ${first}?`;
 }
 
 /** Addresses that only this machine reaches. A host name may resolve to anything, so only `localhost` counts. */
@@ -241,12 +338,17 @@ function apiKey(value: unknown): string | undefined {
   return typeof value === 'string' && decodeKey(value) !== undefined ? value : undefined;
 }
 
-function level(value: unknown): LogLevel | undefined {
-  return LOG_LEVELS.find((known) => known === value);
+function oneOf<T extends string>(known: readonly T[]) {
+  return (value: unknown): T | undefined => known.find((one) => one === value);
 }
 
 function kebab(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** The environment variable of a setting. */
+function variable(key: string): string {
+  return `SPARROW_${kebab(key).replaceAll('-', '_').toUpperCase()}`;
 }
 
 function splitOnce(value: string, separator: string): readonly [string, string | undefined] {

@@ -32,7 +32,6 @@ function load(): Answer {
     type: 'html',
     headers: [
       ['Content-Security-Policy', policy],
-      ['X-Content-Type-Options', 'nosniff'],
       ['Referrer-Policy', 'no-referrer'],
       ['Cache-Control', 'no-cache'],
     ],

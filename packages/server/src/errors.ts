@@ -39,6 +39,11 @@ export class HttpError extends Error {
     return ERRORS[this.code].status;
   }
 
+  /** The type of the error, as its body names it. */
+  get type(): string {
+    return ERRORS[this.code].type;
+  }
+
   /** The documented error body. */
   toJson(): object {
     const { type, status } = ERRORS[this.code];

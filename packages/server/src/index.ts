@@ -1,6 +1,6 @@
 export { createApp } from './app.js';
 export { type AppOptions, type Services } from './application.js';
-export { type Config, ConfigError, readConfig } from './config.js';
+export { type Config, ConfigError, describeSettings, readConfig } from './config.js';
 export { type LogLevel, type Logger, createLogger } from './log.js';
 export { ENDPOINTS } from './routes/table.js';
 export type { Endpoint } from './routes/types.js';

@@ -2,7 +2,11 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Writes one JSON line per event: `ts`, `level`, `msg`, and the event's own fields (`request_id`, `task_id`, …). */
+export const LOG_FORMATS = ['json', 'text'] as const;
+
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+/** Writes one line per event, JSON unless told otherwise: `ts`, `level`, `msg`, and the event's own fields (`request_id`, `task_id`, …). */
 export interface Logger {
   /** Whether `debug` writes anything: what is only said there need not be put together. */
   readonly debugging: boolean;
@@ -16,11 +20,13 @@ export interface Logger {
 export function createLogger(
   threshold: LogLevel,
   write: (line: string) => void = (line) => process.stderr.write(line),
+  format: LogFormat = 'json',
 ): Logger {
   const at = (level: LogLevel) => {
     if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(threshold)) return (): void => undefined;
     return (msg: string, fields: Readonly<Record<string, unknown>> = {}): void => {
-      write(`${JSON.stringify({ ts: new Date().toISOString(), level, msg, ...fields })}\n`);
+      const ts = new Date().toISOString();
+      write(`${format === 'json' ? JSON.stringify({ ts, level, msg, ...fields }) : asText(ts, level, msg, fields)}\n`);
     };
   };
   return {
@@ -30,4 +36,12 @@ export function createLogger(
     warn: at('warn'),
     error: at('error'),
   };
+}
+
+/** A line for people: time, level, sentence, then what belongs to it. A value with line breaks stays on the line. */
+function asText(ts: string, level: string, msg: string, fields: Readonly<Record<string, unknown>>): string {
+  const rest = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  return `${ts} ${level.toUpperCase().padEnd(5)} ${msg}${rest.join('')}`;
 }

@@ -9,10 +9,12 @@ import { direct } from './http/direct.js';
 import { Drain } from './http/drain.js';
 import { malformedRequests, refuseExpectation } from './http/malformed.js';
 import { readIdentity } from './identity.js';
+import { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';
 import { embeddedModels, modelDirectories } from './models.js';
 import { makePrivate } from './private-data.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
+import { createTlsServer } from './tls/listener.js';
 
 /** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
 const KEEP_ALIVE_MS = 75_000;
@@ -44,7 +46,7 @@ export type OpenEngine = (config: Config) => Promise<SearchEngine>;
 /**
  * Binds the port first, so that a taken one is known at once and readiness can be asked for, then opens the engine.
  *
- * @throws when the address cannot be bound
+ * @throws when the address cannot be bound, or TLS cannot be set up with the files given
  */
 export async function startServer(
   config: Config,
@@ -52,21 +54,22 @@ export async function startServer(
   openEngine: OpenEngine = openNative,
 ): Promise<RunningServer> {
   let services: Services | undefined;
-  const options = { services: () => services, config, log };
+  const instruments = new Instruments();
+  const drain = new Drain();
+  const options = { services: () => services, config, log, instruments, stopping: () => drain.isDraining };
   const application = new Application(options);
   const others = throughHono(options, application, log);
-  const drain = new Drain();
-  const server = createServer(
-    { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES },
-    drain.before(direct(application, config.maxBodyBytes, others)),
-  );
+  const listener = drain.before(direct(application, config.maxBodyBytes, others));
+  const { server, stop: stopTls } = await makeServer(config, listener, log);
   drain.watch(server);
+  instruments.connections.watch(server);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
   server.requestTimeout = REQUEST_MS;
   server.on('clientError', malformedRequests(MAX_HEADER_BYTES));
   server.on('checkExpectation', refuseExpectation);
   const url = await listen(server, config);
+  instruments.runtime.start();
   log.info('listening', { url, config: withoutSecrets(config) });
 
   const ready = (async (): Promise<ReadyServer> => {
@@ -93,9 +96,22 @@ export async function startServer(
     const open = services;
     services = undefined;
     await open?.engine.close();
+    stopTls();
+    instruments.runtime.stop();
     log.info('closed');
   };
   return { url, ready, close };
+}
+
+/** A server for plain HTTP, or for TLS where there is a certificate. */
+async function makeServer(
+  config: Config,
+  listener: RequestListener,
+  log: Logger,
+): Promise<{ readonly server: Server; readonly stop: () => void }> {
+  const options = { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES };
+  if (config.tlsCert !== undefined) return createTlsServer(config, options, listener, log);
+  return { server: createServer(options, listener), stop: () => undefined };
 }
 
 /** Hono is loaded with the first request that needs it: a start without it is faster, and most servers never do. */
@@ -131,6 +147,7 @@ function openNative(config: Config): Promise<SearchEngine> {
     ...(config.repoPath === undefined ? {} : { repoPath: config.repoPath }),
     threads: config.threads,
     deployAtStart: config.deployAtStart,
+    log: { level: config.logLevel, asText: config.logFormat === 'text' },
   });
 }
 
@@ -143,14 +160,14 @@ async function ensureOwner(keys: KeyStore, config: Config): Promise<IssuedKey | 
   return keys.owner() === undefined ? keys.createOwner(config.data, Date.now()) : undefined;
 }
 
-function listen(server: Server, { host, port }: Config): Promise<string> {
+function listen(server: Server, { host, port, tlsCert }: Config): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
       const address = server.address() as AddressInfo;
       const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-      resolve(`http://${name}:${String(address.port)}`);
+      resolve(`${tlsCert === undefined ? 'http' : 'https'}://${name}:${String(address.port)}`);
     });
   });
 }

@@ -2,7 +2,9 @@
 
 pub(crate) mod health;
 pub(crate) mod info;
+pub(crate) mod instruments;
 pub(crate) mod settings;
 pub(crate) mod state;
 
+pub(crate) use self::instruments::Ledger;
 pub(crate) use self::settings::ClusterSettings;

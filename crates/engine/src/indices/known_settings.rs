@@ -115,6 +115,7 @@ const KNOWN: &[Known] = &[
     known("indexing.slowlog.threshold.index.info", Kind::Time, true, "-1"),
     known("indexing.slowlog.threshold.index.debug", Kind::Time, true, "-1"),
     known("indexing.slowlog.threshold.index.trace", Kind::Time, true, "-1"),
+    known("indexing.slowlog.source", Kind::Text, true, "1000"),
 ];
 
 /// Settings that this server only takes up to a number.

@@ -37,7 +37,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use sparrow_index::mapping::Mapping;
-use sparrow_index::{IndexOptions, SparrowIndex};
+use sparrow_index::{FilterCacheStats, IndexOptions, SparrowIndex};
 use sparrow_shard::{Shard, ShardError, ShardOptions};
 use sparrow_storage::{DataDir, durable};
 
@@ -193,6 +193,11 @@ impl Indices {
     /// Counts the changes of indices, of their settings and mappings, and of aliases.
     pub(crate) fn changes(&self) -> u64 {
         registry::changes()
+    }
+
+    /// What the filters that all indices share take and find.
+    pub(crate) fn filter_cache_stats(&self) -> FilterCacheStats {
+        self.index_options.filter_cache.stats()
     }
 
     /// The names in force.

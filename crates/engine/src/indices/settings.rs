@@ -182,6 +182,14 @@ impl Settings {
         self.0.range(prefix.clone()..).next().is_some_and(|(key, _)| key.starts_with(&prefix))
     }
 
+    /// The settings whose names begin so, and what they hold.
+    pub(crate) fn under<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.0
+            .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
+            .take_while(move |(name, _)| name.starts_with(prefix))
+            .filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+    }
+
     fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).and_then(Value::as_str)
     }

@@ -1,6 +1,6 @@
 //! The write path of one index: versions, log, segments; one fsync for a batch.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sparrow_index::mapping::{Mapping, ParsedDocument};
@@ -13,6 +13,7 @@ use super::op::{Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
 use crate::error::EngineError;
 use crate::models::Purpose;
 use crate::semantic::Embedded;
+use crate::slow_log::{SlowWrites, WrittenDocument};
 
 /// Longest `_id`, in bytes.
 const MAX_ID_BYTES: usize = 512;
@@ -57,6 +58,21 @@ impl Prepared {
 }
 
 /// Why a document was not written.
+/// The first document of a batch, for the log of slow writes.
+struct FirstDocument {
+    /// Its place in the batch.
+    place: usize,
+    source: Vec<u8>,
+}
+
+impl FirstDocument {
+    /// None in a batch of deletions.
+    fn of(ops: &[WriteOp]) -> Option<Self> {
+        let place = ops.iter().position(|op| op.kind != WriteKind::Delete)?;
+        Some(Self { place, source: ops[place].source.raw.clone() })
+    }
+}
+
 enum Unwritten {
     Refused(EngineError),
     /// The mapping asks for other passages than it did when its texts were encoded.
@@ -78,6 +94,7 @@ impl IndexHandle {
         let began = Instant::now();
         let kinds: Vec<WriteKind> = ops.iter().map(|op| op.kind).collect();
         let bytes = ops.iter().map(|op| op.source.raw.len()).sum();
+        let slow = SlowWrites::read(&self.settings()).map(|slow| (slow, FirstDocument::of(&ops)));
         let mut last: Option<Lsn> = None;
         let mut results = Vec::new();
         results.resize_with(ops.len(), || None);
@@ -115,7 +132,33 @@ impl IndexHandle {
         } else {
             self.counters.wrote(&kinds, &results, bytes, began.elapsed());
         }
+        if let Some((slow, Some(first))) = slow {
+            self.note_slow(&slow, &first, &results, began.elapsed());
+        }
         results
+    }
+
+    /// Logs a batch whose documents took too long, by its first document: they are written together, so each has an equal share
+    /// of the time.
+    fn note_slow(
+        &self,
+        slow: &SlowWrites,
+        first: &FirstDocument,
+        results: &[Result<WriteOutcome, EngineError>],
+        took: Duration,
+    ) {
+        let share = took / u32::try_from(results.len()).unwrap_or(u32::MAX).max(1);
+        if let Some(Ok(outcome)) = results.get(first.place) {
+            let source = String::from_utf8_lossy(&first.source);
+            let document = WrittenDocument {
+                index: &self.name,
+                uuid: &self.uuid,
+                id: &outcome.id,
+                source: &source,
+                batch: results.len(),
+            };
+            slow.note(share, &document);
+        }
     }
 
     /// Writes documents in order. Gives back those, with their places, from the first one on whose texts have to be

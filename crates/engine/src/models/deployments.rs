@@ -360,6 +360,11 @@ impl Deployments {
         Ok(())
     }
 
+    /// All that run.
+    pub fn all(&self) -> Vec<Arc<Running>> {
+        self.running.read().values().cloned().collect()
+    }
+
     /// Stops a deployment; its waiting texts fail.
     ///
     /// A model whose own deployment is stopped does not start by itself any more.

@@ -21,6 +21,7 @@ mod transfer;
 mod upload;
 mod view;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -109,6 +110,13 @@ pub trait TextEncoder: Sync {
 
     /// Hex digest that tells models with different vectors apart.
     fn fingerprint(&self, model_id: &str) -> Option<String>;
+}
+
+/// What a deployment did.
+pub(crate) struct DeploymentTotals {
+    /// Its id and when it started: one that starts again counts anew.
+    pub name: String,
+    pub stats: DeploymentStats,
 }
 
 /// How large a deployment is.
@@ -319,6 +327,28 @@ impl Models {
     /// Counters of the deployment for an id; none if it does not run.
     pub(crate) fn figures(&self, model_id: &str) -> Option<DeploymentStats> {
         Some(self.deployments.find(model_id, &self.registry)?.deployment.stats())
+    }
+
+    /// The figures of all deployments.
+    pub(crate) fn totals(&self) -> Vec<DeploymentTotals> {
+        self.deployments
+            .all()
+            .iter()
+            .map(|running| DeploymentTotals {
+                name: format!("{}@{}", running.settings().deployment_id, running.start_time_ms),
+                stats: running.deployment.stats(),
+            })
+            .collect()
+    }
+
+    /// Bytes of the models that run, each counted once.
+    pub(crate) fn loaded_bytes(&self) -> u64 {
+        let running = self.deployments.all();
+        let sizes: BTreeMap<&str, u64> = running
+            .iter()
+            .filter_map(|running| Some((running.model.id.as_str(), running.model.info().ok()?.size_bytes)))
+            .collect();
+        sizes.into_values().sum()
     }
 
     /// The words of a text that the tokens of its sparse vector come from; `None` if the model does not run, cannot say

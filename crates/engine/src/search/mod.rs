@@ -84,6 +84,7 @@ use crate::indices::{IndexHandle, ResolveOptions, Resolved, Settings};
 use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::{Caller, Right};
+use crate::slow_log::{Phase, SlowSearches};
 
 /// `_search`.
 pub(crate) fn search(
@@ -110,7 +111,7 @@ pub(crate) fn search(
         let deadline = Deadline::start(body.timeout, cancel);
         let encoded = encode_body(engine, &handles, &mut body, &request.caller, deadline.flag());
         let ids = OpenIds { pit: Some(&id), scroll: None };
-        let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, ids)?;
+        let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, ids, bytes)?;
         return Ok(Reply::bytes(200, answered.bytes));
     }
     name_boosted(engine, &mut body, request)?;
@@ -119,9 +120,10 @@ pub(crate) fn search(
     let encoded = encode_body(engine, &handles, &mut body, &request.caller, deadline.flag());
     if let Some(keep_alive) = body.scroll {
         encoded?;
-        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start);
+        return open_scroll(engine, request, targets, body, shown, keep_alive, cancel, start, bytes);
     }
-    let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default())?;
+    let answered =
+        answer(engine, &targets, &body, shown, &deadline, encoded, start, OpenIds::default(), bytes)?;
     Ok(Reply::bytes(200, answered.bytes))
 }
 
@@ -136,6 +138,7 @@ fn open_scroll(
     keep_alive: Duration,
     cancel: &CancelFlag,
     start: Instant,
+    source: &[u8],
 ) -> Result<Reply, EngineError> {
     if let Some(target) = targets.iter().find(|target| body.size > target.limits.result_window) {
         return Err(SearchError::BatchTooLarge {
@@ -156,7 +159,7 @@ fn open_scroll(
     )?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
     let deadline = Deadline::start(open.body.timeout, cancel);
-    match answer(engine, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids) {
+    match answer(engine, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids, source) {
         Ok(answered) => {
             open.body.position = answered.last;
             // Only the first page has suggestions, as it has aggregations.
@@ -199,7 +202,7 @@ pub(crate) struct Answered {
 }
 
 /// Runs a search whose texts are encoded, and writes its answer. `encoded` says how long that took, for
-/// searches that are profiled.
+/// searches that are profiled. `source` is the request's body, for the log of slow searches.
 #[allow(clippy::too_many_arguments)]
 fn answer(
     engine: &Engine,
@@ -210,10 +213,13 @@ fn answer(
     encoded: Result<ModelTimings, EngineError>,
     start: Instant,
     ids: OpenIds<'_>,
+    source: &[u8],
 ) -> Result<Answered, EngineError> {
     let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
     let found = encoded.and_then(|timings| {
+        let began = Instant::now();
         let outcome = execute::execute(targets, body, deadline.flag()).map_err(EngineError::from)?;
+        note_slow(Phase::Query, targets, &outcome, began, source);
         Ok((outcome, timings))
     });
     let (mut outcome, timings) = match found {
@@ -239,8 +245,10 @@ fn answer(
         .filter(|(number, _)| outcome.hits.iter().any(|hit| hit.target == *number))
         .map(|(_, target)| target.counters.fetch.begin())
         .collect();
+    let began = Instant::now();
     let hits = hits::read(engine, targets, body, shown, &outcome, profile.as_deref_mut(), deadline.flag())?;
     drop(fetching);
+    note_slow(Phase::Fetch, targets, &outcome, began, source);
     if let Some(profile) = &mut profile {
         profile.models = timings;
     }
@@ -267,6 +275,20 @@ fn answer(
         }
     }
     Ok(Answered { bytes, last: outcome.last.take() })
+}
+
+/// Logs a phase that took longer than one of the indices allows. The phase is that of the whole search: several indices are not
+/// told apart.
+fn note_slow(phase: Phase, targets: &[Target], outcome: &Outcome, began: Instant, source: &[u8]) {
+    for target in targets {
+        let Some(slow) = &target.slow else { continue };
+        let hits = match outcome.total {
+            Some((count, true)) => format!("{count} hits"),
+            Some((count, false)) => format!("{count}+ hits"),
+            None => "-1".to_owned(),
+        };
+        slow.note(phase, began.elapsed(), &target.shard.index, targets.len(), &hits, source);
+    }
 }
 
 /// How long the models took, by id.
@@ -450,6 +472,7 @@ fn target(engine: &Engine, searched: &Searched) -> Target {
         limits: settings.search_limits(),
         default_fields,
         counters: Arc::clone(&handle.counters),
+        slow: SlowSearches::read(&settings),
     }
 }
 

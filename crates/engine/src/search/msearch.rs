@@ -13,6 +13,7 @@ use super::{SearchError, search};
 use crate::Engine;
 use crate::deprecation;
 use crate::error::{EngineError, Exception};
+use crate::origin;
 use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::Action;
@@ -89,10 +90,12 @@ pub(crate) fn msearch(
             *answers[place].lock() = answer;
         }
     };
+    let asker = origin::current();
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..workers)
             .map(|_| {
                 scope.spawn(|| {
+                    let _origin = origin::enter(asker.clone());
                     work();
                     deprecation::take()
                 })
@@ -135,6 +138,7 @@ fn run(
         opaque_id: request.opaque_id.clone(),
         action: Some(Action::Search),
         caller: request.caller.clone(),
+        ..Request::default()
     };
     if !item.index.is_empty() {
         single.path.insert("index".to_owned(), item.index.clone());

@@ -80,6 +80,7 @@ impl Order {
                 counters: Arc::clone(&handle.counters),
                 limits: SearchLimits { result_window: usize::MAX, ..handle.settings().search_limits() },
                 default_fields: default_fields(&handle.settings()),
+                slow: None,
             })
             .collect();
         let body = SearchBody {

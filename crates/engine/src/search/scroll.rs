@@ -43,7 +43,7 @@ pub(crate) fn next(
     let ids = OpenIds { scroll: Some(id), pit: None };
     let deadline = Deadline::start(scroll.body.timeout, cancel);
     let answered =
-        answer(engine, &scroll.targets, &scroll.body, shown, &deadline, Ok(Vec::new()), start, ids)?;
+        answer(engine, &scroll.targets, &scroll.body, shown, &deadline, Ok(Vec::new()), start, ids, bytes)?;
     if let Some(last) = answered.last {
         scroll.body.position = Some(last);
     }

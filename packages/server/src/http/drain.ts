@@ -8,6 +8,12 @@ import { Server as NetServer, type Socket } from 'node:net';
  */
 const GRACE_MS = 500;
 
+/** Seconds after which a client that was refused may ask again, somewhere or of the next process. */
+const RETRY_SECONDS = 1;
+
+/** What is answered to the very end: whether the process lives, and whether it takes requests. */
+const TO_THE_END = /^\/(?:_live|_ready|_health|metrics)(?:\?|$)/;
+
 interface Connection {
   /** Requests that are being answered. */
   active: number;
@@ -15,22 +21,35 @@ interface Connection {
   last: number;
   /** Bytes that had come by then: more means that a request is on its way. */
   bytes: number;
+  /** Whether it was made after the server was told to stop. */
+  readonly late: boolean;
 }
 
 /**
- * The connections of a server, and how they end: nothing that was asked stays unanswered, and no client is waited for that
- * has nothing to ask.
+ * The connections of a server, and how they end: nothing that was asked stays unanswered, no client is waited for that has
+ * nothing to ask, and who comes while answers are waited for is told politely.
  */
 export class Drain {
   readonly #connections = new Map<Socket, Connection>();
   readonly #answering = new Set<ServerResponse>();
   #draining = false;
+  /** Called when the last connection is gone that was there before. */
+  #emptied: (() => void) | undefined;
 
-  /** Watches the connections of a server. */
+  /** Whether the server was told to stop. */
+  get isDraining(): boolean {
+    return this.#draining;
+  }
+
+  /** Watches the connections of a server, one of TLS once they have agreed on a key. */
   watch(server: Server): void {
-    server.on('connection', (socket: Socket) => {
-      this.#connections.set(socket, { active: 0, last: performance.now(), bytes: 0 });
-      socket.once('close', () => this.#connections.delete(socket));
+    const event = 'setSecureContext' in server ? 'secureConnection' : 'connection';
+    server.on(event, (socket: Socket) => {
+      this.#connections.set(socket, { active: 0, last: performance.now(), bytes: 0, late: this.#draining });
+      socket.once('close', () => {
+        this.#connections.delete(socket);
+        this.#check();
+      });
     });
   }
 
@@ -48,40 +67,67 @@ export class Drain {
         connection.last = performance.now();
         connection.bytes = socket.bytesRead;
       });
-      // The answer says `Connection: close`, and the connection ends with it.
-      if (this.#draining) outgoing.shouldKeepAlive = false;
+      if (this.#draining) {
+        // The answer says `Connection: close`, and the connection ends with it.
+        outgoing.shouldKeepAlive = false;
+        if (connection?.late === true && !TO_THE_END.test(incoming.url ?? '')) {
+          refuse(outgoing);
+          return;
+        }
+      }
       answer(incoming, outgoing);
     };
   }
 
   /**
-   * Takes no new connection, answers what was asked, and ends every connection: at once if it has been idle, after its next
-   * answer or a moment of grace otherwise. What is left after `patience` milliseconds is cut.
+   * Answers what was asked, and ends every connection: at once if it has been idle, after its next answer or a moment of grace
+   * otherwise. New connections are told that the server is stopping, as long as answers are waited for. What is left after
+   * `patience` milliseconds is cut.
    */
-  close(server: Server, patience: number): Promise<void> {
+  async close(server: Server, patience: number): Promise<void> {
     this.#draining = true;
+    const cut = setTimeout(() => {
+      for (const socket of this.#connections.keys()) socket.destroy();
+      server.closeAllConnections();
+    }, patience);
+    const grace = setTimeout(() => {
+      // Node counts a connection that never brought a request as busy.
+      this.#endIdle(0);
+    }, GRACE_MS);
+    // A turn later, so that connections which wait to be accepted are: closing would reset them.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const outgoing of this.#answering) this.#endWith(outgoing);
+    this.#endIdle(GRACE_MS);
+    await new Promise<void>((resolve) => {
+      this.#emptied = resolve;
+      this.#check();
+    });
+    await this.#closeDoor(server);
+    clearTimeout(grace);
+    clearTimeout(cut);
+  }
+
+  /** Accepts no more connections, and waits a moment for those that came late. */
+  #closeDoor(server: Server): Promise<void> {
     return new Promise((resolve) => {
-      const grace = setTimeout(() => {
-        // Node counts a connection that never brought a request as busy.
+      const late = setTimeout(() => {
         this.#endIdle(0);
         server.closeIdleConnections();
       }, GRACE_MS);
-      const cut = setTimeout(() => {
-        server.closeAllConnections();
-      }, patience);
-      // A turn later, so that connections which wait to be accepted are: closing would reset them.
-      setImmediate(() => {
-        // Not the method of an HTTP server, which ends all connections without a request, also those to which one is on its
-        // way.
-        NetServer.prototype.close.call(server, () => {
-          clearTimeout(grace);
-          clearTimeout(cut);
-          resolve();
-        });
+      // Not the method of an HTTP server, which ends all connections without a request, also those to which one is on its
+      // way.
+      NetServer.prototype.close.call(server, () => {
+        clearTimeout(late);
+        resolve();
       });
-      for (const outgoing of this.#answering) this.#endWith(outgoing);
-      this.#endIdle(GRACE_MS);
     });
+  }
+
+  #check(): void {
+    if (this.#emptied === undefined) return;
+    for (const { late } of this.#connections.values()) if (!late) return;
+    this.#emptied();
+    this.#emptied = undefined;
   }
 
   /** Ends the connections on which nothing is under way, and nothing has been for so many milliseconds. */
@@ -101,4 +147,17 @@ export class Drain {
     const { socket } = outgoing;
     outgoing.once('finish', () => socket?.destroySoon());
   }
+}
+
+/** Says that the server is stopping. The body of the request is not read. */
+function refuse(outgoing: ServerResponse): void {
+  const cause = { type: 'node_closed_exception', reason: 'the server is stopping' };
+  const body = JSON.stringify({ error: { root_cause: [cause], ...cause }, status: 503 });
+  outgoing.writeHead(503, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'Retry-After': String(RETRY_SECONDS),
+    Connection: 'close',
+  });
+  outgoing.end(body);
 }

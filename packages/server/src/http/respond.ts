@@ -9,6 +9,8 @@ export interface Answer {
   readonly status: number;
   readonly body: Uint8Array | string | null;
   readonly type?: 'json' | 'text' | 'html';
+  /** The media type of a text that is no plain one. */
+  readonly contentType?: string;
   readonly headers?: readonly (readonly [string, string])[];
   /** Whether sizes and times are shown for people as well, if the request asks for that. */
   readonly statistics?: boolean;
@@ -42,7 +44,7 @@ export async function finish(
   const type = answer.type ?? 'json';
   const headers = answer.headers ?? [];
   if (type !== 'json') {
-    const contentType = type === 'text' ? TEXT_TYPE : 'text/html; charset=UTF-8';
+    const contentType = answer.contentType ?? (type === 'text' ? TEXT_TYPE : 'text/html; charset=UTF-8');
     return {
       status: answer.status,
       headers: [...headers, ['Content-Type', contentType], ...common],

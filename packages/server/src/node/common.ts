@@ -1,6 +1,7 @@
 import { HttpError } from '../errors.js';
 import { matchesGlob } from '../glob.js';
 import type { Identity } from '../identity.js';
+import type { Instruments } from '../instruments/instruments.js';
 
 /** What `_nodes` asks of, besides the process itself. */
 export interface NodeContext {
@@ -10,9 +11,10 @@ export interface NodeContext {
   /** `host:port` that the server listens on. */
   readonly address: string;
   readonly maxBodyBytes: number;
+  readonly instruments: Instruments;
   /** Asks the engine for a part of the answer. */
   readonly ask: (
-    op: 'node_indices' | 'cluster_figures',
+    op: 'node_indices' | 'cluster_figures' | 'instruments',
     path: Readonly<Record<string, string>>,
     query: Readonly<Record<string, string>>,
   ) => Promise<Readonly<Record<string, unknown>>>;

@@ -2,8 +2,9 @@ import process from 'node:process';
 
 import { HttpError } from '../errors.js';
 import { INTERFACE_VERSION, VERSION } from '../identity.js';
+import type { EngineFigures } from '../instruments/engine.js';
+import type { Instruments } from '../instruments/instruments.js';
 import {
-  HOST,
   NAME,
   type NodeContext,
   PRESSURE,
@@ -126,7 +127,8 @@ export async function nodesStats(
   const nodes: Record<string, object> = {};
   if (isHere(path['node_id'], String(node))) {
     const machine = await measure(context.data, context.address);
-    nodes[String(node)] = await measured(machine, { indices, ingest }, chosen);
+    const figures = (await context.ask('instruments', {}, {})) as unknown as EngineFigures;
+    nodes[String(node)] = await measured(machine, { indices, ingest }, figures, context.instruments, chosen);
   }
   return answer(context, nodes);
 }
@@ -134,6 +136,8 @@ export async function nodesStats(
 async function measured(
   machine: Machine,
   { indices, ingest }: Readonly<Record<'indices' | 'ingest', unknown>>,
+  figures: EngineFigures,
+  instruments: Instruments,
   chosen: readonly string[],
 ): Promise<object> {
   const now = Date.now();
@@ -186,10 +190,16 @@ async function measured(
         pools: {},
       },
       ...(threads === undefined ? {} : { threads: { count: threads } }),
-      gc: { collectors: {} },
+      gc: { collectors: collectors(instruments) },
       buffer_pools: {},
     }),
-    thread_pool: () => ({}),
+    thread_pool: () =>
+      Object.fromEntries(
+        figures.lanes.map(({ name, workers, waiting, active, rejected, largest, completed }) => [
+          name,
+          { threads: workers, queue: waiting, active, rejected, largest, completed },
+        ]),
+      ),
     fs: () => ({ timestamp: now, total: disk, data: [{ ...disk }] }),
     transport: () => ({
       server_open: 0,
@@ -199,7 +209,7 @@ async function measured(
       tx_count: 0,
       tx_size_in_bytes: 0,
     }),
-    http: () => ({ current_open: 0, total_opened: 0 }),
+    http: () => ({ current_open: instruments.connections.open, total_opened: instruments.connections.opened }),
     breaker: () => ({}),
     script: () => ({ compilations: 0, cache_evictions: 0, compilation_limit_triggered: 0 }),
     discovery: () => ({
@@ -217,7 +227,7 @@ async function measured(
     allocations: () => ({}),
   };
   // Figures that nothing here counts are shown only to those who ask for them by name.
-  const counted = ['indices', 'os', 'process', 'jvm', 'fs', 'ingest'];
+  const counted = ['indices', 'os', 'process', 'jvm', 'thread_pool', 'fs', 'http', 'ingest'];
   const shown = chosen.length === STATS.length ? counted : chosen;
   return {
     timestamp: now,
@@ -229,15 +239,16 @@ async function measured(
   };
 }
 
-/** Text of `GET /_nodes/hot_threads`: the engine's threads are not sampled, which the answer says. */
-export async function hotThreads(context: NodeContext, path: Readonly<Record<string, string>>): Promise<string> {
-  const { node } = await context.ask('node_indices', { metric: 'docs' }, {});
-  if (!isHere(path['node_id'], String(node))) return '';
-  const machine = await measure(context.data, undefined);
-  return [
-    `::: {${NAME}}{${String(node)}}{${HOST}}{${TRANSPORT}}`,
-    `   Hot threads at ${new Date().toISOString()}: threads are not sampled by this server; cpu=${String(machine.cpu_percent ?? 0)}%`,
-    '',
-    '',
-  ].join('\n');
+/** What V8's garbage collector did, under the names of Elasticsearch's: young for what lives briefly, old for all else. */
+function collectors({ runtime }: Instruments): object {
+  const all = runtime.collections();
+  const of = (isYoung: boolean): object => {
+    const chosen = all.filter(({ kind }) => (kind === 'young') === isYoung);
+    const sum = (value: (one: (typeof all)[number]) => number): number => chosen.reduce((a, one) => a + value(one), 0);
+    return {
+      collection_count: sum(({ count }) => count),
+      collection_time_in_millis: Math.round(sum(({ seconds }) => seconds) * 1000),
+    };
+  };
+  return { young: of(true), old: of(false) };
 }

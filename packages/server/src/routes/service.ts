@@ -5,7 +5,10 @@ const API_KEY = '/_security/api_key';
 /** What the server answers without the engine: itself, its keys, its console. */
 export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('info', 'cluster:monitor/main', ['GET|HEAD /']),
-  ...local('health', 'public', ['GET|HEAD /_health']),
+  // Two names for one thing: the second is what orchestrators look for.
+  ...local('health', 'public', ['GET|HEAD /_health', 'GET|HEAD /_ready']),
+  ...local('live', 'public', ['GET|HEAD /_live']),
+  ...local('metrics', 'cluster:monitor/nodes/stats', ['GET /metrics']),
   ...local('openapi', 'public', ['GET|HEAD /_openapi.json']),
   ...local('console', 'public', ['GET|HEAD /_console']),
   ...local('authenticate', null, ['GET /_security/_authenticate']),

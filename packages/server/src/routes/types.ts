@@ -8,6 +8,8 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
 export type LocalOperation =
   | 'info'
   | 'health'
+  | 'live'
+  | 'metrics'
   | 'console'
   | 'nodes_info'
   | 'nodes_stats'

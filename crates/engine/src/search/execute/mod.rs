@@ -23,6 +23,7 @@ use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
 use super::sort::plan::Position;
 use crate::indices::stats::Counters;
+use crate::slow_log::SlowSearches;
 
 /// An index that a search looks at, as of one moment.
 #[derive(Clone)]
@@ -37,6 +38,8 @@ pub struct Target {
     pub default_fields: Vec<String>,
     /// What was done with the index.
     pub counters: Arc<Counters>,
+    /// When a search of it counts as slow; none if never.
+    pub slow: Option<Box<SlowSearches>>,
 }
 
 /// A hit before its document is read.

@@ -1,0 +1,72 @@
+//! Which request a thread works for, so that what it logs can be traced to that request.
+//!
+//! A request runs on one thread, so this is kept per thread and handed through nothing. Work that is shared among threads
+//! (`_msearch`) hands it over with [`current`] and [`enter`].
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::request::Request;
+
+/// What a request was called by those whom it came through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The number that the HTTP layer gave it, and sent back as `X-Request-Id`.
+    pub request_id: Option<String>,
+    /// The trace that it is part of: 32 hexadecimal digits out of its `traceparent`.
+    pub trace_id: Option<String>,
+    /// Its `X-Opaque-Id`.
+    pub opaque_id: Option<String>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Origin>>> = const { RefCell::new(None) };
+}
+
+/// Ends what [`enter`] began.
+pub(crate) struct Entered(());
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.with_borrow_mut(Option::take);
+    }
+}
+
+/// What this thread works for until the guard is dropped.
+pub(crate) fn enter(origin: Option<Arc<Origin>>) -> Entered {
+    CURRENT.set(origin);
+    Entered(())
+}
+
+/// The names of a request; none if it has none.
+pub(crate) fn of(request: &Request) -> Option<Arc<Origin>> {
+    let Request { request_id, trace_id, opaque_id, .. } = request;
+    (request_id.is_some() || trace_id.is_some() || opaque_id.is_some()).then(|| {
+        Arc::new(Origin {
+            request_id: request_id.clone(),
+            trace_id: trace_id.clone(),
+            opaque_id: opaque_id.clone(),
+        })
+    })
+}
+
+/// What this thread works for, if for a request.
+pub fn current() -> Option<Arc<Origin>> {
+    // Where a thread ends, there may be nothing left to ask.
+    CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_works_for_a_request_until_the_guard_is_dropped() {
+        let request = Request { trace_id: Some("abc".into()), ..Request::default() };
+        assert_eq!(of(&Request::default()), None);
+        let entered = enter(of(&request));
+        assert_eq!(current().unwrap().trace_id.as_deref(), Some("abc"));
+        drop(entered);
+        assert_eq!(current(), None);
+    }
+}
