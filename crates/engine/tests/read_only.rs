@@ -77,3 +77,21 @@ fn writes_are_refused_reads_go_on_and_all_is_well_when_it_can_be_written_again()
     }
     node.engine.close();
 }
+
+#[test]
+fn a_start_on_it_ends_with_one_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = Arc::new(MayBecomeReadOnly::default());
+    let _guard = sparrow_files::observe(folder.path(), files.clone());
+    files.0.store(true, SeqCst);
+    let Err(refused) = sparrow_engine::Engine::open(common::options(folder.path())) else {
+        panic!("it opened");
+    };
+    let path = folder.path().display();
+    assert!(
+        refused.to_string().starts_with(&format!("the data directory {path} cannot be written: ")),
+        "{refused}"
+    );
+    files.0.store(false, SeqCst);
+    Node::open(folder, |_| {}).engine.close();
+}
