@@ -11,6 +11,8 @@ use common::Node;
 use serde_json::json;
 use sparrow_files::{Call, Kind, Observer, Verdict};
 
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// A disk on which giving a file a second name waits, as long as it is told to, or fails.
 #[derive(Default)]
 struct SlowLinks {
@@ -28,7 +30,7 @@ impl Observer for SlowLinks {
         }
         self.waiting.fetch_add(1, SeqCst);
         let began = Instant::now();
-        while self.wait.load(SeqCst) && began.elapsed() < Duration::from_secs(60) {
+        while self.wait.load(SeqCst) && began.elapsed() < 2 * PATIENCE {
             std::thread::sleep(Duration::from_millis(2));
         }
         match self.fail.load(SeqCst) {
@@ -44,9 +46,11 @@ fn folders(node: &Node) -> usize {
 
 fn source() -> (Node, Arc<SlowLinks>, sparrow_files::Guard) {
     let node = Node::start();
-    node.ok("index_doc", "index=source&id=1", "", r#"{"x":1}"#);
-    node.ok("put_settings", "index=source", "", r#"{"index.blocks.write":true}"#);
-    node.ok("flush", "index=source", "", "");
+    for index in ["source", "another"] {
+        node.ok("index_doc", &format!("index={index}&id=1"), "", r#"{"x":1}"#);
+        node.ok("put_settings", &format!("index={index}"), "", r#"{"index.blocks.write":true}"#);
+        node.ok("flush", &format!("index={index}"), "", "");
+    }
     let links = Arc::new(SlowLinks::default());
     let guard = sparrow_files::observe(node.folder.path(), links.clone());
     (node, links, guard)
@@ -57,9 +61,9 @@ fn other_indices_are_made_while_one_is_copied_and_the_name_goes_to_the_first() {
     let (node, links, _guard) = source();
     links.wait.store(true, SeqCst);
     std::thread::scope(|scope| {
-        let copies: Vec<_> = ["target", "taken"]
-            .map(|target| {
-                let path = format!("index=source&target={target}");
+        let copies: Vec<_> = [("source", "target"), ("another", "taken")]
+            .map(|(source, target)| {
+                let path = format!("index={source}&target={target}");
                 let node = &node;
                 scope.spawn(move || node.call("clone_index", &path, "", "{}"))
             })
@@ -73,7 +77,7 @@ fn other_indices_are_made_while_one_is_copied_and_the_name_goes_to_the_first() {
         node.ok("create_index", "index=taken", "", "{}");
         node.ok("update_aliases", "", "", r#"{"actions":[{"add":{"index":"other","alias":"also"}}]}"#);
         node.ok("delete_index", "index=other", "", "");
-        assert!(began.elapsed() < Duration::from_secs(30), "they waited for the copies");
+        assert!(began.elapsed() < PATIENCE, "they waited for the copies");
         assert_eq!(
             node.call("get_index", "index=target", "", "").0,
             404,
@@ -86,7 +90,7 @@ fn other_indices_are_made_while_one_is_copied_and_the_name_goes_to_the_first() {
         assert_eq!(answers[1].1["error"]["type"], "resource_already_exists_exception");
     });
     assert_eq!((node.count("target"), node.count("taken")), (1, 0));
-    assert_eq!(folders(&node), 3, "nothing is left of the copy that came too late");
+    assert_eq!(folders(&node), 4, "nothing is left of the copy that came too late");
 }
 
 #[test]
@@ -95,10 +99,10 @@ fn nothing_is_left_of_a_copy_that_fails() {
     links.fail.store(true, SeqCst);
     let (status, _) = node.call("clone_index", "index=source&target=target", "", "{}");
     assert!(status >= 500 && links.waiting.load(SeqCst) > 0, "{status}");
-    assert_eq!(folders(&node), 1);
+    assert_eq!(folders(&node), 2);
     links.fail.store(false, SeqCst);
     node.ok("clone_index", "index=source&target=target", "", "{}");
-    assert_eq!((node.count("target"), folders(&node)), (1, 2));
+    assert_eq!((node.count("target"), folders(&node)), (1, 3));
     // An index that appears in place of one that is being copied is not it.
     let (status, kind, _) = node.error("clone_index", "index=source&target=target", "", "{}");
     assert_eq!((status, kind.as_str()), (400, "resource_already_exists_exception"));

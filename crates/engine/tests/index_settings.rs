@@ -64,7 +64,9 @@ fn writes_are_durable_when_they_are_answered_or_after_the_sync_interval() {
     ] {
         create(&node, index, settings);
     }
-    ["request", "soon", "usual", "late"].map(|index| write(&node, index));
+    for index in ["request", "soon", "usual", "late"] {
+        write(&node, index);
+    }
     assert!(survives(&node, "request"), "it was durable when it was answered");
     assert!(!survives(&node, "late"), "it is in the log only once that is synced");
     let until = |index: &str| {

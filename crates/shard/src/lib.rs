@@ -33,6 +33,6 @@ mod writer;
 pub use self::error::{ShardError, disk_is_full};
 pub use self::record::Record;
 pub use self::recovery::{Replayed, Reread, RereadDocument};
-pub use self::shard::{Phase, Shard, ShardOptions};
+pub use self::shard::{LookedUp, Phase, Shard, ShardOptions};
 pub use self::versions::{LiveVersion, LiveVersions};
 pub use self::writer::{Logged, NewDocument, Writer};

@@ -31,6 +31,12 @@ pub struct ShardOptions {
     pub acknowledges_early: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
+/// What the segments said of a document, and the segments that did: nothing newer can have their address while it lives.
+pub struct LookedUp {
+    snapshot: Arc<Snapshot>,
+    found: Option<DocMeta>,
+}
+
 /// What a shard does with writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
@@ -223,15 +229,39 @@ impl Shard {
         self.versions.lock().get(id).cloned()
     }
 
-    /// Version of a document, written or searchable. A deletion is `Some` without a source.
+    /// Looks a document up in the segments, so that this need not be done by [`Shard::current_version`] while nobody else may
+    /// write. `None` if it was written since the last refresh, and segments say nothing of it.
     ///
     /// # Errors
     /// When the segments cannot be read.
-    pub fn current_version(&self, id: &str) -> Result<Option<LiveVersion>, ShardError> {
+    pub fn look_up(&self, id: &str) -> Result<Option<LookedUp>, ShardError> {
+        if self.live_version(id).is_some() {
+            return Ok(None);
+        }
+        let snapshot = self.snapshot();
+        let found = snapshot.lookup(id)?;
+        Ok(Some(LookedUp { snapshot, found }))
+    }
+
+    /// Version of a document, written or searchable. A deletion is `Some` without a source. What was looked up before counts if a
+    /// search sees the same segments now: after a refresh in between it is looked up again.
+    ///
+    /// # Errors
+    /// When the segments cannot be read.
+    pub fn current_version(
+        &self,
+        id: &str,
+        before: Option<&LookedUp>,
+    ) -> Result<Option<LiveVersion>, ShardError> {
+        // In this order: what a refresh takes from here is in the segments already.
         if let Some(version) = self.live_version(id) {
             return Ok(Some(version));
         }
-        let found: Option<DocMeta> = self.snapshot().lookup(id)?;
+        let snapshot = self.snapshot();
+        let found = match before {
+            Some(before) if Arc::ptr_eq(&before.snapshot, &snapshot) => before.found,
+            _ => snapshot.lookup(id)?,
+        };
         // The source stays where it is: writers only want to know that there is one.
         Ok(found.map(|found| LiveVersion {
             seq_no: found.seq_no,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sparrow_index::mapping::{Mapping, ParsedDocument};
 use sparrow_index::passages;
-use sparrow_shard::{LiveVersion, Logged, NewDocument, ShardError, Writer};
+use sparrow_shard::{LiveVersion, Logged, LookedUp, NewDocument, ShardError, Writer};
 use sparrow_storage::Lsn;
 
 use super::handle::IndexHandle;
@@ -39,6 +39,8 @@ struct Prepared {
     truncated: u64,
     /// A generated id is new by construction: nothing to look up.
     id_is_new: bool,
+    /// What the segments said of its id before anybody else had to wait.
+    looked_up: Option<LookedUp>,
 }
 
 impl Prepared {
@@ -107,7 +109,15 @@ impl IndexHandle {
                 .into_iter()
                 .zip(refused)
                 .map(|(op, refused)| refused.map_or_else(|| self.prepare(op, &mapping), Err));
-            let prepared: Vec<_> = places.into_iter().zip(prepared).collect();
+            let mut prepared: Vec<_> = places.into_iter().zip(prepared).collect();
+            for (_, document) in &mut prepared {
+                if let Ok(document) = document
+                    && !document.id_is_new
+                {
+                    // What fails here fails again under the lock, and is told there.
+                    document.looked_up = self.shard.look_up(&document.id).ok().flatten();
+                }
+            }
             (places, ops) = self.apply_all(prepared, &mut results, &mut last);
         }
         let lost = || Err(EngineError::internal("a write had no result"));
@@ -234,6 +244,7 @@ impl IndexHandle {
                 semantic_key: 0,
                 truncated: 0,
                 id_is_new,
+                looked_up: None,
             });
         }
         if op.source.value.is_none() {
@@ -280,6 +291,7 @@ impl IndexHandle {
             semantic_key: key,
             truncated,
             id_is_new: false,
+            looked_up: None,
         })
     }
 
@@ -328,7 +340,7 @@ impl IndexHandle {
         let current = if document.id_is_new {
             None
         } else {
-            self.shard.current_version(&document.id).map_err(failed)?
+            self.shard.current_version(&document.id, document.looked_up.as_ref()).map_err(failed)?
         };
         let version = self.check_conditions(&document, current.as_ref())?;
         let deleted = document.kind == WriteKind::Delete;

@@ -265,7 +265,7 @@ impl Slice<'_> {
         if self.spec.destination().is_none() || index != target.name {
             return Ok(false);
         }
-        match target.shard.current_version(id).map_err(|error| target.failed(error))? {
+        match target.shard.current_version(id, None).map_err(|error| target.failed(error))? {
             Some(current) if current.seq_no >= floor && current.source.is_some() => {
                 self.tally.update(|tally| match current.version {
                     1 => tally.created += 1,
