@@ -353,3 +353,35 @@ fn a_forced_merge_leaves_other_work_alone() {
     });
     assert!(node.count("a") > 18_000);
 }
+
+/// Fails everything that gets or loses the name of an index's metadata, with the change done.
+struct MetadataNames(AtomicBool);
+
+impl Observer for MetadataNames {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let named = call.to.unwrap_or(call.path).to_string_lossy().contains("/store/index-");
+        let renames = matches!(call.kind, Kind::Rename | Kind::Remove);
+        if named && renames && self.0.load(SeqCst) {
+            return Verdict::Torn(0, std::io::Error::other("injected: the disk failed afterwards"));
+        }
+        Verdict::Allow
+    }
+}
+
+#[test]
+fn an_index_that_could_not_be_made_does_not_take_the_place_of_the_next_of_its_name() {
+    let node = Node::start();
+    let names = Arc::new(MetadataNames(AtomicBool::new(true)));
+    let _guard = sparrow_files::observe(node.folder.path(), names.clone());
+    node.error("create_index", "index=a", "", "");
+    // What may be left cannot be removed for certain either: the name is not given to another.
+    node.error("index_doc", "index=a&id=0", "", r#"{"x":0}"#);
+    names.0.store(false, SeqCst);
+    for id in 0..5 {
+        node.ok("index_doc", &format!("index=a&id={id}"), "", &format!("{{\"x\":{id}}}"));
+    }
+    let stores = std::fs::read_dir(node.folder.path().join("store")).unwrap().flatten();
+    let of_indices = stores.filter(|entry| entry.file_name().to_string_lossy().starts_with("index-")).count();
+    assert_eq!(of_indices, 1, "only the second one is on the disk");
+    assert_eq!(node.crash().count("a"), 5);
+}

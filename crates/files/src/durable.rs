@@ -27,16 +27,17 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_parent(path)
 }
 
-/// Removes a file durably; one that is not there counts as removed.
+/// Removes a file durably; one that is not there counts as removed, also by an attempt that failed after the removal.
 ///
 /// # Errors
-/// When the file is there and cannot be removed.
+/// When the file is there and cannot be removed; when the disk does not keep the removal.
 pub fn remove_file(path: &Path) -> io::Result<()> {
-    match operations::remove_file(path) {
-        Ok(()) => sync_parent(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
+    operations::remove_file(path).or_else(unless_missing)?;
+    sync_parent(path).or_else(unless_missing)
+}
+
+fn unless_missing(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 /// Creates a folder and its parents, durably.

@@ -13,6 +13,7 @@ pub(crate) mod field_mapping;
 mod gone;
 mod handle;
 mod known_settings;
+mod leftovers;
 pub(crate) mod lifecycle;
 mod maintenance;
 mod metadata;
@@ -47,6 +48,7 @@ use self::disk::{DiskWatch, Flooded};
 pub(crate) use self::disk::{Watermark, Watermarks};
 use self::handle::SharedMetadata;
 pub(crate) use self::handle::{Found, IndexHandle, remove_folder};
+use self::leftovers::Leftovers;
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
 pub(crate) use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
@@ -77,6 +79,7 @@ pub(crate) struct Indices {
     registry: Arc<Registry>,
     /// Serialises creation and deletion.
     admin: Mutex<()>,
+    leftovers: Leftovers,
     /// Indices are upgraded one at a time.
     upgrading: Mutex<()>,
     /// Leads the indices back to the engine.
@@ -116,6 +119,7 @@ impl Indices {
             data: data.clone(),
             registry: Arc::new(Registry::default()),
             admin: Mutex::new(()),
+            leftovers: Leftovers::default(),
             upgrading: Mutex::new(()),
             engine: EngineLink::default(),
             index_options: IndexOptions {
@@ -292,6 +296,7 @@ impl Indices {
         right.check([name.as_str()])?;
         names::check(&name)?;
         let _one = self.admin.lock();
+        self.leftovers.clear(&self.data)?;
         let before = self.names();
         if let Some(uuid) = before.uuid(&name) {
             return Err(EngineError::IndexAlreadyExists { name, uuid: uuid.to_owned() });
@@ -339,11 +344,16 @@ impl Indices {
         if !own.is_empty() {
             // Aliases of an index that is not there count for nothing, so they can come first.
             let mut stored = self.stored(&before);
-            stored.by_index.insert(uuid, own);
+            stored.by_index.insert(uuid.clone(), own);
             stored.save(&self.data)?;
         }
         // The index exists from here on; a crash before leaves a folder that the next start removes.
-        metadata.read().save(&self.data)?;
+        if let Err(error) = metadata.read().save(&self.data) {
+            shard.close();
+            drop(shard);
+            self.leftovers.add(&self.data, &uuid);
+            return Err(error);
+        }
         let handle = Arc::new(self.handle(metadata, shard, Opened::created()));
         self.registry.change(|names| {
             names.indices.insert(name, handle.clone());

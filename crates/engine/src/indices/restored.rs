@@ -163,6 +163,7 @@ impl Indices {
         check: &dyn Fn(&Names, &str) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let _one = self.admin.lock();
+        self.leftovers.clear(&self.data)?;
         let before = self.names();
         let mut after = Names::clone(&before);
         let mut replaced: Vec<Arc<IndexHandle>> = Vec::new();
@@ -204,10 +205,9 @@ impl Indices {
         stored.save(&self.data)?;
         for (at, (metadata, _)) in installed.iter().enumerate() {
             if let Err(error) = metadata.save(&self.data) {
-                for (saved, _) in &installed[..=at] {
-                    if let Err(error) = self.data.remove(&super::metadata::store_name(&saved.uuid)) {
-                        tracing::error!(index = saved.name, %error, "a part of a failed restore is left behind");
-                    }
+                for (saved, handle) in &installed[..=at] {
+                    handle.shard.close();
+                    self.leftovers.add(&self.data, &saved.uuid);
                 }
                 return Err(error);
             }

@@ -2,7 +2,8 @@
 //! there, and the server goes on.
 //!
 //! `npm run test:faults` runs every place and more power cuts; `npm test` a sample of both. The seed and the number of rounds come
-//! from `SPARROW_FAULTS_SEED` and `SPARROW_FAULTS_ROUNDS` (`all` for every place).
+//! from `SPARROW_FAULTS_SEED` and `SPARROW_FAULTS_ROUNDS` (`all` for every place). `SPARROW_FAULTS_CASE` names one case, which is then run
+//! that often.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -27,6 +28,9 @@ fn seed() -> u64 {
 /// How many of `all` cases are run, and which.
 fn chosen(all: usize, usual: usize, random: &mut Random) -> Vec<usize> {
     let rounds = std::env::var("SPARROW_FAULTS_ROUNDS").unwrap_or_default();
+    if let Some(case) = std::env::var("SPARROW_FAULTS_CASE").ok().and_then(|case| case.parse().ok()) {
+        return vec![case; rounds.parse().unwrap_or(1)];
+    }
     let wanted = if rounds == "all" { all } else { rounds.parse().unwrap_or(usual) };
     if wanted >= all {
         return (0..all).collect();
@@ -75,7 +79,7 @@ fn every_call_fails_once() {
     let (mut acknowledged, mut refused, mut fired) = (0, 0, BTreeMap::<Kind, u64>::new());
     for case in &cases {
         let (kth, mode) = ((case / modes.len()) as u64, modes[case % modes.len()]);
-        let context = format!("seed {}, call {kth} of {total} fails as {mode:?}", seed());
+        let context = format!("seed {}, case {case}: call {kth} of {total} fails as {mode:?}", seed());
         let injector = Arc::new(Injector::new(kth, mode));
         let folder = tempfile::tempdir().unwrap();
         let guard = sparrow_files::observe(folder.path(), injector.clone());
@@ -142,7 +146,8 @@ fn recovery_survives_a_fault_at_every_call() {
     let cases = chosen(total as usize * modes.len(), 25, &mut random);
     for case in &cases {
         let (kth, mode) = ((case / modes.len()) as u64, modes[case % modes.len()]);
-        let context = format!("seed {}, call {kth} of {total} of a recovery fails as {mode:?}", seed());
+        let context =
+            format!("seed {}, case {case}: call {kth} of {total} of a recovery fails as {mode:?}", seed());
         let injector = Arc::new(Injector::new(kth, mode));
         let folder = again();
         let guard = sparrow_files::observe(folder.path(), injector.clone());
@@ -193,7 +198,7 @@ fn the_power_goes_at_any_moment() {
         if let Some(step) = STEPS.get(done) {
             expected.may_have(step);
         }
-        let context = format!("seed {}, power cut after change {moment}, step {done}", seed());
+        let context = format!("seed {}, case {case}: power cut after change {moment}, step {done}", seed());
         let target = tempfile::tempdir().unwrap();
         let cut = target.path().join("data");
         recorder.cut(moment, random.0 ^ *case as u64, &cut).unwrap();

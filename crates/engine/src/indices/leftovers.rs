@@ -1,0 +1,37 @@
+//! Indices that could not be made, whose metadata may lie on the disk all the same: writing it down failed, perhaps when the file
+//! had its name already. After a restart such an index would be there, in the place of one that got the same name since.
+
+use parking_lot::Mutex;
+use sparrow_storage::DataDir;
+
+use super::{handle, metadata};
+use crate::error::EngineError;
+
+/// The uuids of indices whose making was refused and whose files have not been removed for certain.
+#[derive(Default)]
+pub(super) struct Leftovers(Mutex<Vec<String>>);
+
+impl Leftovers {
+    /// Removes what an index that was not made has on the disk, now if the disk lets it, else before the next index is made.
+    /// None of its files may be in use.
+    pub(super) fn add(&self, data: &DataDir, uuid: &str) {
+        self.0.lock().push(uuid.to_owned());
+        if let Err(error) = self.clear(data) {
+            tracing::warn!(uuid, %error, "what is left of an index that could not be made is removed before another is made");
+        }
+    }
+
+    /// Removes what was left. As long as that fails no index may be made: what is left could take its name.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(super) fn clear(&self, data: &DataDir) -> Result<(), EngineError> {
+        let mut left = self.0.lock();
+        while let Some(uuid) = left.last() {
+            data.remove(&metadata::store_name(uuid))?;
+            handle::remove_folder(&data.index_dir(uuid));
+            left.pop();
+        }
+        Ok(())
+    }
+}
