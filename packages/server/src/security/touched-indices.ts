@@ -141,10 +141,14 @@ export function lookedUpIndices(action: Action, body: Uint8Array | undefined): r
   return found.size === 0 ? [] : [{ action: 'indices:data/read/get', indices: [...found] }];
 }
 
-function walk(value: unknown, found: Set<string>): void {
+/** More levels than the engine reads of a body: what is deeper, it refuses. */
+const DEEPEST = 1000;
+
+function walk(value: unknown, found: Set<string>, depth = 0): void {
+  if (depth > DEEPEST) return;
   if (Array.isArray(value)) {
     value.forEach((item) => {
-      walk(item, found);
+      walk(item, found, depth + 1);
     });
     return;
   }
@@ -162,8 +166,8 @@ function walk(value: unknown, found: Set<string>): void {
       }
     }
     const wrapped = key === 'wrapper' ? object(inner)['query'] : undefined;
-    if (typeof wrapped === 'string') walk(parse(Buffer.from(wrapped, 'base64').toString()), found);
-    walk(inner, found);
+    if (typeof wrapped === 'string') walk(parse(Buffer.from(wrapped, 'base64').toString()), found, depth + 1);
+    walk(inner, found, depth + 1);
   }
 }
 
