@@ -354,7 +354,7 @@ export const WORLD = [
           ...{
             v: { type: 'sparse_vector' },
             e: { type: 'dense_vector', dims: 3 },
-            o: { type: 'nested' },
+            o: { type: 'object' },
             flag: { type: 'boolean' },
           },
         },
