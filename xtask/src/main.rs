@@ -1,7 +1,8 @@
-//! Repository checks that no compiler makes: `cargo run -p xtask -- tidy`.
+//! Repository checks that no compiler makes: `cargo run -p xtask -- tidy`, and `audit` of what comes from others.
 //!
 //! The same checks run as a test, so that `npm test` holds them.
 
+mod audit;
 mod tidy;
 
 use std::io::Write;
@@ -10,7 +11,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let problems = match std::env::args().nth(1).as_deref() {
         Some("tidy") => tidy::check(),
-        _ => vec!["usage: cargo run -p xtask -- tidy".to_owned()],
+        Some("audit") => audit::check(),
+        _ => vec!["usage: cargo run -p xtask -- tidy|audit".to_owned()],
     };
     let mut out = std::io::stderr().lock();
     for problem in &problems {

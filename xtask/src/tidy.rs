@@ -10,6 +10,8 @@ use serde_json::Value;
 const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-types", &[]),
     ("sparrow-files", &[]),
+    // Only for tests.
+    ("sparrow-fuzzing", &[]),
     ("sparrow-postings", &["sparrow-types"]),
     ("sparrow-vectors", &["sparrow-types"]),
     ("sparrow-encoder", &["sparrow-types", "sparrow-files"]),

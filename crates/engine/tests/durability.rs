@@ -188,7 +188,6 @@ fn a_request_that_went_away_no_longer_waits() {
         op: "index_doc".into(),
         path: [("index", "a"), ("id", "1")].map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
         query: [("refresh".to_owned(), "wait_for".to_owned())].into(),
-        opaque_id: None,
         ..Request::default()
     };
     std::thread::scope(|scope| {

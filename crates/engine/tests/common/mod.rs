@@ -91,13 +91,8 @@ impl Node {
     }
 
     pub fn call_raw(&self, op: &str, path: &str, query: &str, body: &str) -> (u16, Vec<u8>) {
-        let request = Request {
-            op: op.to_owned(),
-            path: pairs(path),
-            query: pairs(query),
-            opaque_id: None,
-            ..Request::default()
-        };
+        let request =
+            Request { op: op.to_owned(), path: pairs(path), query: pairs(query), ..Request::default() };
         match self.engine.execute(&request, body.as_bytes(), &CancelFlag::default()) {
             Ok(reply) => (reply.status, reply.body),
             Err(error) => (error.status(), error.body().to_string().into_bytes()),

@@ -51,13 +51,8 @@ impl Node {
         let owned = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };
-        let request = Request {
-            op: op.to_owned(),
-            path: owned(path),
-            query: owned(query),
-            opaque_id: None,
-            ..Request::default()
-        };
+        let request =
+            Request { op: op.to_owned(), path: owned(path), query: owned(query), ..Request::default() };
         self.engine.execute(&request, body, &CancelFlag::default())
     }
 
