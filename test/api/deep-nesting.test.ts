@@ -14,7 +14,11 @@ beforeAll(async () => {
   });
   expect(made.status).toBe(200);
   await server.request('PUT', '/loose', {
-    mappings: { dynamic: false, _source: { excludes: ['x.*'] }, properties: { off: { type: 'object', enabled: false } } },
+    mappings: {
+      dynamic: false,
+      _source: { excludes: ['x.*'] },
+      properties: { off: { type: 'object', enabled: false } },
+    },
   });
   await server.request('PUT', '/base/_doc/2?refresh=true', { f: 'a b', k: 'a', v: [1] });
 });
