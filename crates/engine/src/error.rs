@@ -157,6 +157,7 @@ impl EngineError {
             Self::Rejected { .. } => 429,
             Self::Storage(StorageError::Poisoned { .. }) => 503,
             Self::Storage(StorageError::RecordTooLarge { .. }) => 413,
+            Self::Storage(StorageError::TooDeep { .. }) => 400,
             Self::Index(_) | Self::Storage(_) | Self::Internal { .. } => 500,
             Self::Api(error) => error.status,
         }
@@ -224,6 +225,9 @@ impl EngineError {
             Self::Rejected { .. } => Exception::new("es_rejected_execution_exception", sentence),
             Self::Storage(StorageError::Poisoned { .. }) => {
                 Exception::new("cluster_block_exception", sentence)
+            }
+            Self::Storage(StorageError::TooDeep { .. }) => {
+                Exception::new("illegal_argument_exception", sentence)
             }
             Self::Storage(StorageError::RecordTooLarge { .. }) => {
                 Exception::new("content_too_long_exception", sentence)

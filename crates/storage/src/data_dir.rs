@@ -39,6 +39,18 @@ pub struct DataDir {
     _lock: File,
 }
 
+/// Levels of objects and arrays in a store: a reader of JSON follows no more.
+const MOST_LEVELS: usize = 127;
+
+/// Whether objects and arrays are nested no deeper than `left` levels.
+fn is_readable(value: &Value, left: usize) -> bool {
+    match value {
+        Value::Array(items) => left > 0 && items.iter().all(|item| is_readable(item, left - 1)),
+        Value::Object(members) => left > 0 && members.values().all(|item| is_readable(item, left - 1)),
+        _ => true,
+    }
+}
+
 impl DataDir {
     /// Opens the directory, creating it when it is not there, and locks it for this process.
     ///
@@ -123,9 +135,12 @@ impl DataDir {
     /// Replaces a store, durably and atomically.
     ///
     /// # Errors
-    /// [`StorageError::InvalidName`] or [`StorageError::Io`]; the store then holds what it held before.
+    /// [`StorageError::InvalidName`], [`StorageError::TooDeep`] or [`StorageError::Io`]; the store then holds what it held before.
     pub fn write_json(&self, name: &str, value: &Value) -> Result<(), StorageError> {
         let path = self.store_path(name)?;
+        if !is_readable(value, MOST_LEVELS) {
+            return Err(StorageError::TooDeep { limit: MOST_LEVELS });
+        }
         durable::atomic_write(&path, &enveloped(&value.to_string()))
     }
 

@@ -42,6 +42,9 @@ pub enum StorageError {
     /// A record exceeds what the log can frame.
     #[error("record of {bytes} bytes exceeds the limit of {limit} bytes")]
     RecordTooLarge { bytes: usize, limit: usize },
+    /// A value is nested so deep that it could be written, but not read again.
+    #[error("objects and arrays would be nested more than [{limit}] levels deep")]
+    TooDeep { limit: usize },
     /// A store name holds characters that are not allowed in one.
     #[error("invalid store name [{name}]")]
     InvalidName { name: String },

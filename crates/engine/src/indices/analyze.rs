@@ -31,6 +31,9 @@ struct Wanted {
     attributes: Vec<String>,
 }
 
+/// Steps of an analyzer with as many tokens as there may be that `explain` shows; of more steps, fewer tokens each.
+const MOST_STEPS_SHOWN: usize = 20;
+
 /// `GET|POST /_analyze`, `GET|POST /{index}/_analyze`
 pub(crate) fn analyze(
     engine: &Engine,
@@ -220,7 +223,7 @@ impl Wanted {
     fn explained(&self, analyzer: &Analyzer, gap: usize, limit: usize) -> Result<Value, EngineError> {
         let mut filtered: Vec<(String, Vec<String>)> = Vec::new();
         let mut steps: Vec<(String, Vec<Value>, Place)> = Vec::new();
-        let mut count = 0;
+        let (mut count, mut shown_tokens) = (0, 0);
         for text in &self.texts {
             let offsets = Utf16::new(text);
             let detail = analyzer.detail(text, limit - count).ok_or_else(|| too_many(limit))?;
@@ -232,6 +235,10 @@ impl Wanted {
             }
             for (at, step) in std::iter::once(detail.tokenizer).chain(detail.filters).enumerate() {
                 count = count.max(step.tokens.len());
+                shown_tokens += step.tokens.len();
+                if shown_tokens > limit.saturating_mul(MOST_STEPS_SHOWN) {
+                    return Err(too_many(limit));
+                }
                 if steps.len() <= at {
                     steps.push((step.name, Vec::new(), Place::default()));
                 }
@@ -346,15 +353,10 @@ impl Utf16 {
     }
 }
 
+/// Elasticsearch answers with its sentence and 500; it is the request that is wrong.
 fn too_many(limit: usize) -> EngineError {
-    EngineError::api(
-        500,
-        Exception::new(
-            "illegal_state_exception",
-            format!(
-                "The number of tokens produced by calling _analyze has exceeded the allowed maximum of [{limit}]. This \
-                 limit can be set by changing the [index.analyze.max_token_count] index level setting."
-            ),
-        ),
-    )
+    EngineError::illegal_argument(format!(
+        "The number of tokens produced by calling _analyze has exceeded the allowed maximum of [{limit}]. This limit can be \
+         set by changing the [index.analyze.max_token_count] index level setting."
+    ))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use sparrow_index::analysis::{Analysis, AnalysisLimits};
-use sparrow_index::mapping::Limits;
+use sparrow_index::mapping::{Limits, MOST_LEVELS};
 
 use super::known_settings as known;
 use crate::error::EngineError;
@@ -39,6 +39,12 @@ impl Settings {
         let mut settings = BTreeMap::new();
         for (name, value) in flat {
             let short = name.strip_prefix("index.").unwrap_or(&name).to_owned();
+            if short.matches('.').count() > MAX_DEPTH {
+                let shown: String = short.chars().take(100).collect();
+                return Err(EngineError::illegal_argument(format!(
+                    "setting [{shown}] has more than [{MAX_DEPTH}] dots in its name"
+                )));
+            }
             if short.starts_with(ANALYSIS) {
                 if let Some(value) = value {
                     settings.insert(short, value);
@@ -294,7 +300,7 @@ impl Settings {
             total_fields: self.number("mapping.total_fields.limit", Limits::default().total_fields),
             ignore_dynamic_beyond_limit: self
                 .number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
-            depth: self.number("mapping.depth.limit", MAX_DEPTH),
+            depth: self.number("mapping.depth.limit", MAX_DEPTH).min(MOST_LEVELS),
             field_name: self.number("mapping.field_name_length.limit", usize::MAX),
         }
     }

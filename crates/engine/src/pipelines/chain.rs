@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::IngestSummary;
 use super::document::Document;
+use super::effort::{MOST_PIPELINES, Steps, Together, weight};
 use super::error::ProcessorError;
 use super::processors::{ForEach, Inference, PipelineCall};
 use super::stats::Counters;
@@ -89,6 +90,8 @@ pub(crate) struct Runtime<'a> {
     pub encoder: &'a dyn TextEncoder,
     pub purpose: Purpose,
     pub cancel: Option<&'a AtomicBool>,
+    /// What has been done to all documents of the run.
+    pub together: Together,
 }
 
 /// A failure with the place where it happened.
@@ -124,12 +127,20 @@ pub(crate) struct Item {
     pub executed: Option<Vec<String>>,
     /// Pipelines that are running on the document, outermost first.
     stack: Vec<String>,
+    steps: Steps,
 }
 
 impl Item {
     /// A document before its first processor.
     pub fn new(document: Document, traced: bool) -> Self {
-        Self { document, state: State::Live, trace: traced.then(Vec::new), executed: None, stack: Vec::new() }
+        Self {
+            document,
+            state: State::Live,
+            trace: traced.then(Vec::new),
+            executed: None,
+            stack: Vec::new(),
+            steps: Steps::default(),
+        }
     }
 
     fn is_live(&self) -> bool {
@@ -168,7 +179,7 @@ pub(crate) fn run_pipeline(
     }
     run_nodes(runtime, &pipeline.processors, items, who, summary);
     if !pipeline.on_failure.is_empty() {
-        let failed = failed(items, who);
+        let failed = recoverable(items, &failed(items, who));
         handle_failures(runtime, &pipeline.on_failure, items, &failed, summary);
     }
     for &at in who {
@@ -188,6 +199,12 @@ pub(crate) fn run_pipeline(
 /// Those documents that an error has ended.
 fn failed(items: &[Item], who: &[usize]) -> Vec<usize> {
     who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect()
+}
+
+/// Those of some failed documents that a handler may go on with.
+fn recoverable(items: &[Item], failed: &[usize]) -> Vec<usize> {
+    let is_final = |at: usize| matches!(&items[at].state, State::Failed(failure) if failure.error.is_final());
+    failed.iter().copied().filter(|&at| !is_final(at)).collect()
 }
 
 fn run_nodes(
@@ -214,10 +231,22 @@ pub(super) fn run_node(
     summary: &mut IngestSummary,
 ) {
     let running = node.counters.enter(who.len());
+    let mut fit = Vec::with_capacity(who.len());
+    for &at in who {
+        let Item { document, steps, .. } = &mut items[at];
+        match runtime.together.step(steps, || document.weight()) {
+            Ok(()) => fit.push(at),
+            Err(error) => fail(&mut items[at], node, error),
+        }
+    }
+    let before: Vec<isize> = fit.iter().map(|&at| items[at].document.added).collect();
     match &node.action {
         Action::Each(processor) => {
-            for &at in who {
-                if let Err(error) = processor.run(&mut items[at].document) {
+            for (&at, &before) in fit.iter().zip(&before) {
+                let document = &mut items[at].document;
+                let result = processor.run(document);
+                let grown = runtime.together.grow(before, document.added);
+                if let Err(error) = grown.and(result) {
                     fail(&mut items[at], node, error);
                 }
             }
@@ -226,32 +255,38 @@ pub(super) fn run_node(
             let mut documents: Vec<(usize, &mut Document)> = items
                 .iter_mut()
                 .enumerate()
-                .filter(|(at, _)| who.binary_search(at).is_ok())
+                .filter(|(at, _)| fit.binary_search(at).is_ok())
                 .map(|(at, item)| (at, &mut item.document))
                 .collect();
             let failures = inference.run(runtime, &mut documents, summary);
             for (at, error) in failures {
                 fail(&mut items[at], node, error);
             }
+            for (&at, &before) in fit.iter().zip(&before) {
+                if let Err(error) = runtime.together.grow(before, items[at].document.added) {
+                    fail(&mut items[at], node, error);
+                }
+            }
         }
-        Action::Pipeline(call) => run_call(runtime, node, call, items, who, summary),
-        Action::ForEach(each) => each.run(runtime, node, items, who, summary),
+        Action::Pipeline(call) => run_call(runtime, node, call, items, &fit, summary),
+        Action::ForEach(each) => each.run(runtime, node, items, &fit, summary),
         Action::Terminate => {
-            for &at in who {
+            for &at in &fit {
                 items[at].state = State::Terminated;
             }
         }
         Action::Drop => {
-            for &at in who {
+            for &at in &fit {
                 items[at].state = State::Dropped;
             }
         }
     }
     for &at in who {
-        record(node, &mut items[at]);
+        record(runtime, node, &mut items[at]);
     }
     let failed = failed(items, who);
     running.leave(failed.len());
+    let failed = recoverable(items, &failed);
     if node.ignore_failure {
         for at in failed {
             items[at].state = State::Live;
@@ -272,7 +307,17 @@ fn run_call(
     // The name may be a template, so documents of one batch may go to different pipelines.
     let mut by_name: Vec<(String, Vec<usize>)> = Vec::new();
     for &at in who {
-        let name = call.name(&items[at].document);
+        let name = match call.name(&items[at].document) {
+            Ok(name) => name,
+            Err(error) => {
+                fail(&mut items[at], node, error);
+                continue;
+            }
+        };
+        if items[at].stack.len() >= MOST_PIPELINES {
+            fail(&mut items[at], node, ProcessorError::TooManyPipelines { limit: MOST_PIPELINES });
+            continue;
+        }
         if items[at].stack.contains(&name) {
             fail(&mut items[at], node, ProcessorError::Cycle { id: name });
             continue;
@@ -288,11 +333,11 @@ fn run_call(
                 let lengths: Vec<Option<usize>> =
                     group.iter().map(|&at| items[at].trace.as_ref().map(Vec::len)).collect();
                 for &at in &group {
-                    push_trace(node, &mut items[at], json!({"status": "success"}), false);
+                    push_trace(runtime, node, &mut items[at], json!({"status": "success"}), false);
                 }
                 run_pipeline(runtime, pipeline, items, &group, summary);
                 for (at, length) in group.into_iter().zip(lengths) {
-                    show_cycle(node, &mut items[at], length);
+                    show_cycle(runtime, node, &mut items[at], length);
                 }
             }
             None if call.ignore_missing => {}
@@ -307,14 +352,14 @@ fn run_call(
 
 /// A pipeline that calls itself is shown as the error of the outermost call that leads to it, as if none of its
 /// processors had run.
-fn show_cycle(node: &Node, item: &mut Item, length: Option<usize>) {
+fn show_cycle(runtime: &Runtime<'_>, node: &Node, item: &mut Item, length: Option<usize>) {
     let State::Failed(Failure { error: error @ ProcessorError::Cycle { .. }, .. }) = &item.state else {
         return;
     };
     let (Some(trace), Some(length)) = (&mut item.trace, length) else { return };
     let result = json!({"status": "error", "error": super::simulate::error_body(error)});
     trace.truncate(length);
-    push_trace(node, item, result, false);
+    push_trace(runtime, node, item, result, false);
 }
 
 /// Runs handlers on failed documents; those that come through are under way again.
@@ -365,7 +410,7 @@ pub(super) fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
 
 /// Notes the result of a processor for `_simulate?verbose`. A `pipeline` processor is shown before its inner ones, by
 /// [`run_call`], unless it failed by itself.
-fn record(node: &Node, item: &mut Item) {
+fn record(runtime: &Runtime<'_>, node: &Node, item: &mut Item) {
     if item.trace.is_none() {
         return;
     }
@@ -387,14 +432,21 @@ fn record(node: &Node, item: &mut Item) {
         State::Live | State::Terminated => json!({"status": "success"}),
     };
     let shown = matches!(item.state, State::Live | State::Terminated) || node.ignore_failure;
-    push_trace(node, item, result, shown);
+    push_trace(runtime, node, item, result, shown);
 }
 
-fn push_trace(node: &Node, item: &mut Item, result: Value, with_document: bool) {
+fn push_trace(runtime: &Runtime<'_>, node: &Node, item: &mut Item, result: Value, with_document: bool) {
     if item.trace.is_none() {
         return;
     }
-    let document = with_document.then(|| item.document.to_simulated(true));
+    let mut document = with_document.then(|| item.document.to_simulated(true));
+    let shown = document.as_ref().map_or(0, weight) as isize;
+    if let Err(error) = runtime.together.grow(0, shown) {
+        // It is not kept, so it does not count.
+        let _ = runtime.together.grow(shown, 0);
+        document = None;
+        fail(item, node, error);
+    }
     let Some(trace) = &mut item.trace else { return };
     let mut entry = Map::new();
     entry.insert("processor_type".into(), Value::String(node.kind.clone()));

@@ -1,7 +1,10 @@
 //! A document on its way through a pipeline, and the paths that address its fields.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
+use super::effort::{MOST_ADDED, Matching, weight};
 use super::error::ProcessorError;
 use crate::strict_json::{MOST_LEVELS, levels};
 
@@ -18,7 +21,7 @@ const METADATA: [&str; 8] = [
 ];
 
 /// Source, metadata and ingest metadata of one document.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Document {
     /// The fields of the user.
     pub source: Map<String, Value>,
@@ -26,6 +29,10 @@ pub(crate) struct Document {
     pub metadata: Map<String, Value>,
     /// What `_ingest.` addresses: timestamp, pipeline, reasons of a failure.
     pub ingest: Map<String, Value>,
+    /// Bytes that processors have added, less those that they took away.
+    pub added: isize,
+    /// How long regular expressions have looked at it.
+    pub matching: Matching,
 }
 
 impl Document {
@@ -85,6 +92,8 @@ impl Document {
     /// # Errors
     /// The step of the path that cannot hold a field.
     pub fn set(&mut self, path: &str, value: Value) -> Result<(), ProcessorError> {
+        let replaced = self.get(path).map_or(0, weight);
+        self.grow(path, weight(&value) as isize - replaced as isize)?;
         let (root, keys) = self.locate_mut(path)?;
         // Bounded here, and not only when the document is written: pipelines that call each other could make one so deep
         // that no stack suffices to copy or drop it.
@@ -126,11 +135,35 @@ impl Document {
         Ok(())
     }
 
+    /// Counts bytes that are about to be added, or taken away if there are less than none.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn grow(&mut self, path: &str, bytes: isize) -> Result<(), ProcessorError> {
+        if bytes > 0 && self.added.saturating_add(bytes) > MOST_ADDED as isize {
+            return Err(ProcessorError::TooMuch { path: path.to_owned(), limit: MOST_ADDED });
+        }
+        self.added += bytes;
+        Ok(())
+    }
+
+    /// About how many bytes it takes in memory.
+    pub fn weight(&self) -> usize {
+        let all = self.source.values().chain(self.ingest.values());
+        all.map(weight).sum()
+    }
+
     /// Takes a value out of the document.
     ///
     /// # Errors
     /// The step of the path that leads nowhere.
     pub fn remove(&mut self, path: &str) -> Result<Value, ProcessorError> {
+        let removed = self.take(path)?;
+        self.grow(path, -(weight(&removed) as isize))?;
+        Ok(removed)
+    }
+
+    fn take(&mut self, path: &str) -> Result<Value, ProcessorError> {
         let (root, keys) = self.locate_mut(path)?;
         let (last, parents) = keys.split_last().expect("a path has at least one step");
         let Some((first, rest)) = parents.split_first() else {
@@ -168,18 +201,56 @@ impl Document {
         values: Vec<Value>,
         allow_duplicates: bool,
     ) -> Result<(), ProcessorError> {
-        let (mut list, given) = match self.get_optional(path, true)? {
-            None => (Vec::new(), None),
-            Some(Value::Array(list)) => (list.clone(), Some(list.len())),
+        // In its place: a list that was copied for each of its elements took quadratic time.
+        let (list, given) = match self.get_optional(path, true)? {
+            Some(Value::Array(_)) => {
+                let Some(Value::Array(list)) = self.get_mut(path) else { return Ok(()) };
+                (std::mem::take(list), None)
+            }
             Some(single) => (vec![single.clone()], Some(1)),
+            None => (Vec::new(), Some(0)),
         };
+        let mut list = list;
+        let before = list.len();
+        let mut known: Option<HashSet<Value>> = (!allow_duplicates).then(|| list.iter().cloned().collect());
         for value in values {
-            if allow_duplicates || !list.contains(&value) {
+            if known.as_mut().is_none_or(|known| known.insert(value.clone())) {
                 list.push(value);
             }
         }
-        // A value that stays alone stays what it is.
-        if given == Some(list.len()) { Ok(()) } else { self.set(path, Value::Array(list)) }
+        if given.is_some() {
+            // A value that stays alone stays what it is.
+            return if given == Some(1) && list.len() == before {
+                Ok(())
+            } else {
+                self.set(path, Value::Array(list))
+            };
+        }
+        let more = &list[before..];
+        let (bytes, inner) =
+            (more.iter().map(weight).sum::<usize>(), more.iter().map(levels).max().unwrap_or(0));
+        let refused = match split(path)?.1.len() + 1 + inner > MOST_LEVELS {
+            true => Err(ProcessorError::TooDeep { path: path.to_owned() }),
+            false => self.grow(path, bytes as isize),
+        };
+        if refused.is_err() {
+            list.truncate(before);
+        }
+        if let Some(place) = self.get_mut(path) {
+            *place = Value::Array(list);
+        }
+        refused
+    }
+
+    /// The value at a path, if there is one.
+    pub fn get_mut(&mut self, path: &str) -> Option<&mut Value> {
+        let (root, keys) = self.locate_mut(path).ok()?;
+        let (first, rest) = keys.split_first()?;
+        let mut value = root.get_mut(*first)?;
+        for key in rest {
+            value = step_mut(value, key, path).ok()?;
+        }
+        Some(value)
     }
 
     /// The document as `_simulate` shows it.

@@ -347,6 +347,46 @@ pub enum ProcessorError {
         /// Path of the value.
         path: String,
     },
+    /// Processors made too much of a document.
+    #[error("cannot set [{}]: processors may add [{limit}] bytes to a document at most", path.chars().take(100).collect::<String>())]
+    TooMuch {
+        /// Path of the value.
+        path: String,
+        /// Bytes.
+        limit: usize,
+    },
+    /// Processors made too much of all documents together.
+    #[error("processors may add [{limit}] bytes to the documents of a request at most")]
+    TooMuchTogether {
+        /// Bytes.
+        limit: usize,
+    },
+    /// A text that a processor would have made too long.
+    #[error("the text would be longer than [{limit}] bytes")]
+    TooLong {
+        /// Bytes.
+        limit: usize,
+    },
+    /// Regular expressions took too long.
+    #[error("pattern matching was interrupted after [{milliseconds}] ms")]
+    Matching {
+        /// How long they may take.
+        milliseconds: u64,
+    },
+    /// Processors ran too often.
+    #[error(
+        "processors may run [{limit}] times on a document at most, and less often on a large one or on many"
+    )]
+    TooManySteps {
+        /// How often.
+        limit: u64,
+    },
+    /// Pipelines that call each other, deeper than allowed.
+    #[error("Too many nested pipelines. Cannot have more than {limit} nested pipelines")]
+    TooManyPipelines {
+        /// How deep.
+        limit: usize,
+    },
     /// Only an object can be merged into the root of a document.
     #[error("cannot add non-map fields to root of document")]
     NotMapForRoot,
@@ -390,6 +430,7 @@ impl ProcessorError {
         match self {
             Self::Model(error) => error.es_type(),
             Self::Fail { .. } => "fail_processor_exception",
+            Self::TooManyPipelines { .. } => "graph_structure_exception",
             Self::NoSuchPipeline { .. } | Self::Cycle { .. } | Self::NotLoaded { .. } => {
                 "illegal_state_exception"
             }
@@ -420,8 +461,21 @@ impl ProcessorError {
             | Self::Json { .. }
             | Self::NotMapForRoot
             | Self::TooDeep { .. }
+            | Self::TooMuch { .. }
+            | Self::TooMuchTogether { .. }
+            | Self::TooLong { .. }
+            | Self::Matching { .. }
+            | Self::TooManySteps { .. }
             | Self::Metadata { .. } => "illegal_argument_exception",
         }
+    }
+
+    /// Whether no handler may go on with the document: what ended it would end the handler too, after doing it all again.
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::TooMuchTogether { .. } | Self::TooManySteps { .. } | Self::TooManyPipelines { .. }
+        )
     }
 
     /// The HTTP status of the document.

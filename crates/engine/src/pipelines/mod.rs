@@ -7,6 +7,7 @@ mod api;
 mod chain;
 mod config;
 mod document;
+mod effort;
 mod error;
 mod processors;
 mod simulate;
@@ -26,6 +27,7 @@ use time::macros::format_description;
 pub(crate) use self::api::{delete_pipeline, get_pipeline, put_pipeline, simulate_pipeline};
 use self::chain::{Item, Pipeline, Runtime, State};
 use self::document::Document;
+use self::effort::Together;
 pub(crate) use self::processors::{DatePattern, check_tokenization, vector_to_json};
 use self::stats::Counters;
 use crate::error::EngineError;
@@ -152,6 +154,7 @@ impl Pipelines {
             encoder,
             purpose: if mode.paced { Purpose::PacedIngest } else { Purpose::Ingest },
             cancel: mode.cancel,
+            together: Together::new(documents.len()),
         };
         let now = timestamp();
         let mut positions = Vec::with_capacity(documents.len());

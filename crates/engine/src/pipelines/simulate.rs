@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::chain::{self, Item, Pipeline, Runtime, State};
 use super::document::Document;
+use super::effort::Together;
 use super::error::ProcessorError;
 use super::{IngestSummary, Pipelines, timestamp};
 use crate::models::{Purpose, TextEncoder};
@@ -24,7 +25,8 @@ pub(super) fn run(
 ) -> Value {
     let now = timestamp();
     let all = pipelines.all();
-    let runtime = Runtime { pipelines: &all, encoder, purpose: Purpose::Direct, cancel: None };
+    let together = Together::new(documents.len());
+    let runtime = Runtime { pipelines: &all, encoder, purpose: Purpose::Direct, cancel: None, together };
     let mut items: Vec<Item> =
         documents.into_iter().map(|given| Item::new(document(given, &now), verbose)).collect();
     let who: Vec<usize> = (0..items.len()).collect();

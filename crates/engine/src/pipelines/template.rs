@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::document::Document;
+use super::effort::room;
+use super::error::ProcessorError;
 
 /// How `{{field}}` writes a value; `{{{field}}}` always writes it as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,8 +78,24 @@ impl Template {
     }
 
     /// The text for a document; a field that is not there leaves nothing.
-    pub fn render(&self, document: &Document, escape: Escape) -> String {
+    ///
+    /// # Errors
+    /// If it would be too long.
+    pub fn render(&self, document: &Document, escape: Escape) -> Result<String, ProcessorError> {
         let mut out = String::new();
+        self.render_after(&mut 0, &mut out, document, escape)?;
+        Ok(out)
+    }
+
+    /// Writes the text for a document; `made` counts the bytes of all texts of a value.
+    fn render_after(
+        &self,
+        made: &mut usize,
+        out: &mut String,
+        document: &Document,
+        escape: Escape,
+    ) -> Result<(), ProcessorError> {
+        let before = *made;
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.push_str(text),
@@ -86,11 +104,14 @@ impl Template {
                         Ok(Value::Null) | Err(_) => continue,
                         Ok(value) => super::document::as_text(value),
                     };
-                    push_escaped(&mut out, &value, if *raw { Escape::Plain } else { escape });
+                    room(*made, value.len())?;
+                    push_escaped(out, &value, if *raw { Escape::Plain } else { escape });
                 }
             }
+            *made = before + out.len();
+            room(*made, 0)?;
         }
-        out
+        Ok(())
     }
 }
 
@@ -126,20 +147,38 @@ impl ValueTemplate {
     }
 
     /// The value for a document.
-    pub fn render(&self, document: &Document, escape: Escape) -> Value {
-        match self {
+    ///
+    /// # Errors
+    /// If its texts would be too long.
+    pub fn render(&self, document: &Document, escape: Escape) -> Result<Value, ProcessorError> {
+        self.render_after(&mut 0, document, escape)
+    }
+
+    fn render_after(
+        &self,
+        made: &mut usize,
+        document: &Document,
+        escape: Escape,
+    ) -> Result<Value, ProcessorError> {
+        let text = |template: &Template, made: &mut usize| {
+            let mut out = String::new();
+            template.render_after(made, &mut out, document, escape).map(|()| out)
+        };
+        Ok(match self {
             Self::Fixed(value) => value.clone(),
-            Self::Text(template) => Value::String(template.render(document, escape)),
-            Self::List(list) => {
-                Value::Array(list.iter().map(|value| value.render(document, escape)).collect())
-            }
+            Self::Text(template) => Value::String(text(template, made)?),
+            Self::List(list) => Value::Array(
+                list.iter()
+                    .map(|value| value.render_after(made, document, escape))
+                    .collect::<Result<_, _>>()?,
+            ),
             Self::Object(entries) => Value::Object(
                 entries
                     .iter()
-                    .map(|(name, value)| (name.render(document, escape), value.render(document, escape)))
-                    .collect::<Map<_, _>>(),
+                    .map(|(name, value)| Ok((text(name, made)?, value.render_after(made, document, escape)?)))
+                    .collect::<Result<Map<_, _>, ProcessorError>>()?,
             ),
-        }
+        })
     }
 }
 
@@ -189,7 +228,7 @@ mod tests {
             ("[{{missing}}]", Escape::Json, "[]"),
         ] {
             assert_eq!(
-                Template::parse(template).unwrap().render(&document(), escape),
+                Template::parse(template).unwrap().render(&document(), escape).unwrap(),
                 expected,
                 "{template}"
             );
@@ -206,6 +245,6 @@ mod tests {
     #[test]
     fn values_keep_their_types() {
         let value = ValueTemplate::parse(&json!({"k": ["{{n}}", 1, true]})).unwrap();
-        assert_eq!(value.render(&document(), Escape::Json), json!({"k": ["3", 1, true]}));
+        assert_eq!(value.render(&document(), Escape::Json).unwrap(), json!({"k": ["3", 1, true]}));
     }
 }

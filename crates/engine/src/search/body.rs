@@ -22,6 +22,9 @@ use super::source_filter::SourceSelection;
 use super::term_suggest::{self, Suggester};
 use crate::params::parse_duration;
 
+/// Patterns of `_source`: each is held against each path of each hit.
+const MOST_SOURCE_PATTERNS: usize = 1_024;
+
 /// Hits of a search that asks for no number.
 pub const DEFAULT_SIZE: usize = 10;
 /// Hits are counted up to here unless the request says otherwise.
@@ -492,6 +495,12 @@ pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, SearchErr
                 ),
             ));
         }
+    }
+    if includes.len() + excludes.len() > MOST_SOURCE_PATTERNS {
+        return Err(SearchError::illegal(format!(
+            "[_source] has [{}] patterns, at most [{MOST_SOURCE_PATTERNS}] are possible on this server",
+            includes.len() + excludes.len()
+        )));
     }
     Ok(SourceSelection::fields(includes, excludes))
 }

@@ -1,5 +1,7 @@
 //! `fields`, `docvalue_fields` and `stored_fields`: values of single fields beside or instead of the source.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use sparrow_index::mapping::{ip, values_at};
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
@@ -15,7 +17,7 @@ use super::suggest::suggestions;
 use crate::pattern;
 
 /// A field, or several by a pattern, with the format of its values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldRequest {
     /// Path; `*` stands for any characters.
     pub pattern: String,
@@ -39,6 +41,9 @@ impl FieldRequest {
         Self { pattern: pattern.to_owned(), format: None, include_unmapped: false }
     }
 }
+
+/// Patterns of `fields`: each is held against each field of each hit.
+const MOST_FIELDS: usize = 1_024;
 
 /// Reads `fields` or `docvalue_fields`, called `section`.
 ///
@@ -85,7 +90,19 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
         }
         requests.push(request);
     }
-    Ok(requests)
+    // What is asked for a thousand times is found once; of several formats the last counts, as they come.
+    let mut known = HashSet::with_capacity(requests.len());
+    let keep: Vec<bool> = requests.iter().rev().map(|request| known.insert(request)).collect();
+    let mut keep = keep.into_iter().rev();
+    let distinct: Vec<FieldRequest> =
+        requests.iter().filter(|_| keep.next().unwrap_or(true)).cloned().collect();
+    if unmapped && distinct.len() > MOST_FIELDS {
+        return Err(SearchError::illegal(format!(
+            "[fields] has [{}] patterns, at most [{MOST_FIELDS}] are possible on this server",
+            distinct.len()
+        )));
+    }
+    Ok(if unmapped { distinct } else { requests })
 }
 
 /// `docvalue_fields` of the address: names separated by commas.

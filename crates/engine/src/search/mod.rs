@@ -217,6 +217,9 @@ fn answer(
 ) -> Result<Answered, EngineError> {
     let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
     let found = encoded.and_then(|timings| {
+        if let Some(aggregations) = &body.aggs {
+            aggregations.check_buckets(engine.cluster.max_buckets())?;
+        }
         let began = Instant::now();
         let outcome = execute::execute(targets, body, deadline.flag()).map_err(EngineError::from)?;
         note_slow(Phase::Query, targets, &outcome, began, source);

@@ -104,7 +104,9 @@ impl PathSet {
 
     fn add(&self, positions: &mut Vec<(u32, u32)>, pattern: u32, mut position: u32) {
         loop {
-            if !positions.contains(&(pattern, position)) {
+            // Those of one pattern stand together.
+            let own = positions.iter().rev().take_while(|(other, _)| *other == pattern);
+            if !own.into_iter().any(|(_, known)| *known == position) {
                 positions.push((pattern, position));
             }
             // A star may stand for nothing.

@@ -19,6 +19,8 @@ use crate::snapshot::SegmentSnapshot;
 
 /// Documents of a block.
 const BLOCK: usize = 4096;
+/// Codes of documents that are listed at once.
+const MOST_CODES: usize = 1 << 18;
 
 /// What aggregations read of a segment.
 pub struct SegmentContext<'a> {
@@ -182,6 +184,21 @@ const METRIC_BYTES: usize = 64;
 
 impl BucketNode<'_> {
     fn collect(
+        &mut self,
+        docs: &[u32],
+        parents: &[u32],
+        context: &SegmentContext<'_>,
+    ) -> Result<(), AggregationError> {
+        // A document in thousands of buckets, each of which hands it on to thousands: in pieces, so that no list gets long.
+        let piece = (MOST_CODES / self.groups.most_codes().max(1)).max(1);
+        for (docs, parents) in docs.chunks(piece).zip(parents.chunks(piece)) {
+            context.budget.check_cancelled()?;
+            self.collect_piece(docs, parents, context)?;
+        }
+        Ok(())
+    }
+
+    fn collect_piece(
         &mut self,
         docs: &[u32],
         parents: &[u32],

@@ -103,6 +103,16 @@ impl<'a> Groups<'a> {
         }
     }
 
+    /// Codes that one document can have, where that can be many.
+    pub fn most_codes(&self) -> usize {
+        match &self.kind {
+            GroupKind::Ranges { ranges, .. } => ranges.len(),
+            GroupKind::Filters { sets, .. } => sets.len() + 1,
+            GroupKind::Adjacency { sets, .. } => sets.len() * (sets.len() + 1) / 2,
+            _ => 1,
+        }
+    }
+
     /// Codes of the buckets of documents, each with the place of the document in `docs`. A document is in a bucket
     /// once, however many of its values are.
     ///

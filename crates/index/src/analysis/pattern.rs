@@ -121,6 +121,11 @@ fn property(c: char, name: &str) -> String {
     }
 }
 
+/// Bytes that may be made of a text by replacing parts of it: a dozen steps in a row can make gigabytes of one letter.
+pub(super) fn most_bytes(text: &str) -> usize {
+    (16 << 20).max(text.len() + text.len() / 4)
+}
+
 /// A replacement as Java writes it: `$1`, `${name}`, and `\` before what is meant literally.
 #[derive(Debug, Clone)]
 pub(super) struct Replacement(Vec<Piece>);
@@ -188,6 +193,16 @@ impl Replacement {
         Ok(Self(pieces))
     }
 
+    /// Bytes that stand for a match.
+    fn length(&self, captures: &Captures<'_>) -> usize {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.len(),
+            Piece::Group(group) => captures.get(*group).map_or(0, |found| found.range().len()),
+            Piece::Name(name) => captures.name(name).map_or(0, |found| found.range().len()),
+        };
+        self.0.iter().map(piece).sum()
+    }
+
     fn push(&self, captures: &Captures<'_>, out: &mut String) {
         for piece in &self.0 {
             match piece {
@@ -208,10 +223,15 @@ impl Replacement {
     ) -> String {
         let mut out = String::with_capacity(text.len());
         let mut last = 0;
+        let most = most_bytes(text);
         for captures in regex.captures_iter(text) {
             // A pattern that needs too many steps: the rest stays as it is.
             let Ok(captures) = captures else { break };
             let Some(found) = captures.get(0) else { break };
+            // As with one that makes too much.
+            if out.len() + self.length(&captures) > most {
+                break;
+            }
             out.push_str(&text[last..found.start()]);
             let before = out.len();
             self.push(&captures, &mut out);

@@ -37,8 +37,8 @@ pub use semantic::{DEFAULT_INFERENCE_ID, SemanticModel, SemanticText};
 pub use source::{SourceFilter, values_at};
 pub use sparse_options::SparseIndexOptions;
 pub use types::{
-    DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, KeywordKind, Limits, NumberValue, ParsedDocument,
-    TextIndexOptions, TextOptions, feature_value,
+    DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, KeywordKind, Limits, MOST_LEVELS, NumberValue,
+    ParsedDocument, TextIndexOptions, TextOptions, feature_value,
 };
 pub(crate) use values::{java_double, java_string};
 pub use values::{json_token, normalize_float};

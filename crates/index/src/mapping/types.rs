@@ -285,6 +285,10 @@ pub struct ParsedDocument {
     pub stored_source: Option<Vec<u8>>,
 }
 
+/// Levels of objects that a mapping may have, whatever `index.mapping.depth.limit` says: each is two levels of the JSON in which a
+/// mapping is stored, and readers of JSON follow no more than 127.
+pub const MOST_LEVELS: usize = 50;
+
 /// Bounds a document is checked against.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -292,7 +296,7 @@ pub struct Limits {
     pub total_fields: usize,
     /// `index.mapping.total_fields.ignore_dynamic_beyond_limit`.
     pub ignore_dynamic_beyond_limit: bool,
-    /// `index.mapping.depth.limit`.
+    /// `index.mapping.depth.limit`, at most [`MOST_LEVELS`].
     pub depth: usize,
     /// `index.mapping.field_name_length.limit`, in characters.
     pub field_name: usize,

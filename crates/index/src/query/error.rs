@@ -90,6 +90,9 @@ pub enum QueryError {
     /// More clauses than a query may have.
     #[error("more than {limit} clauses")]
     TooManyClauses { limit: usize },
+    /// Clauses within clauses, deeper than allowed.
+    #[error("more than {limit} levels of clauses")]
+    TooManyLevels { limit: usize },
     /// More values than a `terms` clause may have.
     #[error("{count} terms are more than {limit}")]
     TooManyTerms { count: usize, limit: usize },
@@ -151,7 +154,7 @@ impl QueryError {
             QueryError::Tantivy(_) | QueryError::Vectors(_) => "exception",
             QueryError::Io(_) => "i_o_exception",
             QueryError::DateFormat { in_range: true, .. } | QueryError::DateMath { .. } => "parse_exception",
-            QueryError::TooManyClauses { .. } => "too_many_nested_clauses",
+            QueryError::TooManyClauses { .. } | QueryError::TooManyLevels { .. } => "too_many_nested_clauses",
             QueryError::TooManySortKeys { .. } | QueryError::CollapseSeveral { .. } => {
                 "illegal_argument_exception"
             }
@@ -233,6 +236,7 @@ impl QueryError {
             }
             QueryError::DateMath { .. }
             | QueryError::TooManyClauses { .. }
+            | QueryError::TooManyLevels { .. }
             | QueryError::TooManySortKeys { .. }
             | QueryError::CollapseSeveral { .. }
             | QueryError::Tantivy(_)
@@ -268,6 +272,7 @@ impl QueryError {
             | QueryError::Vectors(_)
             | QueryError::DateMath { .. }
             | QueryError::TooManyClauses { .. }
+            | QueryError::TooManyLevels { .. }
             | QueryError::TooManySortKeys { .. }
             | QueryError::CollapseSeveral { .. }
             | QueryError::NotEncoded { .. }
@@ -380,6 +385,9 @@ impl QueryError {
             }
             QueryError::TooManyClauses { limit } => {
                 format!("Query contains too many nested clauses; maxClauseCount is set to {limit}")
+            }
+            QueryError::TooManyLevels { limit } => {
+                format!("Query contains too many nested clauses; [+] and [|] may take turns [{limit}] times")
             }
             QueryError::TooManySortKeys { limit } => {
                 format!("a search on this server can be sorted by [{limit}] keys at most")

@@ -1,19 +1,25 @@
 //! `simple_query_string`: a syntax in which every text means something. After Lucene's `SimpleQueryParser`.
 
+use rustc_hash::FxHashMap;
+
 use super::ast::{
     BoolQuery, FuzzyQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, Rewrite,
     SimpleQueryStringQuery, simple_flags,
 };
+use super::compile::MAX_CLAUSES;
 use super::error::QueryError;
 use super::query_string::{Fields, quoted_field};
 
 /// Parentheses that are looked into; deeper ones are passed over, as if they were not there.
 const MAX_DEPTH: usize = 64;
 
+/// Levels that a chain of `+` and `|` in turn may make, as each puts what is before it a level deeper.
+const MAX_LEVELS: usize = 64;
+
 /// Turns the text into a query tree.
 ///
 /// # Errors
-/// When analysis fails; never because of the text.
+/// When analysis fails, or the text has too many clauses; never because of its syntax.
 pub(super) fn rewrite(query: &SimpleQueryStringQuery, fields: &dyn Fields) -> Result<Query, QueryError> {
     let everything = [("*".to_owned(), 1.0)];
     let stated: &[_] = if query.fields.is_empty() { &everything } else { &query.fields };
@@ -22,8 +28,9 @@ pub(super) fn rewrite(query: &SimpleQueryStringQuery, fields: &dyn Fields) -> Re
     }
     let targets = fields.expand(stated);
     let text: Vec<char> = query.query.chars().collect();
-    let mut parser = Parser { query, fields, targets };
-    let mut tree = parser.part(&text, 0)?;
+    let mut parser =
+        Parser { query, fields, targets, closings: closings(&text, query.flags & simple_flags::ESCAPE != 0) };
+    let mut tree = parser.part(&text, 0, 0)?;
     if let Some(Query { kind: QueryKind::Bool(top), .. }) = &mut tree
         && top.must_not.is_empty()
     {
@@ -36,6 +43,27 @@ struct Parser<'a> {
     query: &'a SimpleQueryStringQuery,
     fields: &'a dyn Fields,
     targets: Vec<(String, f32, bool)>,
+    /// Where the parentheses close that do, by where they open.
+    closings: FxHashMap<usize, usize>,
+}
+
+/// The pairs of parentheses of a text, found once: to look for the end of each of many that never close took quadratic time.
+fn closings(text: &[char], escapes: bool) -> FxHashMap<usize, usize> {
+    let (mut pairs, mut open, mut escaped) = (FxHashMap::default(), Vec::new(), false);
+    for (at, next) in text.iter().enumerate() {
+        match next {
+            _ if escaped => escaped = false,
+            '\\' if escapes => escaped = true,
+            '(' => open.push(at),
+            ')' => {
+                if let Some(start) = open.pop() {
+                    pairs.insert(start, at);
+                }
+            }
+            _ => {}
+        }
+    }
+    pairs
 }
 
 /// What was read of a text, or of what stands in parentheses.
@@ -46,6 +74,10 @@ struct State {
     operation: Option<Operator>,
     previous: Option<Operator>,
     negations: usize,
+    /// Clauses in this part.
+    clauses: usize,
+    /// Levels that changes between `+` and `|` have made.
+    levels: usize,
 }
 
 impl Parser<'_> {
@@ -53,11 +85,12 @@ impl Parser<'_> {
         self.query.flags & flag != 0
     }
 
-    fn part(&mut self, text: &[char], depth: usize) -> Result<Option<Query>, QueryError> {
+    /// Reads a part of the text, which begins at `base` of the whole.
+    fn part(&mut self, text: &[char], base: usize, depth: usize) -> Result<Option<Query>, QueryError> {
         let mut state = State::default();
         while let Some(&next) = text.get(state.at) {
             match next {
-                '(' if self.has(simple_flags::PRECEDENCE) => self.group(text, depth, &mut state)?,
+                '(' if self.has(simple_flags::PRECEDENCE) => self.group(text, base, depth, &mut state)?,
                 // One too many.
                 ')' if self.has(simple_flags::PRECEDENCE) => state.at += 1,
                 '"' if self.has(simple_flags::PHRASE) => self.phrase(text, &mut state)?,
@@ -76,41 +109,28 @@ impl Parser<'_> {
         Ok(state.top)
     }
 
-    fn group(&mut self, text: &[char], depth: usize, state: &mut State) -> Result<(), QueryError> {
+    fn group(
+        &mut self,
+        text: &[char],
+        base: usize,
+        depth: usize,
+        state: &mut State,
+    ) -> Result<(), QueryError> {
         state.at += 1;
         let start = state.at;
         if depth >= MAX_DEPTH {
             return Ok(());
         }
-        let (mut open, mut escaped) = (1, false);
-        let mut at = start;
-        while let Some(&next) = text.get(at) {
-            if escaped {
-                escaped = false;
-            } else if next == '\\' && self.has(simple_flags::ESCAPE) {
-                escaped = true;
-            } else if next == '(' {
-                open += 1;
-            } else if next == ')' {
-                open -= 1;
-                if open == 0 {
-                    break;
-                }
-            }
-            at += 1;
-        }
-        if at == text.len() {
-            // Never closed: as if it were not there.
-            return Ok(());
-        }
+        // Never closed, at least not in this part: as if it were not there.
+        let closing = self.closings.get(&(base + start - 1)).map(|at| at - base);
+        let Some(at) = closing.filter(|at| *at < text.len()) else { return Ok(()) };
         state.at = at + 1;
         if at == start {
             state.operation = None;
             return Ok(());
         }
-        let inner = self.part(&text[start..at], depth + 1)?;
-        self.add(state, inner);
-        Ok(())
+        let inner = self.part(&text[start..at], base + start, depth + 1)?;
+        self.add(state, inner)
     }
 
     fn phrase(&mut self, text: &[char], state: &mut State) -> Result<(), QueryError> {
@@ -154,8 +174,7 @@ impl Parser<'_> {
                 ..MatchPhraseQuery::default()
             }))
         })?;
-        self.add(state, clause);
-        Ok(())
+        self.add(state, clause)
     }
 
     fn finished(&self, next: char) -> bool {
@@ -235,8 +254,7 @@ impl Parser<'_> {
                 }))
             })?
         };
-        self.add(state, clause);
-        Ok(())
+        self.add(state, clause)
     }
 
     /// The number after `~`; 2 if there is none, 0 if it is no number.
@@ -282,11 +300,15 @@ impl Parser<'_> {
         })
     }
 
-    fn add(&self, state: &mut State, clause: Option<Query>) {
+    fn add(&self, state: &mut State, clause: Option<Query>) -> Result<(), QueryError> {
         let Some(mut clause) = clause else {
             state.operation = None;
-            return;
+            return Ok(());
         };
+        state.clauses += 1;
+        if state.clauses > MAX_CLAUSES {
+            return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
+        }
         if state.negations % 2 == 1 {
             let tree = BoolQuery {
                 must_not: vec![clause],
@@ -302,6 +324,10 @@ impl Parser<'_> {
                 let mut tree = match top.kind {
                     QueryKind::Bool(tree) if state.previous == Some(operation) => tree,
                     _ => {
+                        state.levels += 1;
+                        if state.levels > MAX_LEVELS {
+                            return Err(QueryError::TooManyLevels { limit: MAX_LEVELS });
+                        }
                         let mut tree = BoolQuery::default();
                         side(&mut tree, operation).push(top);
                         tree
@@ -313,6 +339,7 @@ impl Parser<'_> {
             }
         });
         state.operation = None;
+        Ok(())
     }
 }
 

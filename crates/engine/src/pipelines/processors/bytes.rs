@@ -8,7 +8,7 @@ use crate::pipelines::config::Config;
 use crate::pipelines::error::{ConfigError, ProcessorError};
 
 pub(super) fn from_config(config: &mut Config) -> Result<ChangeText, ConfigError> {
-    text::read(config, |text| parse(text).map(Value::from), "cannot process it.")
+    text::read(config, |text, _| parse(text).map(Value::from), "cannot process it.")
 }
 
 /// Bytes of a size with its unit, `b` to `pb` in either case; 0 and -1 may stand without.

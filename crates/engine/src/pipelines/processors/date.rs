@@ -159,7 +159,7 @@ impl TimeZone {
     fn of(&self, document: &Document) -> Option<Zone> {
         match self {
             Self::Fixed(zone) => Some(zone.clone()),
-            Self::Template(template) => match template.render(document, Escape::Plain).as_str() {
+            Self::Template(template) => match template.render(document, Escape::Plain).ok()?.as_str() {
                 "" => Some(Zone::UTC),
                 name => Zone::parse(name),
             },

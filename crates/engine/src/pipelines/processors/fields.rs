@@ -1,5 +1,7 @@
 //! `set`, `remove`, `rename` and `dot_expander`: moving values between fields.
 
+use serde_json::{Map, Value};
+
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::Document;
@@ -47,12 +49,12 @@ impl Set {
 
 impl Processor for Set {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
-        let field = self.field.render(document, Escape::Plain);
+        let field = self.field.render(document, Escape::Plain)?;
         if !self.overrides && document.get_optional(&field, true)?.is_some() {
             return Ok(());
         }
         let value = match &self.from {
-            From::Value(template) => template.render(document, self.escape),
+            From::Value(template) => template.render(document, self.escape)?,
             From::Copy(path) if self.ignore_empty => {
                 document.get_optional(path, true)?.cloned().unwrap_or_default()
             }
@@ -95,7 +97,7 @@ impl Remove {
 impl Processor for Remove {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
         for field in &self.fields {
-            let path = field.render(document, Escape::Plain);
+            let path = field.render(document, Escape::Plain)?;
             if self.ignore_missing && (path.is_empty() || !document.has(&path)) {
                 continue;
             }
@@ -104,7 +106,7 @@ impl Processor for Remove {
         if !self.keep.is_empty() {
             let mut kept = Document::default();
             for field in &self.keep {
-                let path = field.render(document, Escape::Plain);
+                let path = field.render(document, Escape::Plain)?;
                 if let Ok(value) = document.get(&path) {
                     let value = value.clone();
                     kept.set(&path, value)?;
@@ -138,11 +140,11 @@ impl Rename {
 
 impl Processor for Rename {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
-        let path = self.field.render(document, Escape::Plain);
+        let path = self.field.render(document, Escape::Plain)?;
         if path.is_empty() || !document.has(&path) {
             return if self.ignore_missing { Ok(()) } else { Err(ProcessorError::Missing { path }) };
         }
-        let target = self.target.render(document, Escape::Plain);
+        let target = self.target.render(document, Escape::Plain)?;
         if !self.overrides && document.has(&target) {
             return Err(ProcessorError::Exists { path: target });
         }
@@ -181,31 +183,37 @@ impl DotExpander {
 
 impl Processor for DotExpander {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
-        let names: Vec<String> = if self.field == "*" {
-            let at = match &self.path {
-                None => Some(&document.source),
-                Some(path) => document.get(path)?.as_object(),
-            };
-            at.map(|map| map.keys().filter(|name| name.contains('.')).cloned().collect()).unwrap_or_default()
-        } else {
-            vec![self.field.clone()]
+        let parent = match &self.path {
+            None => Some(&mut document.source),
+            Some(path) => {
+                document.get(path)?;
+                document.get_mut(path).and_then(Value::as_object_mut)
+            }
         };
-        for name in names {
+        let Some(parent) = parent else { return Ok(()) };
+        // All at once, as each that is taken out of an ordered map moves all others.
+        let (dotted, plain): (Map<_, _>, Map<_, _>) =
+            std::mem::take(parent).into_iter().partition(|(name, _)| {
+                if self.field == "*" { name.contains('.') } else { *name == self.field }
+            });
+        *parent = plain;
+        let mut rest = dotted.into_iter();
+        while let Some((name, value)) = rest.next() {
             let full = self.path.as_ref().map_or_else(|| name.clone(), |path| format!("{path}.{name}"));
-            let mut value = match &self.path {
-                None => document.source.shift_remove(&name),
-                Some(path) => {
-                    let mut parent = document.get(path)?.clone();
-                    let value = parent.as_object_mut().and_then(|map| map.shift_remove(&name));
-                    document.set(path, parent)?;
-                    value
-                }
-            };
-            let Some(value) = value.take() else { continue };
-            if document.has(&full) && !self.overrides {
-                document.append(&full, vec![value], true)?;
+            let result = if document.has(&full) && !self.overrides {
+                document.append(&full, vec![value], true)
             } else {
-                document.set(&full, value)?;
+                document.set(&full, value)
+            };
+            if result.is_err() {
+                let parent = match &self.path {
+                    None => Some(&mut document.source),
+                    Some(path) => document.get_mut(path).and_then(Value::as_object_mut),
+                };
+                if let Some(parent) = parent {
+                    parent.extend(rest);
+                }
+                return result;
             }
         }
         Ok(())

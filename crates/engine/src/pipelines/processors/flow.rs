@@ -20,7 +20,7 @@ impl Fail {
 
 impl Processor for Fail {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
-        Err(ProcessorError::Fail { message: self.message.render(document, Escape::Plain) })
+        Err(ProcessorError::Fail { message: self.message.render(document, Escape::Plain)? })
     }
 }
 
@@ -50,7 +50,10 @@ impl PipelineCall {
     }
 
     /// Id of the pipeline for a document.
-    pub fn name(&self, document: &Document) -> String {
+    ///
+    /// # Errors
+    /// If it would be too long.
+    pub fn name(&self, document: &Document) -> Result<String, ProcessorError> {
         self.name.render(document, Escape::Plain)
     }
 }

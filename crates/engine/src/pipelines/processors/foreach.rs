@@ -34,6 +34,8 @@ struct Elements {
     /// What an outer `foreach` has put where this one puts its elements.
     outer: [Option<Value>; 2],
     trace: Option<Vec<Value>>,
+    /// What processors had added to the document before.
+    added: isize,
 }
 
 impl ForEach {
@@ -116,8 +118,8 @@ impl ForEach {
         };
         let outer = [VALUE, KEY].map(|name| item.document.ingest.shift_remove(name));
         let trace = item.trace.take();
-        let done = Vec::with_capacity(waiting.len());
-        Ok(Some(Elements { at, keys, waiting, done, done_keys: Vec::new(), outer, trace }))
+        let (done, added) = (Vec::with_capacity(waiting.len()), item.document.added);
+        Ok(Some(Elements { at, keys, waiting, done, done_keys: Vec::new(), outer, trace, added }))
     }
 
     /// Puts the elements back, changed as they are, unless the document ended at one of them.
@@ -137,6 +139,8 @@ impl ForEach {
                         elements.done_keys.into_iter().zip(elements.done).collect::<Map<_, _>>(),
                     ),
                 };
+                // Counted anew, as a whole.
+                item.document.added = elements.added;
                 if let Err(error) = item.document.set(&self.field, value) {
                     fail(item, node, error);
                 }

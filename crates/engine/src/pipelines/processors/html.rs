@@ -94,13 +94,28 @@ const ACCENTS: [(&str, &str, &str); 7] = [
 pub(crate) fn strip(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
+    // Where the last tag can end: what opens after it was looked for to the end of the text each time.
+    let last = html.rfind('>');
     while let Some(at) = rest.find(['<', '&']) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        rest = if rest.starts_with('<') { tag(rest, &mut out) } else { entity(rest, &mut out) };
+        rest = match rest.starts_with('<') {
+            true if last.is_some_and(|last| last > html.len() - rest.len()) => tag(rest, &mut out),
+            true => unclosed(rest, &mut out),
+            false => entity(rest, &mut out),
+        };
     }
     out.push_str(rest);
     out
+}
+
+/// Takes a `<` that no `>` follows; gives what follows it.
+fn unclosed<'t>(text: &'t str, out: &mut String) -> &'t str {
+    if text.starts_with("<!--") || text.starts_with("<![CDATA[") {
+        return "";
+    }
+    out.push('<');
+    &text[1..]
 }
 
 /// Takes what starts with `<`; gives what follows it.

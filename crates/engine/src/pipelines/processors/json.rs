@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::{Document, as_text};
+use crate::pipelines::effort::weight;
 use crate::pipelines::error::{ConfigError, ProcessorError};
 
 /// Parses a text as JSON.
@@ -81,6 +82,7 @@ impl Processor for Json {
             return document.set(&self.target, parsed);
         }
         let Value::Object(fields) = parsed else { return Err(ProcessorError::NotMapForRoot) };
+        document.grow(&self.field, fields.values().map(weight).sum::<usize>() as isize)?;
         if self.merge {
             merge(&mut document.source, fields);
         } else {

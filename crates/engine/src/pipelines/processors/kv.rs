@@ -9,6 +9,7 @@ use super::null;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::Document;
+use crate::pipelines::effort::split;
 use crate::pipelines::error::{ConfigError, ProcessorError};
 use crate::pipelines::template::{Escape, Template};
 
@@ -54,19 +55,20 @@ impl KeyValue {
 
 impl Processor for KeyValue {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
-        let path = self.field.render(document, Escape::Plain);
+        let path = self.field.render(document, Escape::Plain)?;
         if path.is_empty() || !document.has(&path) {
             return if self.ignore_missing { Ok(()) } else { Err(ProcessorError::Missing { path }) };
         }
         let Some(text) = document.get_text(&path, self.ignore_missing)? else {
             return null(&path, self.ignore_missing, "cannot extract key-value pairs.");
         };
-        let target = self.target.as_ref().map(|target| target.render(document, Escape::Plain));
+        let target = self.target.as_ref().map(|target| target.render(document, Escape::Plain)).transpose()?;
         let before = match target {
             Some(target) if !target.is_empty() => format!("{target}.{}", self.prefix),
             _ => self.prefix.clone(),
         };
-        let mut parts: Vec<&str> = self.field_split.split(text).collect();
+        let mut matching = document.matching;
+        let mut parts = matching.until(|end| split(&self.field_split, text, end))?;
         // As Java splits: what is empty at the end is no part, unless it is the only one.
         while parts.len() > 1 && parts.last().is_some_and(|part| part.is_empty()) {
             parts.pop();
@@ -84,6 +86,7 @@ impl Processor for KeyValue {
                 pairs.push((format!("{before}{key}"), trim(self.trim_value.as_ref(), value)));
             }
         }
+        document.matching = matching;
         for (path, value) in pairs {
             if document.has(&path) {
                 document.append(&path, vec![Value::String(value)], true)?;

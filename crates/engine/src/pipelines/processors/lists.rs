@@ -9,6 +9,7 @@ use super::null;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::{Document, as_text, java_type};
+use crate::pipelines::effort::{room, split};
 use crate::pipelines::error::{ConfigError, ProcessorError};
 use crate::pipelines::template::{Escape, Template, ValueTemplate};
 
@@ -42,13 +43,15 @@ impl Processor for Split {
         let Some(text) = document.get_text(&self.field, self.ignore_missing)? else {
             return null(&self.field, self.ignore_missing, "cannot split.");
         };
-        let mut parts: Vec<&str> = self.separator.split(text).collect();
+        let mut matching = document.matching;
+        let mut parts = matching.until(|end| split(&self.separator, text, end))?;
         if !self.preserve_trailing {
             while parts.len() > 1 && parts.last().is_some_and(|part| part.is_empty()) {
                 parts.pop();
             }
         }
         let parts = parts.into_iter().map(|part| Value::String(part.to_owned())).collect();
+        document.matching = matching;
         document.set(&self.target, Value::Array(parts))
     }
 }
@@ -72,7 +75,17 @@ impl Processor for Join {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
         let joined = match document.get_optional(&self.field, false)? {
             None => return null(&self.field, false, "cannot join."),
-            Some(Value::Array(list)) => list.iter().map(as_text).collect::<Vec<_>>().join(&self.separator),
+            Some(Value::Array(list)) => {
+                let mut joined = String::new();
+                for (number, value) in list.iter().enumerate() {
+                    if number > 0 {
+                        joined.push_str(&self.separator);
+                    }
+                    joined.push_str(&as_text(value));
+                    room(joined.len(), 0)?;
+                }
+                joined
+            }
             Some(other) => {
                 return Err(ProcessorError::Cast {
                     path: self.field.clone(),
@@ -109,7 +122,7 @@ impl Append {
 
 impl Processor for Append {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
-        let mut values = match self.value.render(document, self.escape) {
+        let mut values = match self.value.render(document, self.escape)? {
             Value::Array(list) => list,
             single => vec![single],
         };
@@ -119,7 +132,7 @@ impl Processor for Append {
                 return Ok(());
             }
         }
-        let path = self.field.render(document, Escape::Plain);
+        let path = self.field.render(document, Escape::Plain)?;
         document.append(&path, values, self.allow_duplicates)
     }
 }

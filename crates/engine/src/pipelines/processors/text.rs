@@ -2,6 +2,7 @@
 //! made of the same.
 
 use std::fmt;
+use std::time::Instant;
 
 use regex::Regex;
 use serde_json::Value;
@@ -9,10 +10,11 @@ use serde_json::Value;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::{Document, as_text, java_type};
+use crate::pipelines::effort::{replace_all, room, weight};
 use crate::pipelines::error::{ConfigError, ProcessorError};
 
-/// What is made of a string.
-type Change = Box<dyn Fn(&str) -> Result<Value, ProcessorError> + Send + Sync>;
+/// What is made of a string, until a moment when it has taken too long.
+type Change = Box<dyn Fn(&str, Instant) -> Result<Value, ProcessorError> + Send + Sync>;
 
 /// Changes a string, or each string of a list, and writes it to a field.
 pub(crate) struct ChangeText {
@@ -39,13 +41,13 @@ pub(crate) fn simple(
     change: impl Fn(&str) -> String + Send + Sync + 'static,
     refusal: &'static str,
 ) -> Result<ChangeText, ConfigError> {
-    read(config, move |text| Ok(Value::String(change(text))), refusal)
+    read(config, move |text, _| Ok(Value::String(change(text))), refusal)
 }
 
 /// As [`simple`], for a change that a text may not be fit for.
 pub(super) fn read(
     config: &mut Config,
-    change: impl Fn(&str) -> Result<Value, ProcessorError> + Send + Sync + 'static,
+    change: impl Fn(&str, Instant) -> Result<Value, ProcessorError> + Send + Sync + 'static,
     refusal: &'static str,
 ) -> Result<ChangeText, ConfigError> {
     let field = config.field("field")?;
@@ -67,9 +69,9 @@ pub(crate) fn gsub(config: &mut Config) -> Result<ChangeText, ConfigError> {
     let replacement = replacement_syntax(&config.text("replacement")?);
     let regex = Regex::new(&pattern)
         .map_err(|error| config.unusable("pattern", format!("Invalid regex pattern. {error}")))?;
-    simple(
+    read(
         config,
-        move |text| regex.replace_all(text, replacement.as_str()).into_owned(),
+        move |text, end| replace_all(&regex, text, &replacement, end).map(Value::String),
         "cannot match pattern.",
     )
 }
@@ -120,6 +122,14 @@ fn replacement_syntax(java: &str) -> String {
 
 impl Processor for ChangeText {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
+        let mut matching = document.matching;
+        let mut made = 0;
+        let mut change = |text: &str| {
+            let value = matching.until(|end| (self.change)(text, end))?;
+            made += weight(&value);
+            room(made, 0)?;
+            Ok(value)
+        };
         let changed = match document.get_optional(&self.field, self.ignore_missing)? {
             None if self.ignore_missing => return Ok(()),
             None => {
@@ -128,11 +138,11 @@ impl Processor for ChangeText {
                     refusal: self.refusal.to_owned(),
                 });
             }
-            Some(Value::String(text)) => (self.change)(text)?,
+            Some(Value::String(text)) => change(text)?,
             Some(Value::Array(list)) => Value::Array(
                 list.iter()
                     .map(|value| match value {
-                        Value::String(text) => (self.change)(text),
+                        Value::String(text) => change(text),
                         other => Err(ProcessorError::CastElement {
                             value: as_text(other),
                             found: java_type(other),
@@ -150,6 +160,7 @@ impl Processor for ChangeText {
                 });
             }
         };
+        document.matching = matching;
         document.set(&self.target, changed)
     }
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value};
-use sparrow_index::aggregations::{Aggregation, AggregationKind, Collected, ReduceOptions, reduce};
+use sparrow_index::aggregations::{
+    Aggregation, AggregationError, AggregationKind, Collected, ReduceOptions, reduce,
+};
 use sparrow_index::query::Query;
 
 pub use self::parse::{Aggregations, parse};
@@ -47,6 +49,30 @@ impl Aggregations {
         let mut found = Vec::new();
         add(&self.tree, &mut found);
         found
+    }
+
+    /// Checks that the buckets which are there whatever is found (those of filters and ranges, within each other) are no more than
+    /// `search.max_buckets`: filling them takes a document's time for each.
+    ///
+    /// # Errors
+    /// If there are more.
+    pub fn check_buckets(&self, most: usize) -> Result<(), SearchError> {
+        fn count(all: &[Aggregation]) -> usize {
+            let one = |aggregation: &Aggregation| {
+                let own = match &aggregation.kind {
+                    AggregationKind::Filters(filters) => filters.filters.len(),
+                    AggregationKind::Range(range) => range.ranges.len(),
+                    AggregationKind::Filter(_) | AggregationKind::Global => 1,
+                    _ => return 0,
+                };
+                own.saturating_mul(1 + count(&aggregation.subs))
+            };
+            all.iter().map(one).fold(0, usize::saturating_add)
+        }
+        match count(&self.tree) > most {
+            true => Err(SearchError::Reduce { source: AggregationError::TooManyBuckets { limit: most } }),
+            false => Ok(()),
+        }
     }
 
     /// Whether every document's score is needed.

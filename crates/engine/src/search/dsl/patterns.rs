@@ -72,6 +72,9 @@ impl PatternClause {
     }
 }
 
+/// States that a request may allow at most: more take seconds to find, and gigabytes.
+pub const MOST_STATES: usize = 100_000;
+
 /// `regexp`.
 pub fn regexp(body: &Node) -> Result<Query, SearchError> {
     let mut query = RegexpQuery::new("", "");
@@ -82,7 +85,8 @@ pub fn regexp(body: &Node) -> Result<Query, SearchError> {
             "flags_value" => query.flags = flags_of_bits(value::int(node)?),
             "case_insensitive" => query.case_insensitive = value::boolean(node)?,
             "max_determinized_states" => {
-                query.max_determinized_states = value::unsigned(node, "max_determinized_states")?;
+                query.max_determinized_states =
+                    value::unsigned(node, "max_determinized_states")?.min(MOST_STATES);
             }
             "rewrite" => query.rewrite = rewrite(node)?.unwrap_or_default(),
             _ => return Ok(false),

@@ -48,7 +48,8 @@ pub fn query_string(body: &Node) -> Result<Query, SearchError> {
             "rewrite" => query.rewrite = rewrite(node)?.unwrap_or_default(),
             "auto_generate_synonyms_phrase_query" => query.without_synonym_phrases = !value::boolean(node)?,
             "max_determinized_states" => {
-                query.max_determinized_states = value::unsigned(node, "max_determinized_states")?;
+                query.max_determinized_states =
+                    value::unsigned(node, "max_determinized_states")?.min(super::patterns::MOST_STATES);
             }
             // Positions are always counted.
             "enable_position_increments" if value::boolean(node)? => {}

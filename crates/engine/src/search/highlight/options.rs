@@ -7,6 +7,9 @@ use super::super::error::SearchError;
 use super::super::json::{Json, Member, Node};
 use super::super::suggest::suggestions;
 
+/// Fields of a `highlight`: each is a pass over a hit.
+const MOST_FIELDS: usize = 256;
+
 /// What makes the fragments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kind {
@@ -136,6 +139,12 @@ impl Highlight {
             }
         }
         highlight.global.check()?;
+        if highlight.fields.len() > MOST_FIELDS {
+            return Err(SearchError::illegal(format!(
+                "[highlight] has [{}] fields, at most [{MOST_FIELDS}] are possible on this server",
+                highlight.fields.len()
+            )));
+        }
         for (name, options) in &highlight.fields {
             options.check()?;
             highlight.resolve(name, options)?;

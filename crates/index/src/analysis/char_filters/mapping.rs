@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{CharFilter, Filtered, OffsetMap, last_len};
 use crate::analysis::error::AnalysisError;
 use crate::analysis::params::Params;
+use crate::analysis::pattern::most_bytes;
 
 #[derive(Debug)]
 pub(super) struct Mapping {
@@ -82,10 +83,14 @@ impl CharFilter for Mapping {
         let mut out = String::with_capacity(text.len());
         let mut offsets = OffsetMap::default();
         let mut at = 0;
+        // What is beyond stays as it is.
+        let most = most_bytes(text);
         'text: while let Some(c) = text[at..].chars().next() {
             for &length in &self.lengths {
                 let Some(end) = nth_boundary(&text[at..], length) else { continue };
-                if let Some(to) = self.rules.get(&text[at..at + end]) {
+                if let Some(to) = self.rules.get(&text[at..at + end])
+                    && out.len() + to.len() <= most
+                {
                     let range = at..at + end;
                     let last = last_len(text, &range);
                     offsets.replaced(out.len(), to.len(), range, last);

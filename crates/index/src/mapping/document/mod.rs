@@ -208,6 +208,9 @@ impl<'a> Reader<'a> {
                     Added::Object(dynamic, enabled) => (None, dynamic.unwrap_or(scope.dynamic), enabled),
                     // A template made it a field: the dots are in a name within its value.
                     Added::Leaf(leaf) => {
+                        if scope.depth + rest.matches('.').count() > self.limits.depth {
+                            return Err(self.fail(DocumentErrorKind::Depth { limit: self.limits.depth }));
+                        }
                         let inner = nested_value(rest, value);
                         return self.leaf(&leaf, &path, &inner);
                     }
@@ -406,6 +409,10 @@ impl<'a> Reader<'a> {
     fn add(&mut self, path: &str, node: Node) -> Result<bool, DocumentError> {
         if let Some(problem) = self.limits.name_problem(path.rsplit('.').next().unwrap_or(path)) {
             return Err(self.illegal(problem));
+        }
+        // What a template brings along may go deeper than what is read.
+        if matches!(node, Node::Object(_)) && path.matches('.').count() + 2 > self.limits.depth {
+            return Err(self.fail(DocumentErrorKind::Depth { limit: self.limits.depth }));
         }
         let size = 1 + match &node {
             Node::Leaf(leaf) => leaf.fields.len(),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::error::MappingError;
-use super::types::Dynamic;
+use super::types::{Dynamic, MOST_LEVELS};
 use super::values::java_string;
 use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
 
@@ -21,7 +21,7 @@ pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
     for (key, value) in map {
         match key.as_str() {
             "properties" => {
-                mapping.root.properties = properties(value, "properties")?;
+                mapping.root.properties = properties(value, "properties", 1)?;
             }
             "dynamic" => mapping.root.dynamic = Some(dynamic_setting(value)?),
             "_source" => mapping.source = source_config(value)?,
@@ -147,8 +147,8 @@ pub(super) fn boolean(key: &str, value: &Value) -> Result<bool, MappingError> {
     }
 }
 
-/// Reads a `properties` object; dotted names make objects.
-fn properties(value: &Value, owner: &str) -> Result<BTreeMap<String, Node>, MappingError> {
+/// Reads a `properties` object; dotted names make objects. The object that has it is on the `level`th level, from 1.
+fn properties(value: &Value, owner: &str, level: usize) -> Result<BTreeMap<String, Node>, MappingError> {
     let map = value.as_object().ok_or_else(|| MappingError::Malformed {
         reason: format!(
             "Expected map for property [properties] on field [{owner}] but got [{}]",
@@ -166,7 +166,17 @@ fn properties(value: &Value, owner: &str) -> Result<BTreeMap<String, Node>, Mapp
             }));
         }
         let Some((last, parents)) = parts.split_last() else { continue };
-        let node = node(last, definition)?;
+        // Before a tree is made of it: one of thousands of levels could not even be dropped.
+        let level = level + parents.len();
+        if level > MOST_LEVELS {
+            let shown: String = name.chars().take(100).collect();
+            return Err(MappingError::Limit {
+                reason: format!(
+                    "Limit of mapping depth [{MOST_LEVELS}] has been exceeded due to object field [{shown}]"
+                ),
+            });
+        }
+        let node = node_at(last, definition, level)?;
         insert(&mut out, parents, last, node)?;
     }
     Ok(out)
@@ -206,6 +216,11 @@ fn insert(
 
 /// Reads the definition of one field.
 pub(super) fn node(name: &str, definition: &Value) -> Result<Node, MappingError> {
+    node_at(name, definition, 1)
+}
+
+/// Reads the definition of a field of an object on the `level`th level.
+fn node_at(name: &str, definition: &Value, level: usize) -> Result<Node, MappingError> {
     let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
         reason: format!(
             "Expected map for property [fields] on field [{name}] but got a {}",
@@ -222,7 +237,7 @@ pub(super) fn node(name: &str, definition: &Value) -> Result<Node, MappingError>
         None => return Err(MappingError::NoType { field: name.to_owned() }),
     };
     if type_name == "object" {
-        return object(name, map).map(Node::Object);
+        return object(name, map, level + 1).map(Node::Object);
     }
     leaf::leaf(name, type_name, map, true).map(Node::from)
 }
@@ -238,13 +253,13 @@ fn java_class(value: &Value) -> &'static str {
     }
 }
 
-fn object(name: &str, map: &Map<String, Value>) -> Result<ObjectNode, MappingError> {
+fn object(name: &str, map: &Map<String, Value>, level: usize) -> Result<ObjectNode, MappingError> {
     let mut node = ObjectNode::default();
     let mut remaining = Map::new();
     for (key, value) in map {
         match key.as_str() {
             "type" => {}
-            "properties" => node.properties = properties(value, name)?,
+            "properties" => node.properties = properties(value, name, level)?,
             "dynamic" => node.dynamic = Some(dynamic_setting(value)?),
             "enabled" => node.enabled = boolean(key, value)?,
             _ => {

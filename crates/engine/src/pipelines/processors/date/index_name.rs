@@ -48,9 +48,9 @@ impl Processor for DateIndexName {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
         let text = text_of(document, &self.field)?;
         let date = parse(&self.formats, &text, &self.zone).ok_or(ProcessorError::Date { value: text })?;
-        let prefix = self.prefix.render(document, Escape::Plain);
-        let rounding = self.rounding.render(document, Escape::Plain);
-        let format = self.name_format.render(document, Escape::Plain);
+        let prefix = self.prefix.render(document, Escape::Plain)?;
+        let rounding = self.rounding.render(document, Escape::Plain)?;
+        let format = self.name_format.render(document, Escape::Plain)?;
         let pattern = Pattern::parse(&format).map_err(|reason| ProcessorError::Form { reason })?;
         let written = pattern.write(in_zone(date, &self.zone));
         let zone = &self.zone_name;

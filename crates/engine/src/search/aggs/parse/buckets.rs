@@ -202,6 +202,9 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
     }
 }
 
+/// Filters or ranges of one aggregation: each document is held against each of them, and each filter has a bit for each document.
+const MOST_FILTERS: usize = 1_024;
+
 pub fn range(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "keyed", "ranges"];
     let dates = options.parser == "date_range";
@@ -218,6 +221,13 @@ pub fn range(options: Options<'_>) -> Result<AggregationKind, SearchError> {
                 let Some(items) = member.value.as_array() else {
                     return Err(options.wrong_type("ranges", &member.value));
                 };
+                if items.len() > MOST_FILTERS {
+                    return Err(SearchError::illegal(format!(
+                        "[{}] has [{}] ranges, at most [{MOST_FILTERS}] are possible on this server",
+                        options.name,
+                        items.len()
+                    )));
+                }
                 for item in items {
                     range.ranges.push(range_bucket(&options, item)?);
                 }
@@ -294,6 +304,13 @@ pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind
                 ));
             }
         }
+    }
+    if filters.len() > MOST_FILTERS {
+        return Err(SearchError::illegal(format!(
+            "[{}] has [{}] filters, at most [{MOST_FILTERS}] are possible on this server",
+            options.name,
+            filters.len()
+        )));
     }
     if !found || filters.is_empty() {
         return Err(SearchError::illegal("[filters] cannot be empty"));

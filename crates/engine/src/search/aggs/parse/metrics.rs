@@ -93,6 +93,9 @@ pub fn cardinality(options: Options<'_>) -> Result<AggregationKind, SearchError>
     Ok(AggregationKind::Cardinality { source, precision_threshold })
 }
 
+/// Points of one `percentiles` or `percentile_ranks`.
+const MOST_POINTS: usize = 1_024;
+
 pub fn percentiles(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     const KNOWN: &[&str] =
         &["field", "missing", "format", "value_type", "percents", "values", "keyed", "tdigest", "hdr"];
@@ -113,6 +116,13 @@ pub fn percentiles(options: Options<'_>) -> Result<AggregationKind, SearchError>
             key if key == points_key => {
                 given = true;
                 percentiles.points = options.floats(member)?;
+                if percentiles.points.len() > MOST_POINTS {
+                    return Err(SearchError::illegal(format!(
+                        "[{}] has [{}] {points_key}, at most [{MOST_POINTS}] are possible on this server",
+                        options.name,
+                        percentiles.points.len()
+                    )));
+                }
                 if percentiles.points.is_empty() {
                     return Err(options.invalid(
                         member,

@@ -12,7 +12,7 @@ use crate::search::error::SearchError;
 use crate::search::json::{Json, Node};
 
 /// Most queries of an `adjacency_matrix`: as many as a `bool` of Elasticsearch has clauses at least.
-const MOST_FILTERS: usize = 1_024;
+const MOST_FILTERS: usize = 100;
 /// Most documents of `top_metrics` (`index.top_metrics_max_size`).
 const MOST_METRICS: usize = 10;
 
