@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 
 import { LOG_LEVELS, type LogLevel } from './log.js';
 import { decodeKey } from './security/key-store.js';
+import { isStrong } from './security/secrets.js';
 
 /** A setting that is not known or has an unusable value. */
 export class ConfigError extends Error {
@@ -38,6 +39,8 @@ export interface Config {
   readonly compression: boolean;
   /** Seconds that a shutdown waits for requests under way. */
   readonly shutdownSeconds: number;
+  /** A file that gets a line of JSON for each request: who, what, from where, allowed or not. */
+  readonly auditLog: string | undefined;
   /** What is logged: `debug` adds a line per request. */
   readonly logLevel: LogLevel;
 }
@@ -59,7 +62,12 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   models: setting<string | undefined>(undefined, text, 'a directory', 'directory with more models, one folder each'),
   repoPath: setting<string | undefined>(undefined, text, 'a directory', 'folder of snapshot repositories'),
   apiKey: {
-    ...setting<string | undefined>(undefined, apiKey, 'base64 of `id:secret`', 'the owner key'),
+    ...setting<string | undefined>(
+      undefined,
+      apiKey,
+      'base64 of `id:secret`, the secret of 128 random bits or more (`openssl rand -hex 32` makes one)',
+      'the owner key',
+    ),
     flag: false,
   },
   allowRemote: setting(false, boolean, 'true or false', 'listen on a non-loopback address without TLS'),
@@ -69,6 +77,7 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   productHeader: setting(true, boolean, 'true or false', 'send X-Elastic-Product, which the official clients want'),
   compression: setting(true, boolean, 'true or false', 'compress answers for clients that accept it'),
   shutdownSeconds: setting(30, integer(0, 3600), 'a number of seconds', 'how long a shutdown waits for requests'),
+  auditLog: setting<string | undefined>(undefined, text, 'a file', 'file that says who did what, a line each'),
   logLevel: setting<LogLevel>('info', level, LOG_LEVELS.join(', '), 'what is logged'),
 };
 
@@ -130,7 +139,7 @@ export function usage(): string {
     `  --${'version'.padEnd(18)} print the version`,
     '',
     'Each option is also an environment variable: SPARROW_PORT for --port, and so on.',
-    'SPARROW_API_KEY (base64 of id:secret) sets the owner key.',
+    'SPARROW_API_KEY (base64 of id:secret, the secret of 128 random bits) sets the owner key.',
     '',
   ].join('\n');
 }
@@ -148,7 +157,7 @@ function merge(layers: readonly Values[]): Config {
       const found = key === 'apiKey' ? '' : `, not [${String(given.value)}]`;
       throw new ConfigError(`${given.from} expects ${expects}${found}`);
     }
-    const isPath = key === 'data' || key === 'models' || key === 'repoPath';
+    const isPath = key === 'data' || key === 'models' || key === 'repoPath' || key === 'auditLog';
     return [key, isPath && typeof value === 'string' ? resolve(value) : value] as const;
   });
   return Object.fromEntries(entries) as unknown as Config;
@@ -238,7 +247,8 @@ function boolean(value: unknown): boolean | undefined {
 }
 
 function apiKey(value: unknown): string | undefined {
-  return typeof value === 'string' && decodeKey(value) !== undefined ? value : undefined;
+  const key = typeof value === 'string' ? decodeKey(value) : undefined;
+  return key !== undefined && isStrong(key.secret) ? String(value) : undefined;
 }
 
 function level(value: unknown): LogLevel | undefined {

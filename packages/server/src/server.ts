@@ -12,6 +12,7 @@ import { readIdentity } from './identity.js';
 import type { Logger } from './log.js';
 import { embeddedModels, modelDirectories } from './models.js';
 import { makePrivate } from './private-data.js';
+import { AuditLog } from './security/audit.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
 
 /** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
@@ -52,7 +53,8 @@ export async function startServer(
   openEngine: OpenEngine = openNative,
 ): Promise<RunningServer> {
   let services: Services | undefined;
-  const options = { services: () => services, config, log };
+  const audit = config.auditLog === undefined ? undefined : await AuditLog.open(config.auditLog, log);
+  const options = { services: () => services, config, log, audit };
   const application = new Application(options);
   const others = throughHono(options, application, log);
   const drain = new Drain();
@@ -93,6 +95,7 @@ export async function startServer(
     const open = services;
     services = undefined;
     await open?.engine.close();
+    await audit?.close();
     log.info('closed');
   };
   return { url, ready, close };
