@@ -110,6 +110,17 @@ describe('an update', () => {
     });
   });
 
+  it('takes away what was opened under other rights', async () => {
+    const key = await make(on(['logs-*'], ['read']));
+    const { body: pit } = await as(key, 'POST', '/logs-1/_pit?keep_alive=1m');
+    const search = { pit: { id: pit.id } };
+    expect((await as(key, 'POST', '/_search', search)).body.hits.total.value).toBe(1);
+    const stranger = await make(on(['logs-*'], ['read']));
+    expect((await as(stranger, 'POST', '/_search', search)).status).toBe(404);
+    await server.request('PUT', `/_security/api_key/${key.id}`, { role_descriptors: on(['books'], ['read']) });
+    expect((await as(key, 'POST', '/_search', search)).status).toBe(404);
+  });
+
   it('gives nobody more than the one who makes it has', async () => {
     const self = await make(on(['logs-1'], ['read'], ['manage_own_api_key']));
     const wide = { role_descriptors: on(['*'], ['all'], ['all']) };
