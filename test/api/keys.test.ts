@@ -207,22 +207,6 @@ describe('privileges', () => {
     expect((await as(method, path, body)).status).toBe(allowed ? 200 : 403);
   });
 
-  it('of a key made by a key are none', async () => {
-    const app = await fakeApp();
-    const { as } = await callAs(app, { r: { cluster: ['manage_own_api_key'] } });
-    const refused = await as('POST', '/_security/api_key', {
-      name: 'child',
-      role_descriptors: indexRole(['*'], ['all']),
-    });
-    expect(refused.status).toBe(400);
-    expect(await refused.text()).toContain(
-      'creating derived api keys requires an explicit role descriptor that is empty',
-    );
-    expect((await as('POST', '/_security/api_key', { name: 'child', role_descriptors: { none: {} } })).status).toBe(
-      200,
-    );
-  });
-
   it('let a key see itself but not the others', async () => {
     const app = await fakeApp();
     const { key, as } = await callAs(app, { r: { cluster: ['manage_own_api_key'] } });

@@ -125,7 +125,7 @@ describe('the process', () => {
   });
 
   it('takes the owner key from the environment', async () => {
-    const apiKey = Buffer.from('me:a secret of mine').toString('base64');
+    const apiKey = Buffer.from('me:5up4mX9rQ2vT7yB1nK8wLz').toString('base64');
     const own = await startServer({ args: ['--deploy-at-start', 'false'], env: { SPARROW_API_KEY: apiKey } });
     expect(own.output()).not.toContain(apiKey);
     expect((await own.request('GET', '/')).status).toBe(200);

@@ -25,6 +25,9 @@ const PATH: Readonly<Record<string, string>> = {
 export const BODIES: Readonly<Record<string, object | string>> = {
   create_api_key: { name: 'a-key', expiration: '1d', role_descriptors: {}, metadata: {} },
   invalidate_api_keys: { ids: ['nobody'] },
+  query_api_keys: { query: { match_all: {} }, from: 0, size: 1, sort: ['name'] },
+  update_api_key: { metadata: { by: 'me' } },
+  bulk_update_api_keys: { ids: ['nobody'], metadata: { by: 'me' } },
   put_repository: { type: 'fs', settings: { location: 'examples' } },
   create_snapshot: { indices: 'books', ignore_unavailable: false, include_global_state: false, metadata: { by: 'me' } },
   clone_snapshot: { indices: 'books' },

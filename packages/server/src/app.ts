@@ -33,6 +33,7 @@ function exchangeOf(context: Context<ServerEnv>): Exchange {
     method,
     path,
     uri: incoming?.url ?? pathAndQuery(context.req.url),
+    from: incoming?.socket.remoteAddress ?? '',
     header: (name) => context.req.header(name),
     // From Node's request: a Fetch `Request` has no body with GET, and the documented search is a GET with a body.
     readBody: (limit) =>

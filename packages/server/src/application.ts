@@ -35,8 +35,19 @@ import { openapi } from './openapi/document.js';
 import type { Route } from './routes/table.js';
 import { checkParameter } from './routes/parameters.js';
 import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method, isReadLate } from './routes/types.js';
-import { createApiKey, describeCaller, getApiKeys, invalidateApiKeys } from './security/api.js';
-import { authenticate } from './security/authenticate.js';
+import {
+  createApiKey,
+  describeCaller,
+  getApiKeys,
+  invalidateApiKeys,
+  queryApiKeys,
+  updateApiKey,
+  updateApiKeys,
+} from './security/api.js';
+import { type Action, COMPOSITE } from './security/actions.js';
+import { Attempts } from './security/attempts.js';
+import type { AuditLog } from './security/audit.js';
+import { authenticate, claimedKey } from './security/authenticate.js';
 import { admit, rightsFor } from './security/authorize.js';
 import type { ApiKey, KeyStore } from './security/key-store.js';
 
@@ -61,6 +72,20 @@ export interface AppOptions {
   readonly stopping?: () => boolean;
   /** Where requests are counted; each application has its own unless it is given some. */
   readonly instruments?: Instruments;
+  /** Where every request is written down, if anywhere. */
+  readonly audit?: AuditLog | undefined;
+}
+
+/** What is known of a request by and by, for the audit log. */
+interface Trail {
+  caller?: ApiKey;
+  endpoint?: Endpoint;
+}
+
+/** What a request is answered with. */
+interface Context extends AppOptions {
+  readonly attempts: Attempts;
+  readonly instruments: Instruments;
 }
 
 /** A request with everything known about it before it is carried out. */
@@ -87,15 +112,13 @@ const ALLOW_ORDER: readonly Method[] = ['PUT', 'GET', 'POST', 'DELETE', 'HEAD'];
 
 /** The HTTP application, without a server: it answers exchanges, and never throws. */
 export class Application {
-  readonly #options: AppOptions;
-  readonly #instruments: Instruments;
+  readonly #options: Context;
   readonly #headers: readonly (readonly [string, string])[];
   readonly #slowMillis: number;
 
   constructor(options: AppOptions) {
     const { config, instruments = new Instruments() } = options;
-    this.#options = options;
-    this.#instruments = instruments;
+    this.#options = { ...options, instruments, attempts: new Attempts() };
     this.#headers = securityHeaders(config.tlsCert !== undefined);
     this.#slowMillis = (config.slowRequestSeconds ?? 0) * 1000;
   }
@@ -112,21 +135,23 @@ export class Application {
     path: Readonly<Record<string, string>>,
   ): Promise<Finished> {
     const { config, log } = this.#options;
-    const { requests } = this.#instruments;
+    const { requests } = this.#options.instruments;
     const begun = performance.now();
     requests.active += 1;
     const requestId = randomUUID();
     let answer: Answer;
     let query: Readonly<Record<string, string>> = {};
+    const trail: Trail = {};
     try {
       query = parametersOf(exchange.uri);
       checkPath(exchange.path);
       if (route === undefined) throw this.#unknown(exchange);
-      answer = await handle(exchange, route, path, query, this.#options, this.#instruments, requestId);
+      answer = await handle(exchange, route, path, query, this.#options, trail, requestId);
     } catch (error) {
       answer = refusal(error, exchange, requestId, log);
       if (REFUSALS.has(answer.status)) requests.rejected(answer.status, typeOf(error));
     }
+    this.#audit(exchange, path, trail, answer, requestId);
     const headers: [string, string][] = [];
     if (config.productHeader) headers.push(['X-Elastic-Product', 'Elasticsearch']);
     const opaqueId = exchange.header('x-opaque-id');
@@ -159,6 +184,34 @@ export class Application {
     return encode(finished, encodings);
   }
 
+  #audit(
+    exchange: Exchange,
+    path: Readonly<Record<string, string>>,
+    { caller, endpoint }: Trail,
+    { status, body }: Answer,
+    requestId: string,
+  ): void {
+    const { audit } = this.#options;
+    if (audit === undefined || endpoint?.action === 'public') return;
+    const action = endpoint?.action ?? undefined;
+    const claimed = caller === undefined ? claimedKey(exchange.header('authorization')) : undefined;
+    const opaqueId = exchange.header('x-opaque-id');
+    const refused = status === 401 || status === 403 || (status === 429 && caller === undefined);
+    audit.write({
+      ...(caller === undefined ? {} : { key: caller }),
+      ...(claimed === undefined ? {} : { claimed }),
+      ...(action === undefined ? {} : { action }),
+      method: exchange.method,
+      path: exchange.path,
+      ...(path['index'] === undefined ? {} : { indices: path['index'] }),
+      from: exchange.from,
+      status,
+      allowed: !refused && (hasRefusedParts(action, caller, body) ? 'in part' : true),
+      requestId,
+      ...(opaqueId === undefined ? {} : { opaqueId }),
+    });
+  }
+
   #unknown(exchange: Exchange): Error {
     return (
       refuseUnknownCaller(exchange, this.#options) ??
@@ -172,8 +225,8 @@ async function handle(
   route: Route,
   path: Readonly<Record<string, string>>,
   query: Readonly<Record<string, string>>,
-  options: AppOptions,
-  instruments: Instruments,
+  options: Context,
+  trail: Trail,
   requestId: string,
 ): Promise<Answer> {
   const { method } = exchange;
@@ -181,20 +234,22 @@ async function handle(
   if (method === 'OPTIONS') return { status: 200, body: null, type: 'text', headers: [['Allow', allow(route)]] };
   // Whatever can be got can be asked for without its body.
   const endpoint = route.methods.get(method as Method) ?? (method === 'HEAD' ? route.methods.get('GET') : undefined);
+  if (endpoint !== undefined) trail.endpoint = endpoint;
   const services = options.services();
   const common = {
     exchange,
     services,
     maxBodyBytes,
     requestId,
-    instruments,
+    instruments: options.instruments,
     isStopping: options.stopping?.() ?? false,
   };
   if (endpoint !== undefined && isPublic(endpoint, options)) {
     return carryOut({ ...common, endpoint, caller: undefined, path: {}, query: {}, body: undefined });
   }
   if (services === undefined) throw starting();
-  const caller = authenticate(services.keys, exchange.header('authorization'), exchange.uri, Date.now());
+  const caller = authenticated(exchange, services, options);
+  trail.caller = caller;
   if (endpoint === undefined) {
     const allowed = SENTENCE_ORDER.filter((known) => route.methods.has(known)).join(', ');
     throw new RoutingError(
@@ -211,6 +266,20 @@ async function handle(
   const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
   const body = await readChecked(exchange, endpoint, query, most);
   return carryOut({ ...common, endpoint, caller, path, query, body });
+}
+
+function authenticated(exchange: Exchange, { keys }: Services, { attempts, log }: Context): ApiKey {
+  const { from, uri } = exchange;
+  return authenticate(keys, attempts, log, { authorization: exchange.header('authorization'), from, uri }, Date.now());
+}
+
+const REFUSED_PART = Buffer.from('"security_exception"');
+
+/** Whether parts of a request that was carried out were refused. */
+function hasRefusedParts(action: Action | undefined, caller: ApiKey | undefined, body: Answer['body']): boolean {
+  if (action === undefined || !COMPOSITE.has(action)) return false;
+  if (caller === undefined || caller.owner || !(body instanceof Uint8Array)) return false;
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(REFUSED_PART);
 }
 
 async function carryOut(call: Call): Promise<Answer> {
@@ -291,6 +360,18 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
   invalidate_api_keys: async (call) => {
     const { keys, caller } = serving(call);
     return json(200, await invalidateApiKeys(keys, caller, call.body, Date.now()));
+  },
+  query_api_keys: (call) => {
+    const { keys, caller } = serving(call);
+    return json(200, queryApiKeys(keys, caller, call.query, call.body));
+  },
+  update_api_key: async (call) => {
+    const { keys, caller } = serving(call);
+    return json(200, await updateApiKey(keys, caller, call.path['id'] ?? '', call.body, Date.now()));
+  },
+  bulk_update_api_keys: async (call) => {
+    const { keys, caller } = serving(call);
+    return json(200, await updateApiKeys(keys, caller, call.body, Date.now()));
   },
 };
 
@@ -426,12 +507,12 @@ function location(reply: EngineReply): readonly (readonly [string, string])[] {
 }
 
 /** Unknown paths are as closed as known ones: the error for a caller without a key, if it has none. */
-function refuseUnknownCaller(exchange: Exchange, options: AppOptions): Error | undefined {
+function refuseUnknownCaller(exchange: Exchange, options: Context): Error | undefined {
   if (exchange.method === 'OPTIONS') return undefined;
   const services = options.services();
   if (services === undefined) return starting();
   try {
-    authenticate(services.keys, exchange.header('authorization'), exchange.uri, Date.now());
+    authenticated(exchange, services, options);
     return undefined;
   } catch (error) {
     return error as Error;

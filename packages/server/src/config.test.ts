@@ -12,7 +12,8 @@ function file(contents: string, ending = 'json'): string {
   return path;
 }
 
-const KEY = Buffer.from('id:secret').toString('base64');
+const KEY = Buffer.from('id:5up4mX9rQ2vT7yB1nK8wLz').toString('base64');
+const WEAK_KEY = Buffer.from('id:a secret of mine').toString('base64');
 
 describe('the configuration', () => {
   it('has the documented defaults', () => {
@@ -54,6 +55,7 @@ describe('the configuration', () => {
     [['--port'], {}, '--port needs a value'],
     [[], { SPARROW_PORT: 'x' }, 'SPARROW_PORT expects a port'],
     [[], { SPARROW_API_KEY: 'not a key' }, 'SPARROW_API_KEY expects base64'],
+    [[], { SPARROW_API_KEY: WEAK_KEY }, 'the secret of 128 random bits'],
     [['--api-key', KEY], {}, 'unknown option --api-key'],
   ] as const)('refuses %j with %j', (args, environment, sentence) => {
     expect(() => readConfig(args, environment)).toThrow(sentence);

@@ -8,6 +8,7 @@ import type * as Yaml from 'yaml';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from './log.js';
 import { near } from './near.js';
 import { decodeKey } from './security/key-store.js';
+import { isStrong } from './security/secrets.js';
 
 /** A setting that is not known or has an unusable value. */
 export class ConfigError extends Error {
@@ -50,6 +51,8 @@ export interface Config {
   readonly compression: boolean;
   /** Seconds that a shutdown waits for requests under way. */
   readonly shutdownSeconds: number;
+  /** A file that gets a line of JSON for each request: who, what, from where, allowed or not. */
+  readonly auditLog: string | undefined;
   /** What is logged: `debug` adds a line per request. */
   readonly logLevel: LogLevel;
   /** How a line of the log looks. */
@@ -82,7 +85,12 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   models: setting<string | undefined>(undefined, text, 'a directory', 'directory with more models, one folder each'),
   repoPath: setting<string | undefined>(undefined, text, 'a directory', 'folder of snapshot repositories'),
   apiKey: {
-    ...setting<string | undefined>(undefined, apiKey, 'base64 of `id:secret`', 'the owner key'),
+    ...setting<string | undefined>(
+      undefined,
+      apiKey,
+      'base64 of `id:secret`, the secret of 128 random bits or more (`openssl rand -hex 32` makes one)',
+      'the owner key',
+    ),
     flag: false,
   },
   allowRemote: setting(false, boolean, 'true or false', 'listen on a non-loopback address without TLS'),
@@ -101,6 +109,7 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   productHeader: setting(true, boolean, 'true or false', 'send X-Elastic-Product, which the official clients want'),
   compression: setting(true, boolean, 'true or false', 'compress answers for clients that accept it'),
   shutdownSeconds: setting(30, integer(0, 3600), 'a number of seconds', 'how long a shutdown waits for requests'),
+  auditLog: setting<string | undefined>(undefined, text, 'a file', 'file that says who did what, a line each'),
   logLevel: setting<LogLevel>('info', oneOf(LOG_LEVELS), LOG_LEVELS.join(', '), 'what is logged'),
   logFormat: setting<LogFormat>('json', oneOf(LOG_FORMATS), LOG_FORMATS.join(' or '), 'how a line of the log looks'),
   slowRequestSeconds: setting(
@@ -157,7 +166,15 @@ function checkTls({ tlsCert, tlsKey, tlsClientCa }: Config): void {
 }
 
 /** Settings that name files and folders: from where the server is started. */
-const PATHS: ReadonlySet<keyof Config> = new Set(['data', 'models', 'repoPath', 'tlsCert', 'tlsKey', 'tlsClientCa']);
+const PATHS: ReadonlySet<keyof Config> = new Set([
+  'data',
+  'models',
+  'repoPath',
+  'auditLog',
+  'tlsCert',
+  'tlsKey',
+  'tlsClientCa',
+]);
 
 /** The settings as they may be logged. */
 export function withoutSecrets(config: Config): Record<string, unknown> {
@@ -209,7 +226,7 @@ export function usage(): string {
     `  ${'--version'.padEnd(22)} print the version`,
     '',
     'Each option is also an environment variable: SPARROW_PORT for --port, and so on.',
-    'SPARROW_API_KEY (base64 of id:secret) sets the owner key.',
+    'SPARROW_API_KEY (base64 of id:secret, the secret of 128 random bits) sets the owner key.',
     '',
   ].join('\n');
 }
@@ -335,7 +352,8 @@ function boolean(value: unknown): boolean | undefined {
 }
 
 function apiKey(value: unknown): string | undefined {
-  return typeof value === 'string' && decodeKey(value) !== undefined ? value : undefined;
+  const key = typeof value === 'string' ? decodeKey(value) : undefined;
+  return key !== undefined && isStrong(key.secret) ? String(value) : undefined;
 }
 
 function oneOf<T extends string>(known: readonly T[]) {

@@ -8,6 +8,8 @@ const ERRORS = {
   media_type_version: { type: 'media_type_header_exception', status: 400 },
   unauthenticated: { type: 'security_exception', status: 401 },
   forbidden: { type: 'security_exception', status: 403 },
+  too_many_attempts: { type: 'security_exception', status: 429 },
+  not_found: { type: 'resource_not_found_exception', status: 404 },
   body_too_large: { type: 'content_too_long_exception', status: 413 },
   starting: { type: 'cluster_block_exception', status: 503 },
   client_closed: { type: 'task_cancelled_exception', status: 400 },
@@ -44,11 +46,16 @@ export class HttpError extends Error {
     return ERRORS[this.code].type;
   }
 
+  /** Type, reason and what belongs to them. */
+  describe(): object {
+    return { type: ERRORS[this.code].type, reason: this.reason, ...this.details.metadata };
+  }
+
   /** The documented error body. */
   toJson(): object {
-    const { type, status } = ERRORS[this.code];
-    const { metadata = {}, causedBy } = this.details;
-    const cause = { type, reason: this.reason, ...metadata };
+    const { status } = ERRORS[this.code];
+    const { causedBy } = this.details;
+    const cause = this.describe();
     return {
       error: { root_cause: [cause], ...cause, ...(causedBy === undefined ? {} : { caused_by: causedBy }) },
       status,

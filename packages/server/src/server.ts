@@ -13,6 +13,7 @@ import { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';
 import { embeddedModels, modelDirectories } from './models.js';
 import { makePrivate } from './private-data.js';
+import { AuditLog } from './security/audit.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
 import { createTlsServer } from './tls/listener.js';
 
@@ -56,7 +57,9 @@ export async function startServer(
   let services: Services | undefined;
   const instruments = new Instruments();
   const drain = new Drain();
-  const options = { services: () => services, config, log, instruments, stopping: () => drain.isDraining };
+  const audit = config.auditLog === undefined ? undefined : await AuditLog.open(config.auditLog, log);
+  const stopping = () => drain.isDraining;
+  const options = { services: () => services, config, log, audit, instruments, stopping };
   const application = new Application(options);
   const others = throughHono(options, application, log);
   const listener = drain.before(direct(application, config.maxBodyBytes, others));
@@ -98,6 +101,7 @@ export async function startServer(
     await open?.engine.close();
     stopTls();
     instruments.runtime.stop();
+    await audit?.close();
     log.info('closed');
   };
   return { url, ready, close };

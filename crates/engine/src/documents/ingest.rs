@@ -39,7 +39,7 @@ impl Pending<'_> {
     /// # Errors
     /// 403; 400 for a name that cannot be read.
     pub(super) fn check_name(&self, caller: &Caller) -> Result<(), EngineError> {
-        if caller.key().is_none() {
+        if !caller.is_restricted() {
             return Ok(());
         }
         let right = caller.to(self.kind.needed(self.id.as_deref()));

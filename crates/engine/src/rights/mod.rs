@@ -28,6 +28,9 @@ struct Rights {
     /// Who the key belongs to.
     user: String,
     grants: BTreeMap<Action, Grant>,
+    /// The key with these very rights, for what lives between requests.
+    #[serde(skip)]
+    holder: String,
 }
 
 /// Where an action is allowed.
@@ -58,9 +61,15 @@ impl Grant {
 pub struct Caller(Option<Arc<Rights>>);
 
 impl Caller {
-    /// The id of a restricted key: what it leaves open between requests belongs to it alone.
-    pub fn key(&self) -> Option<&str> {
-        self.0.as_ref().map(|rights| rights.key.as_str())
+    /// Whom something belongs to that a restricted key leaves open between requests: that key alone, as long as it has
+    /// the rights under which it was opened.
+    pub fn holder(&self) -> Option<&str> {
+        self.0.as_ref().map(|rights| rights.holder.as_str())
+    }
+
+    /// Whether there is anything that the caller may not do.
+    pub fn is_restricted(&self) -> bool {
+        self.0.is_some()
     }
 
     /// The right to carry out an action.
@@ -106,7 +115,8 @@ impl<'de> Deserialize<'de> for Caller {
         if let Some((_, rights)) = read.iter().find(|(known, _)| **known == *text.get()) {
             return Ok(Self(Some(Arc::clone(rights))));
         }
-        let rights: Rights = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        let mut rights: Rights = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        rights.holder = text.get().to_owned();
         let rights = Arc::new(rights);
         if read.len() == KEPT {
             read.remove(0);
@@ -265,7 +275,9 @@ mod tests {
         assert_eq!(free.to_saved(), None);
         let bound = caller(json!({"indices:data/read/search": {"names": [["a"]], "by": "read"}}));
         let again = Caller::from_saved(bound.to_saved()).expect("rights");
-        assert_eq!(again, bound);
+        assert_eq!(again.to_saved(), bound.to_saved());
+        let other = caller(json!({"indices:data/read/search": {"names": [["b"]], "by": "read"}}));
+        assert!(bound.holder().is_some() && bound.holder() != other.holder());
         assert!(Caller::from_saved(Some(json!({"key": "k"}))).is_err());
         assert!(
             serde_json::from_str::<Caller>(

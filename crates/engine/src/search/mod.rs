@@ -153,7 +153,7 @@ fn open_scroll(
     let mut open = scroll.lock();
     let id = engine.contexts.open(
         Content::Scroll(Arc::clone(&scroll)),
-        request.caller.key(),
+        request.caller.holder(),
         keep_alive,
         engine.cluster.max_open_scrolls(),
     )?;

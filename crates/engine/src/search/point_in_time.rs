@@ -57,7 +57,7 @@ pub(crate) fn open(
     let count = targets.len();
     let id = engine.contexts.open(
         Content::PointInTime(Arc::new(targets)),
-        request.caller.key(),
+        request.caller.holder(),
         keep_alive,
         MAX_OPEN,
     )?;
@@ -107,7 +107,7 @@ pub(crate) fn close(
         }
     }
     let id = id.filter(|id| !id.is_empty()).ok_or_else(|| EngineError::invalid("id is empty"))?;
-    let freed = engine.contexts.close(&id, request.caller.key())?;
+    let freed = engine.contexts.close(&id, request.caller.holder())?;
     let status = if freed { 200 } else { 404 };
     Ok(Reply::json(status, &json!({"succeeded": true, "num_freed": u8::from(freed)})))
 }
@@ -141,7 +141,7 @@ pub(super) fn targets(
     if !problems.is_empty() {
         return Err(EngineError::Validation { problems });
     }
-    match engine.contexts.get(&pit.id, request.caller.key(), pit.keep_alive)? {
+    match engine.contexts.get(&pit.id, request.caller.holder(), pit.keep_alive)? {
         Content::PointInTime(targets) => Ok(targets),
         Content::Scroll(_) => Err(EngineError::illegal_argument(format!("invalid id: [{}]", pit.id))),
     }

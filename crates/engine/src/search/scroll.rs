@@ -33,7 +33,7 @@ pub(crate) fn next(
     let start = Instant::now();
     let asked = read(request, bytes, false)?;
     let Some(id) = asked.ids.first() else { return Err(EngineError::invalid("scrollId is missing")) };
-    let Content::Scroll(scroll) = engine.contexts.get(id, request.caller.key(), asked.keep_alive)? else {
+    let Content::Scroll(scroll) = engine.contexts.get(id, request.caller.holder(), asked.keep_alive)? else {
         return Err(EngineError::illegal_argument("Cannot parse scroll id"));
     };
     // Pages of one scroll come one after the other.
@@ -63,10 +63,10 @@ pub(crate) fn clear(
     }
     let mut freed = 0;
     if asked.ids.iter().any(|id| id == "_all") {
-        freed = engine.contexts.close_scrolls(request.caller.key());
+        freed = engine.contexts.close_scrolls(request.caller.holder());
     } else {
         for id in &asked.ids {
-            freed += usize::from(engine.contexts.close(id, request.caller.key())?);
+            freed += usize::from(engine.contexts.close(id, request.caller.holder())?);
         }
         if freed == 0 {
             return Ok(Reply::json(404, &json!({"succeeded": true, "num_freed": 0})));

@@ -59,6 +59,10 @@ class NodeExchange implements Exchange {
     this.uri = incoming.url ?? '';
   }
 
+  get from(): string {
+    return this.incoming.socket.remoteAddress ?? '';
+  }
+
   header(name: string): string | undefined {
     const value = this.incoming.headers[name];
     return typeof value === 'string' ? value : value?.join(', ');

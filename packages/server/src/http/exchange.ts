@@ -8,6 +8,8 @@ export interface Exchange {
   readonly uri: string;
   /** The path alone. */
   readonly path: string;
+  /** The address that the connection came from; empty where there is none. */
+  readonly from: string;
   header(name: string): string | undefined;
   /**
    * The bytes of the body as they came, empty if there is none.

@@ -19,6 +19,19 @@ export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('get_api_keys', 'cluster:admin/xpack/security/api_key/get', [`GET ${API_KEY}`], {
     params: ['id', 'name', 'owner', 'realm_name', 'username', 'active_only', 'with_limited_by'],
   }),
+  ...local('query_api_keys', 'cluster:admin/xpack/security/api_key/query', ['GET|POST /_security/_query/api_key'], {
+    body: true,
+    params: ['with_limited_by', 'typed_keys'],
+  }),
+  ...local('update_api_key', 'cluster:admin/xpack/security/api_key/update', [`PUT ${API_KEY}/{id}`], { body: true }),
+  ...local(
+    'bulk_update_api_keys',
+    'cluster:admin/xpack/security/api_key/bulk_update',
+    [`POST ${API_KEY}/_bulk_update`],
+    {
+      body: true,
+    },
+  ),
   ...local('invalidate_api_keys', 'cluster:admin/xpack/security/api_key/invalidate', [`DELETE ${API_KEY}`], {
     body: true,
   }),

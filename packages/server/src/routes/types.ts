@@ -19,6 +19,9 @@ export type LocalOperation =
   | 'create_api_key'
   | 'get_api_keys'
   | 'invalidate_api_keys'
+  | 'query_api_keys'
+  | 'update_api_key'
+  | 'bulk_update_api_keys'
   | 'openapi';
 
 /** One row of the route table: everything the HTTP layer knows about an endpoint. */

@@ -141,6 +141,18 @@ export const ACTIONS = {
     scope: 'cluster',
     privileges: ['manage_own_api_key', 'manage_api_key', 'manage_security', 'all'],
   },
+  'cluster:admin/xpack/security/api_key/query': {
+    scope: 'cluster',
+    privileges: ['manage_own_api_key', 'manage_api_key', 'read_security', 'manage_security', 'all'],
+  },
+  'cluster:admin/xpack/security/api_key/update': {
+    scope: 'cluster',
+    privileges: ['manage_own_api_key', 'manage_api_key', 'manage_security', 'all'],
+  },
+  'cluster:admin/xpack/security/api_key/bulk_update': {
+    scope: 'cluster',
+    privileges: ['manage_own_api_key', 'manage_api_key', 'manage_security', 'all'],
+  },
 
   'indices:admin/create': { scope: 'index', privileges: ['create_index', 'manage', 'all'] },
   /** Making an index by writing to its name. */

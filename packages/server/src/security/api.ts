@@ -1,13 +1,18 @@
 import { HttpError } from '../errors.js';
-import { type Json, parseJson } from '../http/json-text.js';
 import { ACTIONS, type Action } from './actions.js';
-import { type ApiKey, type KeyStore, OWNER } from './key-store.js';
-import { isEmpty, parseRoles } from './roles.js';
+import { holdsOnCluster } from './authorize.js';
+import { type ApiKey, type KeyChange, type KeyStore, OWNER } from './key-store.js';
+import { queryKeys } from './query.js';
+import { invalid, isObject, parseBody } from './request-body.js';
+import { type Roles, parseRoles } from './roles.js';
 
 const REALM = { name: '_es_api_key', type: '_es_api_key' };
 
-/** Deepest nesting of a body. */
-const MAX_DEPTH = 20;
+/** How many keys in a row may be made by one another. */
+const MAX_GENERATIONS = 8;
+
+/** Most keys that one request updates. */
+const MAX_UPDATES = 10_000;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -44,12 +49,7 @@ export async function createApiKey(
   if (name.startsWith('_')) throw invalid('api key name may not begin with an underscore');
   if (!isObject(metadata)) throw new HttpError('parse', 'expected [metadata] to be an object');
   const given = parseRoles(descriptors);
-  if (!caller.owner && !(Object.keys(given).length > 0 && isEmpty(given))) {
-    throw new HttpError(
-      'illegal_argument',
-      'creating derived api keys requires an explicit role descriptor that is empty (has no privileges)',
-    );
-  }
+  const limits = limitsOf(caller);
   const lifetime = expiration === undefined || expiration === null ? undefined : duration(expiration);
   const issued = await keys.create(
     {
@@ -58,6 +58,7 @@ export async function createApiKey(
       roles: Object.keys(given).length === 0 ? caller.roles : given,
       roleDescriptors: isObject(descriptors) ? descriptors : {},
       metadata,
+      ...limits,
       ...(lifetime === undefined ? {} : { expiration: now + lifetime }),
     },
     now,
@@ -72,6 +73,121 @@ export async function createApiKey(
   };
 }
 
+/** What a key that `caller` makes or changes may not go beyond: what `caller` may do at that time. */
+function limitsOf(caller: ApiKey): { readonly limitedBy?: readonly Roles[] } {
+  if (caller.owner) return {};
+  const limitedBy = [caller.roles, ...(caller.limitedBy ?? [])];
+  const different = limitedBy.filter(
+    (roles, at) => limitedBy.findIndex((one) => JSON.stringify(one) === JSON.stringify(roles)) === at,
+  );
+  if (different.length > MAX_GENERATIONS) {
+    throw new HttpError(
+      'illegal_argument',
+      `a key may be derived from at most [${String(MAX_GENERATIONS)}] others that were derived from each other`,
+    );
+  }
+  return { limitedBy: different };
+}
+
+/** `PUT /_security/api_key/{id}` */
+export async function updateApiKey(
+  keys: KeyStore,
+  caller: ApiKey,
+  id: string,
+  body: Uint8Array | undefined,
+  now: number,
+): Promise<object> {
+  const change = parseChange(caller, body === undefined ? {} : parseBody(body, CHANGEABLE), now);
+  const action: Action = 'cluster:admin/xpack/security/api_key/update';
+  const problem = unchangeable(keys, caller, action, id, now);
+  if (problem !== undefined) throw problem;
+  return { updated: (await keys.update([id], change)).length > 0 };
+}
+
+/** `POST /_security/api_key/_bulk_update`: keys that cannot be updated do not keep the others from it. */
+export async function updateApiKeys(
+  keys: KeyStore,
+  caller: ApiKey,
+  body: Uint8Array | undefined,
+  now: number,
+): Promise<object> {
+  const request = parseBody(body, ['ids', ...CHANGEABLE]);
+  const { ids } = request;
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string')) {
+    throw new HttpError('json', '[ids] must be a list of strings');
+  }
+  if (ids.length === 0) throw invalid('Field [ids] cannot be empty');
+  if (ids.length > MAX_UPDATES) throw invalid(`Field [ids] cannot have more than [${String(MAX_UPDATES)}] entries`);
+  const change = parseChange(caller, request, now);
+  const action: Action = 'cluster:admin/xpack/security/api_key/bulk_update';
+  // Without a prototype: an id may be any text.
+  const details = Object.create(null) as Record<string, object>;
+  for (const id of new Set(ids)) {
+    const problem = unchangeable(keys, caller, action, id, now);
+    if (problem !== undefined) details[id] = problem.describe();
+  }
+  const possible = [...new Set(ids)].filter((id) => details[id] === undefined);
+  const updated = await keys.update(possible, change);
+  const count = Object.keys(details).length;
+  return {
+    updated,
+    noops: possible.filter((id) => !updated.includes(id)),
+    ...(count === 0 ? {} : { errors: { count, details } }),
+  };
+}
+
+const CHANGEABLE = ['role_descriptors', 'metadata', 'expiration'];
+
+/** What an update changes. New roles reach no further than what the one who gives them may do. */
+function parseChange(caller: ApiKey, request: Readonly<Record<string, unknown>>, now: number): KeyChange {
+  const { role_descriptors: descriptors, metadata, expiration } = request;
+  if (metadata !== undefined && !isObject(metadata)) {
+    throw new HttpError('parse', 'expected [metadata] to be an object');
+  }
+  const given = parseRoles(descriptors);
+  return {
+    ...(isObject(descriptors)
+      ? {
+          roles: Object.keys(given).length === 0 ? caller.roles : given,
+          roleDescriptors: descriptors,
+          limitedBy: limitsOf(caller).limitedBy,
+        }
+      : {}),
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(expiration === undefined || expiration === null ? {} : { expiration: now + duration(expiration) }),
+  };
+}
+
+/** Why a key cannot be updated by the caller, if it cannot. */
+function unchangeable(keys: KeyStore, caller: ApiKey, action: Action, id: string, now: number): HttpError | undefined {
+  if (!mayManageAll(caller, action) && id !== caller.id) return onlyOwn(caller, action);
+  const key = keys.get(id);
+  if (key === undefined) return new HttpError('not_found', `no API key owned by requesting user found for ID [${id}]`);
+  if (key.owner) return new HttpError('illegal_argument', `cannot update the owner key [${id}]`);
+  if (key.invalidated) return new HttpError('illegal_argument', `cannot update invalidated API key [${id}]`);
+  if (key.expiration !== undefined && key.expiration <= now) {
+    return new HttpError('illegal_argument', `cannot update expired API key [${id}]`);
+  }
+  return undefined;
+}
+
+/** `GET|POST /_security/_query/api_key`: over all keys, or over the caller alone where it may not see others. */
+export function queryApiKeys(
+  keys: KeyStore,
+  caller: ApiKey,
+  query: Readonly<Record<string, string>>,
+  body: Uint8Array | undefined,
+): object {
+  const all = mayManageAll(caller, 'cluster:admin/xpack/security/api_key/query');
+  const limits = flag(query, 'with_limited_by');
+  const { total, page } = queryKeys(all ? keys.all() : keys.all().filter((key) => key.id === caller.id), body);
+  const shown = page.map(({ key, sort }) => ({
+    ...describeKey(key, limits),
+    ...(sort === undefined ? {} : { _sort: sort }),
+  }));
+  return { total, count: shown.length, api_keys: shown };
+}
+
 /** `GET /_security/api_key`. Nobody with that id is a 404; nothing found in another way is not. */
 export function getApiKeys(
   keys: KeyStore,
@@ -84,6 +200,7 @@ export function getApiKeys(
   const own = flag(query, 'owner');
   if (!all && !own && id !== caller.id) throw onlyOwn(caller, 'cluster:admin/xpack/security/api_key/get');
   const active = flag(query, 'active_only');
+  const limits = flag(query, 'with_limited_by');
   const found = keys
     .all()
     .filter((key) => all || key.id === caller.id)
@@ -92,7 +209,10 @@ export function getApiKeys(
     .filter((key) => username === undefined || key.username === username)
     .filter(() => realm === undefined || realm === REALM.name)
     .filter((key) => !active || (!key.invalidated && (key.expiration === undefined || key.expiration > now)));
-  return { status: id !== undefined && found.length === 0 ? 404 : 200, body: { api_keys: found.map(describeKey) } };
+  return {
+    status: id !== undefined && found.length === 0 ? 404 : 200,
+    body: { api_keys: found.map((key) => describeKey(key, limits)) },
+  };
 }
 
 /** `DELETE /_security/api_key`. */
@@ -122,8 +242,8 @@ export async function invalidateApiKeys(
     .filter((key) => typeof name !== 'string' || matchesName(key.name, name))
     .filter((key) => username === undefined || key.username === username)
     .filter(() => realm === undefined || realm === REALM.name)
-    // The owner key goes by its id alone: a broad selection must not lock its user out.
-    .filter((key) => !key.owner || wanted.includes(key.id));
+    // The owner key goes by its id alone, and only by itself: nobody else may lock its user out.
+    .filter((key) => !key.owner || (wanted.includes(key.id) && caller.id === key.id));
   const invalidated = await keys.invalidate(
     selected.map((key) => key.id),
     now,
@@ -145,7 +265,7 @@ export async function invalidateApiKeys(
   };
 }
 
-function describeKey(key: ApiKey): object {
+function describeKey(key: ApiKey, withLimits: boolean): object {
   return {
     id: key.id,
     name: key.name,
@@ -159,13 +279,14 @@ function describeKey(key: ApiKey): object {
     realm_type: REALM.type,
     metadata: key.metadata,
     role_descriptors: key.roleDescriptors,
+    ...(withLimits && key.limitedBy !== undefined ? { limited_by: key.limitedBy } : {}),
   };
 }
 
 /** Whether the caller may see and end keys other than itself: with more than `manage_own_api_key`. */
 function mayManageAll(caller: ApiKey, action: Action): boolean {
   const enough = ACTIONS[action].privileges.filter((privilege) => privilege !== 'manage_own_api_key') as string[];
-  return Object.values(caller.roles).some((role) => role.cluster.some((privilege) => enough.includes(privilege)));
+  return holdsOnCluster(caller, (held) => held.some((privilege) => enough.includes(privilege)));
 }
 
 function onlyOwn(caller: ApiKey, action: Action): HttpError {
@@ -175,39 +296,6 @@ function onlyOwn(caller: ApiKey, action: Action): HttpError {
     `action [${action}] is unauthorized for API key id [${caller.id}] of user [${caller.username}], ` +
       `this action is granted by the cluster privileges [${enough.join(',')}]`,
   );
-}
-
-function parseBody(body: Uint8Array | undefined, known: readonly string[]): Record<string, unknown> {
-  if (body === undefined) throw new HttpError('parse', 'request body is required');
-  let parsed: unknown;
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-    parsed = JSON.parse(text);
-    checkMembers(parseJson(text), 0);
-  } catch (error) {
-    throw new HttpError('json', `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  if (!isObject(parsed)) throw new HttpError('json', 'the body must be a JSON object');
-  const unknown = Object.keys(parsed).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw new HttpError('json', `[1:1] [api_key_request] unknown field [${unknown}]`);
-  return parsed;
-}
-
-/** What is kept for ever is bounded in depth, and no name in it is ambiguous. */
-function checkMembers(json: Json, depth: number): void {
-  if (depth > MAX_DEPTH) throw new SyntaxError(`nested deeper than [${String(MAX_DEPTH)}] levels`);
-  if (json.kind === 'array')
-    json.items.forEach((item) => {
-      checkMembers(item, depth + 1);
-    });
-  if (json.kind !== 'object') return;
-  const names = new Set<unknown>();
-  for (const [key, value] of json.entries) {
-    const name: unknown = JSON.parse(key);
-    if (names.has(name)) throw new SyntaxError(`Duplicate field '${String(name)}'`);
-    names.add(name);
-    checkMembers(value, depth + 1);
-  }
 }
 
 function duration(value: unknown): number {
@@ -233,12 +321,4 @@ function flag(query: Readonly<Record<string, string>>, name: string): boolean {
   if (value === undefined || value === 'false') return false;
   if (value === 'true' || value === '') return true;
   throw new HttpError('illegal_argument', `Failed to parse value [${value}] as only [true] or [false] are allowed.`);
-}
-
-function invalid(problem: string): HttpError {
-  return new HttpError('validation', `Validation Failed: 1: ${problem};`);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,29 +1,69 @@
 import { HttpError } from '../errors.js';
+import type { Logger } from '../log.js';
+import { type Attempts, MOST_FAILURES } from './attempts.js';
 import { type ApiKey, type KeyStore, decodeKey } from './key-store.js';
 
 const CHALLENGES = ['Basic realm="security" charset="UTF-8"', 'Bearer realm="security"', 'ApiKey'];
 
+/** Who knocks: what is said of a caller whose key is not known yet. */
+export interface Knock {
+  /** The `Authorization` header. */
+  readonly authorization: string | undefined;
+  /** The address that the connection came from. */
+  readonly from: string;
+  /** The path as it is shown in the error, with its query string. */
+  readonly uri: string;
+}
+
 /**
- * The key of a request.
+ * The key of a request. Failed attempts are counted by address and logged; an address that had too many is only let in with
+ * keys that were used before, until a minute is over.
  *
- * @param authorization the `Authorization` header
- * @param path as it is shown in the error, with its query string
- * @throws {HttpError} 401 with the documented body
+ * @throws {HttpError} 401 with the documented body, 429 after too many failures
  */
-export function authenticate(keys: KeyStore, authorization: string | undefined, path: string, now: number): ApiKey {
+export function authenticate(
+  keys: KeyStore,
+  attempts: Attempts,
+  log: Logger,
+  { authorization, from, uri }: Knock,
+  now: number,
+): ApiKey {
   if (authorization === undefined || authorization.trim() === '') {
-    throw unauthenticated(`missing authentication credentials for REST request [${path}]`);
+    throw unauthenticated(`missing authentication credentials for REST request [${uri}]`);
   }
+  const parts = credentials(authorization);
+  const wait = attempts.wait(from, now);
+  const looked = wait === 0 || (parts !== undefined && keys.isKnown(parts.id, parts.secret));
+  const key = looked && parts !== undefined ? keys.verify(parts.id, parts.secret, now) : undefined;
+  if (key !== undefined) return key;
+  if (wait > 0) {
+    throw new HttpError('too_many_attempts', `too many failed attempts to authenticate from [${from}]`, {
+      headers: [['Retry-After', String(wait)]],
+    });
+  }
+  const failures = attempts.failed(from, now);
+  log.warn('authentication failed', { from, failures, ...(parts === undefined ? {} : { key_id: claimed(parts.id) }) });
+  if (failures === MOST_FAILURES) log.warn('no more attempts to authenticate for a while', { from });
+  throw unauthenticated(
+    'unable to authenticate with provided credentials and anonymous access is not allowed for this request',
+  );
+}
+
+/** The id of the key that a header claims to be of, if it is one. */
+export function claimedKey(authorization: string | undefined): string | undefined {
+  const parts = authorization === undefined ? undefined : credentials(authorization);
+  return parts === undefined ? undefined : claimed(parts.id);
+}
+
+/** Ids come from strangers: as much of one as is needed to know it again. */
+function claimed(id: string): string {
+  return id.slice(0, 64);
+}
+
+function credentials(authorization: string): { readonly id: string; readonly secret: string } | undefined {
   const [scheme = '', encoded = ''] = authorization.trim().split(/\s+/, 2);
   // Only this scheme: a bearer token is not a key, whatever it decodes to.
-  const parts = scheme.toLowerCase() === 'apikey' ? decodeKey(encoded) : undefined;
-  const key = parts === undefined ? undefined : keys.verify(parts.id, parts.secret, now);
-  if (key === undefined) {
-    throw unauthenticated(
-      'unable to authenticate with provided credentials and anonymous access is not allowed for this request',
-    );
-  }
-  return key;
+  return scheme.toLowerCase() === 'apikey' ? decodeKey(encoded) : undefined;
 }
 
 function unauthenticated(reason: string): HttpError {

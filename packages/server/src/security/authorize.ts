@@ -19,7 +19,7 @@ const written = new WeakMap<ApiKey, { readonly rights: string | undefined }>();
 export function admit(key: ApiKey, { action }: Endpoint, path: Readonly<Record<string, string>>): void {
   if (action === null || action === 'public') return;
   if (ACTIONS[action].scope === 'cluster') {
-    if (rolesOf(key).every((roles) => Object.values(roles).some((role) => grants(role.cluster, action)))) return;
+    if (holdsOnCluster(key, (held) => grants(held, action))) return;
     throw forbidden(key, action, '');
   }
   if (patterns(key, action).some((list) => list.length === 0)) {
@@ -50,6 +50,11 @@ function write(key: ApiKey): string {
     return [action, grant] as const;
   });
   return JSON.stringify({ key: key.id, user: key.username, grants: Object.fromEntries(granted) });
+}
+
+/** Whether the key has a role with suitable privileges on the cluster, and so have all that it may not go beyond. */
+export function holdsOnCluster(key: ApiKey, suits: (held: readonly string[]) => boolean): boolean {
+  return rolesOf(key).every((roles) => Object.values(roles).some((role) => suits(role.cluster)));
 }
 
 /** The key's roles, and those of the keys that made it: all of them have to allow something. */

@@ -27,7 +27,7 @@ export interface ApiKey {
   readonly invalidation?: number;
   readonly roles: Roles;
   /** The roles of the keys that this one was made by, beyond which it may do nothing. Absent: an owner key made it. */
-  readonly limitedBy?: readonly Roles[];
+  readonly limitedBy?: readonly Roles[] | undefined;
   /** Role descriptors as they were sent, which is how they are shown again. */
   readonly roleDescriptors: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -45,8 +45,19 @@ export interface NewKey {
   readonly name: string;
   readonly expiration?: number;
   readonly roles: Roles;
+  readonly limitedBy?: readonly Roles[] | undefined;
   readonly roleDescriptors: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** What an update gives a key; what is absent stays. */
+export interface KeyChange {
+  readonly roles?: Roles;
+  /** Goes with `roles`: undefined takes the limits away. */
+  readonly limitedBy?: readonly Roles[] | undefined;
+  readonly roleDescriptors?: Readonly<Record<string, unknown>>;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly expiration?: number;
 }
 
 /**
@@ -80,6 +91,10 @@ export class KeyStore {
     return [...this.#keys.values()];
   }
 
+  get(id: string): ApiKey | undefined {
+    return this.#keys.get(id);
+  }
+
   /** The owner key that is in force, if one was made. */
   owner(): ApiKey | undefined {
     return this.all().find((key) => key.owner && !key.invalidated);
@@ -93,6 +108,14 @@ export class KeyStore {
     const key = this.#keys.get(id);
     if (!this.#matches(key, secret) || key === undefined || key.invalidated) return undefined;
     return key.expiration !== undefined && key.expiration <= now ? undefined : key;
+  }
+
+  /** Whether a secret is that of a key which authenticated before; costs no hashing. */
+  isKnown(id: string, secret: string): boolean {
+    const key = this.#keys.get(id);
+    const known = key === undefined ? undefined : this.#verified.get(key);
+    const given = Buffer.from(secret);
+    return known?.length === given.length && timingSafeEqual(known, given);
   }
 
   #matches(key: ApiKey | undefined, secret: string): boolean {
@@ -135,6 +158,22 @@ export class KeyStore {
     }
     if (valid.length > 0) await this.#save();
     return valid;
+  }
+
+  /** Changes keys; says of which ones something was changed. */
+  async update(ids: readonly string[], change: KeyChange): Promise<readonly string[]> {
+    const updated: string[] = [];
+    for (const id of ids) {
+      const before = this.#keys.get(id);
+      if (before === undefined) continue;
+      const key: ApiKey = { ...before, ...change };
+      // Roles from the file and from a request differ in their prototypes, but not in their text.
+      if (JSON.stringify(key) === JSON.stringify(before)) continue;
+      this.#keys.set(id, key);
+      updated.push(id);
+    }
+    if (updated.length > 0) await this.#save();
+    return updated;
   }
 
   async #issue(id: string, secret: string, fields: NewKey & { owner: boolean }, now: number): Promise<IssuedKey> {
@@ -186,7 +225,9 @@ function parseFile(path: string, text: string): readonly ApiKey[] {
 /** Whether something has what decides about a caller. */
 function isKey(key: unknown): key is ApiKey {
   if (typeof key !== 'object' || key === null) return false;
-  const { id, name, hash, owner, invalidated, roles, expiration } = key as Partial<Record<keyof ApiKey, unknown>>;
+  const { id, name, hash, owner, invalidated, roles, limitedBy, expiration } = key as Partial<
+    Record<keyof ApiKey, unknown>
+  >;
   return (
     typeof id === 'string' &&
     typeof name === 'string' &&
@@ -194,10 +235,15 @@ function isKey(key: unknown): key is ApiKey {
     /^[0-9a-f]{64}$/.test(hash) &&
     typeof owner === 'boolean' &&
     typeof invalidated === 'boolean' &&
-    typeof roles === 'object' &&
-    roles !== null &&
+    isRoles(roles) &&
+    (limitedBy === undefined || (Array.isArray(limitedBy) && limitedBy.every(isRoles))) &&
     (expiration === undefined || typeof expiration === 'number')
   );
+}
+
+/** Roles as they were read from a request once. */
+function isRoles(roles: unknown): roles is Roles {
+  return typeof roles === 'object' && roles !== null;
 }
 
 /** 22 characters, 128 random bits. */

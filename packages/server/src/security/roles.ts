@@ -18,11 +18,6 @@ export type Roles = Readonly<Record<string, Role>>;
 /** The owner key's role. */
 export const OWNER_ROLES: Roles = { owner: { cluster: ['all'], indices: [{ names: ['*'], privileges: ['all'] }] } };
 
-/** Whether the roles allow nothing at all. */
-export function isEmpty(roles: Roles): boolean {
-  return Object.values(roles).every((role) => role.cluster.length === 0 && role.indices.length === 0);
-}
-
 /**
  * Reads `role_descriptors` of a request.
  *

@@ -244,3 +244,25 @@ fn the_place_of_an_unknown_field_is_named() {
     assert_eq!(error.reason(), "[2:3] [reindex] unknown field [junk]");
     assert_eq!(error.status(), 400);
 }
+
+#[test]
+fn a_saved_request_keeps_the_rights_of_the_key_that_asked() {
+    let grant = |names: &[&str]| json!({"names": [names], "by": "all"});
+    let request = json!({"op": "reindex", "action": "indices:data/write/reindex", "rights": {
+        "key": "k", "user": "owner", "grants": {
+            "indices:data/read/search": grant(&["a"]),
+            "indices:data/write/index:op_type/index": grant(&["c"])}}});
+    let request: Request = serde_json::from_str(&request.to_string()).unwrap();
+    let body = json!({"source": {"index": "a"}, "dest": {"index": "c"}}).to_string();
+    let spec = Spec::parse(Kind::Reindex, &request, body.as_bytes()).unwrap();
+    let again = Spec::from_saved(&spec.to_saved()).unwrap();
+    assert!(again.right_to_read().check(["a"]).is_ok() && again.right_to_read().check(["c"]).is_err());
+    assert!(again.check_written("c").is_ok() && again.check_written("a").is_err());
+    // What an earlier version kept of a restricted key is not enough to go on with.
+    let mut old = spec.to_saved();
+    old.as_object_mut().unwrap().remove("rights");
+    old["visible"] = json!(["a"]);
+    assert!(Spec::from_saved(&old).is_err());
+    old["visible"] = Value::Null;
+    assert!(Spec::from_saved(&old).is_ok());
+}

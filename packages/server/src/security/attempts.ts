@@ -1,0 +1,49 @@
+import { isIPv6 } from 'node:net';
+
+/** Failed attempts of an address within {@link WINDOW_MS}, after which only keys that were used before are looked at. */
+export const MOST_FAILURES = 20;
+
+/** Milliseconds after the first failure until an address begins anew. */
+export const WINDOW_MS = 60_000;
+
+/** Addresses that are remembered; the one that failed longest ago goes first. */
+const MOST_ADDRESSES = 10_000;
+
+interface Failures {
+  count: number;
+  readonly since: number;
+}
+
+/** Failed attempts to authenticate, by address. */
+export class Attempts {
+  readonly #failures = new Map<string, Failures>();
+
+  /** Seconds until the address may try again; 0 if it may now. */
+  wait(address: string, now: number): number {
+    if (this.#failures.size === 0) return 0;
+    const found = this.#failures.get(network(address));
+    if (found === undefined || found.count < MOST_FAILURES) return 0;
+    return Math.max(0, Math.ceil((found.since + WINDOW_MS - now) / 1000));
+  }
+
+  /** Counts a failure; how many the address has had in its window. */
+  failed(address: string, now: number): number {
+    const key = network(address);
+    const found = this.#failures.get(key);
+    if (found !== undefined && now - found.since < WINDOW_MS) {
+      found.count += 1;
+      return found.count;
+    }
+    this.#failures.delete(key);
+    const oldest = this.#failures.size < MOST_ADDRESSES ? undefined : this.#failures.keys().next().value;
+    if (oldest !== undefined) this.#failures.delete(oldest);
+    this.#failures.set(key, { count: 1, since: now });
+    return 1;
+  }
+}
+
+/** What one caller can hold of addresses: with IPv6 a network of 64 bits. */
+function network(address: string): string {
+  if (!isIPv6(address) || address.startsWith('::ffff:')) return address;
+  return address.split(':').slice(0, 4).join(':');
+}

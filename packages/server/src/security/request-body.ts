@@ -1,0 +1,56 @@
+import { HttpError } from '../errors.js';
+import { type Json, parseJson } from '../http/json-text.js';
+
+/** Deepest nesting of a body. */
+const MAX_DEPTH = 20;
+
+/**
+ * The members of a request about keys.
+ *
+ * @throws {HttpError} 400 for what is no object, has a name twice, or has one that is not `known`
+ */
+export function parseBody(
+  body: Uint8Array | undefined,
+  known: readonly string[],
+  parser = 'api_key_request',
+): Readonly<Record<string, unknown>> {
+  if (body === undefined) throw new HttpError('parse', 'request body is required');
+  let parsed: unknown;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+    parsed = JSON.parse(text);
+    checkMembers(parseJson(text), 0);
+  } catch (error) {
+    throw new HttpError('json', `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (!isObject(parsed)) throw new HttpError('json', 'the body must be a JSON object');
+  const unknown = Object.keys(parsed).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw new HttpError('json', `[1:1] [${parser}] unknown field [${unknown}]`);
+  return parsed;
+}
+
+/** What is kept for ever is bounded in depth, and no name in it is ambiguous. */
+function checkMembers(json: Json, depth: number): void {
+  if (depth > MAX_DEPTH) throw new SyntaxError(`nested deeper than [${String(MAX_DEPTH)}] levels`);
+  if (json.kind === 'array')
+    json.items.forEach((item) => {
+      checkMembers(item, depth + 1);
+    });
+  if (json.kind !== 'object') return;
+  const names = new Set<unknown>();
+  for (const [key, value] of json.entries) {
+    const name: unknown = JSON.parse(key);
+    if (names.has(name)) throw new SyntaxError(`Duplicate field '${String(name)}'`);
+    names.add(name);
+    checkMembers(value, depth + 1);
+  }
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A request that cannot be carried out as it stands. */
+export function invalid(problem: string): HttpError {
+  return new HttpError('validation', `Validation Failed: 1: ${problem};`);
+}

@@ -1,0 +1,321 @@
+// Updating, querying and deriving keys, failed attempts, and the audit log.
+import { mkdtemp, readFile, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type Answer, type RunningServer, startServer } from '../support/server.js';
+
+interface Key {
+  readonly id: string;
+  readonly encoded: string;
+}
+
+let server: RunningServer;
+let auditLog: string;
+
+beforeAll(async () => {
+  auditLog = join(await mkdtemp(join(tmpdir(), 'sparrow-audit-')), 'audit.jsonl');
+  server = await startServer({ args: ['--deploy-at-start', 'false', '--audit-log', auditLog] });
+  for (const index of ['logs-1', 'logs-2', 'books'])
+    await server.request('PUT', `/${index}/_doc/1?refresh=true`, { a: 1 });
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+const on = (names: string[], privileges: string[], cluster: string[] = []): object => ({
+  r: { cluster, indices: [{ names, privileges }] },
+});
+
+async function make(role_descriptors: object | undefined, more: object = {}, by = server.apiKey): Promise<Key> {
+  const body = { name: 'some', ...(role_descriptors === undefined ? {} : { role_descriptors }), ...more };
+  const { status, text, body: key } = await server.request('POST', '/_security/api_key', body, { apiKey: by });
+  expect(status, text).toBe(200);
+  return key as Key;
+}
+
+const as = (key: Key, method: string, path: string, body?: unknown): Promise<Answer> =>
+  server.request(method, path, body, { apiKey: key.encoded });
+
+async function reads(key: Key): Promise<string[]> {
+  const names = ['logs-1', 'logs-2', 'books'];
+  const statuses = await Promise.all(names.map(async (name) => (await as(key, 'GET', `/${name}/_doc/1`)).status));
+  return names.filter((_, at) => statuses[at] === 200);
+}
+
+describe('a key that is made by a key', () => {
+  it('may do no more than its maker, through all generations', async () => {
+    const maker = await make(on(['logs-*'], ['read'], ['manage_own_api_key']));
+    const child = await make(on(['*-1', 'books'], ['all'], ['all']), {}, maker.encoded);
+    expect(await reads(child)).toEqual(['logs-1']);
+    expect((await as(child, 'DELETE', '/logs-1/_doc/1')).status).toBe(403);
+    expect((await as(child, 'GET', '/')).status).toBe(403);
+    // It holds [all], its maker may make keys.
+    const grandchild = await make(on(['logs-*', 'books'], ['all']), {}, child.encoded);
+    expect(await reads(grandchild)).toEqual(['logs-1']);
+    expect((await as(grandchild, 'GET', '/_search')).body.hits.total.value).toBe(1);
+    const same = await make(undefined, {}, maker.encoded);
+    expect(await reads(same)).toEqual(['logs-1', 'logs-2']);
+    const none = await make({ none: {} }, {}, maker.encoded);
+    expect(await reads(none)).toEqual([]);
+    const shown = await server.request('GET', `/_security/api_key?id=${grandchild.id}&with_limited_by=true`);
+    expect(shown.body.api_keys[0].limited_by).toHaveLength(2);
+  });
+
+  it('has a bounded number of makers', async () => {
+    let key = await make(on(['*'], ['read'], ['manage_own_api_key']));
+    for (let n = 0; n < 8; n += 1) {
+      key = await make(on([`l*${'?'.repeat(n)}`], ['read'], ['manage_own_api_key']), {}, key.encoded);
+    }
+    const { status, text } = await as(key, 'POST', '/_security/api_key', {
+      name: 'x',
+      role_descriptors: on(['q'], ['read']),
+    });
+    expect(status, text).toBe(400);
+    expect(text).toContain('derived from at most [8] others');
+  });
+
+  it('is limited after a restart, too', { timeout: 30_000 }, async () => {
+    const own = await startServer({ args: ['--deploy-at-start', 'false'] });
+    const post = async (body: object, apiKey: string): Promise<Key> =>
+      (await own.request('POST', '/_security/api_key', body, { apiKey })).body as Key;
+    await own.request('PUT', '/books/_doc/1', {});
+    const maker = await post(
+      { name: 'm', role_descriptors: on(['logs-*'], ['read'], ['manage_own_api_key']) },
+      own.apiKey,
+    );
+    const child = await post({ name: 'c', role_descriptors: on(['*'], ['all']) }, maker.encoded);
+    await own.stop();
+    const again = await startServer({ data: own.data, args: ['--deploy-at-start', 'false'] });
+    expect((await again.request('GET', '/books/_doc/1', undefined, { apiKey: child.encoded })).status).toBe(403);
+    await again.stop();
+  });
+});
+
+describe('an update', () => {
+  it('changes what a key may do from the next request on', async () => {
+    const key = await make(on(['logs-1'], ['read']));
+    expect(await reads(key)).toEqual(['logs-1']);
+    const change = { role_descriptors: on(['books'], ['read']), metadata: { team: 'b' } };
+    expect((await server.request('PUT', `/_security/api_key/${key.id}`, change)).body).toEqual({ updated: true });
+    expect(await reads(key)).toEqual(['books']);
+    expect((await server.request('PUT', `/_security/api_key/${key.id}`, change)).body).toEqual({ updated: false });
+    expect((await server.request('PUT', `/_security/api_key/${key.id}`)).body).toEqual({ updated: false });
+    const shown = await server.request('GET', `/_security/api_key?id=${key.id}`);
+    expect(shown.body.api_keys[0]).toMatchObject({
+      metadata: { team: 'b' },
+      role_descriptors: on(['books'], ['read']),
+    });
+  });
+
+  it('takes away what was opened under other rights', async () => {
+    const key = await make(on(['logs-*'], ['read']));
+    const { body: pit } = await as(key, 'POST', '/logs-1/_pit?keep_alive=1m');
+    const search = { pit: { id: pit.id } };
+    expect((await as(key, 'POST', '/_search', search)).body.hits.total.value).toBe(1);
+    const stranger = await make(on(['logs-*'], ['read']));
+    expect((await as(stranger, 'POST', '/_search', search)).status).toBe(404);
+    await server.request('PUT', `/_security/api_key/${key.id}`, { role_descriptors: on(['books'], ['read']) });
+    expect((await as(key, 'POST', '/_search', search)).status).toBe(404);
+  });
+
+  it('gives nobody more than the one who makes it has', async () => {
+    const self = await make(on(['logs-1'], ['read'], ['manage_own_api_key']));
+    const wide = { role_descriptors: on(['*'], ['all'], ['all']) };
+    expect((await as(self, 'PUT', `/_security/api_key/${self.id}`, wide)).status).toBe(200);
+    expect(await reads(self)).toEqual(['logs-1']);
+    const other = await make(on(['books'], ['read']));
+    expect((await as(self, 'PUT', `/_security/api_key/${other.id}`, wide)).status).toBe(403);
+    const manager = await make(on(['logs-2'], ['read'], ['manage_api_key']));
+    expect((await as(manager, 'PUT', `/_security/api_key/${other.id}`, wide)).status).toBe(200);
+    expect(await reads(other)).toEqual(['logs-2']);
+  });
+
+  it('refuses what cannot be updated', async () => {
+    const owner = (await server.request('GET', '/_security/_authenticate')).body.api_key.id as string;
+    const ended = await make({});
+    await server.request('DELETE', '/_security/api_key', { ids: [ended.id] });
+    const update = (id: string, body: object = {}): Promise<Answer> =>
+      server.request('PUT', `/_security/api_key/${id}`, body);
+    expect((await update('nobody')).status).toBe(404);
+    expect((await update(ended.id)).text).toContain(`cannot update invalidated API key [${ended.id}]`);
+    expect((await update(owner, { role_descriptors: { none: {} } })).text).toContain('cannot update the owner key');
+    expect((await update(ended.id, { name: 'x' })).text).toContain('unknown field [name]');
+  });
+
+  it('of several says what became of each', async () => {
+    const [one, two] = [await make(on(['logs-1'], ['read'])), await make(on(['books'], ['read']))];
+    const body = { ids: [one.id, two.id, 'nobody', '__proto__'], role_descriptors: on(['books'], ['read']) };
+    const { status, body: answer } = await server.request('POST', '/_security/api_key/_bulk_update', body);
+    expect(status).toBe(200);
+    expect(answer).toMatchObject({ updated: [one.id], noops: [two.id], errors: { count: 2 } });
+    expect(answer.errors.details.nobody.type).toBe('resource_not_found_exception');
+    expect(await reads(one)).toEqual(['books']);
+  });
+});
+
+describe('_query/api_key', () => {
+  it('finds, sorts and pages', async () => {
+    for (const [n, team] of ['x', 'y', 'x', 'y', 'x'].entries()) {
+      await make({}, { name: `found-${String(n)}`, metadata: { team, size: n, nested: { a: [n, 'z'] } } });
+    }
+    const found = async (body: object): Promise<string[]> => {
+      const {
+        status,
+        text,
+        body: answer,
+      } = await server.request('POST', '/_security/_query/api_key', { sort: ['name'], ...body });
+      expect(status, text).toBe(200);
+      return (answer.api_keys as { name: string }[]).map(({ name }) => name.slice(6));
+    };
+    const named = { prefix: { name: 'found-' } };
+    expect(await found({ query: named })).toEqual(['0', '1', '2', '3', '4']);
+    expect(await found({ query: named, sort: [{ 'metadata.size': { order: 'desc' } }], size: 2 })).toEqual(['4', '3']);
+    expect(await found({ query: named, from: 3 })).toEqual(['3', '4']);
+    expect(await found({ query: named, search_after: ['found-3'] })).toEqual(['4']);
+    expect(await found({ query: { bool: { must: [named], must_not: [{ term: { 'metadata.team': 'x' } }] } } })).toEqual(
+      ['1', '3'],
+    );
+    expect(
+      await found({
+        query: {
+          bool: {
+            filter: named,
+            should: [{ term: { name: 'found-1' } }, { terms: { name: ['found-4'] } }],
+            minimum_should_match: 1,
+          },
+        },
+      }),
+    ).toEqual(['1', '4']);
+    expect(await found({ query: { wildcard: { name: { value: 'fo*nd-?' } } }, size: 1 })).toEqual(['0']);
+    expect(await found({ query: { term: { 'metadata.nested.a': { value: 3 } } } })).toEqual(['3']);
+    expect(
+      await found({ query: { bool: { must: [named, { range: { creation: { gt: Date.now() + 60_000 } } }] } } }),
+    ).toEqual([]);
+    expect(await found({ query: { bool: { must: [named, { exists: { field: 'expiration' } }] } } })).toEqual([]);
+    const { body } = await server.request('GET', '/_security/_query/api_key', { query: named, size: 2, sort: 'name' });
+    expect([body.total, body.count, body.api_keys[1]._sort]).toEqual([5, 2, ['found-1']]);
+    expect(JSON.stringify(body)).not.toContain('hash');
+  });
+
+  it.each([
+    [{ query: { match_phrase: { name: 'x' } } }, 'Query type [match_phrase] is not supported for API Key query'],
+    [{ query: { term: { hash: 'x' } } }, 'Field [hash] is not allowed for API Key query'],
+    [{ query: { term: { constructor: 'x' } } }, 'Field [constructor] is not allowed'],
+    [{ query: {} }, 'malformed query'],
+    [{ nope: 1 }, 'unknown field [nope]'],
+    [{ aggs: {} }, 'unknown field [aggs]'],
+    [{ size: -1 }, 'cannot be negative'],
+    [{ size: 10_001 }, 'Result window is too large'],
+  ])('refuses %j', async (body, reason) => {
+    const { status, text } = await server.request('POST', '/_security/_query/api_key', body);
+    expect([status, text]).toEqual([400, expect.stringContaining(reason)]);
+  });
+
+  it('shows a key only itself unless it may see others', async () => {
+    const self = await make(on([], [], ['manage_own_api_key']));
+    const { body } = await as(self, 'POST', '/_security/_query/api_key', { query: { match_all: {} } });
+    expect(body.api_keys.map(({ id }: Key) => id)).toEqual([self.id]);
+    expect((await as(await make({ none: {} }), 'POST', '/_security/_query/api_key', {})).status).toBe(403);
+  });
+});
+
+describe('the owner key', () => {
+  it('is ended by nobody else', async () => {
+    const owner = (await server.request('GET', '/_security/_authenticate')).body.api_key.id as string;
+    const manager = await make(on(['*'], ['all'], ['all']));
+    for (const body of [{ ids: [owner] }, { id: owner }]) {
+      const { body: answer } = await as(manager, 'DELETE', '/_security/api_key', body);
+      expect(answer).toMatchObject({ invalidated_api_keys: [], error_count: 1 });
+    }
+    await as(manager, 'DELETE', '/_security/api_key', { name: 'own*' });
+    expect((await server.request('GET', '/')).status).toBe(200);
+  });
+});
+
+describe('failed attempts', () => {
+  it('are logged and limited, and lock out nobody who was in before', { timeout: 30_000 }, async () => {
+    const own = await startServer({ args: ['--deploy-at-start', 'false'] });
+    const { body: fresh } = await own.request('POST', '/_security/api_key', { name: 'fresh' });
+    const guess = Buffer.from('somebody:wrong').toString('base64');
+    const statuses: number[] = [];
+    for (let n = 0; n < 25; n += 1) statuses.push((await own.request('GET', '/', undefined, { apiKey: guess })).status);
+    expect(statuses).toEqual([...Array<number>(20).fill(401), ...Array<number>(5).fill(429)]);
+    const refused = await own.request('GET', '/_nowhere', undefined, { apiKey: guess });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(refused.body.error.type).toBe('security_exception');
+    // Even the right secret of a key that nobody used yet has to wait; whoever was in stays in.
+    expect((await own.request('GET', '/', undefined, { apiKey: fresh.encoded })).status).toBe(429);
+    expect((await own.request('GET', '/')).status).toBe(200);
+    // Without a key nothing is tried.
+    expect((await own.request('GET', '/', undefined, { apiKey: null })).status).toBe(401);
+    await own.stop();
+    const lines = own
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('authentication failed'));
+    expect(lines).toHaveLength(20);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      level: 'warn',
+      from: '127.0.0.1',
+      key_id: 'somebody',
+      failures: 1,
+    });
+    expect(own.output()).not.toContain(guess);
+  });
+});
+
+describe('the audit log', () => {
+  it('says who did what from where, and whether it was allowed', async () => {
+    const key = await make(on(['logs-*'], ['read', 'write']), { name: 'audited' });
+    await as(key, 'GET', '/logs-1,logs-2/_search?q=hidden');
+    await as(key, 'GET', '/books/_search');
+    await as(
+      key,
+      'POST',
+      '/_bulk',
+      '{"delete":{"_index":"books","_id":"1"}}\n{"delete":{"_index":"logs-1","_id":"9"}}\n',
+    );
+    await server.request('GET', '/logs-1/_search', undefined, {
+      apiKey: Buffer.from(`${key.id}:wrong`).toString('base64'),
+    });
+    await server.request('GET', '/_health', undefined, { apiKey: null });
+    const lines = async (): Promise<Record<string, unknown>[]> =>
+      (await readFile(auditLog, 'utf8'))
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    await expect.poll(async () => (await lines()).filter(({ claimed }) => claimed === key.id)).toHaveLength(1);
+    const all = await lines();
+    const who = { id: key.id, name: 'audited' };
+    const own = all.filter((line) => JSON.stringify(line['key']) === JSON.stringify(who));
+    expect(own).toMatchObject([
+      {
+        action: 'indices:data/read/search',
+        indices: 'logs-1,logs-2',
+        method: 'GET',
+        path: '/logs-1,logs-2/_search',
+        status: 200,
+        allowed: true,
+        from: '127.0.0.1',
+      },
+      { action: 'indices:data/read/search', indices: 'books', status: 403, allowed: false },
+      { action: 'indices:data/write/bulk', path: '/_bulk', status: 200, allowed: 'in part' },
+    ]);
+    expect(
+      own.every(({ time, request_id: id }) => typeof id === 'string' && !Number.isNaN(Date.parse(String(time)))),
+    ).toBe(true);
+    expect(all.find(({ claimed }) => claimed === key.id)).toMatchObject({ status: 401, allowed: false });
+    expect(all.some(({ path }) => path === '/_health')).toBe(false);
+    const text = await readFile(auditLog, 'utf8');
+    expect(text).not.toContain(key.encoded);
+    expect(text).not.toContain('hidden');
+    expect((await stat(auditLog)).mode & 0o777).toBe(0o600);
+  });
+
+  it('has to be writable at the start', async () => {
+    await expect(startServer({ args: ['--audit-log', '/no/such/folder/audit.jsonl'] })).rejects.toThrow('ENOENT');
+  });
+});
