@@ -5,8 +5,10 @@ import type { EngineReply, EngineRequest, Operation, SearchEngine } from '@sparr
 import type { Config } from './config.js';
 import { consolePage } from './console.js';
 import { HttpError, RoutingError } from './errors.js';
+import { Admission } from './http/admission.js';
 import { readBody } from './http/body.js';
 import type { Exchange, Finished } from './http/exchange.js';
+import { type Hold, InFlight } from './http/in-flight.js';
 import { kindOfBody, negotiate } from './http/media-types.js';
 import { type Answer, answerToError, finish, json } from './http/respond.js';
 import { unrecognized } from './http/unrecognized.js';
@@ -68,9 +70,13 @@ const ALLOW_ORDER: readonly Method[] = ['PUT', 'GET', 'POST', 'DELETE', 'HEAD'];
 /** The HTTP application, without a server: it answers exchanges, and never throws. */
 export class Application {
   readonly #options: AppOptions;
+  readonly #admission = new Admission();
+  /** What bodies and answers hold on their way. */
+  readonly inFlight: InFlight;
 
   constructor(options: AppOptions) {
     this.#options = options;
+    this.inFlight = new InFlight(options.config.maxBodyBytes);
   }
 
   /**
@@ -87,15 +93,18 @@ export class Application {
     const { config, log } = this.#options;
     const begun = performance.now();
     const requestId = randomUUID();
+    const hold = this.inFlight.request();
     let answer: Answer;
     let query: Readonly<Record<string, string>> = {};
     try {
       query = parametersOf(exchange.uri);
       checkPath(exchange.path);
       if (route === undefined) throw this.#unknown(exchange);
-      answer = await handle(exchange, route, path, query, this.#options);
+      answer = await handle(exchange, route, path, query, this.#options, hold, this.#admission);
     } catch (error) {
       answer = refusal(error, exchange, requestId, log);
+    } finally {
+      hold.release();
     }
     const headers: [string, string][] = [];
     if (config.productHeader) headers.push(['X-Elastic-Product', 'Elasticsearch']);
@@ -136,6 +145,8 @@ async function handle(
   path: Readonly<Record<string, string>>,
   query: Readonly<Record<string, string>>,
   options: AppOptions,
+  hold: Hold,
+  admission: Admission,
 ): Promise<Answer> {
   const { method } = exchange;
   const { maxBodyBytes } = options.config;
@@ -169,8 +180,13 @@ async function handle(
   checkQuery(exchange, endpoint, query);
   // What is not the engine's is read on the event loop.
   const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
-  const body = await readChecked(exchange, endpoint, query, most);
-  return carryOut({ exchange, endpoint, services, caller, path, query, body, maxBodyBytes });
+  const leave = admission.admit('engine' in endpoint.handler ? endpoint.handler.engine : '');
+  try {
+    const body = await readChecked(exchange, endpoint, query, most, hold);
+    return await carryOut({ exchange, endpoint, services, caller, path, query, body, maxBodyBytes });
+  } finally {
+    leave();
+  }
 }
 
 async function carryOut(call: Call): Promise<Answer> {
@@ -190,7 +206,7 @@ async function carryOut(call: Call): Promise<Answer> {
   };
   const allowed = authorize(caller, endpoint, request, body);
   // The work stops when the connection closes before the answer is there.
-  const cancel = endpoint.cancellable === true ? exchange.onGone.bind(exchange) : undefined;
+  const cancel = (endpoint.cancellable ?? endpoint.method === 'GET') ? exchange.onGone.bind(exchange) : undefined;
   const sent = MEASURED.has(request.op) ? await measured(serving(call)) : body;
   const reply = await engine.execute(allowed, sent, cancel);
   const warnings = warningsOf(endpoint, call.query, reply);
@@ -280,10 +296,11 @@ async function readChecked(
   endpoint: Endpoint,
   query: Readonly<Record<string, string>>,
   limit: number,
+  hold: Hold,
 ): Promise<Uint8Array | undefined> {
   const accept = exchange.header('accept');
   negotiate(accept, undefined, query['format']);
-  const body = await readBody(exchange, limit);
+  const body = await readBody(exchange, limit, hold);
   if (body === undefined) return endpoint.body ? fromSource(query) : undefined;
   if (!endpoint.body) {
     throw new HttpError(

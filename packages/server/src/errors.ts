@@ -8,6 +8,8 @@ const ERRORS = {
   media_type_version: { type: 'media_type_header_exception', status: 400 },
   unauthenticated: { type: 'security_exception', status: 401 },
   forbidden: { type: 'security_exception', status: 403 },
+  timeout: { type: 'status_exception', status: 408 },
+  rejected: { type: 'es_rejected_execution_exception', status: 429 },
   body_too_large: { type: 'content_too_long_exception', status: 413 },
   starting: { type: 'cluster_block_exception', status: 503 },
   client_closed: { type: 'task_cancelled_exception', status: 400 },

@@ -7,6 +7,7 @@ import { type AppOptions, Application, type Services } from './application.js';
 import { type Config, withoutSecrets } from './config.js';
 import { direct } from './http/direct.js';
 import { Drain } from './http/drain.js';
+import { boundedReaders } from './http/slow-readers.js';
 import { malformedRequests, refuseExpectation } from './http/malformed.js';
 import { readIdentity } from './identity.js';
 import type { Logger } from './log.js';
@@ -16,6 +17,13 @@ import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
 
 /** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
 const KEEP_ALIVE_MS = 75_000;
+
+/** How long the headers of a request may take to arrive, and how often that is looked at. */
+const HEADERS_MS = 20_000;
+const LOOK_MS = 5_000;
+
+/** Most connections at once; one more is closed at once. Each costs memory before it has asked for anything. */
+const MAX_CONNECTIONS = 8192;
 
 /** How long a request may take to arrive: the longest body over a slow line, but not for ever. */
 const REQUEST_MS = 600_000;
@@ -57,12 +65,13 @@ export async function startServer(
   const others = throughHono(options, application, log);
   const drain = new Drain();
   const server = createServer(
-    { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES },
-    drain.before(direct(application, config.maxBodyBytes, others)),
+    { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: LOOK_MS },
+    drain.before(boundedReaders(direct(application, config.maxBodyBytes, others), application.inFlight)),
   );
+  server.maxConnections = MAX_CONNECTIONS;
   drain.watch(server);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.headersTimeout = KEEP_ALIVE_MS + 5_000;
+  server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
   server.on('clientError', malformedRequests(MAX_HEADER_BYTES));
   server.on('checkExpectation', refuseExpectation);

@@ -4,5 +4,7 @@ pub(crate) mod health;
 pub(crate) mod info;
 pub(crate) mod settings;
 pub(crate) mod state;
+mod waits;
 
 pub(crate) use self::settings::ClusterSettings;
+pub(crate) use self::waits::Waits;

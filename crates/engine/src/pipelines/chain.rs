@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value, json};
+use sparrow_types::work;
 
 use super::IngestSummary;
 use super::document::Document;
@@ -217,7 +218,8 @@ pub(super) fn run_node(
     match &node.action {
         Action::Each(processor) => {
             for &at in who {
-                if let Err(error) = processor.run(&mut items[at].document) {
+                let stopped = work::check().map_err(|_| ProcessorError::Model(ModelError::Cancelled));
+                if let Err(error) = stopped.and_then(|()| processor.run(&mut items[at].document)) {
                     fail(&mut items[at], node, error);
                 }
             }

@@ -1,9 +1,11 @@
 //! `fields`, `docvalue_fields` and `stored_fields`: values of single fields beside or instead of the source.
 
+use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 use sparrow_index::mapping::{ip, values_at};
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, FieldType, Mapping, Snapshot};
+use sparrow_types::work;
 
 use super::decimal::DecimalFormat;
 use super::dsl::value;
@@ -15,7 +17,7 @@ use super::suggest::suggestions;
 use crate::pattern;
 
 /// A field, or several by a pattern, with the format of its values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldRequest {
     /// Path; `*` stands for any characters.
     pub pattern: String,
@@ -85,6 +87,9 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
         }
         requests.push(request);
     }
+    // What is asked for twice is read once.
+    let mut known = FxHashSet::default();
+    requests.retain(|request| known.insert(request.clone()));
     Ok(requests)
 }
 
@@ -120,6 +125,15 @@ pub struct FieldSource<'a> {
 }
 
 impl FieldSource<'_> {
+    /// # Errors
+    /// When the search is to stop.
+    fn check(&self) -> Result<(), SearchError> {
+        work::check().map_err(|stopped| SearchError::Query {
+            shard: Box::new(self.shard.clone()),
+            source: stopped.into(),
+        })
+    }
+
     fn refused(&self, reason: String) -> SearchError {
         SearchError::OfShard {
             shard: Box::new(self.shard.clone()),
@@ -141,6 +155,7 @@ impl FieldSource<'_> {
         let mut out = Map::new();
         let mapping = self.snapshot.mapping();
         for request in docvalues {
+            self.check()?;
             for (path, field_type) in matching(mapping, &request.pattern) {
                 let exact = path == request.pattern;
                 let values = self.docvalues(path, field_type, request.format.as_deref(), exact)?;
@@ -163,6 +178,7 @@ impl FieldSource<'_> {
         let source: Value = serde_json::from_slice(self.source).unwrap_or_default();
         out.extend(stored_values(mapping, &source, stored));
         for request in fields {
+            self.check()?;
             match &*request.pattern {
                 "_id" => insert(&mut out, "_id", vec![self.id.into()]),
                 "_ignored" => {

@@ -122,18 +122,18 @@ export async function nodesStats(
     );
   }
   const level = query['level'] === undefined ? {} : { level: query['level'] };
-  const { node, indices, ingest } = await context.ask('node_indices', { metric: ofIndices }, level);
+  const { node, indices, ingest, breakers } = await context.ask('node_indices', { metric: ofIndices }, level);
   const nodes: Record<string, object> = {};
   if (isHere(path['node_id'], String(node))) {
     const machine = await measure(context.data, context.address);
-    nodes[String(node)] = await measured(machine, { indices, ingest }, chosen);
+    nodes[String(node)] = await measured(machine, { indices, ingest, breakers }, chosen);
   }
   return answer(context, nodes);
 }
 
 async function measured(
   machine: Machine,
-  { indices, ingest }: Readonly<Record<'indices' | 'ingest', unknown>>,
+  { indices, ingest, breakers }: Readonly<Record<'indices' | 'ingest' | 'breakers', unknown>>,
   chosen: readonly string[],
 ): Promise<object> {
   const now = Date.now();
@@ -200,7 +200,7 @@ async function measured(
       tx_size_in_bytes: 0,
     }),
     http: () => ({ current_open: 0, total_opened: 0 }),
-    breaker: () => ({}),
+    breaker: () => breakers as object,
     script: () => ({ compilations: 0, cache_evictions: 0, compilation_limit_triggered: 0 }),
     discovery: () => ({
       cluster_state_queue: { total: 0, pending: 0, committed: 0 },
@@ -217,7 +217,7 @@ async function measured(
     allocations: () => ({}),
   };
   // Figures that nothing here counts are shown only to those who ask for them by name.
-  const counted = ['indices', 'os', 'process', 'jvm', 'fs', 'ingest'];
+  const counted = ['indices', 'os', 'process', 'jvm', 'fs', 'breaker', 'ingest'];
   const shown = chosen.length === STATS.length ? counted : chosen;
   return {
     timestamp: now,
@@ -225,8 +225,13 @@ async function measured(
     ip: TRANSPORT,
     roles: ROLES,
     attributes: {},
-    ...(await collect(shown, sections)),
+    ...inPlural(await collect(shown, sections)),
   };
+}
+
+/** The section of one metric has another name than the metric. */
+function inPlural({ breaker, ...others }: Readonly<Record<string, object>>): object {
+  return breaker === undefined ? others : { ...others, breakers: breaker };
 }
 
 /** Text of `GET /_nodes/hot_threads`: the engine's threads are not sampled, which the answer says. */
