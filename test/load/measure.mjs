@@ -3,6 +3,10 @@ import { randomSearch } from './requests.mjs';
 import { runClient } from './clients.mjs';
 import { usage } from '../../scripts/lib/server-process.mjs';
 
+/** Over how long the clients come, and from when on their requests count, in milliseconds. */
+const COMING_MS = 1000;
+const COUNTED_FROM_MS = 1500;
+
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The value below which a share of the sorted numbers lies. */
@@ -22,8 +26,9 @@ export async function measure(server, { clients, ms, random, patient = true }) {
   const admitted = [];
   const counts = { ok: 0, refused: 0, failed: 0, cut: 0 };
   const begun = performance.now();
-  const isOver = () => performance.now() - begun > ms;
+  const isOver = () => performance.now() - begun > COUNTED_FROM_MS + ms;
   const heard = (status, took) => {
+    if (performance.now() - begun - took < COUNTED_FROM_MS) return;
     if (status === 200) {
       counts.ok += 1;
       admitted.push(took);
@@ -42,14 +47,15 @@ export async function measure(server, { clients, ms, random, patient = true }) {
     peak = Math.max(peak, usage(server.pid)?.resident ?? 0);
   }, 50);
   const ends = await Promise.all(
-    Array.from({ length: clients }, () =>
-      runClient(address, () => randomSearch(random), { isOver, patient, random, heard }),
-    ),
+    Array.from({ length: clients }, async (_, at) => {
+      await sleep((COMING_MS * at) / clients);
+      return runClient(address, () => randomSearch(random), { isOver, patient, random, heard });
+    }),
   );
   await pulse;
   clearInterval(watch);
   counts.cut = ends.filter((how) => how === 'cut').length;
-  const seconds = (performance.now() - begun) / 1000;
+  const seconds = (performance.now() - begun - COUNTED_FROM_MS) / 1000;
   admitted.sort((a, b) => a - b);
   health.sort((a, b) => a - b);
   await sleep(100);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::EngineError;
-use crate::request::{Reply, Request};
+use crate::request::{CancelFlag, Reply, Request};
 
 /// Waiting operations above which a lane refuses more.
 const LANE_CAPACITY: usize = 2000;
@@ -90,6 +90,8 @@ struct Queue {
 
 struct Waiting {
     job: Job,
+    /// Whether anybody still wants it.
+    cancel: CancelFlag,
     since: Instant,
     bytes: usize,
 }
@@ -111,6 +113,25 @@ struct State {
     rejected: u64,
     /// Most workers that were busy at once.
     largest: usize,
+}
+
+impl State {
+    /// Whether an operation that holds so many bytes may not wait.
+    fn refuses(&self, bytes: usize) -> bool {
+        let patience = (self.usual * PATIENCE_TIMES).clamp(*PATIENCE.start(), *PATIENCE.end());
+        let is_late = self.waiting.front().is_some_and(|first| first.since.elapsed() > patience);
+        let is_large = !self.waiting.is_empty() && self.waiting_bytes + bytes > LANE_BYTES;
+        self.waiting.len() >= LANE_CAPACITY || is_late || is_large
+    }
+
+    /// Takes out what nobody waits for.
+    fn take_cancelled(&mut self) -> Vec<Job> {
+        let all = std::mem::take(&mut self.waiting);
+        let (gone, left): (VecDeque<_>, _) = all.into_iter().partition(|one| one.cancel.is_cancelled());
+        self.waiting = left;
+        self.waiting_bytes -= gone.iter().map(|one| one.bytes).sum::<usize>();
+        gone.into_iter().map(|one| one.job).collect()
+    }
 }
 
 /// A lane as it is now.
@@ -153,10 +174,11 @@ impl Executor {
         &self,
         lane: Lane,
         bytes: usize,
+        cancel: &CancelFlag,
         work: impl FnOnce() -> Result<Reply, EngineError> + Send + 'static,
         done: Done,
     ) {
-        self.post(lane, bytes, done, move |done| done(guarded(work)));
+        self.post(lane, bytes, cancel, done, move |done| done(guarded(work)));
     }
 
     /// Hands `done` to `work`, which calls it now or later. If nobody can work on it, it is called with the reason.
@@ -164,6 +186,7 @@ impl Executor {
         &self,
         lane: Lane,
         bytes: usize,
+        cancel: &CancelFlag,
         done: Done,
         work: impl FnOnce(Done) + Send + 'static,
     ) {
@@ -178,9 +201,9 @@ impl Executor {
             })
         };
         let sent = match lane {
-            Lane::Read => self.read.send(job, bytes),
-            Lane::Write => self.write.send(job, bytes),
-            Lane::Health => self.health.send(job, bytes),
+            Lane::Read => self.read.send(job, bytes, cancel),
+            Lane::Write => self.write.send(job, bytes, cancel),
+            Lane::Health => self.health.send(job, bytes, cancel),
             Lane::Long => self.run_long(job),
         };
         if let Err(error) = sent
@@ -293,7 +316,19 @@ impl Queue {
         }
     }
 
-    fn send(&self, job: Job, bytes: usize) -> Result<(), EngineError> {
+    fn send(&self, job: Job, bytes: usize, cancel: &CancelFlag) -> Result<(), EngineError> {
+        let Some(job) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+        // Nobody waits for those whose callers are gone: they are answered here, which takes no work.
+        let gone = self.state.lock().take_cancelled();
+        gone.into_iter().for_each(|job| job());
+        let Some(_) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+        let mut state = self.state.lock();
+        state.rejected += 1;
+        Err(EngineError::Rejected { queue: self.name, capacity: state.waiting.len() })
+    }
+
+    /// Hands a job to an idle worker or lets it wait; gives it back if it may not wait.
+    fn take_in(&self, job: Job, bytes: usize, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(EngineError::internal("the engine is closed"));
@@ -303,18 +338,14 @@ impl Queue {
             state.largest = state.largest.max(self.bells.len() - state.idle.len());
             drop(state);
             self.bells[worker].notify_one();
-            return Ok(());
+            return Ok(None);
         }
-        let patience = (state.usual * PATIENCE_TIMES).clamp(*PATIENCE.start(), *PATIENCE.end());
-        let is_late = state.waiting.front().is_some_and(|first| first.since.elapsed() > patience);
-        let is_large = !state.waiting.is_empty() && state.waiting_bytes + bytes > LANE_BYTES;
-        if state.waiting.len() >= LANE_CAPACITY || is_late || is_large {
-            state.rejected += 1;
-            return Err(EngineError::Rejected { queue: self.name, capacity: state.waiting.len() });
+        if state.refuses(bytes) {
+            return Ok(Some(job));
         }
         state.waiting_bytes += bytes;
-        state.waiting.push_back(Waiting { job, since: Instant::now(), bytes });
-        Ok(())
+        state.waiting.push_back(Waiting { job, cancel: cancel.clone(), since: Instant::now(), bytes });
+        Ok(None)
     }
 
     fn close(&self) {
@@ -359,6 +390,7 @@ mod tests {
                 executor.run(
                     lane,
                     0,
+                    &CancelFlag::default(),
                     || panic!("expected by the test"),
                     Box::new(move |result| sender.send(result).unwrap()),
                 );
@@ -372,6 +404,7 @@ mod tests {
         executor.run(
             Lane::Read,
             0,
+            &CancelFlag::default(),
             || Ok(Reply::acknowledged()),
             Box::new(move |result| sender.send(result).unwrap()),
         );
@@ -384,18 +417,20 @@ mod tests {
         for _ in 0..workers {
             let receiver = receiver.clone();
             let wait = move || {
-                drop(receiver.lock().recv());
+                let _ = receiver.lock().recv();
                 Ok(Reply::acknowledged())
             };
-            executor.run(lane, 0, wait, Box::new(|_| {}));
+            executor.run(lane, 0, &CancelFlag::default(), wait, Box::new(|_| {}));
         }
         sender
     }
 
     fn refused(executor: &Executor, lane: Lane, bytes: usize) -> bool {
         let (sender, receiver) = mpsc::channel();
-        let done = Box::new(move |result: Result<Reply, EngineError>| drop(sender.send(result.is_err())));
-        executor.run(lane, bytes, || Ok(Reply::acknowledged()), done);
+        let done = Box::new(move |result: Result<Reply, EngineError>| {
+            let _ = sender.send(result.is_err());
+        });
+        executor.run(lane, bytes, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
         receiver.recv_timeout(Duration::from_millis(20)).unwrap_or(false)
     }
 
@@ -415,8 +450,23 @@ mod tests {
         // Health is asked meanwhile.
         let (sender, receiver) = mpsc::channel();
         let done = Box::new(move |result: Result<Reply, EngineError>| sender.send(result).unwrap());
-        executor.run(Lane::Health, 0, || Ok(Reply::acknowledged()), done);
+        executor.run(Lane::Health, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
         assert!(receiver.recv_timeout(Duration::from_secs(5)).unwrap().is_ok());
+        drop(held);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_any_longer_keeps_nobody_out() {
+        let executor = Executor::new(1);
+        let held = busy(&executor, Lane::Write, 8);
+        let cancel = CancelFlag::default();
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |result: Result<Reply, EngineError>| drop(sender.send(result)));
+        executor.run(Lane::Write, LANE_BYTES * 2, &cancel, || Err(EngineError::Cancelled), done);
+        assert!(refused(&executor, Lane::Write, 1));
+        cancel.cancel();
+        assert!(!refused(&executor, Lane::Write, 1));
+        assert!(matches!(receiver.recv().unwrap(), Err(EngineError::Cancelled)));
         drop(held);
     }
 

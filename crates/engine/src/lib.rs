@@ -145,7 +145,8 @@ impl Engine {
     ) {
         let engine = self.clone();
         if executor::lane_of(&request) == Lane::Health {
-            return self.executor.post(Lane::Health, 0, Box::new(done), move |done| {
+            let flag = cancel.clone();
+            return self.executor.post(Lane::Health, 0, &flag, Box::new(done), move |done| {
                 engine.waits.answer(&engine, request, cancel, done);
             });
         }
@@ -153,6 +154,7 @@ impl Engine {
         self.executor.run(
             executor::lane_of(&request),
             bytes,
+            &cancel.clone(),
             move || {
                 // What a request left behind that panicked on this thread.
                 deprecation::take();

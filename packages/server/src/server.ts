@@ -22,6 +22,12 @@ const KEEP_ALIVE_MS = 75_000;
 const HEADERS_MS = 20_000;
 const LOOK_MS = 5_000;
 
+/**
+ * Connections that wait to be taken. A client beyond that believes to be connected and sends its request, which comes again
+ * seconds later: Node's own 511 made the slowest of a thousand clients that began together wait for four.
+ */
+const BACKLOG = 8192;
+
 /** Most connections at once; one more is closed at once. Each costs memory before it has asked for anything. */
 const MAX_CONNECTIONS = 8192;
 
@@ -155,7 +161,7 @@ async function ensureOwner(keys: KeyStore, config: Config): Promise<IssuedKey | 
 function listen(server: Server, { host, port }: Config): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen(port, host, BACKLOG, () => {
       server.off('error', reject);
       const address = server.address() as AddressInfo;
       const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;

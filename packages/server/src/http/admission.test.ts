@@ -48,4 +48,28 @@ describe('admission', () => {
     expect(waiting.length).toBeGreaterThan(400);
     expect(waiting.length).toBeLessThan(600);
   });
+
+  it('refuses a share of the reads while a turn of the event loop that many came with takes too long', () => {
+    const admission = new Admission();
+    const refusedOf = (count: number): number => {
+      let refused = 0;
+      for (let at = 0; at < count; at += 1) {
+        try {
+          admission.admit('search')();
+        } catch {
+          refused += 1;
+        }
+      }
+      return refused;
+    };
+    expect(refusedOf(100)).toBe(0);
+    admission.turned(1000);
+    expect(refusedOf(100)).toBe(0);
+    admission.turned(1000);
+    expect(refusedOf(100)).toBeGreaterThan(10);
+    admission.turned(1000);
+    expect(refusedOf(100)).toBeGreaterThan(25);
+    for (let at = 0; at < 10; at += 1) admission.turned(10);
+    expect(refusedOf(100)).toBe(0);
+  });
 });
