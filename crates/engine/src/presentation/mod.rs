@@ -52,18 +52,18 @@ impl From<Malformed> for Problem {
 /// See [`Problem`].
 pub fn shaped(answer: &[u8], shape: &Shape) -> Result<Vec<u8>, Problem> {
     let mut shown = None;
-    if shape.human || shape.trace.is_some() {
-        if let Some(mut json) = tree::read(answer)? {
-            if let Some(request) = &shape.trace {
-                tree::trace(&mut json, request);
-            }
-            if shape.human {
-                tree::humanize(&mut json);
-            }
-            let mut out = Vec::with_capacity(answer.len() * 2);
-            tree::write(&json, &mut out);
-            shown = Some(out);
+    if (shape.human || shape.trace.is_some())
+        && let Some(mut json) = tree::read(answer)?
+    {
+        if let Some(request) = &shape.trace {
+            tree::trace(&mut json, request);
         }
+        if shape.human {
+            tree::humanize(&mut json);
+        }
+        let mut out = Vec::with_capacity(answer.len() * 2);
+        tree::write(&json, &mut out);
+        shown = Some(out);
     }
     // Without paths everything is kept, and the space between goes.
     if shape.filter_path.is_some() || (shown.is_none() && !shape.pretty && !shape.yaml) {

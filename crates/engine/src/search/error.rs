@@ -231,6 +231,7 @@ impl SearchError {
                      [index.max_result_window] index level setting."
                 ),
             ),
+            SearchError::Query { source: QueryError::TooMuchMemory(error), .. } => circuit_breaking(error),
             SearchError::Query { shard, source } => {
                 let exception = Exception::new(source.es_type(), source.reason());
                 let exception = match source.es_type() {
