@@ -414,14 +414,17 @@ mod tests {
     fn busy(executor: &Executor, lane: Lane, workers: usize) -> mpsc::Sender<()> {
         let (sender, receiver) = mpsc::channel::<()>();
         let receiver = Arc::new(Mutex::new(receiver));
+        let (begun, begins) = mpsc::channel();
         for _ in 0..workers {
-            let receiver = receiver.clone();
+            let (receiver, begun) = (receiver.clone(), begun.clone());
             let wait = move || {
+                begun.send(()).unwrap();
                 let _ = receiver.lock().recv();
                 Ok(Reply::acknowledged())
             };
             executor.run(lane, 0, &CancelFlag::default(), wait, Box::new(|_| {}));
         }
+        begins.iter().take(workers).for_each(drop);
         sender
     }
 
