@@ -10,6 +10,7 @@ use sparrow_index::IndexError;
 use sparrow_index::analysis::AnalysisError;
 use sparrow_index::mapping::{DocumentError, MappingError};
 use sparrow_storage::StorageError;
+use sparrow_types::work;
 
 /// One exception as a body shows it.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +88,9 @@ pub enum EngineError {
     Index(#[from] IndexError),
     #[error(transparent)]
     Storage(#[from] StorageError),
+    /// A request would take more memory than it may.
+    #[error(transparent)]
+    TooMuchMemory(#[from] work::TooMuch),
     /// The caller went away, or a task was cancelled.
     #[error("task cancelled")]
     Cancelled,
@@ -154,7 +158,7 @@ impl EngineError {
             | Self::Document(_)
             | Self::Mapping(_)
             | Self::Cancelled => 400,
-            Self::Rejected { .. } => 429,
+            Self::Rejected { .. } | Self::TooMuchMemory(_) => 429,
             Self::Storage(StorageError::Poisoned { .. }) => 503,
             Self::Storage(StorageError::RecordTooLarge { .. }) => 413,
             Self::Storage(StorageError::TooDeep { .. }) => 400,
@@ -222,6 +226,7 @@ impl EngineError {
                 exception
             }
             Self::Cancelled => Exception::new("task_cancelled_exception", sentence),
+            Self::TooMuchMemory(error) => circuit_breaking(error),
             Self::Rejected { .. } => Exception::new("es_rejected_execution_exception", sentence),
             Self::Storage(StorageError::Poisoned { .. }) => {
                 Exception::new("cluster_block_exception", sentence)
@@ -265,6 +270,15 @@ impl EngineError {
     }
 }
 
+/// The exception of a limit on memory.
+pub(crate) fn circuit_breaking(error: &work::TooMuch) -> Exception {
+    Exception::new("circuit_breaking_exception", error.to_string())
+        .with("bytes_wanted", error.wanted)
+        .with("bytes_limit", error.limit)
+        // It is over when the requests are that take it.
+        .with("durability", "TRANSIENT")
+}
+
 /// Causes, outermost first, each inside the one before it.
 fn chain(causes: &[(&'static str, String)]) -> Option<Box<Exception>> {
     causes.iter().rev().fold(None, |inner, (kind, reason)| {
@@ -272,6 +286,12 @@ fn chain(causes: &[(&'static str, String)]) -> Option<Box<Exception>> {
         outer.caused_by = inner;
         Some(Box::new(outer))
     })
+}
+
+impl From<work::Stopped> for EngineError {
+    fn from(_: work::Stopped) -> Self {
+        Self::Cancelled
+    }
 }
 
 impl From<DocumentError> for EngineError {

@@ -4,17 +4,31 @@
 //! core is bounded elsewhere (the encoder has its own threads).
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::EngineError;
-use crate::request::{Reply, Request};
+use crate::request::{CancelFlag, Reply, Request};
 
 /// Waiting operations above which a lane refuses more.
 const LANE_CAPACITY: usize = 2000;
+
+/// Bytes of waiting bodies above which a lane refuses more, unless nothing waits.
+const LANE_BYTES: usize = 256 << 20;
+
+/// How long the first that waits may have waited before a lane refuses more: so many times as long as an operation takes, and
+/// within these bounds. An answer that comes later than that is of no use to most who wait for it.
+const PATIENCE_TIMES: u32 = 3;
+const PATIENCE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30);
+
+/// Long operations that may run at once. Each has a thread.
+const LONG_CAPACITY: usize = 128;
 
 type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
 type Job = Box<dyn FnOnce() + Send>;
@@ -26,6 +40,8 @@ pub(crate) enum Lane {
     Read,
     /// Writes.
     Write,
+    /// Whether the server is well: answered however busy the others are.
+    Health,
     /// Operations that may wait for minutes.
     Long,
 }
@@ -33,10 +49,11 @@ pub(crate) enum Lane {
 /// The lane of an operation.
 pub(crate) fn lane_of(request: &Request) -> Lane {
     match request.op.as_str() {
+        "cluster_health" => Lane::Health,
         "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge" | "get_task"
         | "cancel_tasks" | "cancel_task" | "instruments" | "start_deployment" | "stop_deployment"
-        | "update_deployment" | "list_tasks" | "cluster_health" | "clone_index" | "shrink_index"
-        | "split_index" | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
+        | "update_deployment" | "list_tasks" | "clone_index" | "shrink_index" | "split_index"
+        | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
         | "cleanup_repository" | "create_snapshot" | "get_snapshot" | "snapshot_status"
         | "clone_snapshot" | "delete_snapshot" | "restore_snapshot" | "cat_snapshots" => Lane::Long,
         "search"
@@ -71,9 +88,21 @@ struct Queue {
     bells: Vec<Condvar>,
 }
 
+struct Waiting {
+    job: Job,
+    /// Whether anybody still wants it.
+    cancel: CancelFlag,
+    since: Instant,
+    bytes: usize,
+}
+
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<Waiting>,
+    /// Bytes of their bodies.
+    waiting_bytes: usize,
+    /// How long an operation takes, the later ones counting more.
+    usual: Duration,
     /// A job for each idle worker that was woken for it.
     handed: Vec<Option<Job>>,
     /// Idle workers, the last one on top.
@@ -84,6 +113,25 @@ struct State {
     rejected: u64,
     /// Most workers that were busy at once.
     largest: usize,
+}
+
+impl State {
+    /// Whether an operation that holds so many bytes may not wait.
+    fn refuses(&self, bytes: usize) -> bool {
+        let patience = (self.usual * PATIENCE_TIMES).clamp(*PATIENCE.start(), *PATIENCE.end());
+        let is_late = self.waiting.front().is_some_and(|first| first.since.elapsed() > patience);
+        let is_large = !self.waiting.is_empty() && self.waiting_bytes + bytes > LANE_BYTES;
+        self.waiting.len() >= LANE_CAPACITY || is_late || is_large
+    }
+
+    /// Takes out what nobody waits for.
+    fn take_cancelled(&mut self) -> Vec<Job> {
+        let all = std::mem::take(&mut self.waiting);
+        let (gone, left): (VecDeque<_>, _) = all.into_iter().partition(|one| one.cancel.is_cancelled());
+        self.waiting = left;
+        self.waiting_bytes -= gone.iter().map(|one| one.bytes).sum::<usize>();
+        gone.into_iter().map(|one| one.job).collect()
+    }
 }
 
 /// A lane as it is now.
@@ -104,6 +152,9 @@ pub(crate) struct LaneStats {
 pub(crate) struct Executor {
     read: Arc<Queue>,
     write: Arc<Queue>,
+    health: Arc<Queue>,
+    /// Long operations that run.
+    long: Arc<AtomicUsize>,
 }
 
 impl Executor {
@@ -113,41 +164,66 @@ impl Executor {
         Self {
             read: Queue::start("search", (cores * 8).clamp(16, 128)),
             write: Queue::start("write", (cores * 2).max(8)),
+            health: Queue::start("health", 1),
+            long: Arc::default(),
         }
     }
 
-    /// Runs `work` and hands its result to `done`, whatever happens.
+    /// Runs `work` and hands its result to `done`, whatever happens. `bytes` is what it holds while it waits.
     pub(crate) fn run(
         &self,
         lane: Lane,
+        bytes: usize,
+        cancel: &CancelFlag,
         work: impl FnOnce() -> Result<Reply, EngineError> + Send + 'static,
         done: Done,
     ) {
+        self.post(lane, bytes, cancel, done, move |done| done(guarded(work)));
+    }
+
+    /// Hands `done` to `work`, which calls it now or later. If nobody can work on it, it is called with the reason.
+    pub(crate) fn post(
+        &self,
+        lane: Lane,
+        bytes: usize,
+        cancel: &CancelFlag,
+        done: Done,
+        work: impl FnOnce(Done) + Send + 'static,
+    ) {
         let slot = Arc::new(Mutex::new(Some(done)));
-        let answer = {
-            let slot = slot.clone();
-            move |result| {
-                if let Some(done) = slot.lock().take() {
-                    done(result);
-                }
-            }
-        };
         let job: Job = {
-            let answer = answer.clone();
-            Box::new(move || answer(guarded(work)))
+            let slot = slot.clone();
+            Box::new(move || {
+                let done = slot.lock().take();
+                if let Some(done) = done {
+                    work(done);
+                }
+            })
         };
-        let refused = match lane {
-            Lane::Read => self.read.send(job).err(),
-            Lane::Write => self.write.send(job).err(),
-            Lane::Long => thread::Builder::new()
-                .name("sparrow-long".into())
-                .spawn(job)
-                .err()
-                .map(|error| EngineError::internal(format!("no thread: {error}"))),
+        let sent = match lane {
+            Lane::Read => self.read.send(job, bytes, cancel),
+            Lane::Write => self.write.send(job, bytes, cancel),
+            Lane::Health => self.health.send(job, bytes, cancel),
+            Lane::Long => self.run_long(job),
         };
-        if let Some(error) = refused {
-            answer(Err(error));
+        if let Err(error) = sent
+            && let Some(done) = slot.lock().take()
+        {
+            done(Err(error));
         }
+    }
+
+    fn run_long(&self, job: Job) -> Result<(), EngineError> {
+        let running = Running(Arc::clone(&self.long));
+        if running.0.fetch_add(1, Relaxed) >= LONG_CAPACITY {
+            return Err(EngineError::Rejected { queue: "management", capacity: LONG_CAPACITY });
+        }
+        let job = move || {
+            let _running = running;
+            job();
+        };
+        let spawned = thread::Builder::new().name("sparrow-long".into()).spawn(job);
+        spawned.map(drop).map_err(|error| EngineError::internal(format!("no thread: {error}")))
     }
 
     /// The lanes by name.
@@ -159,6 +235,16 @@ impl Executor {
     pub(crate) fn close(&self) {
         self.read.close();
         self.write.close();
+        self.health.close();
+    }
+}
+
+/// A long operation, counted until this is dropped.
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
     }
 }
 
@@ -171,7 +257,9 @@ impl Queue {
             let of_worker = Arc::clone(&queue);
             let worker = move || {
                 while let Some(job) = of_worker.next(number) {
+                    let begun = Instant::now();
                     job();
+                    of_worker.note(begun.elapsed());
                 }
             };
             if let Err(error) = thread::Builder::new().name(format!("sparrow-{name}-{number}")).spawn(worker)
@@ -185,7 +273,8 @@ impl Queue {
     /// Waits for the next job of a worker; `None` when the queue is closed and empty.
     fn next(&self, worker: usize) -> Option<Job> {
         let mut state = self.state.lock();
-        if let Some(job) = state.waiting.pop_front() {
+        if let Some(Waiting { job, bytes, .. }) = state.waiting.pop_front() {
+            state.waiting_bytes -= bytes;
             state.started += 1;
             return Some(job);
         }
@@ -205,6 +294,12 @@ impl Queue {
         }
     }
 
+    /// Remembers how long an operation took.
+    fn note(&self, took: Duration) {
+        let mut state = self.state.lock();
+        state.usual = (state.usual * 15 + took) / 16;
+    }
+
     fn stats(&self) -> LaneStats {
         let state = self.state.lock();
         let workers = self.bells.len();
@@ -221,7 +316,19 @@ impl Queue {
         }
     }
 
-    fn send(&self, job: Job) -> Result<(), EngineError> {
+    fn send(&self, job: Job, bytes: usize, cancel: &CancelFlag) -> Result<(), EngineError> {
+        let Some(job) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+        // Nobody waits for those whose callers are gone: they are answered here, which takes no work.
+        let gone = self.state.lock().take_cancelled();
+        gone.into_iter().for_each(|job| job());
+        let Some(_) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+        let mut state = self.state.lock();
+        state.rejected += 1;
+        Err(EngineError::Rejected { queue: self.name, capacity: state.waiting.len() })
+    }
+
+    /// Hands a job to an idle worker or lets it wait; gives it back if it may not wait.
+    fn take_in(&self, job: Job, bytes: usize, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(EngineError::internal("the engine is closed"));
@@ -231,14 +338,14 @@ impl Queue {
             state.largest = state.largest.max(self.bells.len() - state.idle.len());
             drop(state);
             self.bells[worker].notify_one();
-            return Ok(());
+            return Ok(None);
         }
-        if state.waiting.len() >= LANE_CAPACITY {
-            state.rejected += 1;
-            return Err(EngineError::Rejected { queue: self.name, capacity: LANE_CAPACITY });
+        if state.refuses(bytes) {
+            return Ok(Some(job));
         }
-        state.waiting.push_back(job);
-        Ok(())
+        state.waiting_bytes += bytes;
+        state.waiting.push_back(Waiting { job, cancel: cancel.clone(), since: Instant::now(), bytes });
+        Ok(None)
     }
 
     fn close(&self) {
@@ -277,11 +384,13 @@ mod tests {
     #[test]
     fn a_panic_becomes_an_error_and_the_worker_lives_on() {
         let executor = Executor::new(1);
-        for lane in [Lane::Read, Lane::Write, Lane::Long] {
+        for lane in [Lane::Read, Lane::Write, Lane::Health, Lane::Long] {
             for _ in 0..20 {
                 let (sender, receiver) = mpsc::channel();
                 executor.run(
                     lane,
+                    0,
+                    &CancelFlag::default(),
                     || panic!("expected by the test"),
                     Box::new(move |result| sender.send(result).unwrap()),
                 );
@@ -294,9 +403,81 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         executor.run(
             Lane::Read,
+            0,
+            &CancelFlag::default(),
             || Ok(Reply::acknowledged()),
             Box::new(move |result| sender.send(result).unwrap()),
         );
         assert!(receiver.recv().unwrap().is_err());
+    }
+    /// Workers that are kept busy until the sender is dropped.
+    fn busy(executor: &Executor, lane: Lane, workers: usize) -> mpsc::Sender<()> {
+        let (sender, receiver) = mpsc::channel::<()>();
+        let receiver = Arc::new(Mutex::new(receiver));
+        let (begun, begins) = mpsc::channel();
+        for _ in 0..workers {
+            let (receiver, begun) = (receiver.clone(), begun.clone());
+            let wait = move || {
+                begun.send(()).unwrap();
+                let _ = receiver.lock().recv();
+                Ok(Reply::acknowledged())
+            };
+            executor.run(lane, 0, &CancelFlag::default(), wait, Box::new(|_| {}));
+        }
+        begins.iter().take(workers).for_each(drop);
+        sender
+    }
+
+    fn refused(executor: &Executor, lane: Lane, bytes: usize) -> bool {
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |result: Result<Reply, EngineError>| {
+            let _ = sender.send(result.is_err());
+        });
+        executor.run(lane, bytes, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+        receiver.recv_timeout(Duration::from_millis(20)).unwrap_or(false)
+    }
+
+    #[test]
+    fn what_waits_is_bounded_in_bytes_and_in_time() {
+        let executor = Executor::new(1);
+        let held = busy(&executor, Lane::Write, 8);
+        // The largest body waits if nothing else does.
+        assert!(!refused(&executor, Lane::Write, LANE_BYTES * 2));
+        assert!(refused(&executor, Lane::Write, 1));
+        drop(held);
+        let held = busy(&executor, Lane::Read, 16);
+        assert!(!refused(&executor, Lane::Read, 1));
+        assert!(!refused(&executor, Lane::Read, 1));
+        thread::sleep(*PATIENCE.start());
+        assert!(refused(&executor, Lane::Read, 1));
+        // Health is asked meanwhile.
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |result: Result<Reply, EngineError>| sender.send(result).unwrap());
+        executor.run(Lane::Health, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+        assert!(receiver.recv_timeout(Duration::from_secs(5)).unwrap().is_ok());
+        drop(held);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_any_longer_keeps_nobody_out() {
+        let executor = Executor::new(1);
+        let held = busy(&executor, Lane::Write, 8);
+        let cancel = CancelFlag::default();
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |result: Result<Reply, EngineError>| drop(sender.send(result)));
+        executor.run(Lane::Write, LANE_BYTES * 2, &cancel, || Err(EngineError::Cancelled), done);
+        assert!(refused(&executor, Lane::Write, 1));
+        cancel.cancel();
+        assert!(!refused(&executor, Lane::Write, 1));
+        assert!(matches!(receiver.recv().unwrap(), Err(EngineError::Cancelled)));
+        drop(held);
+    }
+
+    #[test]
+    fn long_operations_are_bounded() {
+        let executor = Executor::new(1);
+        let held = busy(&executor, Lane::Long, LONG_CAPACITY);
+        assert!(refused(&executor, Lane::Long, 0));
+        drop(held);
     }
 }

@@ -12,6 +12,7 @@ mod executor;
 mod indices;
 mod inference;
 mod jobs;
+mod memory;
 mod models;
 mod options;
 mod origin;
@@ -33,10 +34,11 @@ mod upgrade;
 use std::sync::Arc;
 
 use sparrow_storage::DataDir;
+use sparrow_types::work::{self, Memory, Work};
 
-use crate::cluster::ClusterSettings;
+use crate::cluster::{ClusterSettings, Waits};
 pub use crate::error::{ApiError, EngineError, Exception};
-use crate::executor::{Executor, LaneStats};
+use crate::executor::{Executor, Lane, LaneStats};
 use crate::indices::Indices;
 use crate::jobs::Tasks;
 pub use crate::models::AdaptiveTiming;
@@ -60,6 +62,9 @@ pub struct Engine {
     pub(crate) snapshots: Snapshots,
     pub(crate) data: Arc<DataDir>,
     pub(crate) ledger: cluster::Ledger,
+    /// What requests may take, all together and each.
+    pub(crate) memory: Arc<Memory>,
+    waits: Waits,
     executor: Executor,
 }
 
@@ -103,6 +108,7 @@ impl Engine {
         let models = models.map_err(|_| EngineError::internal("loading the models panicked"))??;
         let indices = indices?;
         let executor = Executor::new(options.cores());
+        let memory = memory::limited_by(&cluster);
         let engine = Arc::new(Self {
             indices,
             pipelines,
@@ -113,6 +119,8 @@ impl Engine {
             snapshots,
             data,
             ledger: cluster::Ledger::default(),
+            memory,
+            waits: Waits::default(),
             executor,
         });
         private_paths::add(&options.data, "data");
@@ -144,8 +152,17 @@ impl Engine {
         done: impl FnOnce(Result<Reply, EngineError>) + Send + 'static,
     ) {
         let engine = self.clone();
+        if executor::lane_of(&request) == Lane::Health {
+            let flag = cancel.clone();
+            return self.executor.post(Lane::Health, 0, &flag, Box::new(done), move |done| {
+                engine.waits.answer(&engine, request, cancel, done);
+            });
+        }
+        let bytes = body.as_ref().len();
         self.executor.run(
             executor::lane_of(&request),
+            bytes,
+            &cancel.clone(),
             move || {
                 // What a request left behind that panicked on this thread.
                 deprecation::take();
@@ -165,6 +182,22 @@ impl Engine {
     /// # Errors
     /// Whatever the operation says; see [`EngineError::body`] for its wire form.
     pub fn execute(
+        self: &Arc<Self>,
+        request: &Request,
+        body: &[u8],
+        cancel: &CancelFlag,
+    ) -> Result<Reply, EngineError> {
+        if cancel.is_cancelled() {
+            return Err(EngineError::Cancelled);
+        }
+        let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&self.memory));
+        let _entered = work::enter(Some(work));
+        // Its length stands for what is made of it before that is known.
+        work::take("<http_request>", body.len())?;
+        self.dispatch(request, body, cancel)
+    }
+
+    fn dispatch(
         self: &Arc<Self>,
         request: &Request,
         body: &[u8],

@@ -1,5 +1,7 @@
 //! Shared vocabulary of Sparrow: identifiers, sparse vectors, token weights. No I/O.
 
+pub mod work;
+
 /// Dense number of a document inside one segment.
 pub type DocId = u32;
 

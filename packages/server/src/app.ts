@@ -36,8 +36,8 @@ function exchangeOf(context: Context<ServerEnv>): Exchange {
     from: incoming?.socket.remoteAddress ?? '',
     header: (name) => context.req.header(name),
     // From Node's request: a Fetch `Request` has no body with GET, and the documented search is a GET with a body.
-    readBody: (limit) =>
-      incoming === undefined ? readFetchBody(context.req.raw, limit) : readIncoming(incoming, limit),
+    readBody: (limit, hold) =>
+      incoming === undefined ? readFetchBody(context.req.raw, limit, hold) : readIncoming(incoming, limit, hold),
     onGone: (callback) => {
       outgoing?.once('close', callback);
       return () => outgoing?.off('close', callback);

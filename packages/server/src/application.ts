@@ -11,8 +11,10 @@ import {
 import type { Config } from './config.js';
 import { consolePage } from './console.js';
 import { HttpError, RoutingError } from './errors.js';
+import { Admission } from './http/admission.js';
 import { readBody } from './http/body.js';
 import type { Exchange, Finished } from './http/exchange.js';
+import { type Hold, InFlight } from './http/in-flight.js';
 import { kindOfBody, negotiate } from './http/media-types.js';
 import { type Answer, answerToError, finish, json } from './http/respond.js';
 import { securityHeaders } from './http/security-headers.js';
@@ -82,6 +84,15 @@ interface Trail {
   endpoint?: Endpoint;
 }
 
+/** What accompanies a request on its way through the server. */
+interface Passage {
+  readonly trail: Trail;
+  readonly requestId: string;
+  /** What its body and its answer hold of the memory for both. */
+  readonly hold: Hold;
+  readonly admission: Admission;
+}
+
 /** What a request is answered with. */
 interface Context extends AppOptions {
   readonly attempts: Attempts;
@@ -113,14 +124,18 @@ const ALLOW_ORDER: readonly Method[] = ['PUT', 'GET', 'POST', 'DELETE', 'HEAD'];
 /** The HTTP application, without a server: it answers exchanges, and never throws. */
 export class Application {
   readonly #options: Context;
+  readonly #admission = new Admission();
   readonly #headers: readonly (readonly [string, string])[];
   readonly #slowMillis: number;
+  /** What bodies and answers hold on their way. */
+  readonly inFlight: InFlight;
 
   constructor(options: AppOptions) {
     const { config, instruments = new Instruments() } = options;
     this.#options = { ...options, instruments, attempts: new Attempts() };
     this.#headers = securityHeaders(config.tlsCert !== undefined);
     this.#slowMillis = (config.slowRequestSeconds ?? 0) * 1000;
+    this.inFlight = new InFlight(config.maxBodyBytes);
   }
 
   /**
@@ -139,6 +154,7 @@ export class Application {
     const begun = performance.now();
     requests.active += 1;
     const requestId = randomUUID();
+    const hold = this.inFlight.request();
     let answer: Answer;
     let query: Readonly<Record<string, string>> = {};
     const trail: Trail = {};
@@ -146,10 +162,17 @@ export class Application {
       query = parametersOf(exchange.uri);
       checkPath(exchange.path);
       if (route === undefined) throw this.#unknown(exchange);
-      answer = await handle(exchange, route, path, query, this.#options, trail, requestId);
+      answer = await handle(exchange, route, path, query, this.#options, {
+        trail,
+        requestId,
+        hold,
+        admission: this.#admission,
+      });
     } catch (error) {
       answer = refusal(error, exchange, requestId, log);
       if (REFUSALS.has(answer.status)) requests.rejected(answer.status, typeOf(error));
+    } finally {
+      hold.release();
     }
     this.#audit(exchange, path, trail, answer, requestId);
     const headers: [string, string][] = [];
@@ -226,8 +249,7 @@ async function handle(
   path: Readonly<Record<string, string>>,
   query: Readonly<Record<string, string>>,
   options: Context,
-  trail: Trail,
-  requestId: string,
+  { trail, requestId, hold, admission }: Passage,
 ): Promise<Answer> {
   const { method } = exchange;
   const { maxBodyBytes } = options.config;
@@ -264,8 +286,13 @@ async function handle(
   admit(caller, endpoint, path);
   // What is not the engine's is read on the event loop.
   const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
-  const body = await readChecked(exchange, endpoint, query, most);
-  return carryOut({ ...common, endpoint, caller, path, query, body });
+  const leave = admission.admit('engine' in endpoint.handler ? endpoint.handler.engine : '');
+  try {
+    const body = await readChecked(exchange, endpoint, query, most, hold);
+    return await carryOut({ ...common, endpoint, caller, path, query, body });
+  } finally {
+    leave();
+  }
 }
 
 function authenticated(exchange: Exchange, { keys }: Services, { attempts, log }: Context): ApiKey {
@@ -302,7 +329,7 @@ async function carryOut(call: Call): Promise<Answer> {
     ...(traceId === undefined ? {} : { traceId }),
   };
   // The work stops when the connection closes before the answer is there.
-  const cancel = endpoint.cancellable === true ? exchange.onGone.bind(exchange) : undefined;
+  const cancel = (endpoint.cancellable ?? endpoint.method === 'GET') ? exchange.onGone.bind(exchange) : undefined;
   const sent = MEASURED.has(request.op) ? await measured(serving(call)) : body;
   const reply = await engine.execute(request, sent, cancel);
   const warnings = warningsOf(endpoint, call.query, reply);
@@ -416,10 +443,11 @@ async function readChecked(
   endpoint: Endpoint,
   query: Readonly<Record<string, string>>,
   limit: number,
+  hold: Hold,
 ): Promise<Uint8Array | undefined> {
   const accept = exchange.header('accept');
   negotiate(accept, undefined, query['format']);
-  const body = await readBody(exchange, limit);
+  const body = await readBody(exchange, limit, hold);
   if (body === undefined) return endpoint.body ? fromSource(query) : undefined;
   if (!endpoint.body) {
     throw new HttpError(

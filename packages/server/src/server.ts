@@ -7,6 +7,7 @@ import { type AppOptions, Application, type Services } from './application.js';
 import { type Config, withoutSecrets } from './config.js';
 import { direct } from './http/direct.js';
 import { Drain } from './http/drain.js';
+import { boundedReaders } from './http/slow-readers.js';
 import { malformedRequests, refuseExpectation } from './http/malformed.js';
 import { readIdentity } from './identity.js';
 import { Instruments } from './instruments/instruments.js';
@@ -19,6 +20,19 @@ import { createTlsServer } from './tls/listener.js';
 
 /** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
 const KEEP_ALIVE_MS = 75_000;
+
+/** How long the headers of a request may take to arrive, and how often that is looked at. */
+const HEADERS_MS = 20_000;
+const LOOK_MS = 5_000;
+
+/**
+ * Connections that wait to be taken. A client beyond that believes to be connected and sends its request, which comes again
+ * seconds later: Node's own 511 made the slowest of a thousand clients that began together wait for four.
+ */
+const BACKLOG = 8192;
+
+/** Most connections at once; one more is closed at once. Each costs memory before it has asked for anything. */
+const MAX_CONNECTIONS = 8192;
 
 /** How long a request may take to arrive: the longest body over a slow line, but not for ever. */
 const REQUEST_MS = 600_000;
@@ -62,12 +76,13 @@ export async function startServer(
   const options = { services: () => services, config, log, audit, instruments, stopping };
   const application = new Application(options);
   const others = throughHono(options, application, log);
-  const listener = drain.before(direct(application, config.maxBodyBytes, others));
-  const { server, stop: stopTls } = await makeServer(config, listener, log);
+  const bounded = boundedReaders(direct(application, config.maxBodyBytes, others), application.inFlight);
+  const { server, stop: stopTls } = await makeServer(config, drain.before(bounded), log);
+  server.maxConnections = MAX_CONNECTIONS;
   drain.watch(server);
   instruments.connections.watch(server);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.headersTimeout = KEEP_ALIVE_MS + 5_000;
+  server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
   server.on('clientError', malformedRequests(MAX_HEADER_BYTES));
   server.on('checkExpectation', refuseExpectation);
@@ -113,7 +128,7 @@ async function makeServer(
   listener: RequestListener,
   log: Logger,
 ): Promise<{ readonly server: Server; readonly stop: () => void }> {
-  const options = { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES };
+  const options = { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: LOOK_MS };
   if (config.tlsCert !== undefined) return createTlsServer(config, options, listener, log);
   return { server: createServer(options, listener), stop: () => undefined };
 }
@@ -167,7 +182,7 @@ async function ensureOwner(keys: KeyStore, config: Config): Promise<IssuedKey | 
 function listen(server: Server, { host, port, tlsCert }: Config): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen(port, host, BACKLOG, () => {
       server.off('error', reject);
       const address = server.address() as AddressInfo;
       const name = address.family === 'IPv6' ? `[${address.address}]` : address.address;

@@ -13,7 +13,7 @@ use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::Right;
 
 /// How often a waiting request looks again.
-const PATIENCE: Duration = Duration::from_millis(20);
+pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 /// How long it waits unless it says otherwise.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 const COLOURS: [&str; 3] = ["green", "yellow", "red"];
@@ -215,13 +215,30 @@ fn nodes_fit(wanted: &str) -> Result<bool, EngineError> {
     }
 }
 
-/// `GET /_cluster/health[/{index}]`
+/// `GET /_cluster/health[/{index}]`, on a thread that may wait.
 pub(crate) fn cluster_health(
     engine: &Engine,
     request: &Request,
     _: &[u8],
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
+    let since = Instant::now();
+    loop {
+        if let Some(reply) = look(engine, request, since)? {
+            return Ok(reply);
+        }
+        if cancel.is_cancelled() {
+            return Err(EngineError::Cancelled);
+        }
+        thread::sleep(PATIENCE);
+    }
+}
+
+/// The answer, if the request need not wait any longer; it waits since a moment.
+///
+/// # Errors
+/// When it is not a request for the health of a cluster.
+pub(crate) fn look(engine: &Engine, request: &Request, since: Instant) -> Result<Option<Reply>, EngineError> {
     let params = request.params();
     let options = ResolveOptions::everything().with(&params)?;
     let wait = Wait::parse(&params)?;
@@ -235,17 +252,11 @@ pub(crate) fn cluster_health(
     };
     let timeout = params.duration("timeout")?.unwrap_or(DEFAULT_WAIT);
     let status = if params.bool("return_200_for_cluster_health_timeout", false)? { 200 } else { 408 };
-    let deadline = Instant::now() + timeout;
     let expression = request.part("index");
-    let mut health = Health::of(engine, expression, &options);
-    let mut timed_out = false;
-    while !wait.is_over(&health)? {
-        if Instant::now() >= deadline || cancel.is_cancelled() {
-            timed_out = true;
-            break;
-        }
-        thread::sleep(PATIENCE.min(deadline.saturating_duration_since(Instant::now())));
-        health = Health::of(engine, expression, &options);
+    let health = Health::of(engine, expression, &options);
+    let timed_out = !wait.is_over(&health)?;
+    if timed_out && since.elapsed() < timeout {
+        return Ok(None);
     }
     let mut body = json!({
         "cluster_name": super::info::CLUSTER_NAME,
@@ -265,7 +276,7 @@ pub(crate) fn cluster_health(
             body.insert("indices".into(), health.indices(level == "shards"));
         }
     }
-    Ok(Reply::json(if timed_out { status } else { 200 }, &body))
+    Ok(Some(Reply::json(if timed_out { status } else { 200 }, &body)))
 }
 
 #[cfg(test)]

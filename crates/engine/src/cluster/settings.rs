@@ -11,6 +11,7 @@ use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
 use crate::indices::{Watermark, Watermarks};
+use crate::memory;
 use crate::params::parse_duration;
 use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
@@ -33,6 +34,8 @@ enum Kind {
     Watermark,
     /// A size with its unit.
     Bytes,
+    /// A share of the memory, or a size with its unit.
+    Memory,
     Text,
 }
 
@@ -59,6 +62,8 @@ const KNOWN: &[(&str, Kind, &str)] = &[
     ("cluster.routing.allocation.disk.watermark.flood_stage", Kind::Watermark, "95%"),
     ("cluster.routing.allocation.disk.watermark.flood_stage.max_headroom", Kind::Bytes, "1gb"),
     ("cluster.routing.allocation.disk.watermark.high.max_headroom", Kind::Bytes, "2gb"),
+    (memory::TOTAL.0, Kind::Memory, memory::TOTAL.1),
+    (memory::REQUEST.0, Kind::Memory, memory::REQUEST.1),
     ("indices.recovery.max_bytes_per_sec", Kind::Text, "40mb"),
     ("search.max_buckets", Kind::Integer { min: 0 }, "65536"),
     ("search.max_open_scroll_context", Kind::Integer { min: 0 }, "500"),
@@ -126,7 +131,8 @@ impl ClusterSettings {
         Ok(())
     }
 
-    fn text(&self, name: &str) -> Option<String> {
+    /// A setting as it was given.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
         let state = self.state.read().clone();
         state.transient.get(name).or_else(|| state.persistent.get(name)).cloned()
     }
@@ -323,7 +329,10 @@ fn check(name: &str, kind: Kind, text: &str) -> Result<(), EngineError> {
         Kind::Bytes if !matches!(Watermark::parse(text, 0), Some(Watermark::Free(_))) => refuse(format!(
             "failed to parse setting [{name}] with value [{text}] as a size in bytes: unit is missing or unrecognized"
         )),
-        Kind::Boolean | Kind::OneOf(_) | Kind::Watermark | Kind::Bytes | Kind::Text => Ok(()),
+        Kind::Memory if memory::parse_limit(text, 0).is_none() => refuse(format!(
+            "failed to parse setting [{name}] with value [{text}] as a percentage or a size in bytes"
+        )),
+        Kind::Boolean | Kind::OneOf(_) | Kind::Watermark | Kind::Bytes | Kind::Memory | Kind::Text => Ok(()),
     }
 }
 
@@ -428,6 +437,7 @@ pub(crate) fn put_settings(
     }
     let [persistent, transient] =
         engine.cluster.update([("persistent", of("persistent")), ("transient", of("transient"))])?;
+    memory::apply(&engine.memory, &engine.cluster);
     Ok(Reply::ok(&json!({
         "acknowledged": true, "persistent": shown(&persistent, flat), "transient": shown(&transient, flat),
     })))

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashSet;
 use serde_json::value::RawValue;
+use sparrow_types::work;
 
 use super::action::{Action, ActionKind, Conditions};
 use super::ingest::{self, Pending};
@@ -24,6 +25,9 @@ use crate::rights::{Caller, Right};
 const WINDOW_ACTIONS: usize = 1000;
 const WINDOW_BYTES: usize = 4 << 20;
 
+/// Bytes of an item of an answer beside its names.
+const ANSWER_BYTES: usize = 180;
+
 /// What became of one action.
 pub(super) struct ItemResult {
     pub(super) index: String,
@@ -31,6 +35,15 @@ pub(super) struct ItemResult {
     pub(super) result: Result<Success, EngineError>,
     /// Pipelines that ran on the document, if the request asks for them.
     pub(super) executed: Option<Vec<String>>,
+}
+
+impl ItemResult {
+    /// Bytes that it takes, and its part of the answer.
+    fn bytes(&self) -> usize {
+        let names = self.index.len() + self.id.as_ref().map_or(0, String::len);
+        let refused = if self.result.is_err() { 500 } else { 0 };
+        size_of::<Self>() + ANSWER_BYTES + 2 * names + refused
+    }
 }
 
 /// How far a write has come on its way.
@@ -91,7 +104,10 @@ impl<'e> Execution<'e> {
             };
             let length = rest.iter().take(WINDOW_ACTIONS).take_while(fits).count().max(1);
             let (window, later) = rest.split_at(length);
-            results.extend(self.run_window(window));
+            let kept = results.len();
+            results.extend(self.run_window(window)?);
+            let answers: usize = results[kept..].iter().map(ItemResult::bytes).sum();
+            work::take("<bulk>", answers)?;
             rest = later;
         }
         Ok(results)
@@ -117,7 +133,9 @@ impl<'e> Execution<'e> {
         Ok(policy == RefreshPolicy::Immediate)
     }
 
-    fn run_window(&mut self, actions: &[Action<'_>]) -> Vec<ItemResult> {
+    /// # Errors
+    /// When the caller goes away before anything of the window is written.
+    fn run_window(&mut self, actions: &[Action<'_>]) -> Result<Vec<ItemResult>, EngineError> {
         let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
         for document in &mut pending {
             // Before any pipeline of an index runs that the caller may not write to.
@@ -135,6 +153,8 @@ impl<'e> Execution<'e> {
             self.truncated_texts += done.truncated;
             *self.ingest_millis.get_or_insert(0) += start.elapsed().as_millis() as u64;
         }
+        // Pipelines stop in the middle of a document.
+        work::check()?;
         let mut groups: Vec<(Arc<IndexHandle>, Vec<usize>)> = Vec::new();
         for (at, (document, action)) in pending.iter_mut().zip(actions).enumerate() {
             if matches!(document.stage, Stage::Dropped | Stage::Failed(_)) {
@@ -177,7 +197,7 @@ impl<'e> Execution<'e> {
             }
         }
         let outcomes = pending.into_iter().zip(results).zip(actions);
-        outcomes.map(|((document, result), action)| item(document, result, action)).collect()
+        Ok(outcomes.map(|((document, result), action)| item(document, result, action)).collect())
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sparrow_index::{FieldType, Mapping};
+use sparrow_types::work;
 
 use super::reply::write_json;
 use crate::Engine;
@@ -77,7 +78,12 @@ pub(crate) fn mget(
     let params = request.params();
     let wanted = parse_mget(request, body)?;
     let mut out = b"{\"docs\":[".to_vec();
+    let mut taken = 0;
     for (number, want) in wanted.iter().enumerate() {
+        work::check()?;
+        // An answer grows by doubling.
+        work::take("<mget>", 2 * (out.len() - taken))?;
+        taken = out.len();
         if number > 0 {
             out.push(b',');
         }

@@ -3,6 +3,7 @@
 //! Documents are not parsed here and not copied: an action borrows its line.
 
 use serde_json::Value;
+use sparrow_types::work;
 
 use super::action::{Action, ActionKind, VersionType, primary_term, sequence_number};
 use crate::body::{parse_json, token};
@@ -17,6 +18,11 @@ pub(super) struct Defaults {
     pub(super) require_alias: bool,
     pub(super) source: Option<SourceSelection>,
 }
+
+/// Actions after which their memory is taken.
+const ACTIONS_AT_ONCE: usize = 1024;
+/// Bytes of an action's names.
+const ACTION_BYTES: usize = 64;
 
 /// Reads a whole bulk body. Nothing has been written when this fails.
 ///
@@ -42,6 +48,10 @@ pub(super) fn parse<'a>(body: &'a [u8], defaults: &Defaults) -> Result<Vec<Actio
             }
         }
         actions.push(action);
+        if actions.len().is_multiple_of(ACTIONS_AT_ONCE) {
+            work::check()?;
+            work::take("<bulk>", ACTIONS_AT_ONCE * (size_of::<Action<'_>>() + ACTION_BYTES))?;
+        }
     }
     let mut problems: Vec<String> = actions.iter().flat_map(Action::problems).collect();
     if actions.is_empty() {

@@ -1,6 +1,7 @@
 //! The operations on pipelines.
 
 use serde_json::{Map, Value};
+use sparrow_types::work;
 
 use super::{error::ConfigError, error::PropertyProblem, processors, simulate};
 use crate::Engine;
@@ -113,7 +114,10 @@ pub(crate) fn simulate_pipeline(
         )));
     }
     let documents = documents.into_iter().map(document).collect::<Result<Vec<_>, _>>()?;
-    Ok(Reply::ok(&simulate::run(&engine.pipelines, &engine.models, &pipeline, documents, verbose)))
+    let simulated = simulate::run(&engine.pipelines, &engine.models, &pipeline, documents, verbose);
+    // What came of it is what stopping made of it.
+    work::check()?;
+    Ok(Reply::ok(&simulated))
 }
 
 /// What a hit of a search has beside what a simulation reads: a hit can be simulated as it is.

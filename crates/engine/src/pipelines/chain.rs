@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value, json};
+use sparrow_types::work;
 
 use super::IngestSummary;
 use super::document::Document;
@@ -243,8 +244,9 @@ pub(super) fn run_node(
     match &node.action {
         Action::Each(processor) => {
             for (&at, &before) in fit.iter().zip(&before) {
+                let stopped = work::check().map_err(|_| ProcessorError::Model(ModelError::Cancelled));
                 let document = &mut items[at].document;
-                let result = processor.run(document);
+                let result = stopped.and_then(|()| processor.run(document));
                 let grown = runtime.together.grow(before, document.added);
                 if let Err(error) = grown.and(result) {
                     fail(&mut items[at], node, error);

@@ -358,6 +358,9 @@ fn matches(pattern: &[u8], text: &[u8], work: &mut Work) -> Result<bool, Problem
     let mut steps = 0;
     while read < text.len() {
         steps += 1;
+        if steps > work.left {
+            return Err(Problem::TooMuchWork);
+        }
         match pattern.get(at) {
             Some(b'*') => {
                 star = Some((at, read));

@@ -12,13 +12,14 @@ pub(super) fn pretty(bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
         let depth = open.len();
         let begins = matches!(token, Token::Key(_)) || open.last().is_some_and(|(object, _)| !object);
         let ends = matches!(token, Token::ObjectEnd | Token::ArrayEnd);
-        if begins && !ends {
-            if let Some((_, has_any)) = open.last_mut() {
-                if std::mem::replace(has_any, true) {
-                    out.push(b',');
-                }
-                new_line(&mut out, depth);
+        if begins
+            && !ends
+            && let Some((_, has_any)) = open.last_mut()
+        {
+            if std::mem::replace(has_any, true) {
+                out.push(b',');
             }
+            new_line(&mut out, depth);
         }
         match token {
             Token::Key(key) => {

@@ -52,18 +52,18 @@ impl From<Malformed> for Problem {
 /// See [`Problem`].
 pub fn shaped(answer: &[u8], shape: &Shape) -> Result<Vec<u8>, Problem> {
     let mut shown = None;
-    if shape.human || shape.trace.is_some() {
-        if let Some(mut json) = tree::read(answer)? {
-            if let Some(request) = &shape.trace {
-                tree::trace(&mut json, request);
-            }
-            if shape.human {
-                tree::humanize(&mut json);
-            }
-            let mut out = Vec::with_capacity(answer.len() * 2);
-            tree::write(&json, &mut out);
-            shown = Some(out);
+    if (shape.human || shape.trace.is_some())
+        && let Some(mut json) = tree::read(answer)?
+    {
+        if let Some(request) = &shape.trace {
+            tree::trace(&mut json, request);
         }
+        if shape.human {
+            tree::humanize(&mut json);
+        }
+        let mut out = Vec::with_capacity(answer.len() * 2);
+        tree::write(&json, &mut out);
+        shown = Some(out);
     }
     // Without paths everything is kept, and the space between goes.
     if shape.filter_path.is_some() || (shown.is_none() && !shape.pretty && !shape.yaml) {
@@ -107,7 +107,7 @@ mod tests {
         }
         assert_eq!(filtered(r#"{"a.b":1,"a":{"b":2}}"#, r"a\.b"), r#"{"a.b":1}"#);
         assert_eq!(filtered("{ \"a\" : [ 1 , { } ],\n\"b\":[ ] }", ""), r#"{"a":[1,{}],"b":[]}"#);
-        assert_eq!(filtered(r#"{"\u0061":{"x":1,"y":[]}}"#, "a,-a.z"), r#"{"\u0061":{"x":1}}"#);
+        assert_eq!(filtered(r#"{"\u0061":{"x":1,"y":[]}}"#, "a,-a.z"), r#"{"\u0061":{"x":1,"y":[]}}"#);
     }
 
     #[test]

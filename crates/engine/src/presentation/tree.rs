@@ -185,7 +185,10 @@ fn twin_of(key: &[u8], text: &[u8]) -> Option<(Vec<u8>, String)> {
     let name = std::str::from_utf8(key.get(1..key.len().checked_sub(1)?)?).ok()?;
     let text = std::str::from_utf8(text).ok()?;
     if name == "creation_date" {
-        let number = text.replace('"', "").parse().unwrap_or(f64::NAN);
+        let number = match text.replace('"', "").as_str() {
+            "" => 0.0,
+            digits => digits.parse().unwrap_or(f64::NAN),
+        };
         return Some((b"\"creation_date_string\"".to_vec(), moment(number)));
     }
     let (stem, unit) = ["bytes", "millis", "nanos", "micros"].into_iter().find_map(|unit| {

@@ -6,7 +6,7 @@ use sparrow_index::query::QueryError;
 
 use super::json::{JsonError, Location};
 use super::suggest::did_you_mean;
-use crate::error::{ApiError, EngineError, Exception};
+use crate::error::{ApiError, EngineError, Exception, circuit_breaking};
 
 /// A search request that cannot be answered.
 #[derive(Debug, thiserror::Error)]
@@ -231,6 +231,7 @@ impl SearchError {
                      [index.max_result_window] index level setting."
                 ),
             ),
+            SearchError::Query { source: QueryError::TooMuchMemory(error), .. } => circuit_breaking(error),
             SearchError::Query { shard, source } => {
                 let exception = Exception::new(source.es_type(), source.reason());
                 let exception = match source.es_type() {
@@ -364,6 +365,8 @@ impl From<SearchError> for EngineError {
 fn aggregation_exception(error: &AggregationError) -> Exception {
     let exception = Exception::new(error.es_type(), error.to_string());
     match error {
+        AggregationError::TooMuchMemory(error)
+        | AggregationError::Query(QueryError::TooMuchMemory(error)) => circuit_breaking(error),
         AggregationError::TooManyBuckets { limit } => exception.with("max_buckets", *limit),
         _ => exception,
     }

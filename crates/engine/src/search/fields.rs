@@ -1,11 +1,11 @@
 //! `fields`, `docvalue_fields` and `stored_fields`: values of single fields beside or instead of the source.
 
-use std::collections::HashSet;
-
+use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 use sparrow_index::mapping::{ip, values_at};
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, FieldType, Mapping, Snapshot};
+use sparrow_types::work;
 
 use super::decimal::DecimalFormat;
 use super::dsl::value;
@@ -91,7 +91,7 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
         requests.push(request);
     }
     // What is asked for a thousand times is found once; of several formats the last counts, as they come.
-    let mut known = HashSet::with_capacity(requests.len());
+    let mut known = FxHashSet::default();
     let keep: Vec<bool> = requests.iter().rev().map(|request| known.insert(request)).collect();
     let mut keep = keep.into_iter().rev();
     let distinct: Vec<FieldRequest> =
@@ -137,6 +137,15 @@ pub struct FieldSource<'a> {
 }
 
 impl FieldSource<'_> {
+    /// # Errors
+    /// When the search is to stop.
+    fn check(&self) -> Result<(), SearchError> {
+        work::check().map_err(|stopped| SearchError::Query {
+            shard: Box::new(self.shard.clone()),
+            source: stopped.into(),
+        })
+    }
+
     fn refused(&self, reason: String) -> SearchError {
         SearchError::OfShard {
             shard: Box::new(self.shard.clone()),
@@ -158,6 +167,7 @@ impl FieldSource<'_> {
         let mut out = Map::new();
         let mapping = self.snapshot.mapping();
         for request in docvalues {
+            self.check()?;
             for (path, field_type) in matching(mapping, &request.pattern) {
                 let exact = path == request.pattern;
                 let values = self.docvalues(path, field_type, request.format.as_deref(), exact)?;
@@ -180,6 +190,7 @@ impl FieldSource<'_> {
         let source: Value = serde_json::from_slice(self.source).unwrap_or_default();
         out.extend(stored_values(mapping, &source, stored));
         for request in fields {
+            self.check()?;
             match &*request.pattern {
                 "_id" => insert(&mut out, "_id", vec![self.id.into()]),
                 "_ignored" => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use sparrow_index::query::Query;
+use sparrow_types::work;
 
 use super::body::SearchBody;
 use super::collapse::Collapse;
@@ -19,6 +20,9 @@ use super::retriever::Fusion;
 use super::uri::Presentation;
 use crate::Engine;
 use crate::error::EngineError;
+
+/// Bytes that a hit takes beside its document.
+const HIT_BYTES: usize = 400;
 
 /// Reads everything that the hits show.
 ///
@@ -41,6 +45,7 @@ pub fn read<'a>(
     };
     let mut hits = Vec::with_capacity(outcome.hits.len());
     for (number, hit) in outcome.hits.iter().enumerate() {
+        work::check()?;
         let target = &targets[hit.target];
         let clock = profile.as_deref_mut().map(|profile| profile.fetched(hit.target));
         let stored = profile::timed(clock, || target.snapshot.fetch(hit.addr))?;
@@ -70,6 +75,11 @@ pub fn read<'a>(
                 inner_hits = Some(inner(engine, targets, body, collapse, group, shown, cancel)?);
             }
         }
+        let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
+        let fragments: usize = highlight.iter().flat_map(|(_, fragments)| fragments).map(String::len).sum();
+        // Once as it is held here, and once in the answer.
+        let bytes = stored.source.len() + fields.as_ref().map_or(0, String::len) + fragments;
+        work::take("<fetch>", 2 * (bytes + HIT_BYTES + inner_hits.as_ref().map_or(0, Vec::len)))?;
         hits.push(ShownHit {
             hit: *hit,
             index: &target.shard.index,
@@ -78,7 +88,7 @@ pub fn read<'a>(
             matched: Vec::new(),
             highlight,
             explained: None,
-            fields: (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string()),
+            fields,
             inner_hits,
         });
     }

@@ -59,6 +59,7 @@ use serde_json::Value;
 use sparrow_encoder::Timings;
 use sparrow_index::Snapshot;
 use sparrow_index::query::{Query, QueryError, QueryKind, TotalHits};
+use sparrow_types::work;
 
 use self::body::SearchBody;
 pub(crate) use self::contexts::Contexts;
@@ -109,6 +110,7 @@ pub(crate) fn search(
             .filter_map(|target| engine.indices.get(&target.shard.index, Right::unlimited()).ok())
             .collect();
         let deadline = Deadline::start(body.timeout, cancel);
+        let _stopped = work::stopped_by(deadline.flag());
         let encoded = encode_body(engine, &handles, &mut body, &request.caller, deadline.flag());
         let ids = OpenIds { pit: Some(&id), scroll: None };
         let answered = answer(engine, &targets, &body, shown, &deadline, encoded, start, ids, bytes)?;
@@ -117,6 +119,7 @@ pub(crate) fn search(
     name_boosted(engine, &mut body, request)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(engine, handle)).collect();
     let deadline = Deadline::start(body.timeout, cancel);
+    let _stopped = work::stopped_by(deadline.flag());
     let encoded = encode_body(engine, &handles, &mut body, &request.caller, deadline.flag());
     if let Some(keep_alive) = body.scroll {
         encoded?;
@@ -159,6 +162,7 @@ fn open_scroll(
     )?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
     let deadline = Deadline::start(open.body.timeout, cancel);
+    let _stopped = work::stopped_by(deadline.flag());
     match answer(engine, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids, source) {
         Ok(answered) => {
             open.body.position = answered.last;

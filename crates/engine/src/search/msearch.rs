@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use sparrow_types::work;
 
 use super::dsl::value;
 use super::json::{self, Json};
@@ -65,7 +66,7 @@ pub(crate) fn msearch(
     let next = AtomicUsize::new(0);
     let written = AtomicUsize::new(0);
     let answers: Vec<Mutex<Vec<u8>>> = items.iter().map(|_| Mutex::default()).collect();
-    let work = || {
+    let search_all = || {
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(place) else { return };
@@ -86,22 +87,28 @@ pub(crate) fn msearch(
                     Err(error) => failure(&error),
                 }
             };
+            let answer = match work::take("<msearch>", answer.len()) {
+                Ok(()) => answer,
+                Err(error) => failure(&error.into()),
+            };
             written.fetch_add(answer.len(), Ordering::Relaxed);
             *answers[place].lock() = answer;
         }
     };
     let asker = origin::current();
+    let current = work::current();
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..workers)
             .map(|_| {
                 scope.spawn(|| {
                     let _origin = origin::enter(asker.clone());
-                    work();
+                    let _entered = work::enter(current.clone());
+                    search_all();
                     deprecation::take()
                 })
             })
             .collect();
-        work();
+        search_all();
         for other in others {
             // A panic there is one here.
             deprecation::add(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use sparrow_types::work;
 
 use super::body::read_object;
 use super::contexts::Content;
@@ -42,6 +43,7 @@ pub(crate) fn next(
     shown.total_as_int = request.params().bool("rest_total_hits_as_int", false)?;
     let ids = OpenIds { scroll: Some(id), pit: None };
     let deadline = Deadline::start(scroll.body.timeout, cancel);
+    let _stopped = work::stopped_by(deadline.flag());
     let answered =
         answer(engine, &scroll.targets, &scroll.body, shown, &deadline, Ok(Vec::new()), start, ids, bytes)?;
     if let Some(last) = answered.last {

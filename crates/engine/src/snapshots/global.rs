@@ -59,6 +59,7 @@ impl GlobalState {
             Ok(())
         })?;
         engine.cluster.replace_persistent(&self.settings)?;
+        crate::memory::apply(&engine.memory, &engine.cluster);
         let _one = engine.models.endpoints.lock();
         for endpoint in endpoints {
             engine.models.endpoints.put(endpoint.clone())?;

@@ -1,11 +1,13 @@
 //! Aggregations bound to one index: fields looked up, filters evaluated, bounds read.
 
 use rustc_hash::FxHashMap;
+use sparrow_types::work;
 
 use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;
 use super::fields::{Accepts, Fields, Kind, Resolved};
 use crate::mapping::normalize_float;
+use crate::query::Query;
 
 /// Documents that a query matches: words of 64 bits, for each segment.
 pub type Matches = Vec<Vec<u64>>;
@@ -137,19 +139,19 @@ impl Bound {
                 self.ranges.insert(id, ends);
             }
             AggregationKind::Filter(query) => {
-                self.filters.insert(id, vec![fields.snapshot.matching(query)?]);
+                self.filters.insert(id, vec![matching(fields, query)?]);
             }
             AggregationKind::Filters(filters) => {
                 let mut sets = Vec::with_capacity(filters.filters.len());
                 for (_, query) in &filters.filters {
-                    sets.push(fields.snapshot.matching(query)?);
+                    sets.push(matching(fields, query)?);
                 }
                 self.filters.insert(id, sets);
             }
             AggregationKind::Adjacency(adjacency) => {
                 let mut sets = Vec::with_capacity(adjacency.filters.len());
                 for (_, query) in &adjacency.filters {
-                    sets.push(fields.snapshot.matching(query)?);
+                    sets.push(matching(fields, query)?);
                 }
                 self.filters.insert(id, sets);
             }
@@ -175,4 +177,11 @@ impl Bound {
         }
         Ok(())
     }
+}
+
+/// The documents that match a filter, one bitset for each segment.
+fn matching(fields: &Fields<'_>, query: &Query) -> Result<Vec<Vec<u64>>, AggregationError> {
+    let sets = fields.snapshot.matching(query)?;
+    work::take("<agg filters>", sets.iter().map(|words| words.len() * size_of::<u64>()).sum())?;
+    Ok(sets)
 }

@@ -32,11 +32,9 @@ pub enum AggregationError {
          exceeded. This limit can be set by changing the [search.max_buckets] cluster level setting."
     )]
     TooManyBuckets { limit: usize },
-    /// More memory than one request may take.
-    #[error(
-        "[request] Data too large, data for [<agg [{name}]>] would be larger than the limit of [{limit}b]"
-    )]
-    TooMuchMemory { name: String, limit: usize },
+    /// More memory than the request may take.
+    #[error(transparent)]
+    TooMuchMemory(#[from] sparrow_types::work::TooMuch),
 }
 
 impl AggregationError {
@@ -51,7 +49,7 @@ impl AggregationError {
             AggregationError::Execution(_) => "aggregation_execution_exception",
             AggregationError::InvalidPath(_) => "invalid_aggregation_path_exception",
             AggregationError::TooManyBuckets { .. } => "too_many_buckets_exception",
-            AggregationError::TooMuchMemory { .. } => "circuit_breaking_exception",
+            AggregationError::TooMuchMemory(_) => "circuit_breaking_exception",
         }
     }
 
@@ -60,7 +58,7 @@ impl AggregationError {
         match self {
             AggregationError::Query(error) => error.status(),
             AggregationError::Io(_) => 500,
-            AggregationError::TooMuchMemory { .. } => 429,
+            AggregationError::TooMuchMemory(_) => 429,
             _ => 400,
         }
     }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
+use sparrow_types::work;
 
 use super::Collected;
 use super::ast::{
@@ -19,6 +20,7 @@ use super::partial::{Bucket, Partial, TopHit, TopList, Widened, merge};
 use super::pipeline;
 use super::write::write_all;
 use crate::aggregations::ast::TopHits;
+use crate::query::QueryError;
 
 /// How the answer is to look.
 #[derive(Debug, Clone, Copy)]
@@ -127,6 +129,7 @@ struct Reducer<'a> {
 
 impl Reducer<'_> {
     fn count(&mut self, buckets: usize) -> Result<(), AggregationError> {
+        work::check().map_err(QueryError::from)?;
         self.buckets = self.buckets.saturating_add(buckets);
         match self.buckets > self.max_buckets {
             true => Err(AggregationError::TooManyBuckets { limit: self.max_buckets }),

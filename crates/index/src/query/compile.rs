@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
+use sparrow_types::work;
 use tantivy::query::{BooleanWeight, BoostWeight, Occur, SumCombiner, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{Searcher, Term};
@@ -24,6 +25,9 @@ use super::weights;
 use crate::mapping::FieldType;
 use crate::schema::{ID, IGNORED};
 use crate::snapshot::Snapshot;
+
+/// Bytes that a clause takes at least while it is looked for.
+const CLAUSE_BYTES: usize = 512;
 
 /// Most clauses of one query; each term of a text counts.
 pub(super) const MAX_CLAUSES: usize = 16_384;
@@ -82,7 +86,7 @@ impl<'a> Compiler<'a> {
     pub(super) fn check_cancelled(&self) -> Result<(), QueryError> {
         match self.cancel {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(QueryError::Cancelled),
-            _ => Ok(()),
+            _ => Ok(work::check()?),
         }
     }
 
@@ -112,7 +116,7 @@ impl<'a> Compiler<'a> {
         if self.clauses > MAX_CLAUSES {
             return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
         }
-        Ok(())
+        Ok(work::take("<query>", more * CLAUSE_BYTES)?)
     }
 
     /// The weight of a clause. Without `scoring` only its documents count.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use sparrow_types::work;
+
 /// Error of a query or a search.
 ///
 /// Most cases are reported as `query_shard_exception` with the reason `failed to create query: …`
@@ -12,6 +14,9 @@ pub enum QueryError {
     /// The caller's cancel flag was set.
     #[error("search was cancelled")]
     Cancelled,
+    /// The request would take more memory than it may.
+    #[error(transparent)]
+    TooMuchMemory(#[from] work::TooMuch),
     /// tantivy failed.
     #[error("index cannot be searched: {0}")]
     Tantivy(#[from] tantivy::TantivyError),
@@ -146,11 +151,18 @@ pub enum QueryError {
     NotEncoded { model_id: String },
 }
 
+impl From<work::Stopped> for QueryError {
+    fn from(_: work::Stopped) -> Self {
+        QueryError::Cancelled
+    }
+}
+
 impl QueryError {
     /// Type of the error, as Elasticsearch names it.
     pub fn es_type(&self) -> &'static str {
         match self {
             QueryError::Cancelled => "task_cancelled_exception",
+            QueryError::TooMuchMemory(_) => "circuit_breaking_exception",
             QueryError::Tantivy(_) | QueryError::Vectors(_) => "exception",
             QueryError::Io(_) => "i_o_exception",
             QueryError::DateFormat { in_range: true, .. } | QueryError::DateMath { .. } => "parse_exception",
@@ -210,9 +222,10 @@ impl QueryError {
         )
     }
 
-    /// HTTP status: 400 for what the request got wrong, 500 otherwise.
+    /// HTTP status: 400 for what the request got wrong, 429 for too much memory, 500 otherwise.
     pub fn status(&self) -> u16 {
         match self {
+            QueryError::TooMuchMemory(_) => 429,
             QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)
@@ -235,6 +248,7 @@ impl QueryError {
                 format!("{cause}: [{cause}]")
             }
             QueryError::DateMath { .. }
+            | QueryError::TooMuchMemory(_)
             | QueryError::TooManyClauses { .. }
             | QueryError::TooManyLevels { .. }
             | QueryError::TooManySortKeys { .. }
@@ -267,6 +281,7 @@ impl QueryError {
             QueryError::RegexpStates { .. } => "too_complex_to_determinize_exception",
             QueryError::NestedPath { .. } | QueryError::NoFunctionField { .. } => return None,
             QueryError::Cancelled
+            | QueryError::TooMuchMemory(_)
             | QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)
@@ -401,6 +416,7 @@ impl QueryError {
                  [index.max_terms_count] index level setting."
             ),
             QueryError::Cancelled
+            | QueryError::TooMuchMemory(_)
             | QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::sync::atomic::AtomicBool;
 
+use sparrow_types::work::Growing;
 use tantivy::Searcher;
 
 use super::error::QueryError;
@@ -29,6 +30,9 @@ pub(crate) struct Expansion {
     /// Documents that hold it.
     pub(crate) doc_freq: u64,
 }
+
+/// Bytes that a term near a misspelt one takes beside its letters.
+const EXPANSION_BYTES: usize = 64;
 
 /// Expansions of a fuzzy term unless the request says otherwise.
 pub(crate) const DEFAULT_EXPANSIONS: usize = 50;
@@ -97,13 +101,17 @@ pub(crate) fn expand_fuzzy(
         TermFilter::Prefix(shared)
     };
     let mut found = std::collections::BTreeMap::<String, (usize, u64)>::new();
+    let mut memory = Growing::new("<fuzzy>");
+    let mut taken = Ok(());
     scan_terms(searcher, terms, &filter, false, cancel, &mut |value, doc_freq| {
         if let Some(distance) = edit_distance(&fuzzy.value, value, fuzzy.edits, fuzzy.transpositions) {
             let entry = found.entry(value.to_owned()).or_insert((distance, 0));
             entry.1 += doc_freq;
+            taken = memory.add(value.len() + EXPANSION_BYTES);
         }
-        true
+        taken.is_ok()
     })?;
+    taken?;
     let length = fuzzy.value.len();
     let mut expansions: Vec<Expansion> = found
         .into_iter()

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
+use sparrow_types::work;
 
 use super::analyzed::{all_paths, sections};
 use super::ast::{
@@ -22,6 +23,9 @@ use super::regexp::Automaton;
 use super::simple_query_string;
 use crate::mapping::FieldType;
 use crate::snapshot::Snapshot;
+
+/// Bytes that a token of a text takes while it is marked.
+const TOKEN_BYTES: usize = 96;
 
 /// Most tokens of a text that are looked at.
 const MAX_TOKENS: usize = 200_000;
@@ -128,6 +132,9 @@ impl Snapshot {
         text: &str,
     ) -> Result<MatchedText, QueryError> {
         let tokens = Compiler::new(self, None).text_tokens(field, text)?;
+        work::check()?;
+        // It is gone once the fragments are chosen.
+        let _held = work::hold("<highlight>", tokens.len() * TOKEN_BYTES)?;
         let mut found = MatchedText {
             tokens: tokens.iter().map(|token| token.range.clone()).collect(),
             ..MatchedText::default()

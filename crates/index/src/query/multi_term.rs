@@ -4,6 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sparrow_types::work;
 use tantivy::query::Weight;
 use tantivy::schema::IndexRecordOption;
 use tantivy::termdict::TermStreamer;
@@ -56,7 +57,13 @@ fn matching_docs(
     }
     let prefix = terms.key_prefix();
     let mut stream = key_stream(&inverted, &prefix, filter, case_insensitive)?;
+    let mut seen = 0u32;
     while stream.advance() {
+        seen = seen.wrapping_add(1);
+        // Who asked looks at that too before there is an answer.
+        if seen.is_multiple_of(1024) && work::is_stopped() {
+            break;
+        }
         let Some(value) = stream.key().strip_prefix(&prefix[..]) else { continue };
         let Ok(value) = std::str::from_utf8(value) else { continue };
         if filter.accepts(value, case_insensitive) {
@@ -107,7 +114,9 @@ pub(super) fn scan_terms(
         let mut stream = key_stream(&inverted, &prefix, filter, case_insensitive)?;
         while stream.advance() {
             seen = seen.wrapping_add(1);
-            if seen.is_multiple_of(4096) && cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            if seen.is_multiple_of(1024)
+                && (work::is_stopped() || cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)))
+            {
                 return Err(QueryError::Cancelled);
             }
             let Some(value) = stream.key().strip_prefix(&prefix[..]) else { continue };

@@ -2,54 +2,62 @@ import type { IncomingMessage } from 'node:http';
 
 import { HttpError } from '../errors.js';
 import type { Exchange } from './exchange.js';
+import { Gathered } from './gathered.js';
+import type { Hold } from './in-flight.js';
 
 /**
  * The bytes of a request's body, decoded, or undefined if it has none.
  *
- * @throws {HttpError} 413 when the body, or what it decodes to, is longer than `limit`
+ * @param hold what the request holds: its body, from the first piece on
+ * @throws {HttpError} 413 when the body, or what it decodes to, is longer than `limit`; 429 when all bodies together are too
+ *   long, 408 when it stops coming
  */
-export async function readBody(exchange: Exchange, limit: number): Promise<Uint8Array | undefined> {
+export async function readBody(exchange: Exchange, limit: number, hold: Hold): Promise<Uint8Array | undefined> {
   const declared = Number(exchange.header('content-length') ?? 0);
   if (declared > limit) throw tooLarge(declared, limit);
-  const bytes = await exchange.readBody(limit);
+  const bytes = await exchange.readBody(limit, hold);
   if (bytes.length === 0) return undefined;
   const encoding = exchange.header('content-encoding');
   if (encoding === undefined) return bytes;
   // Only requests with an encoding load the codecs.
   const { decode } = await import('./encodings.js');
   const decoded = await decode(bytes, encoding, limit, () => tooLarge(undefined, limit));
+  hold.take(decoded.length);
   return decoded.length === 0 ? undefined : decoded;
 }
 
+/** How long nothing of a body may come, in milliseconds. */
+const STALLED_MS = 30_000;
+
 /**
- * Reads the body of a request of Node's. By events, as iterating over it costs several times as much. Each piece goes to its
- * place as it comes: joining them all at the end would hold the event loop.
+ * Reads the body of a request of Node's. By events, as iterating over it costs several times as much.
  *
- * @throws {HttpError} 413 when it is longer than `limit`
+ * @throws {HttpError} 413 when it is longer than `limit`, 429 when there is no room, 408 when it stops coming
  */
-export function readIncoming(incoming: IncomingMessage, limit: number): Promise<Uint8Array> {
+export function readIncoming(incoming: IncomingMessage, limit: number, hold: Hold): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const declared = Number(incoming.headers['content-length'] ?? 0);
-    // The first piece itself, which is mostly all; else what has room for more.
-    let bytes: Buffer = NOTHING;
-    let length = 0;
+    const gathered = new Gathered(Number(incoming.headers['content-length'] ?? 0), limit);
     incoming.on('data', (chunk: Buffer) => {
-      const before = length;
-      length += chunk.length;
-      if (length > limit) {
+      const problem =
+        gathered.length + chunk.length > limit ? tooLarge(gathered.length + chunk.length, limit) : undefined;
+      try {
+        if (problem !== undefined) throw problem;
+        hold.take(chunk.length);
+        gathered.add(chunk);
+      } catch (error) {
         incoming.pause();
-        reject(tooLarge(length, limit));
-        return;
+        reject(error instanceof Error ? error : new Error(String(error)));
       }
-      if (before === 0) {
-        bytes = chunk;
-        return;
-      }
-      if (bytes.length < length) bytes = grown(bytes, Math.min(Math.max(declared, 2 * length), limit));
-      chunk.copy(bytes, before);
+    });
+    incoming.setTimeout(STALLED_MS, () => {
+      incoming.pause();
+      reject(
+        new HttpError('timeout', 'the body of the request stopped coming', { headers: [['Connection', 'close']] }),
+      );
     });
     incoming.on('end', () => {
-      resolve(bytes.subarray(0, length));
+      incoming.setTimeout(0);
+      resolve(gathered.bytes());
     });
     incoming.on('error', reject);
     incoming.on('close', () => {
@@ -58,18 +66,10 @@ export function readIncoming(incoming: IncomingMessage, limit: number): Promise<
   });
 }
 
-/** The same bytes with room for more. The system gives so large a piece only as it is written to. */
-function grown(bytes: Buffer, length: number): Buffer {
-  const larger = Buffer.allocUnsafeSlow(length);
-  bytes.copy(larger);
-  return larger;
-}
-
-const NOTHING = Buffer.alloc(0);
-
 /** Reads the body of a Fetch request, which has none with GET. */
-export async function readFetchBody(request: Request, limit: number): Promise<Uint8Array> {
+export async function readFetchBody(request: Request, limit: number, hold: Hold): Promise<Uint8Array> {
   const bytes = new Uint8Array(await request.arrayBuffer());
+  hold.take(bytes.length);
   if (bytes.length > limit) throw tooLarge(bytes.length, limit);
   return bytes;
 }

@@ -4,6 +4,7 @@ import type { Application } from '../application.js';
 import { Matcher } from '../routes/matcher.js';
 import { readIncoming } from './body.js';
 import type { Exchange, Finished } from './exchange.js';
+import type { Hold } from './in-flight.js';
 
 /** Methods that are answered here; `HEAD` and `OPTIONS` have rules of their own, which Hono knows. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'DELETE']);
@@ -68,8 +69,8 @@ class NodeExchange implements Exchange {
     return typeof value === 'string' ? value : value?.join(', ');
   }
 
-  readBody(limit: number): Promise<Uint8Array> {
-    return this.length === 0 ? NO_BODY : readIncoming(this.incoming, limit);
+  readBody(limit: number, hold: Hold): Promise<Uint8Array> {
+    return this.length === 0 ? NO_BODY : readIncoming(this.incoming, limit, hold);
   }
 
   onGone(callback: () => void): () => void {

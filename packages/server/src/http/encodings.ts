@@ -1,10 +1,12 @@
+import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
-import { deflate, gunzip, gzip, inflate, inflateRaw } from 'node:zlib';
+import { type ZlibOptions, createGunzip, createInflate, createInflateRaw, deflate, gzip } from 'node:zlib';
 
 import { zstdCompress, zstdDecompress } from '@sparrow-search/engine';
 
 import { HttpError } from '../errors.js';
 import type { Finished } from './exchange.js';
+import { Gathered } from './gathered.js';
 
 /** Answers shorter than this go as they are: compressing them costs more than it saves. */
 const MIN_BYTES = 1024;
@@ -18,10 +20,13 @@ const compressed = {
   deflate: promisify(deflate),
 };
 const decompressed = {
-  gzip: promisify(gunzip),
-  deflate: promisify(inflate),
-  raw: promisify(inflateRaw),
+  gzip: createGunzip,
+  deflate: createInflate,
+  raw: createInflateRaw,
 };
+
+/** Bytes that are decompressed at once. */
+const PIECE = 256 * 1024;
 
 /** What answers are written in, the best first among those that a client likes as well. */
 const OFFERED = ['zstd', 'gzip', 'deflate'] as const;
@@ -96,19 +101,32 @@ function choose(accepted: string): Offered | undefined {
   return chosen;
 }
 
-async function inflated(
-  work: (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>,
+function inflated(
+  start: (options: ZlibOptions) => Transform,
   bytes: Uint8Array,
   name: string,
   limit: number,
   tooLarge: () => HttpError,
 ): Promise<Uint8Array> {
-  try {
-    return await work(bytes, { maxOutputLength: limit });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
-    throw malformed(name);
-  }
+  return new Promise((resolve, reject) => {
+    const gathered = new Gathered(0, limit);
+    const stream = start({ chunkSize: PIECE });
+    stream.on('data', (piece: Buffer) => {
+      if (gathered.length + piece.length > limit) {
+        stream.destroy();
+        reject(tooLarge());
+        return;
+      }
+      gathered.add(piece);
+    });
+    stream.on('error', () => {
+      reject(malformed(name));
+    });
+    stream.on('end', () => {
+      resolve(gathered.bytes());
+    });
+    stream.end(bytes);
+  });
 }
 
 async function unpacked(bytes: Uint8Array, limit: number, tooLarge: () => HttpError): Promise<Uint8Array> {

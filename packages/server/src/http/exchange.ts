@@ -1,3 +1,5 @@
+import type { Hold } from './in-flight.js';
+
 /**
  * One request as the application sees it, whichever way it came in: through Hono, or straight from Node's server (see
  * `direct.ts`).
@@ -14,9 +16,10 @@ export interface Exchange {
   /**
    * The bytes of the body as they came, empty if there is none.
    *
-   * @throws {HttpError} 413 when there are more than `limit`
+   * @param hold takes room for them
+   * @throws {HttpError} 413 when there are more than `limit`, 429 when there is no room
    */
-  readBody(limit: number): Promise<Uint8Array>;
+  readBody(limit: number, hold: Hold): Promise<Uint8Array>;
   /** Calls back once if the connection closes before the answer is sent; the function that comes back ends that. */
   onGone(callback: () => void): () => void;
 }

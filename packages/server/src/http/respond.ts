@@ -2,6 +2,7 @@ import { EngineError, shapeAnswer } from '@sparrow-search/engine';
 
 import { HttpError, RoutingError } from '../errors.js';
 import type { Exchange, Finished } from './exchange.js';
+import { RETRY_SECONDS } from './in-flight.js';
 import { JSON_TYPE, type Negotiated, TEXT_TYPE, negotiate } from './media-types.js';
 
 /** An answer before it is shaped as the request asks. */
@@ -20,11 +21,17 @@ export function json(status: number, body: object): Answer {
   return { status, body: JSON.stringify(body) };
 }
 
+/** Tells a client that was refused for now when to come again. */
+function laterIf(status: number): readonly (readonly [string, string])[] {
+  return status === 429 ? [['Retry-After', String(RETRY_SECONDS)]] : [];
+}
+
 /** Turns anything thrown into an answer; undefined for what is nobody's refusal but a fault of ours. */
 export function answerToError(error: unknown): Answer | undefined {
-  if (error instanceof EngineError) return { status: error.status, body: error.body };
+  if (error instanceof EngineError) return { status: error.status, body: error.body, headers: laterIf(error.status) };
   if (error instanceof HttpError) {
-    return { ...json(error.status, error.toJson()), headers: error.details.headers ?? [] };
+    const headers = [...(error.details.headers ?? []), ...laterIf(error.status)];
+    return { ...json(error.status, error.toJson()), headers };
   }
   if (error instanceof RoutingError) return { ...json(error.status, error.toJson()), headers: error.headers };
   return undefined;

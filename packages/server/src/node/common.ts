@@ -111,7 +111,7 @@ function similar(a: string, b: string): boolean {
 export async function collect(
   chosen: readonly string[],
   sections: Readonly<Record<string, () => object | Promise<object>>>,
-): Promise<object> {
+): Promise<Record<string, object>> {
   const made: Record<string, object> = {};
   for (const name of chosen) {
     const section = sections[name];

@@ -123,19 +123,19 @@ export async function nodesStats(
     );
   }
   const level = query['level'] === undefined ? {} : { level: query['level'] };
-  const { node, indices, ingest } = await context.ask('node_indices', { metric: ofIndices }, level);
+  const { node, indices, ingest, breakers } = await context.ask('node_indices', { metric: ofIndices }, level);
   const nodes: Record<string, object> = {};
   if (isHere(path['node_id'], String(node))) {
     const machine = await measure(context.data, context.address);
     const figures = (await context.ask('instruments', {}, {})) as unknown as EngineFigures;
-    nodes[String(node)] = await measured(machine, { indices, ingest }, figures, context.instruments, chosen);
+    nodes[String(node)] = await measured(machine, { indices, ingest, breakers }, figures, context.instruments, chosen);
   }
   return answer(context, nodes);
 }
 
 async function measured(
   machine: Machine,
-  { indices, ingest }: Readonly<Record<'indices' | 'ingest', unknown>>,
+  { indices, ingest, breakers }: Readonly<Record<'indices' | 'ingest' | 'breakers', unknown>>,
   figures: EngineFigures,
   instruments: Instruments,
   chosen: readonly string[],
@@ -210,7 +210,7 @@ async function measured(
       tx_size_in_bytes: 0,
     }),
     http: () => ({ current_open: instruments.connections.open, total_opened: instruments.connections.opened }),
-    breaker: () => ({}),
+    breaker: () => breakers as object,
     script: () => ({ compilations: 0, cache_evictions: 0, compilation_limit_triggered: 0 }),
     discovery: () => ({
       cluster_state_queue: { total: 0, pending: 0, committed: 0 },
@@ -227,7 +227,7 @@ async function measured(
     allocations: () => ({}),
   };
   // Figures that nothing here counts are shown only to those who ask for them by name.
-  const counted = ['indices', 'os', 'process', 'jvm', 'thread_pool', 'fs', 'http', 'ingest'];
+  const counted = ['indices', 'os', 'process', 'jvm', 'thread_pool', 'fs', 'http', 'breaker', 'ingest'];
   const shown = chosen.length === STATS.length ? counted : chosen;
   return {
     timestamp: now,
@@ -235,7 +235,7 @@ async function measured(
     ip: TRANSPORT,
     roles: ROLES,
     attributes: {},
-    ...(await collect(shown, sections)),
+    ...inPlural(await collect(shown, sections)),
   };
 }
 
@@ -251,4 +251,9 @@ function collectors({ runtime }: Instruments): object {
     };
   };
   return { young: of(true), old: of(false) };
+}
+
+/** The section of one metric has another name than the metric. */
+function inPlural({ breaker, ...others }: Readonly<Record<string, object>>): object {
+  return breaker === undefined ? others : { ...others, breakers: breaker };
 }

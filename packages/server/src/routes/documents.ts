@@ -40,6 +40,7 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('mget', 'indices:data/read/mget', ['GET|POST /_mget', 'GET|POST /{index}/_mget'], {
     body: true,
+    cancellable: true,
     params: [...SOURCE, 'realtime', 'refresh', 'routing', 'preference', 'stored_fields'],
   }),
   ...engine(
@@ -48,6 +49,7 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
     ['GET|POST /{index}/_termvectors/{id}', 'GET|POST /{index}/_termvectors'],
     {
       body: true,
+      cancellable: true,
       params: VECTORS,
     },
   ),
@@ -57,12 +59,14 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
     ['GET|POST /_mtermvectors', 'GET|POST /{index}/_mtermvectors'],
     {
       body: true,
+      cancellable: true,
       params: ['ids', ...VECTORS],
     },
   ),
   ...engine('bulk', 'indices:data/write/bulk', ['POST|PUT /_bulk', 'POST|PUT /{index}/_bulk'], {
     body: true,
     ndjson: true,
+    cancellable: true,
     params: [
       ...[...SOURCE, 'pipeline', 'refresh', 'routing', 'timeout', 'require_alias', 'wait_for_active_shards'],
       'list_executed_pipelines',

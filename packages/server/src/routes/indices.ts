@@ -47,6 +47,7 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   }),
   ...engine('analyze', 'indices:admin/analyze', ['GET|POST /_analyze', 'GET|POST /{index}/_analyze'], {
     body: true,
+    cancellable: true,
   }),
   ...engine('refresh', 'indices:admin/refresh', ['GET|POST /{index}/_refresh', 'GET|POST /_refresh'], {
     params: WHICH,

@@ -18,6 +18,6 @@ export const INGEST_ENDPOINTS: readonly Endpoint[] = [
     'simulate_pipeline',
     'cluster:admin/ingest/pipeline/simulate',
     ['GET|POST /_ingest/pipeline/_simulate', 'GET|POST /_ingest/pipeline/{pipeline}/_simulate'],
-    { body: true, params: ['verbose'] },
+    { body: true, cancellable: true, params: ['verbose'] },
   ),
 ];

@@ -40,7 +40,10 @@ export interface Endpoint {
   readonly ndjson?: boolean;
   /** `text`: plain text unless `format=json` or the `Accept` header asks for JSON. */
   readonly reply?: 'json' | 'text';
-  /** Whether the work stops when the caller goes away. Never for writes: what was begun is carried out. */
+  /**
+   * Whether the work stops when the caller goes away; that of `GET` does unless this says otherwise. Never that of a single write,
+   * while many in one request stop between two parts.
+   */
   readonly cancellable?: boolean;
 }
 

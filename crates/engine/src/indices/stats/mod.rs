@@ -7,6 +7,7 @@ mod segments;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use sparrow_types::work;
 
 pub(crate) use self::counters::{Counters, OpenContext};
 pub(crate) use self::metrics::{add, sections};
@@ -208,6 +209,7 @@ pub(crate) fn node_indices(
     let mut total = Map::new();
     let mut indices = Map::new();
     for handle in open_indices(engine) {
+        work::check()?;
         let Some(figures) = handle.unless_gone(request, sections(&handle))? else { continue };
         let figures = wanted.of(figures);
         add(&mut total, &figures);
@@ -229,7 +231,10 @@ pub(crate) fn node_indices(
         total.insert(if level == Level::Indices { "indices" } else { "shards" }.to_owned(), indices.into());
     }
     let ingest = engine.pipelines.stats();
-    Ok(Reply::ok(&json!({"node": engine.node_id(), "indices": total, "ingest": ingest})))
+    let breakers = crate::memory::breakers(&engine.memory);
+    Ok(Reply::ok(
+        &json!({"node": engine.node_id(), "indices": total, "ingest": ingest, "breakers": breakers}),
+    ))
 }
 
 /// All indices that are open.

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 use sparrow_index::query::{Explanation, MatchedText, Query, QueryKind, TextMatcher};
 use sparrow_index::{FieldType, Mapping};
+use sparrow_types::work;
 
 use self::fragments::{Fragment, Mark};
 use self::options::{FieldOptions, Kind};
@@ -115,6 +116,7 @@ impl<'a> Highlighter<'a> {
         let Some(plans) = self.plans[hit.target].take() else { return Ok(Vec::new()) };
         let mut out: Highlighted = Vec::new();
         for plan in &plans {
+            work::check()?;
             let fragments = self.field(hit, plan, &source)?;
             if !fragments.is_empty() && !out.iter().any(|(path, _)| *path == plan.path) {
                 out.push((plan.path.clone(), fragments));

@@ -7,6 +7,7 @@ mod expression;
 mod syntax;
 
 use rustc_hash::FxHashMap;
+use sparrow_types::work;
 
 use super::ast::RegexpQuery;
 use super::error::QueryError;
@@ -58,6 +59,7 @@ impl Automaton {
         let mut table = Vec::new();
         let mut at = 0;
         while at < order.len() {
+            work::check()?;
             for character in &representatives {
                 let next = builder.derivative(order[at], *character).ok_or_else(too_large)?;
                 let number = *states.entry(next).or_insert_with(|| {
@@ -71,6 +73,7 @@ impl Automaton {
             }
             at += 1;
         }
+        work::take("<regexp>", table.len() * 4)?;
         let accepting = order.iter().map(|state| builder.nullable(*state)).collect();
         Ok(Self { stretches, classes, table, accepting, dead: states.get(&NEVER).copied() })
     }

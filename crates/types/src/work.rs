@@ -1,0 +1,351 @@
+//! What the request that a thread works on may take, and whether it is to stop.
+//!
+//! A request is carried out by one thread, which [`enter`]s its [`Work`]; a thread that helps enters it too. Code anywhere
+//! below then asks [`check`] now and then, and [`take`]s or [`hold`]s memory where it allocates in proportion to what the
+//! request says. Outside of a request nothing is bounded: merges and replays are not anybody's request.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// The request is to stop: its caller went away, it was cancelled, or its time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
+/// Memory that requests may take, over all of them. What they take is estimated where it is allocated.
+#[derive(Debug)]
+pub struct Memory {
+    total_limit: AtomicUsize,
+    request_limit: AtomicUsize,
+    used: AtomicUsize,
+    total_tripped: AtomicU64,
+    request_tripped: AtomicU64,
+}
+
+/// The figures of [`Memory`] at one moment, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryFigures {
+    /// Most that all requests may take together.
+    pub total_limit: usize,
+    /// Most that one may take.
+    pub request_limit: usize,
+    /// What is taken now.
+    pub used: usize,
+    /// Requests refused because all together would have taken too much.
+    pub total_tripped: u64,
+    /// Requests refused because they alone would have.
+    pub request_tripped: u64,
+}
+
+impl Memory {
+    /// Limits in bytes: of all requests together, and of each.
+    pub fn new(total: usize, request: usize) -> Self {
+        Self {
+            total_limit: AtomicUsize::new(total),
+            request_limit: AtomicUsize::new(request),
+            used: AtomicUsize::new(0),
+            total_tripped: AtomicU64::new(0),
+            request_tripped: AtomicU64::new(0),
+        }
+    }
+
+    /// Changes the limits, for what is taken from now on.
+    pub fn limit(&self, total: usize, request: usize) {
+        self.total_limit.store(total, Relaxed);
+        self.request_limit.store(request, Relaxed);
+    }
+
+    /// How much is taken, and how often it was too much.
+    pub fn figures(&self) -> MemoryFigures {
+        MemoryFigures {
+            total_limit: self.total_limit.load(Relaxed),
+            request_limit: self.request_limit.load(Relaxed),
+            used: self.used.load(Relaxed),
+            total_tripped: self.total_tripped.load(Relaxed),
+            request_tripped: self.request_tripped.load(Relaxed),
+        }
+    }
+}
+
+/// More memory than a limit allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TooMuch {
+    /// The limit: `parent` that of all requests, `request` that of one.
+    pub limit_of: &'static str,
+    /// What the memory was for.
+    pub label: String,
+    /// Bytes that would have been taken then.
+    pub wanted: u64,
+    /// Bytes that may be.
+    pub limit: u64,
+}
+
+impl fmt::Display for TooMuch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limit_of, label, wanted, limit } = self;
+        write!(
+            out,
+            "[{limit_of}] Data too large, data for [{label}] would be [{wanted}/{}], which is larger than the limit \
+             of [{limit}/{}]",
+            Size(*wanted),
+            Size(*limit)
+        )
+    }
+}
+
+impl std::error::Error for TooMuch {}
+
+/// Bytes, shown in a unit for people with one digit behind the point, cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Size(pub u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["b", "kb", "mb", "gb", "tb", "pb"];
+        let unit = (0..5).take_while(|unit| self.0 >> (10 * (unit + 1)) > 0).count();
+        let tenths = (u128::from(self.0) * 10) >> (10 * unit);
+        match tenths % 10 {
+            0 => write!(out, "{}{}", tenths / 10, UNITS[unit]),
+            rest => write!(out, "{}.{rest}{}", tenths / 10, UNITS[unit]),
+        }
+    }
+}
+
+/// What one request has taken. Dropping it gives all of that back.
+#[derive(Debug)]
+struct Account {
+    memory: Arc<Memory>,
+    used: AtomicUsize,
+}
+
+impl Account {
+    fn take(&self, label: &str, bytes: usize) -> Result<(), TooMuch> {
+        let own = self.used.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        let all = self.memory.used.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        let refused = |limit_of, wanted: usize, limit: usize, tripped: &AtomicU64| {
+            tripped.fetch_add(1, Relaxed);
+            self.give(bytes);
+            Err(TooMuch { limit_of, label: label.to_owned(), wanted: wanted as u64, limit: limit as u64 })
+        };
+        let limit = self.memory.request_limit.load(Relaxed);
+        if own > limit {
+            return refused("request", own, limit, &self.memory.request_tripped);
+        }
+        let limit = self.memory.total_limit.load(Relaxed);
+        if all > limit {
+            return refused("parent", all, limit, &self.memory.total_tripped);
+        }
+        Ok(())
+    }
+
+    fn give(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Relaxed);
+        self.memory.used.fetch_sub(bytes, Relaxed);
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.memory.used.fetch_sub(*self.used.get_mut(), Relaxed);
+    }
+}
+
+/// A request at work. Clones are the same request.
+#[derive(Debug, Clone)]
+pub struct Work {
+    stop: Arc<AtomicBool>,
+    account: Arc<Account>,
+}
+
+impl Work {
+    /// A request that stops when the flag is set, and takes memory of this.
+    pub fn new(stop: Arc<AtomicBool>, memory: Arc<Memory>) -> Self {
+        Self { stop, account: Arc::new(Account { memory, used: AtomicUsize::new(0) }) }
+    }
+
+    /// The same request, stopped by another flag: one that is also set when its time is over.
+    #[must_use]
+    pub fn stopped_by(&self, stop: Arc<AtomicBool>) -> Self {
+        Self { stop, account: Arc::clone(&self.account) }
+    }
+
+    /// Takes memory until the request is over.
+    ///
+    /// # Errors
+    /// When that would be too much; nothing is taken then.
+    pub fn take(&self, label: &str, bytes: usize) -> Result<(), TooMuch> {
+        self.account.take(label, bytes)
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
+}
+
+/// Puts the work that was there before back when it is dropped.
+#[derive(Debug)]
+pub struct Entered {
+    before: Option<Work>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let before = self.before.take();
+        CURRENT.with(|current| *current.borrow_mut() = before);
+    }
+}
+
+/// Makes this thread work on a request, until what comes back is dropped.
+#[must_use]
+pub fn enter(work: Option<Work>) -> Entered {
+    Entered { before: CURRENT.with(|current| std::mem::replace(&mut *current.borrow_mut(), work)) }
+}
+
+/// The request that this thread works on.
+pub fn current() -> Option<Work> {
+    CURRENT.with(|current| current.borrow().clone())
+}
+
+/// Makes this thread stop when another flag is set, until what comes back is dropped.
+#[must_use]
+pub fn stopped_by(stop: &Arc<AtomicBool>) -> Entered {
+    enter(current().map(|work| work.stopped_by(Arc::clone(stop))))
+}
+
+/// Whether the request of this thread is to stop. Cheap enough for every thousandth step of a loop.
+pub fn is_stopped() -> bool {
+    CURRENT.with(|current| current.borrow().as_ref().is_some_and(|work| work.stop.load(Relaxed)))
+}
+
+/// An error if the request of this thread is to stop.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn check() -> Result<(), Stopped> {
+    if is_stopped() { Err(Stopped) } else { Ok(()) }
+}
+
+/// Takes memory for the request of this thread, until the request is over.
+///
+/// # Errors
+/// When that would be too much; nothing is taken then.
+pub fn take(label: &str, bytes: usize) -> Result<(), TooMuch> {
+    CURRENT.with(|current| match &*current.borrow() {
+        Some(work) => work.account.take(label, bytes),
+        None => Ok(()),
+    })
+}
+
+/// Memory that is given back when this is dropped.
+#[derive(Debug, Default)]
+pub struct Held {
+    account: Option<Arc<Account>>,
+    bytes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(account) = &self.account {
+            account.give(self.bytes);
+        }
+    }
+}
+
+/// Takes memory for the request of this thread, for as long as what comes back lives.
+///
+/// # Errors
+/// When that would be too much; nothing is taken then.
+pub fn hold(label: &str, bytes: usize) -> Result<Held, TooMuch> {
+    let Some(work) = current() else { return Ok(Held::default()) };
+    work.account.take(label, bytes)?;
+    Ok(Held { account: Some(work.account), bytes })
+}
+
+/// Memory that grows piece by piece, and is taken in larger pieces: a counter beside a loop.
+#[derive(Debug)]
+pub struct Growing {
+    label: &'static str,
+    pending: usize,
+}
+
+/// Bytes that are taken at once.
+const PIECE: usize = 64 * 1024;
+
+impl Growing {
+    /// Nothing so far, for this.
+    pub fn new(label: &'static str) -> Self {
+        Self { label, pending: 0 }
+    }
+
+    /// Adds bytes, and looks whether the request is to stop whenever a larger piece is full.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn add(&mut self, bytes: usize) -> Result<(), TooMuch> {
+        self.pending += bytes;
+        if self.pending < PIECE {
+            return Ok(());
+        }
+        take(self.label, std::mem::take(&mut self.pending))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(memory: &Arc<Memory>) -> Work {
+        Work::new(Arc::default(), Arc::clone(memory))
+    }
+
+    #[test]
+    fn a_request_takes_up_to_its_limit_and_gives_all_back() {
+        let memory = Arc::new(Memory::new(10_000, 4000));
+        {
+            let _entered = enter(Some(work(&memory)));
+            take("a", 3000).unwrap();
+            let error = take("<agg [x]>", 1500).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "[request] Data too large, data for [<agg [x]>] would be [4500/4.3kb], which is larger than the limit of \
+                 [4000/3.9kb]"
+            );
+            let held = hold("b", 1000).unwrap();
+            assert_eq!(memory.figures().used, 4000);
+            drop(held);
+            assert_eq!(memory.figures().used, 3000);
+        }
+        let figures = memory.figures();
+        assert_eq!((figures.used, figures.request_tripped, figures.total_tripped), (0, 1, 0));
+    }
+
+    #[test]
+    fn all_requests_together_have_a_limit_too() {
+        let memory = Arc::new(Memory::new(5000, 4000));
+        let first = work(&memory);
+        first.take("a", 3000).unwrap();
+        let second = work(&memory);
+        let error = second.take("b", 3000).unwrap_err();
+        assert_eq!((error.limit_of, error.wanted, error.limit), ("parent", 6000, 5000));
+        drop(first);
+        second.take("b", 3000).unwrap();
+        drop(second);
+        assert_eq!(memory.figures().used, 0);
+    }
+
+    #[test]
+    fn a_thread_works_on_what_it_entered_last() {
+        let memory = Arc::new(Memory::new(10, 10));
+        let flag = Arc::new(AtomicBool::new(false));
+        assert_eq!((check(), take("no request", 100)), (Ok(()), Ok(())));
+        let outer = enter(Some(work(&memory)));
+        let inner = stopped_by(&flag);
+        flag.store(true, Relaxed);
+        assert_eq!(check(), Err(Stopped));
+        drop(inner);
+        assert_eq!(check(), Ok(()));
+        drop(outer);
+        assert!(current().is_none());
+    }
+}

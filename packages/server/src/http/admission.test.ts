@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { HttpError } from '../errors.js';
+import { Admission } from './admission.js';
+
+describe('admission', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('refuses reads once they wait too long, and never the first of them or anything else', () => {
+    const admission = new Admission();
+    const leave = Array.from({ length: 500 }, () => admission.admit('search'));
+    vi.advanceTimersByTime(501);
+    // None was answered in half a second.
+    expect(() => admission.admit('search')).toThrow(HttpError);
+    admission.admit('bulk');
+    admission.admit('cluster_health');
+    for (const one of leave.splice(127)) one();
+    leave.push(admission.admit('get_doc'));
+    expect(() => admission.admit('get_doc')).toThrow(HttpError);
+    // What was once says nothing for ever.
+    for (const one of leave) one();
+    vi.advanceTimersByTime(6000);
+    for (let at = 0; at < 300; at += 1) admission.admit('get_doc');
+  });
+
+  it('admits as many as are answered in half a second', () => {
+    const admission = new Admission();
+    const waiting = Array.from({ length: 200 }, () => admission.admit('search'));
+    // A thousand are answered in a second.
+    for (let at = 0; at < 1000; at += 1) {
+      waiting.shift()?.();
+      waiting.push(admission.admit('search'));
+      vi.advanceTimersByTime(1);
+    }
+    let refused = false;
+    while (!refused && waiting.length < 2000) {
+      try {
+        waiting.push(admission.admit('search'));
+      } catch {
+        refused = true;
+      }
+    }
+    expect(waiting.length).toBeGreaterThan(400);
+    expect(waiting.length).toBeLessThan(600);
+  });
+
+  it('refuses a share of the reads while a turn of the event loop that many came with takes too long', () => {
+    const admission = new Admission();
+    const refusedOf = (count: number): number => {
+      let refused = 0;
+      for (let at = 0; at < count; at += 1) {
+        try {
+          admission.admit('search')();
+        } catch {
+          refused += 1;
+        }
+      }
+      return refused;
+    };
+    expect(refusedOf(100)).toBe(0);
+    admission.turned(1000);
+    expect(refusedOf(100)).toBe(0);
+    admission.turned(1000);
+    expect(refusedOf(100)).toBeGreaterThan(10);
+    admission.turned(1000);
+    expect(refusedOf(100)).toBeGreaterThan(25);
+    for (let at = 0; at < 10; at += 1) admission.turned(10);
+    expect(refusedOf(100)).toBe(0);
+  });
+});

@@ -1,0 +1,119 @@
+import type { Operation } from '@sparrow-search/engine';
+
+import { HttpError } from '../errors.js';
+
+/** Reads at once that are always admitted. */
+const ALWAYS = 128;
+
+/** How long a read may be expected to take in seconds, if there are more. */
+const MOST_SECONDS = 0.5;
+
+/** How long answered reads are counted while there are so many, in milliseconds: at first, and from then on. */
+const FIRST_MS = 500;
+const NEXT_MS = 100;
+
+/** How long a rate says something after there were so many, in milliseconds. */
+const KNOWN_MS = 5000;
+
+/** How often it is looked how long a turn of the event loop takes, and how long one may take, in milliseconds. */
+const TICK_MS = 50;
+const TURN_MS = 100;
+
+/** How the share of refused reads grows with each turn that took too long, and shrinks with each other one. */
+const MORE = 0.15;
+const LESS = 0.05;
+const MOST_REFUSED = 0.9;
+
+/** Reads: what comes in such numbers that the event loop, and not the engine, is what it waits for. */
+const READS: ReadonlySet<string> = new Set<Operation>([
+  ...(['search', 'knn_search', 'msearch', 'count', 'scroll', 'explain'] as const),
+  ...(['get_doc', 'exists_doc', 'get_source', 'mget', 'field_caps', 'validate_query'] as const),
+]);
+
+/**
+ * Refuses reads that would wait too long: how long is as many as there are, by as many as are answered in a second. The
+ * engine's queues know nothing of those that wait for the event loop on both of their ways.
+ */
+export class Admission {
+  #active = 0;
+  #answered = 0;
+  /** Answered reads in a millisecond while there are many, the later ones counting more. Fewer say nothing of what could be. */
+  #rate: number | undefined;
+  /** When counting began; undefined while there are few. */
+  #since: number | undefined;
+  #known = 0;
+  /** Reads that came since the last tick: those of one turn of the event loop, when turns are long. */
+  #arrived = 0;
+  /** Share of the reads that is refused because turns take too long. */
+  #share = 0;
+  #owed = 0;
+  #isWatching = false;
+
+  /**
+   * Admits a request for an operation. What comes back is to be called when it is answered.
+   *
+   * @throws {HttpError} 429 when it would wait too long
+   */
+  admit(op: string): () => void {
+    if (!READS.has(op)) return nothing;
+    this.#arrived += 1;
+    if (!this.#isWatching) this.#watch();
+    this.#owed += this.#share;
+    if (this.#owed >= 1) {
+      this.#owed -= 1;
+      throw new HttpError('rejected', 'rejected execution: more reads come than there is time for');
+    }
+    if (this.#active < ALWAYS) this.#since = undefined;
+    else if (this.#active > this.#look(performance.now()) * MOST_SECONDS * 1000) {
+      throw new HttpError('rejected', `rejected execution: [${String(this.#active)}] reads are under way`);
+    }
+    this.#active += 1;
+    return () => {
+      this.#active -= 1;
+      this.#answered += 1;
+    };
+  }
+
+  /** Looks at the turns of the event loop for as long as reads come: a request waits for one before anybody knows of it. */
+  #watch(): void {
+    this.#isWatching = true;
+    let last = performance.now();
+    const timer = setInterval(() => {
+      const now = performance.now();
+      this.turned(now - last - TICK_MS);
+      last = now;
+      if (this.#share === 0 && this.#arrived === 0) {
+        clearInterval(timer);
+        this.#isWatching = false;
+      }
+      this.#arrived = 0;
+    }, TICK_MS);
+    timer.unref();
+  }
+
+  /** A turn of the event loop took so long, in milliseconds. If few reads came with it, it was not because of them. */
+  turned(took: number): void {
+    if (this.#arrived >= ALWAYS && took > TURN_MS) this.#share = Math.min(MOST_REFUSED, this.#share + MORE);
+    else this.#share = Math.max(0, this.#share - LESS);
+  }
+
+  /** Reads that are answered in a millisecond; without a bound as long as nobody knows. */
+  #look(now: number): number {
+    if (this.#rate !== undefined && now - this.#known > KNOWN_MS) this.#rate = undefined;
+    if (this.#since === undefined) {
+      this.#since = now;
+      this.#answered = 0;
+    }
+    const passed = now - this.#since;
+    if (passed >= (this.#rate === undefined ? FIRST_MS : NEXT_MS)) {
+      const rate = this.#answered / passed;
+      this.#rate = this.#rate === undefined ? rate : 0.7 * this.#rate + 0.3 * rate;
+      this.#known = now;
+      this.#since = now;
+      this.#answered = 0;
+    }
+    return this.#rate ?? Number.POSITIVE_INFINITY;
+  }
+}
+
+const nothing = (): void => undefined;

@@ -1,0 +1,90 @@
+import { type Server, createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { HttpError } from '../errors.js';
+import { readIncoming } from './body.js';
+import { InFlight } from './in-flight.js';
+import { boundedReaders } from './slow-readers.js';
+
+describe('what is in flight', () => {
+  it('is bounded over all requests, and given back with each', () => {
+    const inFlight = new InFlight(100, 5000);
+    expect(inFlight.limit).toBe(500);
+    const [first, second] = [inFlight.request(), inFlight.request()];
+    first.take(300);
+    expect(() => {
+      second.take(201);
+    }).toThrow(HttpError);
+    // What was refused holds nothing.
+    expect(inFlight.held).toBe(300);
+    second.take(200);
+    first.release();
+    first.release();
+    expect(inFlight.held).toBe(200);
+  });
+
+  it('always has room for two of the longest bodies', () => {
+    expect(new InFlight(1000, 0).limit).toBe(2000);
+  });
+});
+
+describe('a server', () => {
+  let server: Server | undefined;
+  afterEach(() => {
+    server?.closeAllConnections();
+    server?.close();
+  });
+
+  const listen = async (started: Server): Promise<number> => {
+    server = started;
+    await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
+    return (started.address() as AddressInfo).port;
+  };
+
+  it('refuses a body for which there is no room with its first pieces', async () => {
+    const inFlight = new InFlight(50_000, 0);
+    const port = await listen(
+      createServer((incoming, outgoing) => {
+        const hold = inFlight.request();
+        readIncoming(incoming, 10_000_000, hold).then(
+          (bytes) => outgoing.end(String(bytes.length)),
+          (error: unknown) => outgoing.writeHead((error as HttpError).status).end(),
+        );
+      }),
+    );
+    const post = async (length: number): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${String(port)}/`, { method: 'POST', body: 'x'.repeat(length) })).status;
+    expect(await post(40_000)).toBe(200);
+    expect(await post(40_000)).toBe(200);
+    expect(await post(40_000)).toBe(429);
+  });
+
+  it('puts a body of many pieces together as it was, whether its length is told or not', async () => {
+    const inFlight = new InFlight(10_000_000, 0);
+    const port = await listen(
+      createServer((incoming, outgoing) => {
+        void readIncoming(incoming, 10_000_000, inFlight.request()).then((bytes) => outgoing.end(bytes));
+      }),
+    );
+    const text = Array.from({ length: 100_000 }, (_, at) => String(at)).join();
+    const url = `http://127.0.0.1:${String(port)}/`;
+    expect(await (await fetch(url, { method: 'POST', body: text })).text()).toBe(text);
+    const body = new Blob([text]).stream();
+    const streamed = await fetch(url, { method: 'POST', body, duplex: 'half' } as RequestInit);
+    expect(await streamed.text()).toBe(text);
+  });
+
+  it('counts an answer that is not read, until its connection is gone', async () => {
+    const inFlight = new InFlight(1000, 0);
+    const bytes = Buffer.alloc(64 * 1024 * 1024);
+    const port = await listen(createServer(boundedReaders((_, outgoing) => outgoing.end(bytes), inFlight)));
+    const socket = connect(port, '127.0.0.1');
+    socket.pause();
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await expect.poll(() => inFlight.held).toBeGreaterThan(bytes.length / 2);
+    socket.destroy();
+    await expect.poll(() => inFlight.held).toBe(0);
+  });
+});

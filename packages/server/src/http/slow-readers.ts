@@ -1,0 +1,40 @@
+import type { RequestListener, ServerResponse } from 'node:http';
+
+import type { InFlight } from './in-flight.js';
+
+/** How long any answer may take to be read, in milliseconds. */
+const PATIENCE_MS = 30_000;
+
+/** Bytes a second that a client must read on average beyond that. */
+const MIN_RATE = 32 * 1024;
+
+/** How often an answer that is not read is looked at. */
+const EVERY_MS = 1000;
+
+/**
+ * A listener in front of another that ends the connections of clients which do not read their answers: these would stay in
+ * memory for as long as they like. What they have not read yet counts as in flight.
+ */
+export function boundedReaders(answer: RequestListener, inFlight: InFlight): RequestListener {
+  return (incoming, outgoing) => {
+    outgoing.once('prefinish', () => {
+      const unread = outgoing.writableLength;
+      if (unread > 0) watch(outgoing, unread, inFlight);
+    });
+    answer(incoming, outgoing);
+  };
+}
+
+function watch(outgoing: ServerResponse, unread: number, inFlight: InFlight): void {
+  const hold = inFlight.request();
+  hold.force(unread);
+  const patience = PATIENCE_MS + (unread / MIN_RATE) * 1000;
+  const begun = performance.now();
+  const timer = setInterval(() => {
+    if (performance.now() - begun > patience) outgoing.destroy();
+  }, EVERY_MS).unref();
+  outgoing.once('close', () => {
+    clearInterval(timer);
+    hold.release();
+  });
+}
