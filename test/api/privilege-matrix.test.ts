@@ -55,7 +55,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [SEE_CLUSTER, 'cat_nodeattrs cat_pending_tasks cat_plugins cat_trained_models cluster_health cluster_state'],
   [SEE_CLUSTER, 'get_cluster_settings pending_tasks remote_info cluster_stats nodes_info nodes_stats hot_threads'],
   [SEE_CLUSTER, 'get_task list_tasks ml_info get_trained_models trained_model_stats infer_trained_model get_inference'],
-  [SEE_CLUSTER, 'infer infer_stream upgrade_assistance'],
+  [SEE_CLUSTER, 'infer infer_stream upgrade_assistance metrics'],
   [
     MANAGE_CLUSTER,
     'put_cluster_settings cancel_tasks cancel_task rethrottle upgrade_index get_repository get_snapshot',
@@ -72,7 +72,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [MANAGE_CLUSTER, 'put_trained_model_vocabulary put_trained_model_alias delete_trained_model_alias start_deployment'],
   [MANAGE_CLUSTER, 'stop_deployment update_deployment put_inference delete_inference update_inference'],
   [SECURITY, 'create_api_key get_api_keys invalidate_api_keys query_api_keys update_api_key bulk_update_api_keys'],
-  [Object.keys(KINDS), 'authenticate health openapi console'],
+  [Object.keys(KINDS), 'authenticate health live openapi console'],
 ];
 
 const EXPECTED = new Map(

@@ -8,7 +8,7 @@ describe('the route table', () => {
   it('reaches every operation of the engine', () => {
     const reached = new Set(ENDPOINTS.map(({ handler }) => ('engine' in handler ? handler.engine : undefined)));
     // What the answers about nodes and the cluster are put together from.
-    const parts = ['cluster_figures', 'node_indices'];
+    const parts = ['cluster_figures', 'instruments', 'node_indices'];
     expect(OPERATIONS.filter((operation) => !reached.has(operation))).toEqual(parts);
   });
 
@@ -43,6 +43,7 @@ describe('the route table', () => {
       path: { index: 'books' },
       query: { size: '3', _source: 'a,b' },
       opaqueId: 'me',
+      requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
       body: '{"query" : {}}',
     });
   });

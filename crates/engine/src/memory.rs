@@ -64,10 +64,10 @@ pub(crate) fn breakers(memory: &Memory) -> Value {
 
 /// Bytes that this process may use: what its control group allows, or what the machine has.
 fn of_machine() -> u64 {
-    let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let number = |path: &str| sparrow_files::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
     let allowed = groups.into_iter().find_map(number).unwrap_or(u64::MAX);
-    let installed = std::fs::read_to_string("/proc/meminfo")
+    let installed = sparrow_files::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| text.lines().find_map(|line| line.strip_prefix("MemTotal:").map(str::to_owned)))
         .and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())

@@ -42,7 +42,6 @@ fn an_index_that_nobody_writes_to_costs_little_memory_and_no_thread() {
         node.ok("put_mapping", &format!("index=empty-{number}"), "", wider);
     }
     let widened = cost_since(before);
-    println!("kB and threads of an index: {made:?}, with a wider mapping {widened:?}");
     for (kilobytes, threads) in [made, widened] {
         assert!(kilobytes < 500.0, "an empty index takes {kilobytes:.0} kB");
         assert!(threads < 0.1, "an empty index has {threads} threads");

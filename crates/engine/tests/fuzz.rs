@@ -103,11 +103,14 @@ fn search_bodies() {
     );
 }
 
+/// A name, texts to begin with, and the request that takes a text in this syntax.
+type Syntax = (&'static str, &'static [&'static str], fn(&str) -> Value);
+
 /// Each of these takes a text in a syntax of its own.
 #[test]
 fn syntaxes() {
     let node = world();
-    let syntaxes: [(&'static str, &[&str], fn(&str) -> Value); 7] = [
+    let syntaxes: [Syntax; 7] = [
         (
             "query-string",
             &[

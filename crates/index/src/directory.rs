@@ -182,6 +182,9 @@ impl LazyDirectory {
 
     /// Replaces files: each second of a pair by the first, both of this directory. Contents are synced first, as the replaced ones
     /// may belong to the durable commit, which then lists both contents: a crash may find either.
+    ///
+    /// # Errors
+    /// What the disk refuses; after a failed flush always, as nobody knows then which commit the disk has.
     pub fn replace(&self, pairs: &[(PathBuf, PathBuf)]) -> io::Result<()> {
         let root = &self.shared.root;
         // A flush that runs would write a list without the new contents behind the renaming.
@@ -191,6 +194,9 @@ impl LazyDirectory {
         }
         let widened = {
             let mut state = self.shared.state.lock();
+            if state.poisoned {
+                return Err(io::Error::other("poisoned by an earlier fsync failure"));
+            }
             let State { durable, sums, .. } = &mut *state;
             durable.as_mut().and_then(|(manifest, meta)| {
                 let mut widened = false;

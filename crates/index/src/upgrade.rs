@@ -109,7 +109,7 @@ impl SparrowIndex {
             let source = self.dir().join(&path);
             if source.exists() && !segments.iter().any(|segment| segment.container == path) {
                 let sum = writer.directory.sum(&path).ok_or_else(|| unknown(&path))?;
-                fs::link_or_copy(&source, &target.join(&path)).map_err(IndexError::io(&source))?;
+                fs::link_or_copy(&source, target.join(&path)).map_err(IndexError::io(&source))?;
                 sums.insert(path, sum);
             }
         }

@@ -99,7 +99,7 @@ pub(crate) struct Writer {
 enum Indexer {
     /// Not there, as nobody wrote for a while: the next write makes one.
     Resting,
-    Ready(IndexWriter),
+    Ready(Box<IndexWriter>),
     /// Not there after a failure: the next write opens the index anew.
     Lost,
 }
@@ -253,7 +253,7 @@ impl Writer {
             self.reopen(|_| Ok(()))?;
         }
         if matches!(self.indexer, Indexer::Resting) {
-            self.indexer = Indexer::Ready(open_indexer(&self.index, &self.options)?);
+            self.indexer = Indexer::Ready(Box::new(open_indexer(&self.index, &self.options)?));
         }
         match &mut self.indexer {
             Indexer::Ready(writer) => Ok(writer),

@@ -27,6 +27,8 @@ pub struct ShardOptions {
     pub root: PathBuf,
     pub index: IndexOptions,
     pub reread: Arc<Reread>,
+    /// The mapping in force, which segments that are opened anew get.
+    pub mapping: Arc<dyn Fn() -> Mapping + Send + Sync>,
     /// Whether writes are acknowledged before the log is durable, so that nobody waits for what a failure takes.
     pub acknowledges_early: Arc<dyn Fn() -> bool + Send + Sync>,
 }
@@ -362,7 +364,7 @@ impl Shard {
         old.retire();
         // Until the new segments are there, nothing may be committed.
         state.incomplete.get_or_insert(None);
-        let new = Opened::open(&self.options, old.dir(), &old.mapping(), self.wal.replay()?)?;
+        let new = Opened::open(&self.options, old.dir(), &(self.options.mapping)(), self.wal.replay()?)?;
         self.next_seq_no.store(new.next_seq_no, Ordering::Release);
         self.flushed.store(new.flushed, Ordering::Release);
         *self.index.write() = Arc::new(new.index);
@@ -414,11 +416,11 @@ impl Shard {
     /// The write lock, for whoever may write now.
     pub(crate) fn lock_for_writing(&self) -> Result<MutexGuard<'_, WriteState>, ShardError> {
         let mut state = self.state.lock();
-        if let Phase::ReadOnly { .. } = state.phase
-            && state.last_recovery.is_none_or(|last| last.elapsed() >= RECOVERY_PAUSE)
-        {
+        let failed =
+            matches!(state.phase, Phase::ReadOnly { .. }) || state.reopen || self.index().is_poisoned();
+        if failed && state.last_recovery.is_none_or(|last| last.elapsed() >= RECOVERY_PAUSE) {
             drop(state);
-            // Its failure is told below.
+            // Its failure is told below, where it keeps writes out.
             let _ = self.recover();
             state = self.state.lock();
         }

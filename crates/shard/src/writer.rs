@@ -130,15 +130,13 @@ impl Writer<'_> {
     /// Puts a wider mapping in force in the segments. It has to be saved before.
     ///
     /// # Errors
-    /// When the segments cannot be opened with it.
+    /// When the segments cannot be opened with it; they are opened anew with the mapping in force as soon as that succeeds.
     pub fn widen(&mut self, mapping: &Mapping) -> Result<(), ShardError> {
         self.shard.complete(&mut self.state)?;
         let index = self.shard.index();
-        if let Err(error) = index.update_mapping(mapping) {
-            self.shard.rolled_back(&mut self.state, error)?;
-            index.update_mapping(mapping)?;
-        }
-        Ok(())
+        let Err(error) = index.update_mapping(mapping) else { return Ok(()) };
+        let again = self.shard.rolled_back(&mut self.state, error);
+        again.and_then(|()| Ok(index.update_mapping(mapping)?)).inspect_err(|_| self.state.reopen = true)
     }
 
     /// Whether nothing is in the log but what a durable commit covers.

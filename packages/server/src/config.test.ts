@@ -108,7 +108,7 @@ describe('the configuration', () => {
         shutdownSeconds: '4',
         logLevel: 'warn',
       },
-      ...{ logFormat: 'text', slowRequestSeconds: '6', metricsOpen: 'true' },
+      ...{ logFormat: 'text', slowRequestSeconds: '6', metricsOpen: 'true', auditLog: '/l' },
     };
     const settings = describeSettings();
     const given = Object.fromEntries(

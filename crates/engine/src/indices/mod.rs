@@ -399,12 +399,13 @@ impl Indices {
 
 /// Where the shard of an index is, and what it asks of the engine.
 fn shard_options(root: PathBuf, index: IndexOptions, metadata: &SharedMetadata) -> ShardOptions {
-    let settings = metadata.clone();
+    let (settings, mapped) = (metadata.clone(), metadata.clone());
     ShardOptions {
         name: metadata.read().name.as_str().into(),
         root,
         index,
         reread: Arc::new(reread),
+        mapping: Arc::new(move || mapped.read().mapping.clone()),
         acknowledges_early: Arc::new(move || settings.read().settings.is_async()),
     }
 }

@@ -188,10 +188,15 @@ impl World {
             loop {
                 let (status, answer) =
                     node.call("index_doc", &format!("index={index}&id=settled"), "", r#"{"n":0}"#);
-                if status < 300 && node.call("flush", &format!("index={index}"), "", "").0 < 300 {
+                let flushed = node.call("flush", &format!("index={index}"), "", "");
+                if status < 300 && flushed.0 < 300 {
                     break;
                 }
-                assert!(Instant::now() < deadline, "{context}: {index} takes no writes again: {answer}");
+                assert!(
+                    Instant::now() < deadline,
+                    "{context}: {index} takes no writes again: {answer}, {}",
+                    flushed.1
+                );
                 std::thread::sleep(Duration::from_millis(50));
             }
             node.ok("delete_doc", &format!("index={index}&id=settled"), "refresh=true", "");
