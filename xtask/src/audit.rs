@@ -130,7 +130,7 @@ fn check_npm_lock(lock: &Value, problems: &mut Vec<String>) {
         }
         let allowed = |list| package["license"].as_str().is_some_and(|licence| may_be_used(licence, list));
         let is_tool = package["dev"].as_bool() == Some(true);
-        if !allowed(LICENCES) && !(is_tool && allowed(TOOL_LICENCES)) {
+        if !(allowed(LICENCES) || is_tool && allowed(TOOL_LICENCES)) {
             problems.push(format!("{name} is under {}", package["license"]));
         }
     }
