@@ -385,40 +385,43 @@ fn an_index_that_could_not_be_made_does_not_take_the_place_of_the_next_of_its_na
     assert_eq!(node.crash().count("a"), 5);
 }
 
-/// Lets the renaming of a commit point happen and says that it failed, once.
-struct CommitRenamed(AtomicBool);
+/// Lets the renaming of a file whose name ends so happen and says that it failed, once.
+struct FailsAfterRenaming(&'static str, AtomicBool);
 
-impl Observer for CommitRenamed {
+impl Observer for FailsAfterRenaming {
     fn before(&self, call: &Call<'_>) -> Verdict {
-        let is_commit = call.kind == Kind::Rename
-            && call.to.is_some_and(|to| to.file_name().is_some_and(|name| name == "meta.json"));
-        if is_commit && self.0.swap(false, SeqCst) {
+        let to = call.to.map(|to| to.to_string_lossy().into_owned()).unwrap_or_default();
+        if call.kind == Kind::Rename && to.ends_with(self.0) && self.1.swap(false, SeqCst) {
             return Verdict::Torn(0, std::io::Error::other("injected: the disk failed afterwards"));
         }
         Verdict::Allow
     }
 }
 
-/// Nobody knows then which commit the disk has, so no file of either may be replaced, as a new text field wants it.
+/// Nobody knows then which commit the disk has, or which content a file of it: none may be replaced, as a new text field wants
+/// it, and none be listed.
 #[test]
-fn a_mapping_that_widens_after_a_failed_flush_leaves_the_index_whole() {
-    let node = Node::start();
-    let disk = Arc::new(CommitRenamed(AtomicBool::new(false)));
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
-    node.ok("create_index", "index=a", "", r#"{"mappings":{"properties":{"t":{"type":"text"}}}}"#);
-    for round in 0..3 {
-        let write = |id: &str, body: &str| {
-            node.call("index_doc", &format!("index=a&id={id}-{round}"), "", body).0 < 300
-        };
-        assert!(write("first", r#"{"t":"red fox"}"#));
-        disk.0.store(true, SeqCst);
-        node.error("flush", "index=a", "", "");
-        let wider = format!("{{\"t\":\"blue\",\"late{round}\":\"a late field\"}}");
-        until("documents with new fields are taken", || write("second", &wider));
-        until("the index is flushed again", || node.call("flush", "index=a", "", "").0 < 300);
-        assert_eq!(node.count("a"), 2 * round + 2);
+fn a_mapping_that_widens_while_the_disk_fails_leaves_the_index_whole() {
+    for name in ["/meta.json", ".fieldnorm"] {
+        let node = Node::start();
+        let disk = Arc::new(FailsAfterRenaming(name, AtomicBool::new(false)));
+        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        node.ok("create_index", "index=a", "", r#"{"mappings":{"properties":{"t":{"type":"text"}}}}"#);
+        for round in 0..3 {
+            let write = |id: &str, body: &str| {
+                node.call("index_doc", &format!("index=a&id={id}-{round}"), "", body).0 < 300
+            };
+            assert!(write("first", r#"{"t":"red fox"}"#));
+            disk.1.store(true, SeqCst);
+            let _ = node.call("flush", "index=a", "", "");
+            let wider = format!("{{\"t\":\"blue\",\"late{round}\":\"a late field\"}}");
+            until("documents with new fields are taken", || write("second", &wider));
+            assert!(!disk.1.load(SeqCst), "{name}: the disk failed");
+            until("the index is flushed again", || node.call("flush", "index=a", "", "").0 < 300);
+            assert_eq!(node.count("a"), 2 * round + 2);
+        }
+        let node = node.crash();
+        assert_eq!(node.count("a"), 6);
+        assert_eq!(node.hits("a", r#"{"query":{"match":{"late1":"late"}}}"#).len(), 1);
     }
-    let node = node.crash();
-    assert_eq!(node.count("a"), 6);
-    assert_eq!(node.hits("a", r#"{"query":{"match":{"late1":"late"}}}"#).len(), 1);
 }

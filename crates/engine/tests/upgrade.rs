@@ -169,3 +169,25 @@ fn a_crash_during_an_upgrade_leaves_one_whole_form() {
         assert_eq!(assistance(&node), json!({"indices": {}}));
     }
 }
+
+/// Segments that an upgrade puts aside end the merges that run in them; a forced merge goes on with the new ones.
+#[test]
+fn forced_merges_go_on_while_an_index_is_upgraded() {
+    for round in 0..12 {
+        let node = Node::start_with(old);
+        fill(&node);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let merging = scope.spawn(|| {
+                while !done.load(Ordering::SeqCst) {
+                    node.ok("index_doc", "index=old&id=more", "refresh=true", r#"{"v":{"a":1}}"#);
+                    node.ok("force_merge", "index=old", "max_num_segments=1", "");
+                }
+            });
+            node.ok("upgrade_index", "index=old", "", "");
+            done.store(true, Ordering::SeqCst);
+            merging.join().unwrap_or_else(|_| panic!("round {round}: a forced merge failed"));
+        });
+        node.engine.close();
+    }
+}

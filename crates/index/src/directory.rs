@@ -184,19 +184,24 @@ impl LazyDirectory {
     /// may belong to the durable commit, which then lists both contents: a crash may find either.
     ///
     /// # Errors
-    /// What the disk refuses; after a failed flush always, as nobody knows then which commit the disk has.
+    /// What the disk refuses, which poisons the directory like a failed flush: nobody knows then which content a file has, or which
+    /// commit the disk.
     pub fn replace(&self, pairs: &[(PathBuf, PathBuf)]) -> io::Result<()> {
-        let root = &self.shared.root;
         // A flush that runs would write a list without the new contents behind the renaming.
         let _flush = self.shared.flush.lock();
+        if self.is_poisoned() {
+            return Err(io::Error::other("poisoned by an earlier fsync failure"));
+        }
+        self.replace_files(pairs).inspect_err(|_| self.shared.state.lock().poisoned = true)
+    }
+
+    fn replace_files(&self, pairs: &[(PathBuf, PathBuf)]) -> io::Result<()> {
+        let root = &self.shared.root;
         for (replacement, _) in pairs {
             File::open(root.join(replacement))?.sync_data()?;
         }
         let widened = {
             let mut state = self.shared.state.lock();
-            if state.poisoned {
-                return Err(io::Error::other("poisoned by an earlier fsync failure"));
-            }
             let State { durable, sums, .. } = &mut *state;
             durable.as_mut().and_then(|(manifest, meta)| {
                 let mut widened = false;
@@ -446,6 +451,7 @@ impl Directory for LazyDirectory {
             && fs::remove_file(self.shared.root.join(path)).is_ok()
         {
             state.unsynced.remove(path);
+            state.sums.remove(path);
             return Ok(());
         }
         state.deleted.insert(path.to_path_buf());

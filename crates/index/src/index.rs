@@ -446,6 +446,16 @@ impl SparrowIndex {
     /// [`IndexError::RolledBack`] when the commit of buffered writes fails; when the merge fails.
     pub fn merge_all(&self) -> Result<(), IndexError> {
         self.commit()?;
+        self.merge_committed()?;
+        self.refresh()
+    }
+
+    /// Merges all segments that are committed into one, waits for it and shows it. Commits nothing: whoever commits has to know at
+    /// once when that failed, before anybody commits again.
+    ///
+    /// # Errors
+    /// When the merge fails.
+    pub fn merge_committed(&self) -> Result<(), IndexError> {
         let mut last_error = None;
         for _ in 0..MERGE_ATTEMPTS {
             let (merge, mapping) = {
@@ -454,7 +464,7 @@ impl SparrowIndex {
             };
             let Some(merge) = merge else { return self.publish() };
             match merge.wait() {
-                Ok(_) => return self.refresh(),
+                Ok(_) => return self.publish(),
                 // A wider mapping reopened the index, which ends its merges: it is merged as it is then.
                 Err(error) if self.writer.lock().mapping_epoch() != mapping => last_error = Some(error),
                 // Some of them are in a background merge, or it just ended: its result is next.

@@ -14,14 +14,14 @@ pub struct Shaping {
 }
 
 impl Task for Shaping {
-    /// None: what was asked takes too many steps.
+    /// None: what was asked takes too many steps, or makes too long an answer.
     type Output = Option<Vec<u8>>;
     type JsValue = Option<Buffer>;
 
     fn compute(&mut self) -> Result<Option<Vec<u8>>> {
         match shaped(&self.bytes, &self.shape) {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(Problem::TooMuchWork) => Ok(None),
+            Err(Problem::TooMuchWork | Problem::TooLong) => Ok(None),
             Err(problem @ Problem::Malformed) => Err(Error::new(Status::GenericFailure, problem.to_string())),
         }
     }
@@ -32,7 +32,7 @@ impl Task for Shaping {
 }
 
 /// Gives an answer in JSON another shape. `shape` is a `Shape` as JSON. The bytes may not be changed meanwhile. Resolves with
-/// null when the paths of `filter_path` take too many steps on this answer.
+/// null when the paths of `filter_path` take too many steps on this answer, or laid out it would be too long.
 #[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
 pub fn shape_answer(bytes: Buffer, shape: String) -> Result<AsyncTask<Shaping>> {
     Ok(AsyncTask::new(Shaping { bytes, shape: parse("shape", &shape)? }))

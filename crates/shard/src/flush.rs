@@ -1,5 +1,6 @@
 //! Making writes durable in segments, and trimming the log.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::ShardError;
@@ -54,18 +55,21 @@ impl Shard {
     /// # Errors
     /// [`ShardError::Closed`]; when the merge fails.
     pub fn merge(&self) -> Result<(), ShardError> {
-        self.refresh()?;
-        match self.index().merge_all() {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                let mut state = self.state.lock();
-                if state.phase == Phase::Closed {
-                    return Err(ShardError::Closed);
-                }
-                let reason = error.to_string();
-                self.rolled_back(&mut state, error)?;
-                Err(ShardError::Refresh { reason })
+        loop {
+            self.refresh()?;
+            let index = self.index();
+            let Err(error) = index.merge_committed() else { return Ok(()) };
+            let mut state = self.state.lock();
+            if state.phase == Phase::Closed {
+                return Err(ShardError::Closed);
             }
+            // A rewrite or a recovery put other segments in the place of these, which ended their merges: those are merged.
+            if !Arc::ptr_eq(&index, &self.index()) {
+                continue;
+            }
+            let reason = error.to_string();
+            self.rolled_back(&mut state, error)?;
+            return Err(ShardError::Refresh { reason });
         }
     }
 }

@@ -119,7 +119,11 @@ struct CaughtUp {
 }
 
 /// Keeps the log from being trimmed, also when a rewrite panics.
-struct KeepLog<'a>(&'a AtomicBool);
+struct KeepLog<'a> {
+    flag: &'a AtomicBool,
+    /// Whether an earlier rewrite kept it for good.
+    before: bool,
+}
 
 impl<'a> KeepLog<'a> {
     /// Until the shard is opened anew.
@@ -128,13 +132,12 @@ impl<'a> KeepLog<'a> {
     }
 
     fn start(flag: &'a AtomicBool) -> Self {
-        flag.store(true, Ordering::SeqCst);
-        Self(flag)
+        Self { before: flag.swap(true, Ordering::SeqCst), flag }
     }
 }
 
 impl Drop for KeepLog<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::SeqCst);
+        self.flag.store(self.before, Ordering::SeqCst);
     }
 }

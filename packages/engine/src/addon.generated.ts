@@ -53,7 +53,7 @@ export declare function repairData(data: string, into: string): NativeReply
 
 /**
  * Gives an answer in JSON another shape. `shape` is a `Shape` as JSON. The bytes may not be changed meanwhile. Resolves with
- * null when the paths of `filter_path` take too many steps on this answer.
+ * null when the paths of `filter_path` take too many steps on this answer, or laid out it would be too long.
  */
 export declare function shapeAnswer(bytes: Buffer, shape: string): Promise<Buffer | null>
 

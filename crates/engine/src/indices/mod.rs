@@ -212,18 +212,20 @@ impl Indices {
     fn open_one(&self, metadata: Metadata) -> Result<IndexHandle, EngineError> {
         let began = Instant::now();
         let root = self.data.index_dir(&metadata.uuid);
-        // Folders of an upgrade that was cut short, or whose old form was not removed any more.
-        for folder in durable::list_dir(&root)? {
-            if folder.starts_with("segments-") && folder != metadata.folder {
-                handle::remove_folder(&root.join(folder));
-            }
-        }
         let options = self.options(&metadata.name, &metadata.settings)?;
         let folder = root.join(&metadata.folder);
         let mapping = metadata.mapping.clone();
         let metadata: SharedMetadata = Arc::new(RwLock::new(Arc::new(metadata)));
-        let options = shard_options(root, options, &metadata);
-        let (shard, replayed) = Shard::open(options, &folder, &mapping).map_err(opening)?;
+        let (shard, replayed) =
+            Shard::open(shard_options(root.clone(), options, &metadata), &folder, &mapping)
+                .map_err(opening)?;
+        // Folders of an upgrade that was cut short, or whose old form was not removed any more: only once it is certain that they
+        // are not needed.
+        for other in durable::list_dir(&root)? {
+            if other.starts_with("segments-") && root.join(&other) != folder {
+                handle::remove_folder(&root.join(other));
+            }
+        }
         let opened = Opened::existing(began, replayed, &folder);
         Ok(self.handle(metadata, shard, opened))
     }

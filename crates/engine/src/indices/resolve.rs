@@ -232,7 +232,7 @@ impl Names {
         }
         for (excludes, part, name) in wanted {
             if excludes {
-                self.exclude(&name, &mut found);
+                self.exclude(&name, right, &mut found);
             } else if is_pattern(&name) {
                 let pattern = if name == "_all" { "*" } else { name.as_str() };
                 if !self.include(pattern, options, right, &mut found) && !options.allow_no_indices {
@@ -311,12 +311,13 @@ impl Names {
         any
     }
 
-    fn exclude(&self, pattern: &str, found: &mut BTreeMap<String, Via>) {
+    /// Takes away what a pattern stands for. An alias that the caller may not see takes nothing away, so that nobody learns of it.
+    fn exclude(&self, pattern: &str, right: Right<'_>, found: &mut BTreeMap<String, Via>) {
         let pattern = if pattern == "_all" { "*" } else { pattern };
         let of_alias: BTreeSet<&String> = self
             .aliases
             .iter()
-            .filter(|(alias, _)| pattern::matches(pattern, alias))
+            .filter(|(alias, _)| pattern::matches(pattern, alias) && right.sees(alias))
             .flat_map(|(_, indices)| indices.keys())
             .collect();
         found.retain(|name, _| !pattern::matches(pattern, name) && !of_alias.contains(name));

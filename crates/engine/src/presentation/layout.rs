@@ -1,14 +1,25 @@
 //! How an answer is laid out: for people (`pretty`) or as YAML.
 
-use super::scan::{Malformed, Scanner, Token, escaped, unescaped};
+use super::Problem;
+use super::scan::{Scanner, Token, escaped, unescaped};
+
+/// Bytes from which on an answer that is laid out may have eight times those that it had before; and most that it may have at all.
+const LONG: usize = 256 << 20;
+const MOST: usize = 2 << 30;
+
+/// Refuses to go on with more than anybody reads. An answer of `from` bytes has `so_far`.
+fn check_length(so_far: usize, from: usize) -> Result<(), Problem> {
+    if so_far > MOST || (so_far > LONG && so_far / 8 > from) { Err(Problem::TooLong) } else { Ok(()) }
+}
 
 /// Lays an answer out: two spaces a level, ` : ` behind keys, a newline at the end.
-pub(super) fn pretty(bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
+pub(super) fn pretty(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 2);
     let mut scanner = Scanner::new(bytes);
     // Of each open container: whether it is an object, and whether it has anything yet.
     let mut open: Vec<(bool, bool)> = Vec::new();
     while let Some(token) = scanner.next()? {
+        check_length(out.len(), bytes.len())?;
         let depth = open.len();
         let begins = matches!(token, Token::Key(_)) || open.last().is_some_and(|(object, _)| !object);
         let ends = matches!(token, Token::ObjectEnd | Token::ArrayEnd);
@@ -53,7 +64,7 @@ fn new_line(out: &mut Vec<u8>, depth: usize) {
 }
 
 /// Writes an answer as YAML, laid out as Elasticsearch does: strings in double quotes, numbers as they were.
-pub(super) fn yaml(bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
+pub(super) fn yaml(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4);
     out.extend_from_slice(b"---\n");
     let mut scanner = Scanner::new(bytes);
@@ -62,6 +73,7 @@ pub(super) fn yaml(bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
     // Whether the line has begun already, with the dash of a list.
     let mut is_begun = false;
     while let Some(token) = scanner.next()? {
+        check_length(out.len(), bytes.len())?;
         let (in_object, margin) = open.last().copied().unwrap_or((false, 0));
         if let Token::Key(key) = token {
             begin(&mut out, &mut is_begun, margin);

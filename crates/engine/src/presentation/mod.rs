@@ -38,6 +38,9 @@ pub enum Problem {
     /// The paths of `filter_path` need more steps on this answer than any useful ones do.
     #[error("filter_path takes too many steps on this answer")]
     TooMuchWork,
+    /// Laid out, it is longer than anybody reads: indentation multiplies what is nested deeply.
+    #[error("the answer is too long to be laid out with pretty or as YAML")]
+    TooLong,
 }
 
 impl From<Malformed> for Problem {

@@ -21,8 +21,10 @@ export async function readBody(exchange: Exchange, limit: number, hold: Hold): P
   if (encoding === undefined) return bytes;
   // Only requests with an encoding load the codecs.
   const { decode } = await import('./encodings.js');
-  const decoded = await decode(bytes, encoding, limit, () => tooLarge(undefined, limit));
-  hold.take(decoded.length);
+  const take = (length: number): void => {
+    hold.take(length);
+  };
+  const decoded = await decode(bytes, encoding, limit, () => tooLarge(undefined, limit), take);
   return decoded.length === 0 ? undefined : decoded;
 }
 

@@ -40,6 +40,7 @@ const known = new Map<string, Offered | undefined>();
  * The bytes of a request's body, decoded.
  *
  * @param encoding the `Content-Encoding` header
+ * @param take is told of each piece before it is kept, and throws when there is no room
  * @throws {HttpError} 413 when they are more than `limit`, 400 for another encoding or malformed bytes
  */
 export async function decode(
@@ -47,6 +48,7 @@ export async function decode(
   encoding: string | undefined,
   limit: number,
   tooLarge: () => HttpError,
+  take: (bytes: number) => void,
 ): Promise<Uint8Array> {
   const name = encoding?.trim().toLowerCase() ?? 'identity';
   switch (name) {
@@ -55,13 +57,13 @@ export async function decode(
       return bytes;
     case 'gzip':
     case 'x-gzip':
-      return inflated(decompressed.gzip, bytes, 'gzip', limit, tooLarge);
+      return inflated(decompressed.gzip, bytes, 'gzip', limit, tooLarge, take);
     case 'deflate':
     case 'x-deflate':
       // The name means the zlib format, but some clients send bare deflate: the header of zlib tells them apart.
-      return inflated(isZlib(bytes) ? decompressed.deflate : decompressed.raw, bytes, 'deflate', limit, tooLarge);
+      return inflated(isZlib(bytes) ? decompressed.deflate : decompressed.raw, bytes, 'deflate', limit, tooLarge, take);
     case 'zstd':
-      return unpacked(bytes, limit, tooLarge);
+      return unpacked(bytes, limit, tooLarge).then((whole) => (take(whole.length), whole));
     default:
       throw new HttpError('illegal_argument', `Content-Encoding header [${encoding ?? ''}] is not supported`);
   }
@@ -107,6 +109,7 @@ function inflated(
   name: string,
   limit: number,
   tooLarge: () => HttpError,
+  take: (bytes: number) => void,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const gathered = new Gathered(0, limit);
@@ -115,6 +118,14 @@ function inflated(
       if (gathered.length + piece.length > limit) {
         stream.destroy();
         reject(tooLarge());
+        return;
+      }
+      try {
+        // Before it is kept: a few kilobytes may hold a hundred megabytes.
+        take(piece.length);
+      } catch (error) {
+        stream.destroy();
+        reject(error instanceof Error ? error : new Error(String(error)));
         return;
       }
       gathered.add(piece);

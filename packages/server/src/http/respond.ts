@@ -89,7 +89,10 @@ async function shaped(
   if (shown === null) {
     throw new HttpError(
       'illegal_argument',
-      '[filter_path] takes too long on this answer: use fewer paths, or ones with fewer wildcards',
+      filter === undefined
+        ? 'the answer is too long to be laid out: ask for it without [pretty], as JSON'
+        : '[filter_path] takes too long on this answer, or what is left is too long to be laid out: use fewer paths, or ones with ' +
+            'fewer wildcards',
     );
   }
   return shown;

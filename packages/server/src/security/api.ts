@@ -48,6 +48,7 @@ export async function createApiKey(
   if (name !== name.trim()) throw invalid('api key name may not begin or end with whitespace');
   if (name.startsWith('_')) throw invalid('api key name may not begin with an underscore');
   if (!isObject(metadata)) throw new HttpError('parse', 'expected [metadata] to be an object');
+  checkSize(descriptors, metadata);
   const given = parseRoles(descriptors);
   const limits = limitsOf(caller);
   const lifetime = expiration === undefined || expiration === null ? undefined : duration(expiration);
@@ -144,6 +145,7 @@ function parseChange(caller: ApiKey, request: Readonly<Record<string, unknown>>,
   if (metadata !== undefined && !isObject(metadata)) {
     throw new HttpError('parse', 'expected [metadata] to be an object');
   }
+  checkSize(descriptors, metadata);
   const given = parseRoles(descriptors);
   return {
     ...(isObject(descriptors)
@@ -298,16 +300,40 @@ function onlyOwn(caller: ApiKey, action: Action): HttpError {
   );
 }
 
+/** Longest time that a key may have left: a thousand years. */
+const LONGEST_LIFE_MS = 365_250 * 86_400_000;
+
+/** Most characters of a key's role descriptors, and of its metadata, as JSON: each request and each change of any key reads them. */
+const MOST_ROLES = 32 * 1024;
+const MOST_METADATA = 16 * 1024;
+
+/** @throws {HttpError} 400 when what a key is given to keep is too large */
+function checkSize(descriptors: unknown, metadata: unknown): void {
+  for (const [name, value, most] of [
+    ['role_descriptors', descriptors, MOST_ROLES],
+    ['metadata', metadata, MOST_METADATA],
+  ] as const) {
+    const length = value === undefined ? 0 : JSON.stringify(value).length;
+    if (length > most) {
+      throw new HttpError(
+        'illegal_argument',
+        `[${name}] has [${String(length)}] characters, an API key may have [${String(most)}]`,
+      );
+    }
+  }
+}
+
 function duration(value: unknown): number {
   const match = typeof value === 'string' ? /^(\d+)(ms|s|m|h|d)$/.exec(value) : null;
   const unit = UNITS[match?.[2] ?? ''];
-  if (match === null || unit === undefined) {
+  const milliseconds = Number(match?.[1]) * (unit ?? NaN);
+  // Also of what is written down it has to be a moment.
+  if (match === null || unit === undefined || !(milliseconds <= LONGEST_LIFE_MS)) {
     throw new HttpError(
       'illegal_argument',
       `failed to parse setting [expiration] with value [${String(value)}] as a time value: unit is missing or unrecognized`,
     );
   }
-  const milliseconds = Number(match[1]) * unit;
   if (milliseconds === 0) throw invalid('API key expiration must be in the future');
   return milliseconds;
 }

@@ -110,14 +110,6 @@ export class KeyStore {
     return key.expiration !== undefined && key.expiration <= now ? undefined : key;
   }
 
-  /** Whether a secret is that of a key which authenticated before; costs no hashing. */
-  isKnown(id: string, secret: string): boolean {
-    const key = this.#keys.get(id);
-    const known = key === undefined ? undefined : this.#verified.get(key);
-    const given = Buffer.from(secret);
-    return known?.length === given.length && timingSafeEqual(known, given);
-  }
-
   #matches(key: ApiKey | undefined, secret: string): boolean {
     const given = Buffer.from(secret);
     const known = key === undefined ? undefined : this.#verified.get(key);

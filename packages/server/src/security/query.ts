@@ -111,6 +111,12 @@ function parseQuery(query: unknown): Test {
     case 'wildcard': {
       const [values, options] = ofField(given, kind);
       const wanted = scalar(isObject(options) ? (options['value'] ?? options['wildcard']) : options, kind);
+      if (wanted.length > MOST_PATTERN) {
+        throw new HttpError(
+          'illegal_argument',
+          `a pattern of [${String(wanted.length)}] characters is too long, at most [${String(MOST_PATTERN)}] are possible`,
+        );
+      }
       return (key) => values(key).some((value) => matchesGlob(wanted, String(value), '?'));
     }
     case 'range':
@@ -119,6 +125,9 @@ function parseQuery(query: unknown): Test {
       throw new HttpError('illegal_argument', `Query type [${kind}] is not supported for API Key query`);
   }
 }
+
+/** Longest pattern of a `wildcard` query: a longer one takes seconds on long values. */
+const MOST_PATTERN = 256;
 
 function bool(given: unknown): Test {
   if (!isObject(given)) throw malformed('bool');

@@ -35,7 +35,12 @@ pub(super) struct Builder {
     known: FxHashMap<Term, Id>,
     derivatives: FxHashMap<(Id, u32), Id>,
     limit: usize,
+    /// What was done so far: parts of terms that were looked at.
+    steps: usize,
 }
+
+/// Most steps that deriving the states of an expression may take: a second or so.
+const MOST_STEPS: usize = 40_000_000;
 
 impl Builder {
     /// For at most about `limit` terms.
@@ -46,6 +51,7 @@ impl Builder {
             known: FxHashMap::default(),
             derivatives: FxHashMap::default(),
             limit,
+            steps: 0,
         };
         builder.add(Term::Never);
         builder.add(Term::Empty);
@@ -122,6 +128,7 @@ impl Builder {
 
     /// One after the other.
     pub(super) fn cat(&mut self, first: Id, rest: Id) -> Id {
+        self.steps += 1;
         match (first, rest) {
             (NEVER, _) | (_, NEVER) => NEVER,
             (EMPTY, other) | (other, EMPTY) => other,
@@ -144,6 +151,7 @@ impl Builder {
                 _ => flat.push(part),
             }
         }
+        self.steps += flat.len();
         flat.retain(|part| *part != NEVER);
         flat.sort_unstable();
         flat.dedup();
@@ -166,6 +174,7 @@ impl Builder {
                 _ => flat.push(part),
             }
         }
+        self.steps += flat.len();
         flat.retain(|part| *part != EVERYTHING);
         flat.sort_unstable();
         flat.dedup();
@@ -198,12 +207,13 @@ impl Builder {
         }
     }
 
-    /// What is left to match after a character; `None` when there are too many terms.
+    /// What is left to match after a character; `None` when there are too many terms, or it takes too long to make them.
     pub(super) fn derivative(&mut self, id: Id, character: u32) -> Option<Id> {
         if let Some(known) = self.derivatives.get(&(id, character)) {
             return Some(*known);
         }
-        if self.terms.len() > self.limit {
+        self.steps += 1;
+        if self.terms.len() > self.limit || self.steps > MOST_STEPS {
             return None;
         }
         let derived = match self.terms[id as usize].clone() {
