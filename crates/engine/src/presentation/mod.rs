@@ -75,10 +75,10 @@ pub fn shaped(answer: &[u8], shape: &Shape) -> Result<Vec<u8>, Problem> {
     }
     let bytes = shown.as_deref().unwrap_or(answer);
     if shape.yaml {
-        return Ok(layout::yaml(bytes)?);
+        return layout::yaml(bytes);
     }
     if shape.pretty {
-        return Ok(layout::pretty(bytes)?);
+        return layout::pretty(bytes);
     }
     Ok(shown.unwrap_or_default())
 }
