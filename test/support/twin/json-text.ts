@@ -1,73 +1,13 @@
-import { matchesGlob } from './glob.js';
-
 /**
  * A second implementation of the shapes of answers, over trees: what the engine does over bytes is held against it.
  *
- * JSON as text: lays out (`pretty`) and thins out (`filter_path`) an answer without turning its numbers into JavaScript's.
- * Scalars stay the slices of text they came as, so `1.0` stays `1.0` and a long integer keeps its digits.
+ * Lays out (`pretty`) and thins out (`filter_path`) an answer without turning its numbers into JavaScript's: scalars stay the
+ * slices of text they came as.
  */
-export type Json =
-  | { readonly kind: 'scalar'; readonly text: string }
-  | { readonly kind: 'array'; readonly items: readonly Json[] }
-  | { readonly kind: 'object'; readonly entries: readonly (readonly [key: string, value: Json])[] };
+import { matchesGlob } from '../../../packages/server/src/glob.js';
+import { type Json, parseJson } from '../../../packages/server/src/http/json-text.js';
 
-/** Reads the engine's own output: valid JSON, or an exception. Keys keep their quotes and escapes. */
-export function parseJson(text: string): Json {
-  let at = 0;
-
-  const skip = (): void => {
-    while (at < text.length && ' \t\r\n'.includes(text.charAt(at))) at += 1;
-  };
-  const string = (): string => {
-    const start = at;
-    at += 1;
-    while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-    at += 1;
-    return text.slice(start, at);
-  };
-  const list = <T>(close: string, item: () => T): T[] => {
-    const items: T[] = [];
-    at += 1;
-    skip();
-    while (text[at] !== close) {
-      items.push(item());
-      skip();
-      if (text[at] === ',') at += 1;
-      else if (text[at] !== close) throw new SyntaxError(`unexpected character at ${String(at)}`);
-      skip();
-    }
-    at += 1;
-    return items;
-  };
-  const value = (): Json => {
-    skip();
-    switch (text.charAt(at)) {
-      case '{':
-        return {
-          kind: 'object',
-          entries: list('}', () => {
-            const key = string();
-            skip();
-            at += 1;
-            return [key, value()] as const;
-          }),
-        };
-      case '[':
-        return { kind: 'array', items: list(']', value) };
-      case '"':
-        return { kind: 'scalar', text: string() };
-      default: {
-        const scalar = /[^,\]}\s]+/y;
-        scalar.lastIndex = at;
-        const match = scalar.exec(text);
-        if (match === null) throw new SyntaxError(`unexpected end at ${String(at)}`);
-        at = scalar.lastIndex;
-        return { kind: 'scalar', text: match[0] };
-      }
-    }
-  };
-  return value();
-}
+export { type Json, parseJson };
 
 /** Without any space. */
 export function compact(json: Json): string {
