@@ -5,12 +5,12 @@
 // crate: npm test tries both again. Ends with 1 on any mistake.
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import process from 'node:process';
 import { parseArgs } from 'node:util';
 
-import { at, onnxRuntimeLibrary } from './lib/paths.mjs';
-import { StepFailed, main, run } from './lib/process.mjs';
-import { cargoEnvironment, hostTriple, setUp } from './lib/setup.mjs';
+import { cargoTest } from './lib/cargo-test.mjs';
+import { at } from './lib/paths.mjs';
+import { StepFailed, main } from './lib/process.mjs';
+import { setUp } from './lib/setup.mjs';
 
 /** Crates with tests of their decoders, and how many decoders each has: those of one crate share its time. */
 const CRATES = { storage: 2, postings: 1, vectors: 2, encoder: 3, engine: 13 };
@@ -68,26 +68,12 @@ async function overHttp(seed, { minutes, inputs }) {
 async function inRust(seed, minutes) {
   let failed = 0;
   for (const [crate, decoders] of Object.entries(CRATES)) {
-    const args = [
-      'test',
-      '--release',
-      '--locked',
-      '--target',
-      hostTriple(),
-      '-p',
-      `sparrow-${crate}`,
-      '--test',
-      'fuzz',
-    ];
-    const code = await run('cargo', [...args, '--', '--nocapture', '--test-threads=1'], {
+    const code = await cargoTest(`sparrow-${crate}`, 'fuzz', {
       env: {
-        ...process.env,
-        ...cargoEnvironment(),
         SPARROW_FUZZ_SEED: String(seed),
         SPARROW_FUZZ_SECONDS: String(Math.max(1, Math.ceil((minutes * 60) / Object.keys(CRATES).length / decoders))),
-        SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '',
       },
-      quiet: true,
+      threads: 1,
       onLine: (line) => {
         if (/^fuzz |panicked|^test .*FAILED|seed \d+, number/.test(line)) console.log(line);
       },
