@@ -1,5 +1,7 @@
 //! Answers that are looked at as a whole: readable twins in statistics (`human`), traces in errors (`error_trace`).
 
+use sparrow_index::mapping::date::iso_millis;
+
 use super::scan::{Malformed, Scanner, Token, escaped, unescaped};
 
 /// JSON whose scalars and keys are slices of its text.
@@ -241,21 +243,8 @@ fn decimal(number: f64) -> String {
 }
 
 /// A moment in ISO 8601; empty for one that calendars do not have.
+#[expect(clippy::cast_possible_truncation, reason = "what calendars have is far inside the range of an i64")]
 fn moment(milliseconds: f64) -> String {
-    let moment = (milliseconds.is_finite() && milliseconds.abs() < 8.64e15)
-        .then(|| {
-            time::OffsetDateTime::from_unix_timestamp_nanos(milliseconds.trunc() as i128 * 1_000_000).ok()
-        })
-        .flatten();
-    let Some(at) = moment else { return String::new() };
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-        at.year(),
-        u8::from(at.month()),
-        at.day(),
-        at.hour(),
-        at.minute(),
-        at.second(),
-        at.millisecond()
-    )
+    let is_in_range = milliseconds.is_finite() && milliseconds.abs() < 8.64e15;
+    is_in_range.then(|| iso_millis(milliseconds as i64)).flatten().unwrap_or_default()
 }

@@ -72,22 +72,25 @@ pub(crate) fn detect(text: &str) -> Option<Option<&'static str>> {
         .then_some(Some(SLASH_FORMAT))
 }
 
-/// Milliseconds since the epoch as `strict_date_optional_time` prints them.
+/// Milliseconds since the epoch as `strict_date_optional_time` prints them; the number itself for a moment that calendars do
+/// not have.
 pub fn format_millis(millis: i64) -> String {
-    let nanos = i128::from(millis) * 1_000_000;
-    match time::OffsetDateTime::from_unix_timestamp_nanos(nanos) {
-        Ok(at) => format!(
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-            at.year(),
-            u8::from(at.month()),
-            at.day(),
-            at.hour(),
-            at.minute(),
-            at.second(),
-            at.millisecond()
-        ),
-        Err(_) => millis.to_string(),
-    }
+    iso_millis(millis).unwrap_or_else(|| millis.to_string())
+}
+
+/// Milliseconds since the epoch as a moment in ISO 8601; none that calendars do not have.
+pub fn iso_millis(millis: i64) -> Option<String> {
+    let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok()?;
+    Some(format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+        at.year(),
+        u8::from(at.month()),
+        at.day(),
+        at.hour(),
+        at.minute(),
+        at.second(),
+        at.millisecond()
+    ))
 }
 
 #[derive(Default, Clone, Copy)]
