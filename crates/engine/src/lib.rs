@@ -192,7 +192,7 @@ impl Engine {
         }
         let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&self.memory));
         let _entered = work::enter(Some(work));
-        // Its length stands for what is made of it before that is known.
+        // Parsing the body takes memory in proportion to its length; what each operation needs beyond that it counts itself.
         work::take("<http_request>", body.len())?;
         self.dispatch(request, body, cancel)
     }

@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use crate::request::Request;
 
-/// What a request was called by those whom it came through.
+/// The identifiers of a request: those that its client sent along, and the one that the HTTP layer gave it. They go into logs
+/// and tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The number that the HTTP layer gave it, and sent back as `X-Request-Id`.
+    /// The number that the HTTP layer gave the request and sent back as `X-Request-Id`.
     pub request_id: Option<String>,
-    /// The trace that it is part of: 32 hexadecimal digits out of its `traceparent`.
+    /// The trace that the request is part of: 32 hexadecimal digits of its header `traceparent`.
     pub trace_id: Option<String>,
-    /// Its `X-Opaque-Id`.
+    /// The request's header `X-Opaque-Id`.
     pub opaque_id: Option<String>,
 }
 
@@ -23,7 +24,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Origin>>> = const { RefCell::new(None) };
 }
 
-/// Ends what [`enter`] began.
+/// Restores the thread's previous request when dropped.
 pub(crate) struct Entered(());
 
 impl Drop for Entered {

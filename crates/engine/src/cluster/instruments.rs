@@ -126,7 +126,8 @@ pub(crate) fn instruments(
     })))
 }
 
-/// What there is of indices, and the sums of what they did.
+/// Two objects over all open indices: what they hold now (documents, bytes, segments, refresh lag), and how often each kind of
+/// operation ran since the start.
 fn indices(engine: &Engine, request: &Request) -> Result<(Value, Value), EngineError> {
     let names = engine.indices.names();
     let mut measured = Map::new();

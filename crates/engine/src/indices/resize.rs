@@ -111,7 +111,7 @@ impl Indices {
             names.check_free(name)?;
             self.cluster.check_shards(names.open_indices(), 1)
         };
-        // What is refused now need not be copied first.
+        // Checked before anything is copied, and once more when the copy is there.
         check(&self.names(), name)?;
         let resolved = |(alias, spec): (String, AliasSpec)| {
             Ok::<_, EngineError>((super::concrete_name(&alias)?, Arc::new(spec)))

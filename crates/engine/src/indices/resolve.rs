@@ -220,7 +220,7 @@ impl Names {
             pattern_seen |= !excludes && is_pattern(&name);
             wanted.push((excludes, part, name));
         }
-        // What is not allowed is not told from what is not there.
+        // Checked before anything is looked up, so that a missing index and a forbidden one give the same answer.
         right.check(
             wanted
                 .iter()

@@ -59,7 +59,6 @@ impl Prepared {
     }
 }
 
-/// Why a document was not written.
 /// The first document of a batch, for the log of slow writes.
 struct FirstDocument {
     /// Its place in the batch.

@@ -112,9 +112,9 @@ pub trait TextEncoder: Sync {
     fn fingerprint(&self, model_id: &str) -> Option<String>;
 }
 
-/// What a deployment did.
+/// The counts of one deployment's inference calls since it started.
 pub(crate) struct DeploymentTotals {
-    /// Its id and when it started: one that starts again counts anew.
+    /// The deployment's id and its start time: one that is started again counts from zero.
     pub name: String,
     pub stats: DeploymentStats,
 }

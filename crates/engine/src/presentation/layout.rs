@@ -7,27 +7,34 @@ use super::scan::{Scanner, Token, escaped, unescaped};
 const LONG: usize = 256 << 20;
 const MOST: usize = 2 << 30;
 
-/// Refuses to go on with more than anybody reads. An answer of `from` bytes has `so_far`.
+/// Refuses a layout that grows out of proportion: `so_far` bytes were written for an answer of `from` bytes.
 fn check_length(so_far: usize, from: usize) -> Result<(), Problem> {
     if so_far > MOST || (so_far > LONG && so_far / 8 > from) { Err(Problem::TooLong) } else { Ok(()) }
+}
+
+/// An object or a list that has begun.
+struct Container {
+    is_object: bool,
+    /// Whether a member or an item was written.
+    has_any: bool,
 }
 
 /// Lays an answer out: two spaces a level, ` : ` behind keys, a newline at the end.
 pub(super) fn pretty(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 2);
     let mut scanner = Scanner::new(bytes);
-    // Of each open container: whether it is an object, and whether it has anything yet.
-    let mut open: Vec<(bool, bool)> = Vec::new();
+    let mut open: Vec<Container> = Vec::new();
     while let Some(token) = scanner.next()? {
         check_length(out.len(), bytes.len())?;
         let depth = open.len();
-        let begins = matches!(token, Token::Key(_)) || open.last().is_some_and(|(object, _)| !object);
+        let begins =
+            matches!(token, Token::Key(_)) || open.last().is_some_and(|container| !container.is_object);
         let ends = matches!(token, Token::ObjectEnd | Token::ArrayEnd);
         if begins
             && !ends
-            && let Some((_, has_any)) = open.last_mut()
+            && let Some(container) = open.last_mut()
         {
-            if std::mem::replace(has_any, true) {
+            if std::mem::replace(&mut container.has_any, true) {
                 out.push(b',');
             }
             new_line(&mut out, depth);
@@ -39,12 +46,12 @@ pub(super) fn pretty(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
             }
             Token::Scalar(text) => out.extend_from_slice(text),
             Token::ObjectStart | Token::ArrayStart => {
-                let object = token == Token::ObjectStart;
+                let is_object = token == Token::ObjectStart;
                 if scanner.takes_empty() {
-                    out.extend_from_slice(if object { b"{ }" } else { b"[ ]" });
+                    out.extend_from_slice(if is_object { b"{ }" } else { b"[ ]" });
                 } else {
-                    out.push(if object { b'{' } else { b'[' });
-                    open.push((object, false));
+                    out.push(if is_object { b'{' } else { b'[' });
+                    open.push(Container { is_object, has_any: false });
                 }
             }
             Token::ObjectEnd | Token::ArrayEnd => {
@@ -63,18 +70,25 @@ fn new_line(out: &mut Vec<u8>, depth: usize) {
     out.resize(out.len() + 2 * depth, b' ');
 }
 
+/// An object or a list of YAML that has begun.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    is_object: bool,
+    /// Spaces before each of its lines.
+    margin: usize,
+}
+
 /// Writes an answer as YAML, laid out as Elasticsearch does: strings in double quotes, numbers as they were.
 pub(super) fn yaml(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4);
     out.extend_from_slice(b"---\n");
     let mut scanner = Scanner::new(bytes);
-    // Of each open container: whether it is an object, and how far in it stands.
-    let mut open: Vec<(bool, usize)> = Vec::new();
+    let mut open: Vec<Block> = Vec::new();
     // Whether the line has begun already, with the dash of a list.
     let mut is_begun = false;
     while let Some(token) = scanner.next()? {
         check_length(out.len(), bytes.len())?;
-        let (in_object, margin) = open.last().copied().unwrap_or((false, 0));
+        let Block { is_object: in_object, margin } = open.last().copied().unwrap_or_default();
         if let Token::Key(key) = token {
             begin(&mut out, &mut is_begun, margin);
             write_key(&mut out, key);
@@ -103,15 +117,15 @@ pub(super) fn yaml(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
             write_scalar(&mut out, text);
             out.push(b'\n');
         } else if is_root {
-            open.push((is_object, 0));
+            open.push(Block { is_object, margin: 0 });
         } else if in_object {
             out.push(b'\n');
             // The items of a list stand under its key, not farther in.
-            open.push((is_object, if is_object { margin + 2 } else { margin }));
+            open.push(Block { is_object, margin: if is_object { margin + 2 } else { margin } });
         } else {
             out.push(b' ');
             is_begun = true;
-            open.push((is_object, margin + 2));
+            open.push(Block { is_object, margin: margin + 2 });
         }
     }
     Ok(out)

@@ -13,7 +13,7 @@ use crate::pipelines::document::{Document, as_text, java_type};
 use crate::pipelines::effort::{replace_all, room, weight};
 use crate::pipelines::error::{ConfigError, ProcessorError};
 
-/// What is made of a string, until a moment when it has taken too long.
+/// Computes a new value from a string; fails once the given moment has passed.
 type Change = Box<dyn Fn(&str, Instant) -> Result<Value, ProcessorError> + Send + Sync>;
 
 /// Changes a string, or each string of a list, and writes it to a field.
@@ -21,7 +21,7 @@ pub(crate) struct ChangeText {
     field: String,
     target: String,
     ignore_missing: bool,
-    /// What the error for a null says after the comma.
+    /// The end of the error message for a field that is null, after the comma.
     refusal: &'static str,
     change: Change,
 }
