@@ -385,6 +385,21 @@ fn an_index_that_could_not_be_made_does_not_take_the_place_of_the_next_of_its_na
     assert_eq!(node.crash().count("a"), 5);
 }
 
+/// Whatever is left goes as soon as the disk lets it, also when no other index is made.
+#[test]
+fn what_is_left_of_an_index_that_could_not_be_made_is_removed_by_itself() {
+    let node = Node::start();
+    let names = Arc::new(MetadataNames(AtomicBool::new(true)));
+    let _guard = sparrow_files::observe(node.folder.path(), names.clone());
+    node.error("create_index", "index=a", "", "");
+    let left = || {
+        let stores = std::fs::read_dir(node.folder.path().join("store")).unwrap().flatten();
+        stores.filter(|entry| entry.file_name().to_string_lossy().starts_with("index-")).count()
+    };
+    names.0.store(false, SeqCst);
+    until("nothing is left", || left() == 0);
+}
+
 /// Lets the renaming of a file whose name ends so happen and says that it failed, once.
 struct FailsAfterRenaming(&'static str, AtomicBool);
 

@@ -2,11 +2,14 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use common::Node;
 use serde_json::{Value, json};
 use sparrow_engine::EngineOptions;
+use sparrow_files::{Call, Kind, Observer, Verdict};
 
 const DOCS: u64 = 400;
 const QUERY: &str =
@@ -160,7 +163,7 @@ fn a_crash_during_an_upgrade_leaves_one_whole_form() {
         fill(&node);
         let before = node.hits("old", QUERY);
         node.ok("upgrade_index", "index=old", "wait_for_completion=false", "");
-        std::thread::sleep(std::time::Duration::from_millis(delay));
+        std::thread::sleep(Duration::from_millis(delay));
         let node = node.crash();
         assert_eq!(node.hits("old", QUERY), before);
         assert_eq!(node.count("old"), DOCS);
@@ -190,4 +193,98 @@ fn forced_merges_go_on_while_an_index_is_upgraded() {
         });
         node.engine.close();
     }
+}
+
+/// A disk that fails when an upgrade is noted, after it was, and when another form of the segments is written.
+#[derive(Default)]
+struct FailingDisk {
+    /// Metadata that can still be noted before noting fails.
+    notes: AtomicU64,
+    notes_fail: AtomicBool,
+    segments_fail: AtomicBool,
+}
+
+impl FailingDisk {
+    /// The next upgrade is written down, and then called failed.
+    fn fail_the_next_note(&self) {
+        // The first one says again which folder is in use.
+        self.notes.store(1, Ordering::SeqCst);
+        self.notes_fail.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Observer for FailingDisk {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let path = call.to.unwrap_or(call.path).to_string_lossy();
+        let notes = call.kind == Kind::Rename && path.contains("/store/index-");
+        if notes && self.notes_fail.load(Ordering::SeqCst) {
+            let left =
+                self.notes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            if left.is_err() {
+                return Verdict::Torn(0, std::io::Error::other("injected: the disk failed afterwards"));
+            }
+        }
+        let writes = call.kind == Kind::Create && path.contains("/segments-2/");
+        if writes && self.segments_fail.load(Ordering::SeqCst) {
+            return Verdict::Fail(std::io::ErrorKind::StorageFull.into());
+        }
+        Verdict::Allow
+    }
+}
+
+fn log_files(node: &Node) -> usize {
+    let mut folders = vec![node.folder.path().to_path_buf()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            } else if entry.path().extension().is_some_and(|extension| extension == "log") {
+                files += 1;
+            }
+        }
+    }
+    files
+}
+
+/// The disk may name the folder of an upgrade that failed: neither a flush nor the next attempt takes away what that one needs.
+#[test]
+fn an_upgrade_that_fails_after_it_was_noted_can_fail_again() {
+    let node = Node::start_with(|options| {
+        old(options);
+        options.flush_threshold_bytes = 32 << 10;
+    });
+    fill(&node);
+    let disk = Arc::new(FailingDisk::default());
+    let guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    disk.fail_the_next_note();
+    node.error("upgrade_index", "index=old", "", "");
+    disk.notes_fail.store(false, Ordering::SeqCst);
+    let lines = |from: u64| (from..from + 1000).map(line).collect::<String>();
+    node.ok("bulk", "index=old", "refresh=true", &lines(10_000));
+    node.ok("flush", "index=old", "", "");
+    // More log than is wanted stays, and that is no reason to flush for ever.
+    let files = log_files(&node);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(log_files(&node) <= files + 1, "{files} files of the log, then {}", log_files(&node));
+
+    let before = node.hits("old", QUERY);
+    let check = |node: &Node| {
+        assert_eq!(node.count("old"), DOCS + 1000);
+        assert_eq!(node.hits("old", QUERY), before);
+    };
+    // The form that the disk names is whole: with the log it has everything.
+    let other = Node::open(node.copy_data(), |_| {});
+    check(&other);
+    other.engine.close();
+
+    disk.segments_fail.store(true, Ordering::SeqCst);
+    node.error("upgrade_index", "index=old", "", "");
+    disk.segments_fail.store(false, Ordering::SeqCst);
+    drop(guard);
+    let node = node.crash();
+    check(&node);
+    node.ok("upgrade_index", "index=old", "", "");
+    check(&node);
+    assert_eq!(assistance(&node), json!({"indices": {}}));
 }

@@ -18,6 +18,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use sparrow_files::{self as fs, File};
@@ -71,6 +72,8 @@ struct Shared {
     flush: Mutex<()>,
     /// Files that are being written.
     writing: AtomicUsize,
+    /// When the last of them was closed, or the directory opened.
+    last_written: Mutex<Instant>,
     /// Held while files are physically removed, and while a new searcher opens its files.
     removal: Mutex<()>,
 }
@@ -114,6 +117,7 @@ impl LazyDirectory {
                 state: Mutex::new(state),
                 flush: Mutex::default(),
                 writing: AtomicUsize::default(),
+                last_written: Mutex::new(Instant::now()),
                 removal: Mutex::default(),
             }),
             inner: MmapDirectory::open(root).map_err(tantivy::TantivyError::from)?,
@@ -143,9 +147,10 @@ impl LazyDirectory {
         self.retired.store(true, Ordering::SeqCst);
     }
 
-    /// Whether a file of a segment is being written, as it is from about the beginning of a merge to its end.
-    pub fn is_written(&self) -> bool {
-        self.shared.writing.load(Ordering::Relaxed) > 0
+    /// Whether no file of a segment was being written for this long. A merge writes from about its beginning to its end, and one
+    /// that follows another begins at once.
+    pub fn is_quiet(&self, time: Duration) -> bool {
+        self.shared.writing.load(Ordering::Relaxed) == 0 && self.shared.last_written.lock().elapsed() >= time
     }
 
     /// Bytes of files that wait for the next flush to be removed.
@@ -413,7 +418,9 @@ impl Write for LazyFile {
 
 impl Drop for LazyFile {
     fn drop(&mut self) {
-        self.directory.shared.writing.fetch_sub(1, Ordering::Relaxed);
+        let shared = &self.directory.shared;
+        *shared.last_written.lock() = Instant::now();
+        shared.writing.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -261,13 +261,13 @@ impl Writer {
         }
     }
 
-    /// Whether threads and memory are held for writing though everything is committed, no merge runs, and nothing was asked for
-    /// this long.
+    /// Whether threads and memory are held for writing though everything is committed, and for this long nothing was asked for and
+    /// no merge ran.
     pub fn is_idle(&self, time: Duration) -> bool {
         matches!(self.indexer, Indexer::Ready(_))
             && !self.dirty
             && self.used.elapsed() >= time
-            && !self.directory.is_written()
+            && self.directory.is_quiet(time)
     }
 
     /// Gives back the threads and the memory that only writing needs; the next write gets them again. Waits for merges, without

@@ -20,16 +20,8 @@ impl Shard {
                 let mut state = self.state.lock();
                 state.phase.takes_writes()?;
                 self.complete(&mut state)?;
-                let generation = match self.wal.roll() {
-                    Ok(generation) => generation,
-                    Err(error) => {
-                        let error = ShardError::from(error);
-                        if self.wal.is_poisoned() {
-                            self.became_read_only(&mut state, &error);
-                        }
-                        return Err(error);
-                    }
-                };
+                let rolled = self.wal.roll();
+                let generation = rolled.map_err(|error| self.log_failed_locked(&mut state, error.into()))?;
                 let covered = self.next_seq_no().checked_sub(1);
                 let index = self.index();
                 // Under the write lock: no write can be lost between what is covered and the commit that says so.
@@ -42,7 +34,7 @@ impl Shard {
             };
             index.make_durable()?;
             self.flushed.fetch_max(covered.map_or(0, |last| last + 1), Ordering::AcqRel);
-            if !self.keep_log.load(Ordering::SeqCst) {
+            if !self.keeps_log() {
                 self.wal.trim_before(generation)?;
             }
         }

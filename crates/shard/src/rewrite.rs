@@ -34,7 +34,7 @@ impl Shard {
         cancel: &AtomicBool,
         note: impl FnOnce(&Writer<'_>) -> Result<(), E>,
     ) -> Result<RewriteStats, E> {
-        let kept = KeepLog::start(&self.keep_log);
+        let _kept = KeepLog::start(&self.rewriting);
         self.flush()?;
         let stats =
             self.index().rewrite(target, Format::CURRENT, progress, cancel).map_err(|error| match error {
@@ -45,7 +45,7 @@ impl Shard {
         let (new, covered) = SparrowIndex::open(target, &self.index().mapping(), &self.options.index)
             .map_err(ShardError::from)?;
         let caught_up = self.catch_up(&new, covered).unwrap_or(CaughtUp { seq_no: covered, generation: 0 });
-        self.swap(new, caught_up, kept, note)?;
+        self.swap(new, caught_up, note)?;
         Ok(stats)
     }
 
@@ -81,7 +81,6 @@ impl Shard {
         &self,
         new: SparrowIndex,
         caught_up: CaughtUp,
-        kept: KeepLog<'_>,
         note: impl FnOnce(&Writer<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         // A flush of the old form that still ran would trim the log of what the new one lacks.
@@ -98,7 +97,7 @@ impl Shard {
         apply()?;
         if let Err(error) = note(&writer) {
             // A restart may find either folder noted. Both are whole as long as the log keeps what came after them.
-            kept.for_good();
+            self.folder_is_uncertain.store(true, Ordering::SeqCst);
             return Err(error);
         }
         let old = std::mem::replace(&mut *self.index.write(), Arc::new(new));
@@ -119,25 +118,17 @@ struct CaughtUp {
 }
 
 /// Keeps the log from being trimmed, also when a rewrite panics.
-struct KeepLog<'a> {
-    flag: &'a AtomicBool,
-    /// Whether an earlier rewrite kept it for good.
-    before: bool,
-}
+struct KeepLog<'a>(&'a AtomicBool);
 
 impl<'a> KeepLog<'a> {
-    /// Until the shard is opened anew.
-    fn for_good(self) {
-        std::mem::forget(self);
-    }
-
     fn start(flag: &'a AtomicBool) -> Self {
-        Self { before: flag.swap(true, Ordering::SeqCst), flag }
+        flag.store(true, Ordering::SeqCst);
+        Self(flag)
     }
 }
 
 impl Drop for KeepLog<'_> {
     fn drop(&mut self) {
-        self.flag.store(self.before, Ordering::SeqCst);
+        self.0.store(false, Ordering::SeqCst);
     }
 }

@@ -15,7 +15,8 @@ use crate::recovery::{self, Replayed, Reread};
 use crate::versions::{LiveVersion, LiveVersions};
 use crate::visibility::Visibility;
 
-/// Shortest time between two attempts to bring a read-only shard back.
+/// Shortest time between two attempts of writers to bring a read-only shard back. After one that took longer they leave it alone
+/// for as long as that took: an attempt reads all segments.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Where a shard is and how it reads what it logged.
@@ -74,8 +75,8 @@ pub(crate) struct WriteState {
     pub(crate) incomplete: Option<Option<u64>>,
     /// Replaying did not help: the segments have to be opened anew.
     pub(crate) reopen: bool,
-    /// When bringing the shard back was last tried.
-    pub(crate) last_recovery: Option<Instant>,
+    /// Before this moment no writer tries to bring the shard back.
+    pub(crate) next_recovery: Option<Instant>,
 }
 
 /// One index's write path. See the crate's documentation.
@@ -92,7 +93,9 @@ pub struct Shard {
     pub(crate) dirty: AtomicBool,
     closed: AtomicBool,
     /// Set while a rewrite runs: the log keeps what the new segments do not have yet.
-    pub(crate) keep_log: AtomicBool,
+    pub(crate) rewriting: AtomicBool,
+    /// Set when the folder of a rewrite could not be noted: a restart may find the old one noted, or the new one.
+    pub(crate) folder_is_uncertain: AtomicBool,
     /// Writes up to here, and this one not included, are in a durable commit.
     pub(crate) flushed: AtomicU64,
     /// Changes only under the write lock.
@@ -169,13 +172,14 @@ impl Shard {
                 phase: Phase::Open,
                 incomplete: None,
                 reopen: false,
-                last_recovery: None,
+                next_recovery: None,
             }),
             versions: Mutex::new(LiveVersions::default()),
             visibility: Visibility::default(),
             dirty: AtomicBool::new(false),
             closed: AtomicBool::new(false),
-            keep_log: AtomicBool::new(false),
+            rewriting: AtomicBool::new(false),
+            folder_is_uncertain: AtomicBool::new(false),
             flushed: AtomicU64::new(flushed),
             next_seq_no: AtomicU64::new(next_seq_no),
         }
@@ -211,9 +215,21 @@ impl Shard {
         self.next_seq_no().saturating_sub(self.flushed.load(Ordering::Acquire))
     }
 
-    /// Bytes of the log, those that wait to be written included.
+    /// Bytes of the log that a flush takes away, those that wait to be written included. While the log is kept for another form
+    /// of the segments, older files stay whatever is flushed, and only the newest counts.
     pub fn log_bytes(&self) -> u64 {
-        self.wal.size_bytes()
+        if self.keeps_log() { self.wal.bytes_since_roll() } else { self.wal.size_bytes() }
+    }
+
+    /// Whether a flush leaves the log as it is.
+    pub(crate) fn keeps_log(&self) -> bool {
+        self.rewriting.load(Ordering::SeqCst) || self.folder_is_uncertain.load(Ordering::SeqCst)
+    }
+
+    /// Tells that the disk names the folder in use for certain. After a rewrite whose folder could not be noted it may name either
+    /// one, and the log is kept for the other.
+    pub fn folder_is_certain(&self) {
+        self.folder_is_uncertain.store(false, Ordering::SeqCst);
     }
 
     /// Bytes of sources that are held for reads by id until the next refresh.
@@ -293,12 +309,19 @@ impl Shard {
         if !self.wal.is_poisoned() {
             return error;
         }
-        let mut state = self.state.lock();
-        self.became_read_only(&mut state, &error);
+        self.log_failed_locked(&mut self.state.lock(), error)
+    }
+
+    /// As [`Shard::log_failed`], for whoever has the write lock.
+    pub(crate) fn log_failed_locked(&self, state: &mut WriteState, error: ShardError) -> ShardError {
+        if !self.wal.is_poisoned() {
+            return error;
+        }
+        self.became_read_only(state, &error);
         ShardError::read_only(&error)
     }
 
-    pub(crate) fn became_read_only(&self, state: &mut WriteState, error: &ShardError) {
+    fn became_read_only(&self, state: &mut WriteState, error: &ShardError) {
         if state.phase == Phase::Open {
             tracing::error!(index = &*self.options.name, %error, "writes are refused until the log can be opened again");
             state.phase = Phase::ReadOnly { reason: error.to_string(), disk_full: error.is_disk_full() };
@@ -330,7 +353,9 @@ impl Shard {
         let _flush = self.flushing.lock();
         let _refresh = self.refreshing.lock();
         let mut state = self.state.lock();
+        let began = Instant::now();
         let result = self.recover_locked(&mut state);
+        state.next_recovery = Some(Instant::now() + began.elapsed().max(RECOVERY_PAUSE));
         if let (Err(error), Phase::ReadOnly { reason, disk_full }) = (&result, &mut state.phase) {
             // What keeps it from succeeding now is what a writer should know.
             (*reason, *disk_full) = (error.to_string(), error.is_disk_full());
@@ -342,7 +367,6 @@ impl Shard {
         if state.phase == Phase::Closed {
             return Err(ShardError::Closed);
         }
-        state.last_recovery = Some(Instant::now());
         let log_failed = self.wal.is_poisoned() || state.phase != Phase::Open;
         if !log_failed && !state.reopen && !self.index().is_poisoned() {
             let result = self.complete(state);
@@ -418,7 +442,7 @@ impl Shard {
         let mut state = self.state.lock();
         let failed =
             matches!(state.phase, Phase::ReadOnly { .. }) || state.reopen || self.index().is_poisoned();
-        if failed && state.last_recovery.is_none_or(|last| last.elapsed() >= RECOVERY_PAUSE) {
+        if failed && state.next_recovery.is_none_or(|moment| Instant::now() >= moment) {
             drop(state);
             // Its failure is told below, where it keeps writes out.
             let _ = self.recover();

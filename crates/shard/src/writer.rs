@@ -96,14 +96,7 @@ impl Writer<'_> {
     fn log(&mut self, record: &[u8], id: String, version: LiveVersion) -> Result<Logged, ShardError> {
         let lsn = match self.shard.wal.append(record) {
             Ok(lsn) => lsn,
-            Err(error) => {
-                let error = ShardError::from(error);
-                if !self.shard.wal.is_poisoned() {
-                    return Err(error);
-                }
-                self.shard.became_read_only(&mut self.state, &error);
-                return Err(ShardError::read_only(&error));
-            }
+            Err(error) => return Err(self.shard.log_failed_locked(&mut self.state, error.into())),
         };
         let seq_no = self.shard.next_seq_no.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
         // The log is the truth from here on: reads by id and later writes go by it, whatever becomes of the buffer.

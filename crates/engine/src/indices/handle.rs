@@ -241,6 +241,7 @@ impl IndexHandle {
         // Readers go on with what is in force until the new one is durable.
         changed.save(&self.data)?;
         *self.metadata.write() = Arc::new(changed);
+        self.shard.folder_is_certain();
         super::registry::note_change();
         Ok(())
     }

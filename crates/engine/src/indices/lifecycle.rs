@@ -60,6 +60,7 @@ pub(crate) fn open_index(
     let closed = handles.iter().filter(|handle| handle.is_closed()).count();
     if closed > 0 {
         engine.cluster.check_shards(engine.indices.names().open_indices(), closed)?;
+        engine.indices.clear_leftovers()?;
     }
     for handle in handles {
         if handle.is_closed() {

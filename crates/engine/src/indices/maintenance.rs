@@ -14,7 +14,6 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
 
 use super::Registry;
-use super::disk::DiskWatch;
 use super::handle::IndexHandle;
 use crate::error::EngineError;
 use crate::executor::caught;
@@ -78,6 +77,9 @@ impl Turn {
     }
 }
 
+/// What is looked after about once a second: how full the disk is, and files that could not be removed.
+pub(super) type Look = Box<dyn Fn() + Send>;
+
 type Work = (Arc<IndexHandle>, fn(&IndexHandle, u64) -> bool, fn(&Turns) -> &Turn);
 
 /// The threads that do it, as long as the engine is open.
@@ -88,13 +90,13 @@ pub(crate) struct Maintenance {
 }
 
 impl Maintenance {
-    pub(super) fn start(&self, registry: &Arc<Registry>, flush_threshold: u64, disk: DiskWatch) {
+    pub(super) fn start(&self, registry: &Arc<Registry>, flush_threshold: u64, look: Look) {
         let (refreshes, refresh_work) = unbounded::<Work>();
         let (upkeep, upkeep_work) = unbounded::<Work>();
         let (registry, stop) = (registry.clone(), self.stop.clone());
         let mut work: Vec<(String, Box<dyn FnOnce() + Send>)> = vec![(
             "sparrow-clock".into(),
-            Box::new(move || clock(&registry, &stop, &refreshes, &upkeep, flush_threshold, &disk)),
+            Box::new(move || clock(&registry, &stop, &refreshes, &upkeep, flush_threshold, &look)),
         )];
         for number in 0..REFRESH_WORKERS {
             let queue = refresh_work.clone();
@@ -135,7 +137,7 @@ fn clock(
     refreshes: &Sender<Work>,
     upkeep: &Sender<Work>,
     flush_threshold: u64,
-    disk: &DiskWatch,
+    look: &Look,
 ) {
     for tick in 0_u64.. {
         if stop.load(Relaxed) {
@@ -156,7 +158,7 @@ fn clock(
                 }
             }
             if tick.is_multiple_of(DISK_TICKS) {
-                disk.look();
+                look();
             }
         });
         if let Err(message) = looked {

@@ -79,7 +79,7 @@ pub(crate) struct Indices {
     registry: Arc<Registry>,
     /// Serialises creation and deletion.
     admin: Mutex<()>,
-    leftovers: Leftovers,
+    leftovers: Arc<Leftovers>,
     /// Indices are upgraded one at a time.
     upgrading: Mutex<()>,
     /// Leads the indices back to the engine.
@@ -119,7 +119,7 @@ impl Indices {
             data: data.clone(),
             registry: Arc::new(Registry::default()),
             admin: Mutex::new(()),
-            leftovers: Leftovers::default(),
+            leftovers: Arc::default(),
             upgrading: Mutex::new(()),
             engine: EngineLink::default(),
             index_options: IndexOptions {
@@ -241,11 +241,24 @@ impl Indices {
         Ok(IndexOptions { analysis: settings.analysis()?, name: name.into(), ..self.index_options.clone() })
     }
 
+    /// Removes what is left of indices that could not be made, one of which could take the place of a closed index.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(crate) fn clear_leftovers(&self) -> Result<(), EngineError> {
+        self.leftovers.clear(&self.data)
+    }
+
     /// Starts the background work.
     pub(crate) fn start_maintenance(&self) {
         let disk = DiskWatch::new(self.data.clone(), self.cluster.clone(), self.flooded.clone());
         disk.look();
-        self.maintenance.start(&self.registry, self.flush_threshold, disk);
+        let (leftovers, data) = (self.leftovers.clone(), self.data.clone());
+        let look = move || {
+            disk.look();
+            leftovers.retry(&data);
+        };
+        self.maintenance.start(&self.registry, self.flush_threshold, Box::new(look));
     }
 
     /// Ends the background work and flushes everything.

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use sparrow_index::{Format, RewriteProgress, RewriteStats};
 use sparrow_shard::ShardError;
+use sparrow_storage::durable;
 
 use super::Indices;
 use super::handle::{IndexHandle, remove_folder};
@@ -31,6 +32,9 @@ impl Indices {
         let old_folder = handle.metadata.read().folder.clone();
         let folder = next_folder(&old_folder);
         let target = handle.root().join(&folder);
+        // If noting the folder of an earlier attempt failed, the disk may name that one, which is removed only when it does not.
+        handle.replace_metadata(&handle.changer()?, |_| Ok(()))?;
+        durable::remove_dir_all(&target)?;
         let result = handle.shard.rewrite::<Failure>(&target, progress, cancel, |writer| {
             let noted = handle.replace_metadata(writer, |metadata| {
                 folder.clone_into(&mut metadata.folder);

@@ -295,6 +295,12 @@ impl Wal {
         state.older_bytes + state.written + state.buffer.len() as u64
     }
 
+    /// Bytes that were appended since the log was last rolled or opened.
+    pub fn bytes_since_roll(&self) -> u64 {
+        let state = self.state.lock();
+        state.written + state.buffer.len() as u64
+    }
+
     /// Whether an earlier failure closed the log for writes.
     pub fn is_poisoned(&self) -> bool {
         self.state.lock().poisoned.is_some()
