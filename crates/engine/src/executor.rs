@@ -55,7 +55,9 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
         | "update_deployment" | "list_tasks" | "clone_index" | "shrink_index" | "split_index"
         | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
         | "cleanup_repository" | "create_snapshot" | "get_snapshot" | "snapshot_status"
-        | "clone_snapshot" | "delete_snapshot" | "restore_snapshot" | "cat_snapshots" => Lane::Long,
+        | "clone_snapshot" | "delete_snapshot" | "snapshot_keys" | "restore_snapshot" | "cat_snapshots" => {
+            Lane::Long
+        }
         "search"
         | "knn_search"
         | "explain"

@@ -285,6 +285,7 @@ impl Engine {
             "snapshot_status" => snapshots::snapshot_status(self, request, body, cancel),
             "clone_snapshot" => snapshots::clone_snapshot(self, request, body, cancel),
             "delete_snapshot" => snapshots::delete_snapshot(self, request, body, cancel),
+            "snapshot_keys" => snapshots::snapshot_keys(self, request, body, cancel),
             "restore_snapshot" => snapshots::restore_snapshot(self, request, body, cancel),
             "cat_repositories" => indices::cat::snapshots::cat_repositories(self, request, body, cancel),
             "cat_snapshots" => indices::cat::snapshots::cat_snapshots(self, request, body, cancel),

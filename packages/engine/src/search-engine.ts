@@ -85,6 +85,7 @@ export const OPERATIONS = [
   'snapshot_status',
   'clone_snapshot',
   'delete_snapshot',
+  'snapshot_keys',
   'restore_snapshot',
   'cat_trained_models',
   'index_doc',

@@ -67,6 +67,20 @@ impl Caller {
         self.0.as_ref().map(|rights| rights.holder.as_str())
     }
 
+    /// Checks that there is nothing that the caller may not do. `action` is what is to be done, in the sentence of a refusal.
+    ///
+    /// # Errors
+    /// 403 for a restricted key.
+    pub(crate) fn check_unlimited(&self, action: &str) -> Result<(), EngineError> {
+        let Some(rights) = &self.0 else { return Ok(()) };
+        let reason = format!(
+            "action [{action}] is unauthorized for API key id [{}] of user [{}], this action is granted by the cluster \
+             privileges [all] together with the index privileges [all] on all indices",
+            rights.key, rights.user
+        );
+        Err(EngineError::api(403, Exception::new("security_exception", reason)))
+    }
+
     /// Whether there is anything that the caller may not do.
     pub fn is_restricted(&self) -> bool {
         self.0.is_some()

@@ -19,7 +19,7 @@ use super::layout::Exclusive;
 use super::manifest::{Content, Figures, FileEntry, GlobalState, IndexContent, Info, ModelContent};
 use super::pace::Pace;
 use super::running::{Creation, CreationGuard, Running, take};
-use super::{Repository, errors, list_of, listing, names, no_features, switch};
+use super::{Repository, errors, features, list_of, listing, names, switch};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
@@ -38,6 +38,7 @@ struct Wanted {
     options: ResolveOptions,
     include_global_state: bool,
     include_models: bool,
+    include_keys: bool,
     metadata: Option<Map<String, Value>>,
     partial: bool,
 }
@@ -49,6 +50,7 @@ impl Wanted {
             options: ResolveOptions::everything(),
             include_global_state: true,
             include_models: false,
+            include_keys: false,
             metadata: None,
             partial: false,
         };
@@ -65,7 +67,7 @@ impl Wanted {
                 "include_global_state" => wanted.include_global_state = switch(key, value)?,
                 "include_models" => wanted.include_models = switch(key, value)?,
                 "partial" => wanted.partial = switch(key, value)?,
-                "feature_states" => no_features(value)?,
+                "feature_states" => wanted.include_keys = features::parse(value)?,
                 "metadata" => match value {
                     Value::Null => {}
                     Value::Object(metadata) => {
@@ -117,6 +119,9 @@ pub(crate) fn create_snapshot(
     names::check_snapshot(repository_name, &name)?;
     let repository = engine.snapshots.repository(repository_name)?;
     let wanted = Wanted::parse(&parse_object(body)?)?;
+    if wanted.include_keys {
+        features::check(request, "cluster:admin/snapshot/create")?;
+    }
     repository.check_writable("create snapshot")?;
     let listing = repository.layout.list()?;
     if listing.infos.iter().any(|info| info.snapshot == name) {
@@ -232,6 +237,10 @@ impl Job<'_> {
             }
         }
         let global = self.wanted.include_global_state.then(|| GlobalState::of(self.engine));
+        let keys = match self.wanted.include_keys {
+            true => features::keys(&self.engine.data)?,
+            false => None,
+        };
         let models_folder = staging.0.join("models");
         let models = match self.wanted.include_models {
             true => self.engine.models.link_uploads(&models_folder)?,
@@ -255,7 +264,7 @@ impl Job<'_> {
         let mut pace = Pace::new(self.repository.settings.snapshot_rate(), &stop);
         let mut copy =
             Copy { job: self, held: &held, known: &known, pace: &mut pace, number: 0, new: Vec::new() };
-        let mut content = Content { global, ..Content::default() };
+        let mut content = Content { global, keys, ..Content::default() };
         let mut figures = BTreeMap::new();
         for (number, index) in staged {
             let folder = staging.0.join(number.to_string());
@@ -284,6 +293,7 @@ impl Job<'_> {
             uuid: creation.uuid.clone(),
             server: env!("CARGO_PKG_VERSION").to_owned(),
             include_global_state: creation.include_global_state,
+            has_keys: content.keys.is_some(),
             metadata: creation.metadata.clone(),
             start: creation.start,
             end: now_millis().max(creation.start),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::manifest::{INDEX_VERSION, INDEX_VERSION_ID, Info};
 use super::running::Creation;
-use super::{errors, names};
+use super::{errors, features, names};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::params::Params;
@@ -44,6 +44,7 @@ impl Found {
             uuid: creation.uuid.clone(),
             server: String::new(),
             include_global_state: creation.include_global_state,
+            has_keys: false,
             metadata: creation.metadata.clone(),
             start: creation.start,
             end: 0,
@@ -420,7 +421,11 @@ impl Shown {
                 false => (info.names().len(), info.failures.len()),
             };
             put("shards", json!({"total": total, "failed": failed, "successful": total - failed}));
-            put("feature_states", json!([]));
+            let features = match info.has_keys {
+                true => json!([{"feature_name": features::SECURITY, "indices": []}]),
+                false => json!([]),
+            };
+            put("feature_states", features);
         }
         Value::Object(out)
     }
@@ -441,6 +446,7 @@ mod tests {
             uuid: String::new(),
             server: String::new(),
             include_global_state: false,
+            has_keys: false,
             metadata: None,
             start,
             end: start,

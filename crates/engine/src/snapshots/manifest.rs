@@ -18,6 +18,9 @@ pub(super) struct Info {
     /// The version of the server that made it.
     pub server: String,
     pub include_global_state: bool,
+    /// Whether the API keys are in it.
+    #[serde(default)]
+    pub has_keys: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
     /// Milliseconds since the epoch.
@@ -72,6 +75,9 @@ pub(super) struct Content {
     pub global: Option<GlobalState>,
     #[serde(default)]
     pub models: Vec<ModelContent>,
+    /// The API keys, as the text of the file that they are kept in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<String>,
 }
 
 impl Content {

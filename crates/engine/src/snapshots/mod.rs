@@ -9,6 +9,7 @@ mod api;
 mod clone;
 mod create;
 mod errors;
+mod features;
 mod global;
 mod layout;
 mod listing;
@@ -36,6 +37,7 @@ pub(crate) use self::api::{
 };
 pub(crate) use self::clone::clone_snapshot;
 pub(crate) use self::create::create_snapshot;
+pub(crate) use self::features::snapshot_keys;
 use self::layout::Layout;
 pub(crate) use self::listing::{get_snapshot, rows};
 pub(crate) use self::manifest::INDEX_VERSION;
@@ -184,16 +186,6 @@ fn switch(key: &str, value: &Value) -> Result<bool, EngineError> {
         other => Err(EngineError::illegal_argument(format!(
             "Failed to parse value [{}] as only [true] or [false] are allowed. [{key}]",
             other.as_str().map_or_else(|| other.to_string(), str::to_owned)
-        ))),
-    }
-}
-
-/// Refuses states of features other than none: there are no features with indices of their own.
-fn no_features(value: &Value) -> Result<(), EngineError> {
-    match list_of("feature_states", value)?.as_str() {
-        "" | "none" => Ok(()),
-        other => Err(EngineError::illegal_argument(format!(
-            "[feature_states] must be empty or [none], as there are no features with a state here, but was [{other}]"
         ))),
     }
 }

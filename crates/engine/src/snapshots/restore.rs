@@ -14,8 +14,8 @@ use super::layout::Layout;
 use super::manifest::{Content, IndexContent, Info};
 use super::pace::Pace;
 use super::restore_request::RestoreRequest;
-use super::running::Running;
-use super::{Repository, errors};
+use super::running::{ReadingGuard, Running};
+use super::{Repository, errors, features};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
@@ -32,38 +32,11 @@ pub(crate) fn restore_snapshot(
 ) -> Result<Reply, EngineError> {
     let wait = request.params().bool("wait_for_completion", false)?;
     let wanted = RestoreRequest::parse(&parse_object(body)?)?;
-    let repository = engine.snapshots.repository(request.part("repository"))?;
-    let name = request.part("snapshot");
-    let listing = repository.layout.list()?;
-    let Some(info) = listing.infos.iter().find(|info| info.snapshot == name) else {
-        let problem = match listing.unreadable.first() {
-            Some(unreadable) => format!("snapshot does not exist among those that can be read: {unreadable}"),
-            None => "snapshot does not exist".to_owned(),
-        };
-        return Err(errors::restore(&repository.name, name, &problem));
-    };
-    let info = info.clone();
-    let plan = wanted.plan(&repository.name, &info)?;
-    let guard = Running::read(engine, &repository.path, &info.uuid);
-    // It may have been deleted between the two.
-    let content = repository.layout.content(&info.uuid)?;
-    let label = info.label();
-    {
-        let refuse = |problem: &str| errors::restore(&repository.name, &label, problem);
-        let names = engine.indices.names();
-        for (from, target) in &plan {
-            names.check_restorable(from, target, &refuse)?;
-        }
-        // Before anything is restored.
-        if let Some(global) = content.global.as_ref().filter(|_| wanted.include_global_state) {
-            global.check()?;
-        }
-        if wanted.include_global_state && content.global.is_none() {
-            return Err(refuse(
-                "cannot restore global state since the snapshot was created without global state",
-            ));
-        }
+    if wanted.include_keys {
+        features::check(request, "cluster:admin/snapshot/restore")?;
     }
+    let Source { repository, info, plan, content, guard } = Source::find(engine, request, &wanted)?;
+    let label = info.label();
     let spec = TaskSpec::new(
         "cluster:admin/snapshot/restore",
         format!("restore snapshot [{}:{}]", repository.name, info.snapshot),
@@ -89,6 +62,62 @@ pub(crate) fn restore_snapshot(
     match wait {
         true => Ok(Reply::ok(&task.wait()?)),
         false => Ok(Reply::ok(&json!({"accepted": true}))),
+    }
+}
+
+/// A snapshot that can be restored, as far as can be told before anything is read from its blobs.
+pub(super) struct Source {
+    pub repository: Repository,
+    pub info: Info,
+    /// Each index with the name that it gets.
+    plan: Vec<(String, String)>,
+    pub content: Content,
+    guard: ReadingGuard,
+}
+
+impl Source {
+    /// The snapshot that a request names.
+    ///
+    /// # Errors
+    /// When there is none, it lacks what is wanted, or a name is taken.
+    pub fn find(
+        engine: &Arc<Engine>,
+        request: &Request,
+        wanted: &RestoreRequest,
+    ) -> Result<Self, EngineError> {
+        let repository = engine.snapshots.repository(request.part("repository"))?;
+        let name = request.part("snapshot");
+        let listing = repository.layout.list()?;
+        let Some(info) = listing.infos.iter().find(|info| info.snapshot == name) else {
+            let problem = match listing.unreadable.first() {
+                Some(unreadable) => {
+                    format!("snapshot does not exist among those that can be read: {unreadable}")
+                }
+                None => "snapshot does not exist".to_owned(),
+            };
+            return Err(errors::restore(&repository.name, name, &problem));
+        };
+        let info = info.clone();
+        let plan = wanted.plan(&repository.name, &info)?;
+        let guard = Running::read(engine, &repository.path, &info.uuid);
+        // It may have been deleted between the two.
+        let content = repository.layout.content(&info.uuid)?;
+        let label = info.label();
+        let refuse = |problem: &str| errors::restore(&repository.name, &label, problem);
+        let names = engine.indices.names();
+        for (from, target) in &plan {
+            names.check_restorable(from, target, &refuse)?;
+        }
+        // Before anything is restored.
+        if let Some(global) = content.global.as_ref().filter(|_| wanted.include_global_state) {
+            global.check()?;
+        }
+        if wanted.include_global_state && content.global.is_none() {
+            return Err(refuse(
+                "cannot restore global state since the snapshot was created without global state",
+            ));
+        }
+        Ok(Self { repository, info, plan, content, guard })
     }
 }
 

@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::manifest::Info;
-use super::{errors, list_of, names, no_features, switch};
+use super::{errors, features, list_of, names, switch};
 use crate::error::EngineError;
 
 /// Longest pattern that names are changed with.
@@ -20,6 +20,7 @@ pub(super) struct RestoreRequest {
     pub include_global_state: bool,
     pub include_aliases: bool,
     pub include_models: bool,
+    pub include_keys: bool,
     partial: bool,
     rename: Option<Rename>,
     rename_aliases: Option<Rename>,
@@ -46,6 +47,7 @@ impl RestoreRequest {
             include_global_state: false,
             include_aliases: true,
             include_models: false,
+            include_keys: false,
             partial: false,
             rename: None,
             rename_aliases: None,
@@ -61,7 +63,7 @@ impl RestoreRequest {
                 "include_aliases" => request.include_aliases = switch(key, value)?,
                 "include_models" => request.include_models = switch(key, value)?,
                 "partial" => request.partial = switch(key, value)?,
-                "feature_states" => no_features(value)?,
+                "feature_states" => request.include_keys = features::parse(value)?,
                 "rename_pattern"
                 | "rename_replacement"
                 | "rename_alias_pattern"
@@ -257,6 +259,6 @@ mod tests {
         let reason = |body: Value| RestoreRequest::parse(body.as_object().unwrap()).unwrap_err().reason();
         assert!(reason(json!({"nope": 1})).contains("[nope]"));
         assert!(reason(json!({"rename_pattern": "a"})).contains("[rename_replacement]"));
-        assert!(reason(json!({"feature_states": ["security"]})).contains("[security]"));
+        assert!(reason(json!({"feature_states": ["kibana"]})).contains("[kibana]"));
     }
 }
