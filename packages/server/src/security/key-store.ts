@@ -60,16 +60,21 @@ export interface KeyChange {
   readonly expiration?: number;
 }
 
+/** Keys by their ids. */
+type Keys = Map<string, ApiKey>;
+
 /**
  * The API keys, in memory and in `security/api_keys.json` of the data directory. They guard whichever engine is behind the
- * server, so they live in front of it. Changes are durable before they are acknowledged, one at a time.
+ * server, so they live in front of it. Changes are made one at a time: on the disk first, then in memory. One that the disk
+ * does not take is an error, and then nothing has changed.
  */
 export class KeyStore {
   readonly #path: string;
-  readonly #keys: Map<string, ApiKey>;
+  /** Replaced with every change, never changed. */
+  #keys: ReadonlyMap<string, ApiKey>;
   /** Secrets that have been verified against their hash, by the key as it was then: they need no hashing again. */
   readonly #verified = new WeakMap<ApiKey, Buffer>();
-  #writes: Promise<void> = Promise.resolve();
+  #changes: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string, keys: readonly ApiKey[]) {
     this.#path = path;
@@ -121,75 +126,99 @@ export class KeyStore {
   }
 
   async create(fields: NewKey, now: number): Promise<IssuedKey> {
-    return this.#issue(randomId(), randomId(), { ...fields, owner: false }, now);
+    const issued = issue(randomId(), randomId(), { ...fields, owner: false }, now);
+    await this.#change((keys) => keys.set(issued.key.id, issued.key));
+    return issued;
   }
 
   /** Makes a new owner key and leaves it in its file. */
   async createOwner(data: string, now: number): Promise<IssuedKey> {
-    const issued = await this.#issue(randomId(), randomId(), ownerFields(), now);
+    const issued = issue(randomId(), randomId(), ownerFields(), now);
+    // The file first: a key in force that nobody knows would lock everybody out.
     await replaceFile(KeyStore.ownerKeyFile(data), `${issued.encoded}\n`);
+    await this.#change((keys) => keys.set(issued.key.id, issued.key));
     return issued;
   }
 
   /** Makes `id:secret` the owner key in place of the one before. Nothing is written if it is already. */
   async setOwner(data: string, id: string, secret: string, now: number): Promise<void> {
     const current = this.owner();
-    if (current?.id === id && current.hash === sha256(secret)) return;
-    if (current !== undefined) this.#keys.delete(current.id);
+    if (current?.id !== id || current.hash !== sha256(secret)) {
+      await this.#change((keys) => {
+        if (current !== undefined) keys.delete(current.id);
+        keys.set(id, issue(id, secret, ownerFields(), now).key);
+      });
+    }
     // The file held the key before; the person who sets the key keeps it.
     await rm(KeyStore.ownerKeyFile(data), { force: true });
-    await this.#issue(id, secret, ownerFields(), now);
   }
 
   /** Invalidates keys; says which were valid until now. */
   async invalidate(ids: readonly string[], now: number): Promise<readonly string[]> {
-    const valid = ids.filter((id) => this.#keys.get(id)?.invalidated === false);
-    for (const id of valid) {
-      const key = this.#keys.get(id);
-      if (key !== undefined) this.#keys.set(id, { ...key, invalidated: true, invalidation: now });
-    }
-    if (valid.length > 0) await this.#save();
-    return valid;
+    return this.#change((keys) => {
+      const valid = ids.filter((id) => keys.get(id)?.invalidated === false);
+      for (const id of valid) {
+        const key = keys.get(id);
+        if (key !== undefined) keys.set(id, { ...key, invalidated: true, invalidation: now });
+      }
+      return valid;
+    });
   }
 
   /** Changes keys; says of which ones something was changed. */
   async update(ids: readonly string[], change: KeyChange): Promise<readonly string[]> {
-    const updated: string[] = [];
-    for (const id of ids) {
-      const before = this.#keys.get(id);
-      if (before === undefined) continue;
-      const key: ApiKey = { ...before, ...change };
-      // Roles from the file and from a request differ in their prototypes, but not in their text.
-      if (JSON.stringify(key) === JSON.stringify(before)) continue;
-      this.#keys.set(id, key);
-      updated.push(id);
-    }
-    if (updated.length > 0) await this.#save();
-    return updated;
+    return this.#change((keys) => {
+      const updated: string[] = [];
+      for (const id of ids) {
+        const before = keys.get(id);
+        // Another request may have ended it meanwhile.
+        if (before === undefined || before.invalidated) continue;
+        const key: ApiKey = { ...before, ...change };
+        // Roles from the file and from a request differ in their prototypes, but not in their text.
+        if (JSON.stringify(key) === JSON.stringify(before)) continue;
+        keys.set(id, key);
+        updated.push(id);
+      }
+      return updated;
+    });
   }
 
-  async #issue(id: string, secret: string, fields: NewKey & { owner: boolean }, now: number): Promise<IssuedKey> {
-    const key: ApiKey = {
-      id,
-      username: OWNER,
-      creation: now,
-      invalidated: false,
-      hash: sha256(secret),
-      ...fields,
+  /**
+   * Makes a change once those before it are done.
+   *
+   * @param plan changes a copy of the keys as they are then
+   * @throws what `plan` throws, or why the file cannot be written; the keys are then what they were
+   */
+  #change<T>(plan: (keys: Keys) => T): Promise<T> {
+    const change = async (): Promise<T> => {
+      const before = this.#keys;
+      const after = new Map(before);
+      const result = plan(after);
+      if (after.size === before.size && [...after].every(([id, key]) => before.get(id) === key)) return result;
+      try {
+        await this.#write(after);
+      } catch (error) {
+        // The new file may be in place all the same, if only its folder could not be synced.
+        await this.#write(before).catch(() => undefined);
+        throw error;
+      }
+      this.#keys = after;
+      return result;
     };
-    this.#keys.set(id, key);
-    await this.#save();
-    return { key, secret, encoded: Buffer.from(`${id}:${secret}`).toString('base64') };
+    const made = this.#changes.then(change);
+    // Whoever asked for a change learns of its failure; the next one is made all the same.
+    this.#changes = made.catch(() => undefined);
+    return made;
   }
 
-  #save(): Promise<void> {
-    const write = async (): Promise<void> => {
-      await replaceFile(this.#path, seal({ format: FORMAT, keys: this.all() }));
-    };
-    // One after the other, also after a failed one: each writes the whole current state.
-    this.#writes = this.#writes.then(write, write);
-    return this.#writes;
+  #write(keys: ReadonlyMap<string, ApiKey>): Promise<void> {
+    return replaceFile(this.#path, seal({ format: FORMAT, keys: [...keys.values()] }));
   }
+}
+
+function issue(id: string, secret: string, fields: NewKey & { owner: boolean }, now: number): IssuedKey {
+  const key: ApiKey = { id, username: OWNER, creation: now, invalidated: false, hash: sha256(secret), ...fields };
+  return { key, secret, encoded: Buffer.from(`${id}:${secret}`).toString('base64') };
 }
 
 /** Splits the `encoded` form; undefined if it is not one. */
