@@ -102,7 +102,7 @@ export async function updateApiKey(
   const action: Action = 'cluster:admin/xpack/security/api_key/update';
   const problem = unchangeable(keys, caller, action, id, change, now);
   if (problem !== undefined) throw problem;
-  return { updated: (await keys.update([id], change)).length > 0 };
+  return { updated: (await keys.update([id], change, caller.owner, now)).length > 0 };
 }
 
 /** `POST /_security/api_key/_bulk_update`: keys that cannot be updated do not keep the others from it. */
@@ -128,7 +128,7 @@ export async function updateApiKeys(
     if (problem !== undefined) details[id] = problem.describe();
   }
   const possible = [...new Set(ids)].filter((id) => details[id] === undefined);
-  const updated = await keys.update(possible, change);
+  const updated = await keys.update(possible, change, caller.owner, now);
   const count = Object.keys(details).length;
   return {
     updated,

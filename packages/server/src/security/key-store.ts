@@ -3,11 +3,21 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { StoredFileError, parseStored, readIfPresent, replaceFile } from '../durable-file.js';
+import { HttpError } from '../errors.js';
 import { seal } from '../sealed-file.js';
 import { OWNER_ROLES, type Roles } from './roles.js';
 
 /** Version of the file's layout; an unknown one is refused rather than guessed at. */
 const FORMAT = 1;
+
+/** How long a key is kept after its end, so that one can look it up: as long as in Elasticsearch. */
+const RETENTION_MS = 7 * 86_400_000;
+
+/** Most bytes of all keys together: each change writes them all. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** The share of the room that there is for keys which others than the owner key make: it can always make one. */
+const SHARE_OF_OTHERS = 0.9;
 
 /** The user that every key belongs to: keys are Sparrow's only identities. */
 export const OWNER = 'owner';
@@ -63,6 +73,12 @@ export interface KeyChange {
 /** Keys by their ids. */
 type Keys = Map<string, ApiKey>;
 
+/** How much room there is for keys. */
+export interface Room {
+  readonly keys: number;
+  readonly bytes: number;
+}
+
 /**
  * The API keys, in memory and in `security/api_keys.json` of the data directory. They guard whichever engine is behind the
  * server, so they live in front of it. Changes are made one at a time: on the disk first, then in memory. One that the disk
@@ -74,17 +90,21 @@ export class KeyStore {
   #keys: ReadonlyMap<string, ApiKey>;
   /** Secrets that have been verified against their hash, by the key as it was then: they need no hashing again. */
   readonly #verified = new WeakMap<ApiKey, Buffer>();
+  /** Bytes of keys that were counted once. */
+  readonly #bytes = new WeakMap<ApiKey, number>();
+  readonly #room: Room;
   #changes: Promise<unknown> = Promise.resolve();
 
-  private constructor(path: string, keys: readonly ApiKey[]) {
+  private constructor(path: string, keys: readonly ApiKey[], room: Room) {
     this.#path = path;
     this.#keys = new Map(keys.map((key) => [key.id, key]));
+    this.#room = room;
   }
 
-  static async open(data: string): Promise<KeyStore> {
+  static async open(data: string, { keys = Infinity, bytes = MOST_BYTES }: Partial<Room> = {}): Promise<KeyStore> {
     const path = join(data, 'security', 'api_keys.json');
     const text = await readIfPresent(path);
-    return new KeyStore(path, text === undefined ? [] : parseFile(path, text));
+    return new KeyStore(path, text === undefined ? [] : parseFile(path, text), { keys, bytes });
   }
 
   /** Where the owner key is left for tools on the same machine, readable by this user only. */
@@ -125,9 +145,14 @@ export class KeyStore {
     return matches;
   }
 
+  /** @throws {HttpError} 400 when there is no room for it */
   async create(fields: NewKey, now: number): Promise<IssuedKey> {
     const issued = issue(randomId(), randomId(), { ...fields, owner: false }, now);
-    await this.#change((keys) => keys.set(issued.key.id, issued.key));
+    const byOwner = fields.limitedBy === undefined;
+    await this.#change((keys) => {
+      keys.set(issued.key.id, issued.key);
+      this.#fit(keys, byOwner, now);
+    }, now);
     return issued;
   }
 
@@ -136,7 +161,7 @@ export class KeyStore {
     const issued = issue(randomId(), randomId(), ownerFields(), now);
     // The file first: a key in force that nobody knows would lock everybody out.
     await replaceFile(KeyStore.ownerKeyFile(data), `${issued.encoded}\n`);
-    await this.#change((keys) => keys.set(issued.key.id, issued.key));
+    await this.#change((keys) => keys.set(issued.key.id, issued.key), now);
     return issued;
   }
 
@@ -147,7 +172,7 @@ export class KeyStore {
       await this.#change((keys) => {
         if (current !== undefined) keys.delete(current.id);
         keys.set(id, issue(id, secret, ownerFields(), now).key);
-      });
+      }, now);
     }
     // The file held the key before; the person who sets the key keeps it.
     await rm(KeyStore.ownerKeyFile(data), { force: true });
@@ -162,11 +187,16 @@ export class KeyStore {
         if (key !== undefined) keys.set(id, { ...key, invalidated: true, invalidation: now });
       }
       return valid;
-    });
+    }, now);
   }
 
-  /** Changes keys; says of which ones something was changed. */
-  async update(ids: readonly string[], change: KeyChange): Promise<readonly string[]> {
+  /**
+   * Changes keys; says of which ones something was changed.
+   *
+   * @param byOwner whether the owner key asks for it
+   * @throws {HttpError} 400 when there is no room for what they become
+   */
+  async update(ids: readonly string[], change: KeyChange, byOwner: boolean, now: number): Promise<readonly string[]> {
     return this.#change((keys) => {
       const updated: string[] = [];
       for (const id of ids) {
@@ -179,20 +209,61 @@ export class KeyStore {
         keys.set(id, key);
         updated.push(id);
       }
+      this.#fit(keys, byOwner, now);
       return updated;
-    });
+    }, now);
   }
 
   /**
-   * Makes a change once those before it are done.
+   * Makes room for keys that became more or longer, if there is too little: those that have ended are forgotten, the first to end
+   * first.
+   *
+   * @throws {HttpError} 400 when that is not enough
+   */
+  #fit(keys: Keys, byOwner: boolean, now: number): void {
+    const share = byOwner ? 1 : SHARE_OF_OTHERS;
+    const [most, mostBytes] = [Math.floor(this.#room.keys * share), Math.floor(this.#room.bytes * share)];
+    const before = this.#bytesOf(this.#keys);
+    let bytes = this.#bytesOf(keys);
+    const fits = (): boolean =>
+      (keys.size <= most || keys.size <= this.#keys.size) && (bytes <= mostBytes || bytes <= before);
+    if (fits()) return;
+    const ended = [...keys.values()].filter((key) => endOf(key) <= now).sort((a, b) => endOf(a) - endOf(b));
+    for (const key of ended) {
+      keys.delete(key.id);
+      bytes -= this.#sizeOf(key);
+      if (fits()) return;
+    }
+    const [count, what, limit] =
+      keys.size > most ? [keys.size, 'API keys', most] : [bytes, 'bytes of API keys', mostBytes];
+    throw new HttpError(
+      'illegal_argument',
+      `this server would have [${String(count)}] ${what}, it may have [${String(limit)}]: invalidate some that nobody needs`,
+    );
+  }
+
+  #bytesOf(keys: ReadonlyMap<string, ApiKey>): number {
+    let bytes = 0;
+    for (const key of keys.values()) bytes += this.#sizeOf(key);
+    return bytes;
+  }
+
+  #sizeOf(key: ApiKey): number {
+    let bytes = this.#bytes.get(key);
+    if (bytes === undefined) this.#bytes.set(key, (bytes = Buffer.byteLength(JSON.stringify(key))));
+    return bytes;
+  }
+
+  /**
+   * Makes a change once those before it are done, and forgets keys that ended long ago.
    *
    * @param plan changes a copy of the keys as they are then
    * @throws what `plan` throws, or why the file cannot be written; the keys are then what they were
    */
-  #change<T>(plan: (keys: Keys) => T): Promise<T> {
+  #change<T>(plan: (keys: Keys) => T, now: number): Promise<T> {
     const change = async (): Promise<T> => {
       const before = this.#keys;
-      const after = new Map(before);
+      const after = new Map([...before].filter(([, key]) => endOf(key) + RETENTION_MS > now));
       const result = plan(after);
       if (after.size === before.size && [...after].every(([id, key]) => before.get(id) === key)) return result;
       try {
@@ -214,6 +285,11 @@ export class KeyStore {
   #write(keys: ReadonlyMap<string, ApiKey>): Promise<void> {
     return replaceFile(this.#path, seal({ format: FORMAT, keys: [...keys.values()] }));
   }
+}
+
+/** When a key ended or will end, in milliseconds since the epoch. */
+function endOf({ invalidated, invalidation, expiration = Infinity, creation }: ApiKey): number {
+  return invalidated ? Math.min(invalidation ?? creation, expiration) : expiration;
 }
 
 function issue(id: string, secret: string, fields: NewKey & { owner: boolean }, now: number): IssuedKey {
