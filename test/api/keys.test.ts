@@ -119,6 +119,31 @@ describe('the life of a key', () => {
     }
   });
 
+  it.each(['manage_own_api_key', 'manage_api_key', 'all'])(
+    'is not extended by the key itself, with [%s]',
+    async (held) => {
+      const app = await fakeApp();
+      const { key, as } = await callAs(app, { r: { cluster: [held] } }, { expiration: '1h' });
+      const end = (): number | undefined => app.keys.get(key.id)?.expiration;
+      const [path, before] = [`/_security/api_key/${key.id}`, end()];
+      const refused = await as('PUT', path, { expiration: '2h', metadata: { team: 'b' } });
+      expect([refused.status, await refused.text()]).toEqual([
+        400,
+        expect.stringContaining(`API key [${key.id}] cannot extend its own expiration`),
+      ]);
+      const several = await as('POST', '/_security/api_key/_bulk_update', { ids: [key.id], expiration: '2h' });
+      expect(await several.json()).toMatchObject({ updated: [], errors: { count: 1 } });
+      expect([end(), app.keys.get(key.id)?.metadata]).toEqual([before, {}]);
+      // It may end sooner, and keep what it has with everything else that it changes.
+      expect((await as('PUT', path, { metadata: { team: 'b' } })).status).toBe(200);
+      expect((await as('PUT', path, { expiration: '30m' })).status).toBe(200);
+      expect(end()).toBeLessThan(before ?? 0);
+      // Somebody else may.
+      expect((await app.call('PUT', path, { expiration: '2h' })).status).toBe(200);
+      expect(end()).toBeGreaterThan(before ?? Infinity);
+    },
+  );
+
   it('survives a restart, hashed, in a file of this user alone', async () => {
     const { data, owner } = await fakeApp();
     const path = join(data, 'security', 'api_keys.json');

@@ -41,6 +41,8 @@ export interface Config {
   readonly tlsClientAuth: ClientAuth;
   /** Longest request body in bytes. Raising it lets one request take that much memory, several times over. */
   readonly maxBodyBytes: number;
+  /** Most API keys that there may be, with those that ended in the last seven days. */
+  readonly maxApiKeys: number;
   /** Cores the engine uses, 0 for all. */
   readonly threads: number;
   /** Deploy the embedded sparse model at the first start; costs about 100 MB of memory. */
@@ -104,6 +106,7 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'whether clients need a certificate',
   ),
   maxBodyBytes: setting(100 * 1024 * 1024, integer(1, 2 ** 31 - 1), 'a number of bytes', 'longest request body'),
+  maxApiKeys: setting(10_000, integer(1, 1_000_000), 'a number from 1 to 1000000', 'most API keys that there may be'),
   threads: setting(0, integer(0, 1024), 'a number', 'cores that the engine uses, 0 for all'),
   deployAtStart: setting(true, boolean, 'true or false', 'deploy the embedded sparse model at the first start'),
   productHeader: setting(true, boolean, 'true or false', 'send X-Elastic-Product, which the official clients want'),

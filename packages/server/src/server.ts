@@ -94,7 +94,7 @@ export async function startServer(
     await makePrivate(config.data, log);
     const engine = await openEngine(config);
     // The engine holds the directory's lock from here on: only now may files in it be written.
-    const keys = await KeyStore.open(config.data);
+    const keys = await KeyStore.open(config.data, { keys: config.maxApiKeys });
     const newOwnerKey = await ensureOwner(keys, config);
     services = {
       engine,

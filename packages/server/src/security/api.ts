@@ -100,9 +100,9 @@ export async function updateApiKey(
 ): Promise<object> {
   const change = parseChange(caller, body === undefined ? {} : parseBody(body, CHANGEABLE), now);
   const action: Action = 'cluster:admin/xpack/security/api_key/update';
-  const problem = unchangeable(keys, caller, action, id, now);
+  const problem = unchangeable(keys, caller, action, id, change, now);
   if (problem !== undefined) throw problem;
-  return { updated: (await keys.update([id], change)).length > 0 };
+  return { updated: (await keys.update([id], change, caller.owner, now)).length > 0 };
 }
 
 /** `POST /_security/api_key/_bulk_update`: keys that cannot be updated do not keep the others from it. */
@@ -124,11 +124,11 @@ export async function updateApiKeys(
   // Without a prototype: an id may be any text.
   const details = Object.create(null) as Record<string, object>;
   for (const id of new Set(ids)) {
-    const problem = unchangeable(keys, caller, action, id, now);
+    const problem = unchangeable(keys, caller, action, id, change, now);
     if (problem !== undefined) details[id] = problem.describe();
   }
   const possible = [...new Set(ids)].filter((id) => details[id] === undefined);
-  const updated = await keys.update(possible, change);
+  const updated = await keys.update(possible, change, caller.owner, now);
   const count = Object.keys(details).length;
   return {
     updated,
@@ -160,8 +160,15 @@ function parseChange(caller: ApiKey, request: Readonly<Record<string, unknown>>,
   };
 }
 
-/** Why a key cannot be updated by the caller, if it cannot. */
-function unchangeable(keys: KeyStore, caller: ApiKey, action: Action, id: string, now: number): HttpError | undefined {
+/** Why a key cannot be updated so by the caller, if it cannot. */
+function unchangeable(
+  keys: KeyStore,
+  caller: ApiKey,
+  action: Action,
+  id: string,
+  change: KeyChange,
+  now: number,
+): HttpError | undefined {
   if (!mayManageAll(caller, action) && id !== caller.id) return onlyOwn(caller, action);
   const key = keys.get(id);
   if (key === undefined) return new HttpError('not_found', `no API key owned by requesting user found for ID [${id}]`);
@@ -169,6 +176,10 @@ function unchangeable(keys: KeyStore, caller: ApiKey, action: Action, id: string
   if (key.invalidated) return new HttpError('illegal_argument', `cannot update invalidated API key [${id}]`);
   if (key.expiration !== undefined && key.expiration <= now) {
     return new HttpError('illegal_argument', `cannot update expired API key [${id}]`);
+  }
+  // Whoever gave it an end meant it: a key that leaked would otherwise last as long as who found it likes.
+  if (id === caller.id && (change.expiration ?? 0) > (key.expiration ?? Infinity)) {
+    return new HttpError('illegal_argument', `API key [${id}] cannot extend its own expiration: another key has to`);
   }
   return undefined;
 }

@@ -44,6 +44,34 @@ export class Attempts {
 
 /** What one caller can hold of addresses: with IPv6 a network of 64 bits. */
 function network(address: string): string {
-  if (!isIPv6(address) || address.startsWith('::ffff:')) return address;
-  return address.split(':').slice(0, 4).join(':');
+  if (!isIPv6(address)) return address;
+  const groups = groupsOf(address);
+  const [, , , , , mapped, high = 0, low = 0] = groups;
+  // An address of IPv4 as a socket for both shows it.
+  if (mapped === 0xffff && groups.slice(0, 5).every((group) => group === 0)) {
+    return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
+  }
+  return groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':');
+}
+
+/** The eight groups of an address of IPv6, also of those that `::` stands for. */
+function groupsOf(address: string): readonly number[] {
+  // Behind `%` is the interface that it was reached through.
+  const [text = ''] = address.split('%', 1);
+  const [front = [], back] = text.split('::', 2).map(written);
+  if (back === undefined) return front;
+  return [...front, ...Array<number>(8 - front.length - back.length).fill(0), ...back];
+}
+
+/** The groups that are written in a part of an address; the last two may be written as one of IPv4. */
+function written(part: string): readonly number[] {
+  if (part === '') return [];
+  return part.split(':').flatMap((group) => {
+    if (!group.includes('.')) return [Number.parseInt(group, 16)];
+    const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number);
+    return [(a << 8) | b, (c << 8) | d];
+  });
 }

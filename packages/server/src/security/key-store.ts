@@ -3,11 +3,21 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { StoredFileError, parseStored, readIfPresent, replaceFile } from '../durable-file.js';
+import { HttpError } from '../errors.js';
 import { seal } from '../sealed-file.js';
 import { OWNER_ROLES, type Roles } from './roles.js';
 
 /** Version of the file's layout; an unknown one is refused rather than guessed at. */
 const FORMAT = 1;
+
+/** How long a key is kept after its end, so that one can look it up: as long as in Elasticsearch. */
+const RETENTION_MS = 7 * 86_400_000;
+
+/** Most bytes of all keys together: each change writes them all. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** The share of the room that there is for keys which others than the owner key make: it can always make one. */
+const SHARE_OF_OTHERS = 0.9;
 
 /** The user that every key belongs to: keys are Sparrow's only identities. */
 export const OWNER = 'owner';
@@ -60,26 +70,41 @@ export interface KeyChange {
   readonly expiration?: number;
 }
 
+/** Keys by their ids. */
+type Keys = Map<string, ApiKey>;
+
+/** How much room there is for keys. */
+export interface Room {
+  readonly keys: number;
+  readonly bytes: number;
+}
+
 /**
  * The API keys, in memory and in `security/api_keys.json` of the data directory. They guard whichever engine is behind the
- * server, so they live in front of it. Changes are durable before they are acknowledged, one at a time.
+ * server, so they live in front of it. Changes are made one at a time: on the disk first, then in memory. One that the disk
+ * does not take is an error, and then nothing has changed.
  */
 export class KeyStore {
   readonly #path: string;
-  readonly #keys: Map<string, ApiKey>;
+  /** Replaced with every change, never changed. */
+  #keys: ReadonlyMap<string, ApiKey>;
   /** Secrets that have been verified against their hash, by the key as it was then: they need no hashing again. */
   readonly #verified = new WeakMap<ApiKey, Buffer>();
-  #writes: Promise<void> = Promise.resolve();
+  /** Bytes of keys that were counted once. */
+  readonly #bytes = new WeakMap<ApiKey, number>();
+  readonly #room: Room;
+  #changes: Promise<unknown> = Promise.resolve();
 
-  private constructor(path: string, keys: readonly ApiKey[]) {
+  private constructor(path: string, keys: readonly ApiKey[], room: Room) {
     this.#path = path;
     this.#keys = new Map(keys.map((key) => [key.id, key]));
+    this.#room = room;
   }
 
-  static async open(data: string): Promise<KeyStore> {
+  static async open(data: string, { keys = Infinity, bytes = MOST_BYTES }: Partial<Room> = {}): Promise<KeyStore> {
     const path = join(data, 'security', 'api_keys.json');
     const text = await readIfPresent(path);
-    return new KeyStore(path, text === undefined ? [] : parseFile(path, text));
+    return new KeyStore(path, text === undefined ? [] : parseFile(path, text), { keys, bytes });
   }
 
   /** Where the owner key is left for tools on the same machine, readable by this user only. */
@@ -120,76 +145,156 @@ export class KeyStore {
     return matches;
   }
 
+  /** @throws {HttpError} 400 when there is no room for it */
   async create(fields: NewKey, now: number): Promise<IssuedKey> {
-    return this.#issue(randomId(), randomId(), { ...fields, owner: false }, now);
+    const issued = issue(randomId(), randomId(), { ...fields, owner: false }, now);
+    const byOwner = fields.limitedBy === undefined;
+    await this.#change((keys) => {
+      keys.set(issued.key.id, issued.key);
+      this.#fit(keys, byOwner, now);
+    }, now);
+    return issued;
   }
 
   /** Makes a new owner key and leaves it in its file. */
   async createOwner(data: string, now: number): Promise<IssuedKey> {
-    const issued = await this.#issue(randomId(), randomId(), ownerFields(), now);
+    const issued = issue(randomId(), randomId(), ownerFields(), now);
+    // The file first: a key in force that nobody knows would lock everybody out.
     await replaceFile(KeyStore.ownerKeyFile(data), `${issued.encoded}\n`);
+    await this.#change((keys) => keys.set(issued.key.id, issued.key), now);
     return issued;
   }
 
   /** Makes `id:secret` the owner key in place of the one before. Nothing is written if it is already. */
   async setOwner(data: string, id: string, secret: string, now: number): Promise<void> {
     const current = this.owner();
-    if (current?.id === id && current.hash === sha256(secret)) return;
-    if (current !== undefined) this.#keys.delete(current.id);
+    if (current?.id !== id || current.hash !== sha256(secret)) {
+      await this.#change((keys) => {
+        if (current !== undefined) keys.delete(current.id);
+        keys.set(id, issue(id, secret, ownerFields(), now).key);
+      }, now);
+    }
     // The file held the key before; the person who sets the key keeps it.
     await rm(KeyStore.ownerKeyFile(data), { force: true });
-    await this.#issue(id, secret, ownerFields(), now);
   }
 
   /** Invalidates keys; says which were valid until now. */
   async invalidate(ids: readonly string[], now: number): Promise<readonly string[]> {
-    const valid = ids.filter((id) => this.#keys.get(id)?.invalidated === false);
-    for (const id of valid) {
-      const key = this.#keys.get(id);
-      if (key !== undefined) this.#keys.set(id, { ...key, invalidated: true, invalidation: now });
+    return this.#change((keys) => {
+      const valid = ids.filter((id) => keys.get(id)?.invalidated === false);
+      for (const id of valid) {
+        const key = keys.get(id);
+        if (key !== undefined) keys.set(id, { ...key, invalidated: true, invalidation: now });
+      }
+      return valid;
+    }, now);
+  }
+
+  /**
+   * Changes keys; says of which ones something was changed.
+   *
+   * @param byOwner whether the owner key asks for it
+   * @throws {HttpError} 400 when there is no room for what they become
+   */
+  async update(ids: readonly string[], change: KeyChange, byOwner: boolean, now: number): Promise<readonly string[]> {
+    return this.#change((keys) => {
+      const updated: string[] = [];
+      for (const id of ids) {
+        const before = keys.get(id);
+        // Another request may have ended it meanwhile.
+        if (before === undefined || before.invalidated) continue;
+        const key: ApiKey = { ...before, ...change };
+        // Roles from the file and from a request differ in their prototypes, but not in their text.
+        if (JSON.stringify(key) === JSON.stringify(before)) continue;
+        keys.set(id, key);
+        updated.push(id);
+      }
+      this.#fit(keys, byOwner, now);
+      return updated;
+    }, now);
+  }
+
+  /**
+   * Makes room for keys that became more or longer, if there is too little: those that have ended are forgotten, the first to end
+   * first.
+   *
+   * @throws {HttpError} 400 when that is not enough
+   */
+  #fit(keys: Keys, byOwner: boolean, now: number): void {
+    const share = byOwner ? 1 : SHARE_OF_OTHERS;
+    const [most, mostBytes] = [Math.floor(this.#room.keys * share), Math.floor(this.#room.bytes * share)];
+    const before = this.#bytesOf(this.#keys);
+    let bytes = this.#bytesOf(keys);
+    const fits = (): boolean =>
+      (keys.size <= most || keys.size <= this.#keys.size) && (bytes <= mostBytes || bytes <= before);
+    if (fits()) return;
+    const ended = [...keys.values()].filter((key) => endOf(key) <= now).sort((a, b) => endOf(a) - endOf(b));
+    for (const key of ended) {
+      keys.delete(key.id);
+      bytes -= this.#sizeOf(key);
+      if (fits()) return;
     }
-    if (valid.length > 0) await this.#save();
-    return valid;
+    const [count, what, limit] =
+      keys.size > most ? [keys.size, 'API keys', most] : [bytes, 'bytes of API keys', mostBytes];
+    throw new HttpError(
+      'illegal_argument',
+      `this server would have [${String(count)}] ${what}, it may have [${String(limit)}]: invalidate some that nobody needs`,
+    );
   }
 
-  /** Changes keys; says of which ones something was changed. */
-  async update(ids: readonly string[], change: KeyChange): Promise<readonly string[]> {
-    const updated: string[] = [];
-    for (const id of ids) {
-      const before = this.#keys.get(id);
-      if (before === undefined) continue;
-      const key: ApiKey = { ...before, ...change };
-      // Roles from the file and from a request differ in their prototypes, but not in their text.
-      if (JSON.stringify(key) === JSON.stringify(before)) continue;
-      this.#keys.set(id, key);
-      updated.push(id);
-    }
-    if (updated.length > 0) await this.#save();
-    return updated;
+  #bytesOf(keys: ReadonlyMap<string, ApiKey>): number {
+    let bytes = 0;
+    for (const key of keys.values()) bytes += this.#sizeOf(key);
+    return bytes;
   }
 
-  async #issue(id: string, secret: string, fields: NewKey & { owner: boolean }, now: number): Promise<IssuedKey> {
-    const key: ApiKey = {
-      id,
-      username: OWNER,
-      creation: now,
-      invalidated: false,
-      hash: sha256(secret),
-      ...fields,
+  #sizeOf(key: ApiKey): number {
+    let bytes = this.#bytes.get(key);
+    if (bytes === undefined) this.#bytes.set(key, (bytes = Buffer.byteLength(JSON.stringify(key))));
+    return bytes;
+  }
+
+  /**
+   * Makes a change once those before it are done, and forgets keys that ended long ago.
+   *
+   * @param plan changes a copy of the keys as they are then
+   * @throws what `plan` throws, or why the file cannot be written; the keys are then what they were
+   */
+  #change<T>(plan: (keys: Keys) => T, now: number): Promise<T> {
+    const change = async (): Promise<T> => {
+      const before = this.#keys;
+      const after = new Map([...before].filter(([, key]) => endOf(key) + RETENTION_MS > now));
+      const result = plan(after);
+      if (after.size === before.size && [...after].every(([id, key]) => before.get(id) === key)) return result;
+      try {
+        await this.#write(after);
+      } catch (error) {
+        // The new file may be in place all the same, if only its folder could not be synced.
+        await this.#write(before).catch(() => undefined);
+        throw error;
+      }
+      this.#keys = after;
+      return result;
     };
-    this.#keys.set(id, key);
-    await this.#save();
-    return { key, secret, encoded: Buffer.from(`${id}:${secret}`).toString('base64') };
+    const made = this.#changes.then(change);
+    // Whoever asked for a change learns of its failure; the next one is made all the same.
+    this.#changes = made.catch(() => undefined);
+    return made;
   }
 
-  #save(): Promise<void> {
-    const write = async (): Promise<void> => {
-      await replaceFile(this.#path, seal({ format: FORMAT, keys: this.all() }));
-    };
-    // One after the other, also after a failed one: each writes the whole current state.
-    this.#writes = this.#writes.then(write, write);
-    return this.#writes;
+  #write(keys: ReadonlyMap<string, ApiKey>): Promise<void> {
+    return replaceFile(this.#path, seal({ format: FORMAT, keys: [...keys.values()] }));
   }
+}
+
+/** When a key ended or will end, in milliseconds since the epoch. */
+function endOf({ invalidated, invalidation, expiration = Infinity, creation }: ApiKey): number {
+  return invalidated ? Math.min(invalidation ?? creation, expiration) : expiration;
+}
+
+function issue(id: string, secret: string, fields: NewKey & { owner: boolean }, now: number): IssuedKey {
+  const key: ApiKey = { id, username: OWNER, creation: now, invalidated: false, hash: sha256(secret), ...fields };
+  return { key, secret, encoded: Buffer.from(`${id}:${secret}`).toString('base64') };
 }
 
 /** Splits the `encoded` form; undefined if it is not one. */

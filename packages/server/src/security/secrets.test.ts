@@ -41,6 +41,27 @@ describe('failed attempts', () => {
     expect(attempts.wait('2001:db8:1:3::ff', 1)).toBe(0);
   });
 
+  it.each([
+    ['::1', '::2', true],
+    ['::1', '0:0:0:0:1::', true],
+    ['::1', '0:0:0:1::1', false],
+    ['2001:db8::1', '2001:db8:0:0:ffff::2', true],
+    ['2001:db8::1', '2001:0db8:0000:0000::2', true],
+    ['2001:db8::1', '2001:db8:1::1', false],
+    ['2001:db8:0:1::1', '2001:db8:0:2::1', false],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::', true],
+    ['fe80::1%eth0', 'fe80::2', true],
+    ['::ffff:10.0.0.1', '10.0.0.1', true],
+    ['::FFFF:a00:1', '10.0.0.1', true],
+    ['::ffff:10.0.0.1', '::ffff:10.0.0.2', false],
+    ['::ffff:10.0.0.1', '::1', false],
+    ['64:ff9b::10.0.0.1', '64:ff9b::10.0.0.2', true],
+  ])('from %s and %s are those of one caller: %s', (one, other, same) => {
+    const attempts = new Attempts();
+    for (let n = 0; n < MOST_FAILURES; n += 1) attempts.failed(one, 0);
+    expect(attempts.wait(other, 1) > 0).toBe(same);
+  });
+
   it('are remembered of so many addresses at most', () => {
     const attempts = new Attempts();
     for (let n = 0; n < MOST_FAILURES; n += 1) attempts.failed('first', 0);

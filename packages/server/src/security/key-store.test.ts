@@ -1,0 +1,127 @@
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+
+import { type ApiKey, KeyStore, type NewKey } from './key-store.js';
+
+const NOW = Date.now();
+
+let data: string;
+
+beforeEach(async () => {
+  data = await mkdtemp(join(tmpdir(), 'sparrow-keys-'));
+});
+
+const named = (name: string, more: Partial<NewKey> = {}): NewKey => ({
+  name,
+  roles: {},
+  roleDescriptors: {},
+  metadata: {},
+  ...more,
+});
+
+const names = (keys: readonly ApiKey[]): string[] => keys.map(({ name }) => name);
+
+describe('a store that the disk does not take', () => {
+  it('stays what it was, in memory and on the disk, and says so', async () => {
+    const keys = await KeyStore.open(data);
+    const { key, secret } = await keys.create(named('one'), NOW);
+    const path = join(data, 'security', 'api_keys.json');
+    const before = await readFile(path, 'utf8');
+    // Where the new file would be written.
+    const inTheWay = `${path}.tmp`;
+    await mkdir(inTheWay);
+    await expect(keys.create(named('two'), NOW)).rejects.toThrow('EISDIR');
+    await expect(keys.invalidate([key.id], NOW)).rejects.toThrow('EISDIR');
+    await expect(keys.update([key.id], { metadata: { team: 'b' } }, true, NOW)).rejects.toThrow('EISDIR');
+    await expect(keys.setOwner(data, 'mine', 'secret', NOW)).rejects.toThrow('EISDIR');
+    expect(keys.all()).toEqual([key]);
+    expect(keys.verify(key.id, secret, NOW)).toBe(key);
+    expect(await readFile(path, 'utf8')).toBe(before);
+
+    await rm(inTheWay, { recursive: true });
+    expect(await keys.invalidate([key.id], NOW)).toEqual([key.id]);
+    expect(keys.verify(key.id, secret, NOW)).toBeUndefined();
+    expect((await KeyStore.open(data)).get(key.id)?.invalidated).toBe(true);
+  });
+
+  it('leaves no owner key in force that nobody knows', async () => {
+    const keys = await KeyStore.open(data);
+    await mkdir(`${KeyStore.ownerKeyFile(data)}.tmp`);
+    await expect(keys.createOwner(data, NOW)).rejects.toThrow('EISDIR');
+    expect((await KeyStore.open(data)).owner()).toBeUndefined();
+  });
+
+  it('takes changes that are asked for at once, one after the other', async () => {
+    const keys = await KeyStore.open(data);
+    const made = await Promise.all(['a', 'b', 'c'].map((name) => keys.create(named(name), NOW)));
+    const [first] = made.map(({ key }) => key.id);
+    expect(names(keys.all())).toEqual(['a', 'b', 'c']);
+    const [ended, again] = await Promise.all([
+      keys.invalidate([first ?? ''], NOW),
+      keys.invalidate([first ?? ''], NOW),
+    ]);
+    expect([ended, again]).toEqual([[first], []]);
+    expect(names((await KeyStore.open(data)).all())).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe('the room for keys', () => {
+  const DAY = 86_400_000;
+  const others = (name: string, more: Partial<NewKey> = {}): NewKey => named(name, { limitedBy: [{}], ...more });
+
+  it('is for so many, of which the owner key can always make the last', async () => {
+    const keys = await KeyStore.open(data, { keys: 10 });
+    for (let n = 1; n <= 9; n += 1) await keys.create(others(`o${String(n)}`), NOW);
+    await expect(keys.create(others('x'), NOW)).rejects.toMatchObject({
+      status: 400,
+      reason: 'this server would have [10] API keys, it may have [9]: invalidate some that nobody needs',
+    });
+    await keys.create(named('last'), NOW);
+    await expect(keys.create(named('x'), NOW)).rejects.toMatchObject({
+      reason: expect.stringContaining('have [11] API keys'),
+    });
+    expect((await KeyStore.open(data)).all()).toHaveLength(10);
+    // One that is over makes room.
+    const [first, second] = keys.all();
+    await keys.invalidate([second?.id ?? ''], NOW + 1);
+    await keys.create(named('new'), NOW + 2);
+    expect(names(keys.all())).not.toContain(second?.name);
+    expect(names(keys.all())).toEqual(expect.arrayContaining([first?.name, 'last', 'new']));
+  });
+
+  it('is for so many bytes, and what fills it can be ended all the same', async () => {
+    const long = { metadata: { x: 'ä'.repeat(500) } };
+    const keys = await KeyStore.open(data, { bytes: 5000 });
+    const { key } = await keys.create(named('a', long), NOW);
+    await keys.create(named('b', long), NOW);
+    const reason: unknown = expect.stringMatching(
+      /^this server would have \[\d+\] bytes of API keys, it may have \[4500\]/,
+    );
+    await keys.create(others('c', long), NOW);
+    await expect(keys.create(others('d', long), NOW)).rejects.toMatchObject({ status: 400, reason });
+    await expect(keys.update([key.id], { metadata: { x: 'ä'.repeat(2000) } }, false, NOW)).rejects.toMatchObject({
+      reason,
+    });
+    expect(keys.get(key.id)).toBe(key);
+    const full = await KeyStore.open(data, { bytes: 100 });
+    await expect(full.create(named('d'), NOW)).rejects.toMatchObject({ status: 400 });
+    expect(await full.update([key.id], { metadata: {} }, true, NOW)).toEqual([key.id]);
+    expect(await full.invalidate([key.id], NOW)).toEqual([key.id]);
+  });
+
+  it('holds keys that ended for seven days', async () => {
+    const keys = await KeyStore.open(data);
+    await keys.create(named('expires', { expiration: NOW + DAY }), NOW);
+    const { key } = await keys.create(named('invalidated'), NOW);
+    await keys.create(named('stays'), NOW);
+    await keys.invalidate([key.id], NOW);
+    await keys.create(named('new'), NOW + 7 * DAY - 1);
+    expect(names(keys.all())).toEqual(['expires', 'invalidated', 'stays', 'new']);
+    await keys.create(named('newer'), NOW + 7 * DAY);
+    expect(names(keys.all())).toEqual(['expires', 'stays', 'new', 'newer']);
+    await keys.create(named('newest'), NOW + 8 * DAY);
+    expect(names((await KeyStore.open(data)).all())).toEqual(['stays', 'new', 'newer', 'newest']);
+  });
+});
