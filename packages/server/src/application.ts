@@ -331,6 +331,7 @@ async function carryOut(call: Call): Promise<Answer> {
   // The work stops when the connection closes before the answer is there.
   const cancel = (endpoint.cancellable ?? endpoint.method === 'GET') ? exchange.onGone.bind(exchange) : undefined;
   const sent = MEASURED.has(request.op) ? await measured(serving(call)) : body;
+  if (request.op === 'restore_snapshot') await restoreKeys(serving(call), request, body);
   const reply = await engine.execute(request, sent, cancel);
   const warnings = warningsOf(endpoint, call.query, reply);
   return {
@@ -401,6 +402,13 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
     return json(200, await updateApiKeys(keys, caller, call.body, Date.now()));
   },
 };
+
+/** Brings API keys back, if a restore asks for them: before it, so that none of them is missing when its indices are there. */
+async function restoreKeys({ engine, keys }: Services, restore: EngineRequest, body?: Uint8Array): Promise<void> {
+  const reply = await engine.execute({ ...restore, op: 'snapshot_keys' }, body);
+  const { keys: text } = JSON.parse(new TextDecoder().decode(reply.body)) as { readonly keys?: string };
+  if (text !== undefined) await keys.adopt(text, Date.now());
+}
 
 /** Operations whose tables show what the process uses of its machine. The engine gets that as their body. */
 const MEASURED: ReadonlySet<string> = new Set(['cat_nodes', 'cat_allocation', 'cat_thread_pool']);

@@ -215,6 +215,24 @@ export class KeyStore {
   }
 
   /**
+   * Takes over the keys of another store, out of a snapshot: those that still hold, under ids that no key here has or had. Owner
+   * keys are not among them.
+   *
+   * @param text what the file of the other store says
+   * @returns the ids of the keys that came
+   * @throws {HttpError} 400 when the text cannot be read, or there is no room for the keys
+   */
+  async adopt(text: string, now: number): Promise<readonly string[]> {
+    const others = parseSnapshot(text).filter((key) => !key.owner && endOf(key) > now);
+    return this.#change((keys) => {
+      const adopted = others.filter(({ id }) => !keys.has(id));
+      for (const key of adopted) keys.set(key.id, key);
+      this.#fit(keys, true, now);
+      return adopted.map(({ id }) => id);
+    }, now);
+  }
+
+  /**
    * Makes room for keys that became more or longer, if there is too little: those that have ended are forgotten, the first to end
    * first.
    *
@@ -317,6 +335,15 @@ function parseFile(path: string, text: string): readonly ApiKey[] {
     throw StoredFileError.damaged(path, '[keys] is not a list of keys', loss);
   }
   return keys;
+}
+
+function parseSnapshot(text: string): readonly ApiKey[] {
+  try {
+    return parseFile('security/api_keys.json', text);
+  } catch (error) {
+    if (!(error instanceof StoredFileError)) throw error;
+    throw new HttpError('illegal_argument', `the API keys of the snapshot cannot be read: ${error.message}`);
+  }
 }
 
 /** Whether something has what decides about a caller. */
