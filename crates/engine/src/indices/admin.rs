@@ -58,7 +58,7 @@ pub(super) fn check_aliases(
         return Ok(());
     }
     let names: Vec<String> =
-        aliases.keys().map(|alias| super::date_math::resolve(alias)).collect::<Result<_, _>>()?;
+        aliases.keys().map(|alias| super::aliases::name_for(alias, index)).collect::<Result<_, _>>()?;
     let all = std::iter::once(index).chain(names.iter().map(String::as_str));
     request.caller.to(Action::Aliases).check(all)
 }

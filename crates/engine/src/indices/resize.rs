@@ -114,7 +114,7 @@ impl Indices {
         // What is refused now need not be copied first.
         check(&self.names(), name)?;
         let resolved = |(alias, spec): (String, AliasSpec)| {
-            Ok::<_, EngineError>((super::concrete_name(&alias)?, Arc::new(spec)))
+            Ok::<_, EngineError>((super::aliases::name_for(&alias, name)?, Arc::new(spec)))
         };
         let mut arrival = self.arrival(name)?;
         arrival.set_aliases(aliases.into_iter().map(resolved).collect::<Result<_, _>>()?);

@@ -32,11 +32,23 @@ export function admit(key: ApiKey, { action }: Endpoint, path: Readonly<Record<s
 export function rightsFor(key: ApiKey, { action }: Endpoint): Pick<EngineRequest, 'action' | 'rights'> {
   const rights = rightsOf(key);
   if (rights === undefined) return NOTHING;
+  if (action !== null && WRITES_TEMPLATES.has(action) && holdsOnCluster(key, managesCluster)) return NOTHING;
   const ofIndices = action !== null && action !== 'public' && ACTIONS[action].scope === 'index';
   return ofIndices ? { action, rights } : { rights };
 }
 
 const NOTHING = {};
+
+/** What gives indices their aliases: who manages the whole cluster may name any. */
+const WRITES_TEMPLATES: ReadonlySet<string> = new Set<Action>([
+  'indices:admin/index_template/put',
+  'indices:admin/template/put',
+  'cluster:admin/component_template/put',
+]);
+
+function managesCluster(held: readonly string[]): boolean {
+  return held.includes('manage') || held.includes('all');
+}
 
 function rightsOf(key: ApiKey): string | undefined {
   let known = written.get(key);
