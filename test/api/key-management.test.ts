@@ -156,6 +156,39 @@ describe('an update', () => {
   });
 });
 
+describe('what is open between searches', () => {
+  const most = async (number: number | null): Promise<void> => {
+    const body = { persistent: { 'search.max_open_scroll_context': number } };
+    expect((await server.request('PUT', '/_cluster/settings', body)).status).toBe(200);
+  };
+
+  it('is never taken by one key alone', async () => {
+    const [one, two] = [await make(on(['logs-*'], ['read'])), await make(on(['logs-*'], ['read']))];
+    const open = (key: Key): Promise<Answer> => as(key, 'POST', '/logs-1/_search?scroll=1m');
+    await most(4);
+    try {
+      expect([(await open(one)).status, (await open(one)).status]).toEqual([200, 200]);
+      const third = await open(one);
+      expect([third.status, third.text]).toEqual([
+        429,
+        expect.stringContaining(
+          'Trying to create too many scroll contexts. Must be less than or equal to: [2]. This limit can be set by changing the [search.max_open_scroll_context] setting.',
+        ),
+      ]);
+      // Other rights make it no other key.
+      await server.request('PUT', `/_security/api_key/${one.id}`, { role_descriptors: on(['logs-1'], ['read']) });
+      expect((await open(one)).status).toBe(429);
+      expect([(await open(two)).status, (await open(two)).status]).toEqual([200, 429]);
+      expect((await server.request('POST', '/logs-1/_search?scroll=1m')).status).toBe(200);
+      expect((await server.request('DELETE', '/_search/scroll/_all')).body.num_freed).toBe(4);
+      expect((await open(one)).status).toBe(200);
+    } finally {
+      await server.request('DELETE', '/_search/scroll/_all');
+      await most(null);
+    }
+  });
+});
+
 describe('_query/api_key', () => {
   it('finds, sorts and pages', async () => {
     for (const [n, team] of ['x', 'y', 'x', 'y', 'x'].entries()) {

@@ -56,12 +56,21 @@ function rightsOf(key: ApiKey): string | undefined {
   return known.rights;
 }
 
+/** Each list of patterns stands there once: a role with many names grants dozens of actions on them. */
 function write(key: ApiKey): string {
+  const lists: (readonly string[])[] = [];
+  const places = new Map<string, number>();
+  const place = (list: readonly string[]): number => {
+    const text = JSON.stringify(list);
+    let known = places.get(text);
+    if (known === undefined) places.set(text, (known = lists.push(list) - 1));
+    return known;
+  };
   const granted = INDEX_ACTIONS.map((action) => {
-    const grant = { names: patterns(key, action), by: ACTIONS[action].privileges.join(',') };
+    const grant = { names: patterns(key, action).map(place), by: ACTIONS[action].privileges.join(',') };
     return [action, grant] as const;
   });
-  return JSON.stringify({ key: key.id, user: key.username, grants: Object.fromEntries(granted) });
+  return JSON.stringify({ key: key.id, user: key.username, lists, grants: Object.fromEntries(granted) });
 }
 
 /** Whether the key has a role with suitable privileges on the cluster, and so have all that it may not go beyond. */
