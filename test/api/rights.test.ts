@@ -282,6 +282,50 @@ describe('names that nobody wrote into the path', () => {
   });
 });
 
+describe('aliases of an index', () => {
+  const aliases = { 'seen-a': {}, 'seen-hidden': { is_hidden: true }, 'unseen-a': {} };
+
+  beforeAll(async () => {
+    await put('/seen', { aliases });
+  });
+
+  it.each([
+    ['names', ['seen'], []],
+    ['a wildcard', ['seen*'], ['seen-a', 'seen-hidden']],
+    ['everything', ['*'], Object.keys(aliases)],
+  ])('are shown to a key for %s as far as it knows them', async (_, names, known) => {
+    const as = await keyWith(on(names, ['view_index_metadata']));
+    const { body } = await as('GET', '/seen');
+    expect(Object.keys(body.seen.aliases as object)).toEqual(known);
+    const shown = known.filter((alias) => alias !== 'seen-hidden');
+    for (const path of ['/_resolve/index/seen', '/_resolve/index/*?expand_wildcards=open']) {
+      const { body: resolved } = await as('GET', path);
+      const index = (resolved.indices as { name: string; aliases?: string[] }[]).find(({ name }) => name === 'seen');
+      expect(index?.aliases ?? [], path).toEqual(shown);
+    }
+    for (const expand of ['all', 'open,hidden']) {
+      const { body: resolved } = await as('GET', `/_resolve/index/seen*?expand_wildcards=${expand}`);
+      expect(resolved.indices[0].aliases ?? []).toEqual(known);
+      expect(resolved.aliases.map(({ name }: { name: string }) => name)).toEqual(
+        known.filter((alias) => alias.startsWith('seen')),
+      );
+    }
+  });
+
+  it('may be known by any right that a key has on them', async () => {
+    const as = await keyWith({
+      r: {
+        indices: [
+          { names: ['seen'], privileges: ['view_index_metadata'] },
+          { names: ['unseen-a'], privileges: ['create_doc'] },
+        ],
+      },
+    });
+    expect((await as('GET', '/seen')).body.seen.aliases).toEqual({ 'unseen-a': {} });
+    expect((await as('GET', '/_resolve/index/seen')).body.indices[0].aliases).toEqual(['unseen-a']);
+  });
+});
+
 describe('aliases that templates give', () => {
   const role = (cluster: string, names: string[], privileges: string[]): object => ({
     r: { cluster: [cluster], indices: [{ names, privileges }] },

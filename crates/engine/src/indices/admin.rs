@@ -81,7 +81,8 @@ pub(crate) fn get_index(
             let value = match *feature {
                 "aliases" => {
                     let aliases = names.aliases_of(&handle.name).into_iter();
-                    Value::Object(aliases.map(|(name, spec)| (name, spec.to_json())).collect())
+                    let known = aliases.filter(|(name, _)| request.caller.knows(name));
+                    Value::Object(known.map(|(name, spec)| (name, spec.to_json())).collect())
                 }
                 "mappings" => handle.mapping().to_json(),
                 _ => shown(dotted_settings(handle), flat),
