@@ -36,6 +36,19 @@ export interface NativeReply {
   warnings?: Array<string>
 }
 
+/** Decompresses Zstandard frames in pieces, so that somebody can stop when there are too many. */
+export declare class ZstdReader {
+  /** Begins with frames, which may not be changed until they are read or closed. */
+  constructor(bytes: Buffer)
+  /**
+   * Resolves with up to 256 KiB, or with null when there are no more; rejects when the frames are malformed or cut off, or
+   * want a window over 8 MiB. The next piece may be asked for when this one is there.
+   */
+  next(): Promise<Buffer | null>
+  /** Lets go of the frames and of the memory for them. */
+  close(): void
+}
+
 /**
  * Looks at a data directory that nobody has open. Gives a report as JSON, `{data, indices, problems}`, or the error body of why it
  * could not be looked at.
@@ -59,9 +72,3 @@ export declare function shapeAnswer(bytes: Buffer, shape: string): Promise<Buffe
 
 /** Compresses bytes into one Zstandard frame. They may not be changed meanwhile. */
 export declare function zstdCompress(bytes: Buffer, level: number): Promise<Buffer>
-
-/**
- * Decompresses Zstandard frames. Resolves with null when there are more than `limit` bytes in them, of which no more than
- * that are ever held; rejects when they are malformed or cut off, or want a window over 8 MiB.
- */
-export declare function zstdDecompress(bytes: Buffer, limit: number): Promise<Buffer | null>
