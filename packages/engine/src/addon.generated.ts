@@ -34,6 +34,8 @@ export interface NativeReply {
   text: boolean
   /** Sentences about deprecated forms that the request used; absent if there are none. */
   warnings?: Array<string>
+  /** The indices and aliases that the request came to; absent where it did not ask for them. */
+  named?: Array<string>
 }
 
 /** Decompresses Zstandard frames in pieces, so that somebody can stop when there are too many. */

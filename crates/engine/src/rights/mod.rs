@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 pub use self::action::Action;
 use self::written::{Patterns, Written};
 use crate::error::{EngineError, Exception};
-use crate::pattern;
+use crate::{named, pattern};
 
 /// Keys whose rights are kept as they were read last, and bytes of their texts: what is read of one takes about as much again.
 const KEPT: usize = 64;
@@ -100,12 +100,12 @@ impl Caller {
 
     /// The right to carry out an action.
     pub(crate) fn to(&self, action: Action) -> Right<'_> {
-        Right { rights: self.0.as_deref(), actions: [Some(action), None] }
+        self.to_given(Some(action))
     }
 
     /// The right to carry out the action that a request was let in for. A restricted key without one may do nothing.
     pub(crate) fn to_given(&self, action: Option<Action>) -> Right<'_> {
-        Right { rights: self.0.as_deref(), actions: [action, None] }
+        Right { rights: self.0.as_deref(), actions: [action, None], is_asked: true }
     }
 
     /// For what is kept of a job; none for someone who may do everything.
@@ -180,13 +180,15 @@ pub(crate) struct Right<'a> {
     /// None for one who may do everything.
     rights: Option<&'a Rights>,
     actions: [Option<Action>; 2],
+    /// Whether it is a caller's, and not one for work of the server itself.
+    is_asked: bool,
 }
 
 impl<'a> Right<'a> {
     /// For work of the server itself, for names that were resolved before, and for callers whose privilege is one of
     /// the whole cluster.
     pub(crate) fn unlimited() -> Self {
-        Self { rights: None, actions: [None, None] }
+        Self { rights: None, actions: [None, None], is_asked: false }
     }
 
     /// This right where the caller may carry out `action` as well.
@@ -221,7 +223,9 @@ impl<'a> Right<'a> {
     /// # Errors
     /// 403 that tells the names that are not allowed.
     pub(crate) fn check<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), EngineError> {
+        let names = names.into_iter().inspect(|name| self.note(name));
         if self.rights.is_none() {
+            names.for_each(drop);
             return Ok(());
         }
         let mut refused: Option<Option<Action>> = None;
@@ -245,6 +249,7 @@ impl<'a> Right<'a> {
     /// # Errors
     /// 403 for a caller who may carry out the action nowhere.
     pub(crate) fn check_pattern(&self, pattern: &str) -> Result<(), EngineError> {
+        self.note(pattern);
         let Some(rights) = self.rights else { return Ok(()) };
         if self.actions[0].is_none() {
             return Err(self.denial(None, pattern));
@@ -253,6 +258,13 @@ impl<'a> Right<'a> {
         match self.actions.into_iter().flatten().find(nowhere) {
             None => Ok(()),
             Some(action) => Err(self.denial(Some(action), pattern)),
+        }
+    }
+
+    /// Tells whoever writes down what requests name.
+    fn note(&self, name: &str) {
+        if self.is_asked {
+            named::note(name);
         }
     }
 
