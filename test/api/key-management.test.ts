@@ -156,6 +156,39 @@ describe('an update', () => {
   });
 });
 
+describe('what is open between searches', () => {
+  const most = async (number: number | null): Promise<void> => {
+    const body = { persistent: { 'search.max_open_scroll_context': number } };
+    expect((await server.request('PUT', '/_cluster/settings', body)).status).toBe(200);
+  };
+
+  it('is never taken by one key alone', async () => {
+    const [one, two] = [await make(on(['logs-*'], ['read'])), await make(on(['logs-*'], ['read']))];
+    const open = (key: Key): Promise<Answer> => as(key, 'POST', '/logs-1/_search?scroll=1m');
+    await most(4);
+    try {
+      expect([(await open(one)).status, (await open(one)).status]).toEqual([200, 200]);
+      const third = await open(one);
+      expect([third.status, third.text]).toEqual([
+        429,
+        expect.stringContaining(
+          'Trying to create too many scroll contexts. Must be less than or equal to: [2]. This limit can be set by changing the [search.max_open_scroll_context] setting.',
+        ),
+      ]);
+      // Other rights make it no other key.
+      await server.request('PUT', `/_security/api_key/${one.id}`, { role_descriptors: on(['logs-1'], ['read']) });
+      expect((await open(one)).status).toBe(429);
+      expect([(await open(two)).status, (await open(two)).status]).toEqual([200, 429]);
+      expect((await server.request('POST', '/logs-1/_search?scroll=1m')).status).toBe(200);
+      expect((await server.request('DELETE', '/_search/scroll/_all')).body.num_freed).toBe(4);
+      expect((await open(one)).status).toBe(200);
+    } finally {
+      await server.request('DELETE', '/_search/scroll/_all');
+      await most(null);
+    }
+  });
+});
+
 describe('_query/api_key', () => {
   it('finds, sorts and pages', async () => {
     for (const [n, team] of ['x', 'y', 'x', 'y', 'x'].entries()) {
@@ -306,6 +339,15 @@ describe('the audit log', () => {
       '/_bulk',
       '{"delete":{"_index":"books","_id":"1"}}\n{"delete":{"_index":"logs-1","_id":"9"}}\n',
     );
+    await as(key, 'POST', '/_mget', {
+      docs: [
+        { _index: 'logs-2', _id: '1' },
+        { _index: 'books', _id: '1' },
+      ],
+    });
+    await as(key, 'POST', '/_msearch', '{"index":"logs-1"}\n{}\n{"index":["b*","l*"]}\n{}\n');
+    await as(key, 'POST', '/_reindex', { source: { index: 'logs-1' }, dest: { index: 'books' } });
+    await as(key, 'POST', '/logs-1/_bulk', '{"delete":{"_id":"9"}}\n');
     await server.request('GET', '/logs-1/_search', undefined, {
       apiKey: Buffer.from(`${key.id}:wrong`).toString('base64'),
     });
@@ -330,8 +372,27 @@ describe('the audit log', () => {
         from: '127.0.0.1',
       },
       { action: 'indices:data/read/search', indices: 'books', status: 403, allowed: false },
-      { action: 'indices:data/write/bulk', path: '/_bulk', status: 200, allowed: 'in part' },
+      {
+        action: 'indices:data/write/bulk',
+        path: '/_bulk',
+        named: ['books', 'logs-1'],
+        status: 200,
+        allowed: 'in part',
+      },
+      { path: '/_mget', named: ['books', 'logs-2'], allowed: 'in part' },
+      { path: '/_msearch', named: ['b*', 'l*', 'logs-1'], allowed: true },
+      { path: '/_reindex', named: ['books', 'logs-1'], status: 403, allowed: false },
+      { path: '/logs-1/_bulk', indices: 'logs-1', status: 200, allowed: true },
     ]);
+    expect(own.filter(({ path }) => String(path).startsWith('/logs-1')).some((line) => 'named' in line)).toBe(false);
+    // What may do everything is asked for nothing, and is told of all the same.
+    const actions = {
+      actions: [{ add: { index: 'logs-2', alias: 'audited' } }, { remove: { index: 'logs-2', alias: 'audited' } }],
+    };
+    await server.request('POST', '/_aliases', actions);
+    await expect
+      .poll(async () => (await lines()).find(({ path }) => path === '/_aliases'))
+      .toMatchObject({ key: { name: 'owner' }, named: ['audited', 'logs-2'], status: 200 });
     expect(
       own.every(({ time, request_id: id }) => typeof id === 'string' && !Number.isNaN(Date.parse(String(time)))),
     ).toBe(true);

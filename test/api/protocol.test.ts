@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
 
-import { zstdCompress, zstdDecompress } from '@sparrow-search/engine';
+import { zstdCompress, zstdPieces } from '@sparrow-search/engine';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 
@@ -13,6 +13,12 @@ let server: RunningServer;
 const VENDORED = 'application/vnd.elasticsearch+json; compatible-with=8';
 const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
   server.request(method, path, body, { headers });
+
+async function unpacked(bytes: Uint8Array): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of zstdPieces(bytes)) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
 
 beforeAll(async () => {
   server = await startServer({ args: ['--deploy-at-start', 'false', '--max-body-bytes', '200000'] });
@@ -187,12 +193,11 @@ describe('encodings', () => {
 
   it('refuse a frame of zstd that is cut off or wants too large a window', async () => {
     const frame = await zstdCompress(Buffer.alloc(50_000, 'abcdefgh'), 3);
-    await expect(zstdDecompress(frame.subarray(0, frame.length - 5), 100_000)).rejects.toThrow();
+    await expect(unpacked(frame.subarray(0, frame.length - 5))).rejects.toThrow();
     // The frame's header: magic, descriptor, and a window of 2^31 bytes.
     const wide = Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00]);
-    await expect(zstdDecompress(wide, 100_000)).rejects.toThrow();
-    expect(await zstdDecompress(frame, 49_999)).toBeNull();
-    expect((await zstdDecompress(frame, 50_000))?.length).toBe(50_000);
+    await expect(unpacked(wide)).rejects.toThrow();
+    expect((await unpacked(frame)).length).toBe(50_000);
   });
 
   it.each([
@@ -214,8 +219,7 @@ describe('encodings', () => {
   it('of an answer in zstd, where a client likes it as well as others', async () => {
     const { headers, bytes } = await raw('/books/_search?size=40', { 'accept-encoding': 'gzip, zstd' });
     expect(headers['content-encoding']).toBe('zstd');
-    const plain = await zstdDecompress(bytes, 1_000_000);
-    expect(JSON.parse(Buffer.from(plain ?? '').toString())).toMatchObject({ hits: { total: { value: 40 } } });
+    expect(JSON.parse((await unpacked(bytes)).toString())).toMatchObject({ hits: { total: { value: 40 } } });
   });
 
   it('are not used for short answers, nor unasked', async () => {

@@ -282,6 +282,121 @@ describe('names that nobody wrote into the path', () => {
   });
 });
 
+describe('aliases of an index', () => {
+  const aliases = { 'seen-a': {}, 'seen-hidden': { is_hidden: true }, 'unseen-a': {} };
+
+  beforeAll(async () => {
+    await put('/seen', { aliases });
+  });
+
+  it.each([
+    ['names', ['seen'], []],
+    ['a wildcard', ['seen*'], ['seen-a', 'seen-hidden']],
+    ['everything', ['*'], Object.keys(aliases)],
+  ])('are shown to a key for %s as far as it knows them', async (_, names, known) => {
+    const as = await keyWith(on(names, ['view_index_metadata']));
+    const { body } = await as('GET', '/seen');
+    expect(Object.keys(body.seen.aliases as object)).toEqual(known);
+    const shown = known.filter((alias) => alias !== 'seen-hidden');
+    for (const path of ['/_resolve/index/seen', '/_resolve/index/*?expand_wildcards=open']) {
+      const { body: resolved } = await as('GET', path);
+      const index = (resolved.indices as { name: string; aliases?: string[] }[]).find(({ name }) => name === 'seen');
+      expect(index?.aliases ?? [], path).toEqual(shown);
+    }
+    for (const expand of ['all', 'open,hidden']) {
+      const { body: resolved } = await as('GET', `/_resolve/index/seen*?expand_wildcards=${expand}`);
+      expect(resolved.indices[0].aliases ?? []).toEqual(known);
+      expect(resolved.aliases.map(({ name }: { name: string }) => name)).toEqual(
+        known.filter((alias) => alias.startsWith('seen')),
+      );
+    }
+  });
+
+  it('may be known by any right that a key has on them', async () => {
+    const as = await keyWith({
+      r: {
+        indices: [
+          { names: ['seen'], privileges: ['view_index_metadata'] },
+          { names: ['unseen-a'], privileges: ['create_doc'] },
+        ],
+      },
+    });
+    expect((await as('GET', '/seen')).body.seen.aliases).toEqual({ 'unseen-a': {} });
+    expect((await as('GET', '/_resolve/index/seen')).body.indices[0].aliases).toEqual(['unseen-a']);
+  });
+});
+
+describe('aliases that templates give', () => {
+  const role = (cluster: string, names: string[], privileges: string[]): object => ({
+    r: { cluster: [cluster], indices: [{ names, privileges }] },
+  });
+  const template = (alias: string, more: object = {}): object => ({
+    index_patterns: ['tpl-*'],
+    priority: 900,
+    template: { aliases: { [alias]: {} } },
+    ...more,
+  });
+
+  it('are those that the writer of the template may change', async () => {
+    await put('/tpl-prod-1', { aliases: { 'tpl-prod': { is_write_index: true } } });
+    await put('/_component_template/tpl-part', { template: { aliases: { 'tpl-prod': {} } } });
+    const as = await keyWith(role('manage_index_templates', ['tpl-x*', 'tpl-mine'], ['all']));
+    const none = { index_patterns: ['tpl-*'], priority: 900 };
+    const refused: [string, object, string][] = [
+      ['/_index_template/tpl', template('tpl-prod'), 'tpl-prod'],
+      // Whatever the index is called.
+      ['/_index_template/tpl', template('{index}'), 'tpl-*'],
+      ['/_index_template/tpl', template('tpl-{index}', { index_patterns: ['prod'] }), 'tpl-prod'],
+      ['/_index_template/tpl', template('<tpl-{now/d}>'), 'tpl-*'],
+      ['/_index_template/tpl', { ...none, composed_of: ['tpl-part'] }, 'tpl-prod'],
+      ['/_component_template/tpl-own', { template: { aliases: { '{index}-x': {} } } }, '*-x'],
+      ['/_component_template/tpl-own', { template: { aliases: { 'tpl-prod': {} } } }, 'tpl-prod'],
+      ['/_template/tpl', { index_patterns: ['tpl-x*'], aliases: { 'tpl-prod': {} } }, 'tpl-prod'],
+      ['/_template/tpl', { index_patterns: ['tpl-*'], aliases: { '{index}': {} } }, 'tpl-*'],
+    ];
+    for (const [path, body, names] of refused) {
+      const { status, text } = await as('PUT', path, body);
+      expect(status, `${path} ${JSON.stringify(body)} ${text}`).toBe(403);
+      expect(text).toContain(`action [indices:admin/aliases] is unauthorized`);
+      expect(text).toContain(`on indices [${names}]`);
+    }
+    expect((await as('PUT', '/tpl-x1', {})).status).toBe(200);
+    expect((await server.request('GET', '/_alias/tpl-prod')).body).toEqual({
+      'tpl-prod-1': { aliases: { 'tpl-prod': { is_write_index: true } } },
+    });
+    const allowed: [string, object][] = [
+      ['/_index_template/tpl', none],
+      ['/_index_template/tpl', template('tpl-mine')],
+      ['/_index_template/tpl', template('{index}-all', { index_patterns: ['tpl-x*'] })],
+      ['/_component_template/tpl-own', { template: { aliases: { 'tpl-x{index}': {} } } }],
+      ['/_template/tpl', { index_patterns: ['tpl-x*'], aliases: { '{index}-old': {} } }],
+    ];
+    for (const [path, body] of allowed) expect((await as('PUT', path, body)).status, JSON.stringify(body)).toBe(200);
+    expect((await as('PUT', '/tpl-x2', {})).status).toBe(200);
+    expect((await as('GET', '/_alias/tpl-x2-all')).body).toEqual({ 'tpl-x2': { aliases: { 'tpl-x2-all': {} } } });
+  });
+
+  it.each(['manage', 'all'])(
+    'are any for a key that has [%s] on the cluster, and are given to whoever makes an index',
+    async (held) => {
+      const manager = await keyWith(role(held, [], []));
+      expect((await manager('PUT', '/_index_template/tpl', template(`tpl-${held}`))).status).toBe(200);
+      const maker = await keyWith(on([`tpl-by-${held}`], ['create_index']));
+      expect((await maker('PUT', `/tpl-by-${held}`)).status).toBe(200);
+      expect((await server.request('GET', `/_alias/tpl-${held}`)).status).toBe(200);
+    },
+  );
+
+  it('are checked by the name that an index gets, where a request gives them', async () => {
+    const as = await keyWith(on(['mine*', '{*'], ['all']));
+    expect((await as('PUT', '/mine-braces', { aliases: { '{index}-b': {} } })).status).toBe(200);
+    expect((await as('PUT', '/mine-more', { aliases: { 'x-{index}': {} } })).status).toBe(403);
+    const braces = await keyWith({ r: { indices: [{ names: ['mine-some', '{*'], privileges: ['all'] }] } });
+    expect((await braces('PUT', '/mine-some', { aliases: { '{index}-b': {} } })).status).toBe(403);
+    expect((await braces('PUT', '/mine-some', { aliases: { ['{index}'.repeat(30)]: {} } })).status).toBe(400);
+  });
+});
+
 it('knows the same actions on indices here and in the engine', async () => {
   const source = await readFile(new URL('../../crates/engine/src/rights/action.rs', import.meta.url), 'utf8');
   const known = [...source.matchAll(/^ {4}\w+ = "([^"]+)",$/gm)].map((match) => match[1]);

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::named::Named;
 use crate::request::Request;
 
 /// The identifiers of a request: those that its client sent along, and the one that the HTTP layer gave it. They go into logs
@@ -18,6 +19,8 @@ pub struct Origin {
     pub trace_id: Option<String>,
     /// The request's header `X-Opaque-Id`.
     pub opaque_id: Option<String>,
+    /// Where the indices that it names are gathered, if anybody wants to know.
+    named: Option<Named>,
 }
 
 thread_local! {
@@ -41,14 +44,22 @@ pub(crate) fn enter(origin: Option<Arc<Origin>>) -> Entered {
 
 /// The names of a request; none if it has none.
 pub(crate) fn of(request: &Request) -> Option<Arc<Origin>> {
-    let Request { request_id, trace_id, opaque_id, .. } = request;
-    (request_id.is_some() || trace_id.is_some() || opaque_id.is_some()).then(|| {
+    let Request { request_id, trace_id, opaque_id, named, .. } = request;
+    (request_id.is_some() || trace_id.is_some() || opaque_id.is_some() || named.is_some()).then(|| {
         Arc::new(Origin {
             request_id: request_id.clone(),
             trace_id: trace_id.clone(),
             opaque_id: opaque_id.clone(),
+            named: named.clone(),
         })
     })
+}
+
+/// Hands over where names are gathered, if they are for the request that this thread works for.
+pub(crate) fn with_named(use_it: impl FnOnce(&Named)) {
+    let _ = CURRENT.try_with(|current| {
+        current.borrow().as_deref().and_then(|origin| origin.named.as_ref()).map(use_it);
+    });
 }
 
 /// What this thread works for, if for a request.

@@ -2,7 +2,8 @@
 
 pub(crate) use sparrow_index::pattern::matches;
 
-/// Whether `name` matches a pattern of a key's role: `*` stands for any characters, `?` for one.
+/// Whether `name` matches a pattern of a key's role: `*` stands for any characters, `?` for one. A `*` in `name` is for whatever
+/// may stand there: the pattern has to match all of it, which no `?` does.
 pub(crate) fn matches_role(pattern: &str, name: &str) -> bool {
     if !pattern.contains('?') {
         return matches(pattern, name);
@@ -17,7 +18,7 @@ pub(crate) fn matches_role(pattern: &str, name: &str) -> bool {
                 star = Some((at, read));
                 at += 1;
             }
-            Some(one) if *one == '?' || *one == name[read] => {
+            Some(one) if (*one == '?' && name[read] != '*') || *one == name[read] => {
                 at += 1;
                 read += 1;
             }
@@ -45,6 +46,13 @@ mod tests {
             ("l*-?x", "logs-a-b", false),
             ("*", "any", true),
             ("?*", "", false),
+            ("logs-*", "logs-*", true),
+            ("l*", "logs-*-a", true),
+            ("logs-*-a", "logs-*", false),
+            ("logs-?", "logs-*", false),
+            ("?ogs-*", "*", false),
+            ("*?", "logs-*", false),
+            ("logs-a", "logs-*", false),
         ] {
             assert_eq!(matches_role(pattern, name), expected, "{pattern} {name}");
         }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::named::Named;
 use crate::params::Params;
 use crate::rights::{Action, Caller, Right};
 
@@ -30,6 +31,9 @@ pub struct Request {
     /// The trace that the request is part of, by its `traceparent`.
     #[serde(default)]
     pub trace_id: Option<String>,
+    /// Where the indices that it names are gathered: there if the request says `true`.
+    #[serde(default, deserialize_with = "crate::named::wanted")]
+    pub named: Option<Named>,
     /// The action that the HTTP layer's table names for the operation, where it is one on indices.
     #[serde(default)]
     pub action: Option<Action>,

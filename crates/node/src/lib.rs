@@ -21,7 +21,7 @@ use napi_derive::napi;
 use parking_lot::Mutex;
 use sparrow_engine::{CancelFlag, Engine, EngineError, EngineOptions, Reply, Request};
 
-use crate::outbox::Outbox;
+use crate::outbox::{Answer, Outbox};
 
 /// Documents are made by the threads that parse them and freed by those that index them: glibc's allocator lets the one
 /// wait for the other's arena, which a bulk request feels (`benches/results/commits-full.json`).
@@ -43,6 +43,8 @@ pub struct NativeReply {
     pub text: bool,
     /// Sentences about deprecated forms that the request used; absent if there are none.
     pub warnings: Option<Vec<String>>,
+    /// The indices and aliases that the request came to; absent where it did not ask for them.
+    pub named: Option<Vec<String>>,
 }
 
 impl NativeReply {
@@ -50,7 +52,7 @@ impl NativeReply {
         match result {
             Ok(Reply { status, body, text, warnings }) => {
                 let warnings = (!warnings.is_empty()).then_some(warnings);
-                NativeReply { handle, ok: true, status, body: body.into(), text, warnings }
+                NativeReply { handle, ok: true, status, body: body.into(), text, warnings, named: None }
             }
             Err(error) => NativeReply {
                 handle,
@@ -59,6 +61,7 @@ impl NativeReply {
                 body: error.body().to_string().into_bytes().into(),
                 text: false,
                 warnings: None,
+                named: None,
             },
         }
     }
@@ -146,9 +149,10 @@ impl NativeEngine {
         let cancel = CancelFlag::default();
         self.running.lock().insert(handle, cancel.clone());
         let (running, outbox) = (Arc::clone(&self.running), Arc::clone(&self.outbox));
+        let named = request.named.clone();
         self.engine.submit(request, body, cancel, move |result| {
             running.lock().remove(&handle);
-            outbox.send(handle, result);
+            outbox.send(Answer { handle, result, named });
         });
         Ok(())
     }

@@ -9,11 +9,25 @@ use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Result, Status};
 use parking_lot::Mutex;
-use sparrow_engine::{EngineError, Reply};
+use sparrow_engine::{EngineError, Named, Reply};
 
 use crate::NativeReply;
 
-type Answer = (u32, std::result::Result<Reply, EngineError>);
+/// What a request came to.
+pub(crate) struct Answer {
+    /// The number that the caller gave the request.
+    pub(crate) handle: u32,
+    pub(crate) result: std::result::Result<Reply, EngineError>,
+    /// Where the indices that it names were gathered, if they were.
+    pub(crate) named: Option<Named>,
+}
+
+impl From<Answer> for NativeReply {
+    fn from(answer: Answer) -> Self {
+        let named = answer.named.map(|named| named.names());
+        Self { named, ..NativeReply::new(answer.handle, answer.result) }
+    }
+}
 
 /// Wakes the event loop. Weak: it does not keep the process alive, which is up to those who wait for an answer.
 type Bell = ThreadsafeFunction<(), (), Vec<NativeReply>, Status, false, true>;
@@ -33,17 +47,17 @@ impl Outbox {
             receiver.build_threadsafe_function().callee_handled::<false>().weak::<true>().build_callback(
                 move |_| {
                     let answers: Vec<Answer> = std::mem::take(&mut *answers.lock());
-                    Ok(answers.into_iter().map(|(handle, result)| NativeReply::new(handle, result)).collect())
+                    Ok(answers.into_iter().map(NativeReply::from).collect())
                 },
             )?;
         Ok(Arc::new(Self { waiting, bell }))
     }
 
     /// Sends an answer, from any thread.
-    pub(crate) fn send(&self, handle: u32, result: std::result::Result<Reply, EngineError>) {
+    pub(crate) fn send(&self, answer: Answer) {
         let first = {
             let mut waiting = self.waiting.lock();
-            waiting.push((handle, result));
+            waiting.push(answer);
             waiting.len() == 1
         };
         // The others go with the first one, which has rung already.

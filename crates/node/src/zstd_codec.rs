@@ -1,15 +1,21 @@
 //! Zstandard for bodies of requests and answers: the oldest Node.js that is supported has no codec of its own. Both
 //! directions run on libuv's threads, as Node's own gzip does, so the event loop never waits.
 
-use std::io::Read;
+use std::io::{Cursor, Read};
+use std::sync::Arc;
 
 use napi::bindgen_prelude::{AsyncTask, Buffer};
 use napi::{Env, Error, Result, Status, Task};
 use napi_derive::napi;
+use parking_lot::Mutex;
+use zstd::stream::read::Decoder;
 
 /// Largest window that is read, as a power of two of bytes: what RFC 8878 recommends at least, and what a level up to 19
 /// needs. A frame may ask for far more memory than it has content.
 const WINDOW_LOG_MAX: u32 = 23;
+
+/// Most bytes that are decompressed at once.
+const PIECE: usize = 256 * 1024;
 
 /// Bytes that become others.
 pub struct Compression {
@@ -30,25 +36,25 @@ impl Task for Compression {
     }
 }
 
-/// Frames that become bytes.
-pub struct Decompression {
-    bytes: Buffer,
-    limit: usize,
-}
+/// What is left of frames; none once they have ended, or are not wanted any more.
+type Frames = Arc<Mutex<Option<Decoder<'static, Cursor<Buffer>>>>>;
+
+/// The next bytes of frames.
+pub struct Decompression(Frames);
 
 impl Task for Decompression {
-    /// None: there are more bytes than the limit.
     type Output = Option<Vec<u8>>;
     type JsValue = Option<Buffer>;
 
     fn compute(&mut self) -> Result<Option<Vec<u8>>> {
-        let mut decoder = zstd::stream::read::Decoder::with_buffer(&*self.bytes).map_err(failed)?;
-        decoder.window_log_max(WINDOW_LOG_MAX).map_err(failed)?;
-        let mut out = Vec::new();
-        // One byte more than allowed tells a body of the greatest length from a longer one.
-        let bound = u64::try_from(self.limit).unwrap_or(u64::MAX).saturating_add(1);
-        decoder.take(bound).read_to_end(&mut out).map_err(failed)?;
-        Ok((out.len() <= self.limit).then_some(out))
+        let mut frames = self.0.lock();
+        let Some(decoder) = frames.as_mut() else { return Ok(None) };
+        let mut piece = Vec::with_capacity(PIECE);
+        let read = decoder.take(PIECE as u64).read_to_end(&mut piece);
+        if piece.is_empty() || read.is_err() {
+            *frames = None;
+        }
+        read.map(|bytes| (bytes > 0).then_some(piece)).map_err(failed)
     }
 
     fn resolve(&mut self, _: Env, output: Option<Vec<u8>>) -> Result<Option<Buffer>> {
@@ -56,17 +62,40 @@ impl Task for Decompression {
     }
 }
 
+/// Decompresses Zstandard frames in pieces, so that somebody can stop when there are too many.
+#[napi]
+pub struct ZstdReader {
+    frames: Frames,
+}
+
+#[napi]
+impl ZstdReader {
+    /// Begins with frames, which may not be changed until they are read or closed.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(bytes: Buffer) -> Result<Self> {
+        let mut decoder = Decoder::with_buffer(Cursor::new(bytes)).map_err(failed)?;
+        decoder.window_log_max(WINDOW_LOG_MAX).map_err(failed)?;
+        Ok(Self { frames: Arc::new(Mutex::new(Some(decoder))) })
+    }
+
+    /// Resolves with up to 256 KiB, or with null when there are no more; rejects when the frames are malformed or cut off, or
+    /// want a window over 8 MiB. The next piece may be asked for when this one is there.
+    #[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
+    pub fn next(&self) -> AsyncTask<Decompression> {
+        AsyncTask::new(Decompression(Arc::clone(&self.frames)))
+    }
+
+    /// Lets go of the frames and of the memory for them.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        *self.frames.lock() = None;
+    }
+}
+
 /// Compresses bytes into one Zstandard frame. They may not be changed meanwhile.
 #[napi(catch_unwind, ts_return_type = "Promise<Buffer>")]
 pub fn zstd_compress(bytes: Buffer, level: i32) -> AsyncTask<Compression> {
     AsyncTask::new(Compression { bytes, level })
-}
-
-/// Decompresses Zstandard frames. Resolves with null when there are more than `limit` bytes in them, of which no more than
-/// that are ever held; rejects when they are malformed or cut off, or want a window over 8 MiB.
-#[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
-pub fn zstd_decompress(bytes: Buffer, limit: u32) -> AsyncTask<Decompression> {
-    AsyncTask::new(Decompression { bytes, limit: limit as usize })
 }
 
 fn failed(error: std::io::Error) -> Error {

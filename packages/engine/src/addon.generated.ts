@@ -34,6 +34,21 @@ export interface NativeReply {
   text: boolean
   /** Sentences about deprecated forms that the request used; absent if there are none. */
   warnings?: Array<string>
+  /** The indices and aliases that the request came to; absent where it did not ask for them. */
+  named?: Array<string>
+}
+
+/** Decompresses Zstandard frames in pieces, so that somebody can stop when there are too many. */
+export declare class ZstdReader {
+  /** Begins with frames, which may not be changed until they are read or closed. */
+  constructor(bytes: Buffer)
+  /**
+   * Resolves with up to 256 KiB, or with null when there are no more; rejects when the frames are malformed or cut off, or
+   * want a window over 8 MiB. The next piece may be asked for when this one is there.
+   */
+  next(): Promise<Buffer | null>
+  /** Lets go of the frames and of the memory for them. */
+  close(): void
 }
 
 /**
@@ -59,9 +74,3 @@ export declare function shapeAnswer(bytes: Buffer, shape: string): Promise<Buffe
 
 /** Compresses bytes into one Zstandard frame. They may not be changed meanwhile. */
 export declare function zstdCompress(bytes: Buffer, level: number): Promise<Buffer>
-
-/**
- * Decompresses Zstandard frames. Resolves with null when there are more than `limit` bytes in them, of which no more than
- * that are ever held; rejects when they are malformed or cut off, or want a window over 8 MiB.
- */
-export declare function zstdDecompress(bytes: Buffer, limit: number): Promise<Buffer | null>

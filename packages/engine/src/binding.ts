@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url';
 
 import type {
   NativeEngine,
+  ZstdReader,
   checkData,
   configureLog,
   repairData,
   shapeAnswer,
   zstdCompress,
-  zstdDecompress,
 } from './addon.generated.js';
 import { BindingError } from './errors.js';
 import { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';
@@ -21,12 +21,12 @@ const require = createRequire(import.meta.url);
 /** What the addon exports. */
 export interface Addon {
   readonly NativeEngine: typeof NativeEngine;
+  readonly ZstdReader: typeof ZstdReader;
   readonly checkData: typeof checkData;
   readonly configureLog: typeof configureLog;
   readonly repairData: typeof repairData;
   readonly shapeAnswer: typeof shapeAnswer;
   readonly zstdCompress: typeof zstdCompress;
-  readonly zstdDecompress: typeof zstdDecompress;
 }
 
 /** Where the native parts lie. */

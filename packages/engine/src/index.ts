@@ -12,4 +12,4 @@ export {
   type SearchEngine,
 } from './search-engine.js';
 export { type Shape, shapeAnswer } from './shape.js';
-export { zstdCompress, zstdDecompress } from './zstd.js';
+export { zstdCompress, zstdPieces } from './zstd.js';

@@ -92,7 +92,7 @@ export class NativeSearchEngine implements SearchEngine {
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     const { handle, reply } = this.#waiting.expect();
-    const { op, path, query, opaqueId, requestId, traceId, action, rights } = request;
+    const { op, path, query, opaqueId, requestId, traceId, action, rights, named } = request;
     const asked = JSON.stringify({
       op,
       path,
@@ -101,6 +101,7 @@ export class NativeSearchEngine implements SearchEngine {
       request_id: requestId,
       trace_id: traceId,
       action,
+      ...(named === undefined ? {} : { named: true }),
     });
     try {
       this.#native.execute(
@@ -117,7 +118,9 @@ export class NativeSearchEngine implements SearchEngine {
       this.#native.cancel(handle);
     });
     try {
-      return unwrapNative(await reply);
+      const answered = await reply;
+      if (answered.named !== undefined) named?.(answered.named);
+      return unwrapNative(answered);
     } finally {
       end?.();
     }

@@ -163,6 +163,11 @@ export interface EngineRequest {
   readonly action?: string;
   /** What a restricted caller may do to which indices, as JSON that the engine reads. Absent: everything. */
   readonly rights?: string;
+  /**
+   * Told the indices and aliases that the request came to, its body too, before it is answered or refused: up to 64 names, after
+   * date math, patterns as they are.
+   */
+  readonly named?: ((names: readonly string[]) => void) | undefined;
 }
 
 /** An engine's answer. The body is ready to be sent. */

@@ -13,11 +13,22 @@ export function zstdCompress(bytes: Uint8Array, level: number): Promise<Uint8Arr
 }
 
 /**
- * Decompresses Zstandard frames, off the event loop. Resolves with null when there are more than `limit` bytes in them;
- * rejects when they are malformed.
+ * Decompresses Zstandard frames piece by piece, off the event loop: whoever has enough stops.
+ *
+ * @throws when they are malformed or cut off, or want a window over 8 MiB
  */
-export function zstdDecompress(bytes: Uint8Array, limit: number): Promise<Uint8Array | null> {
-  return loaded().zstdDecompress(asBuffer(bytes), limit);
+export async function* zstdPieces(bytes: Uint8Array): AsyncGenerator<Buffer, void> {
+  const { ZstdReader } = loaded();
+  const reader = new ZstdReader(asBuffer(bytes));
+  try {
+    for (;;) {
+      const piece = await reader.next();
+      if (piece === null) return;
+      yield piece;
+    }
+  } finally {
+    reader.close();
+  }
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -82,6 +82,8 @@ export interface AppOptions {
 interface Trail {
   caller?: ApiKey;
   endpoint?: Endpoint;
+  /** The indices and aliases that the engine read in it. */
+  named?: readonly string[];
 }
 
 /** What accompanies a request on its way through the server. */
@@ -112,6 +114,8 @@ interface Call {
   readonly requestId: string;
   readonly isStopping: boolean;
   readonly instruments: Instruments;
+  /** Is told the indices that the request names, where anybody wants to know. */
+  readonly named?: EngineRequest['named'];
 }
 
 /** Longest body of an operation that the engine does not carry out, in bytes. */
@@ -210,7 +214,7 @@ export class Application {
   #audit(
     exchange: Exchange,
     path: Readonly<Record<string, string>>,
-    { caller, endpoint }: Trail,
+    { caller, endpoint, named = [] }: Trail,
     { status, body }: Answer,
     requestId: string,
   ): void {
@@ -219,6 +223,7 @@ export class Application {
     const action = endpoint?.action ?? undefined;
     const claimed = caller === undefined ? claimedKey(exchange.header('authorization')) : undefined;
     const opaqueId = exchange.header('x-opaque-id');
+    const inPath = new Set((path['index'] ?? '').split(','));
     const refused = status === 401 || status === 403 || (status === 429 && caller === undefined);
     audit.write({
       ...(caller === undefined ? {} : { key: caller }),
@@ -227,6 +232,7 @@ export class Application {
       method: exchange.method,
       path: exchange.path,
       ...(path['index'] === undefined ? {} : { indices: path['index'] }),
+      ...(named.every((name) => inPath.has(name)) ? {} : { named }),
       from: exchange.from,
       status,
       allowed: !refused && (hasRefusedParts(action, caller, body) ? 'in part' : true),
@@ -265,6 +271,7 @@ async function handle(
     requestId,
     instruments: options.instruments,
     isStopping: options.stopping?.() ?? false,
+    ...(options.audit === undefined ? {} : { named: (names: readonly string[]) => void (trail.named = names) }),
   };
   if (endpoint !== undefined && isPublic(endpoint, options)) {
     return carryOut({ ...common, endpoint, caller: undefined, path: {}, query: {}, body: undefined });
@@ -327,6 +334,7 @@ async function carryOut(call: Call): Promise<Answer> {
     ...(opaqueId === undefined ? {} : { opaqueId }),
     ...rightsFor(caller, endpoint),
     ...(traceId === undefined ? {} : { traceId }),
+    named: call.named,
   };
   // The work stops when the connection closes before the answer is there.
   const cancel = (endpoint.cancellable ?? endpoint.method === 'GET') ? exchange.onGone.bind(exchange) : undefined;

@@ -58,7 +58,7 @@ pub(super) fn check_aliases(
         return Ok(());
     }
     let names: Vec<String> =
-        aliases.keys().map(|alias| super::date_math::resolve(alias)).collect::<Result<_, _>>()?;
+        aliases.keys().map(|alias| super::aliases::name_for(alias, index)).collect::<Result<_, _>>()?;
     let all = std::iter::once(index).chain(names.iter().map(String::as_str));
     request.caller.to(Action::Aliases).check(all)
 }
@@ -81,7 +81,8 @@ pub(crate) fn get_index(
             let value = match *feature {
                 "aliases" => {
                     let aliases = names.aliases_of(&handle.name).into_iter();
-                    Value::Object(aliases.map(|(name, spec)| (name, spec.to_json())).collect())
+                    let known = aliases.filter(|(name, _)| request.caller.knows(name));
+                    Value::Object(known.map(|(name, spec)| (name, spec.to_json())).collect())
                 }
                 "mappings" => handle.mapping().to_json(),
                 _ => shown(dotted_settings(handle), flat),

@@ -18,6 +18,17 @@ const STORE: &str = "aliases";
 /// Alias name → what it says about one index.
 pub(crate) type OfIndex = BTreeMap<String, Arc<AliasSpec>>;
 
+/// The name that an alias gets with an index, as a template or a request writes it: with `{index}` for the name of the index, or
+/// with date math.
+///
+/// # Errors
+/// When it cannot be read, or is then none that an alias may have.
+pub(crate) fn name_for(alias: &str, index: &str) -> Result<String, EngineError> {
+    let name = super::concrete_name(&alias.replace("{index}", index))?;
+    super::names::check_alias(&name)?;
+    Ok(name)
+}
+
 /// What an alias says about one of its indices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct AliasSpec {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::admin::{targets, write_shards};
+use super::aliases::AliasSpec;
 use super::blocks::{self, Access};
 use super::{IndexHandle, ResolveOptions};
 use crate::Engine;
@@ -207,7 +208,11 @@ pub(crate) fn resolve_index(
     )?;
     let mut indices = Vec::new();
     for name in direct {
-        let aliases: Vec<String> = names.aliases_of(&name).into_keys().collect();
+        let shown = |alias: &str, spec: &AliasSpec| {
+            request.caller.knows(alias) && (options.hidden || spec.is_hidden != Some(true))
+        };
+        let aliases = names.aliases_of(&name).into_iter().filter(|(alias, spec)| shown(alias, spec));
+        let aliases: Vec<String> = aliases.map(|(alias, _)| alias).collect();
         let mut shown = Map::new();
         shown.insert("name".into(), name.as_str().into());
         if !aliases.is_empty() {

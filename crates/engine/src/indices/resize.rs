@@ -114,7 +114,7 @@ impl Indices {
         // Checked before anything is copied, and once more when the copy is there.
         check(&self.names(), name)?;
         let resolved = |(alias, spec): (String, AliasSpec)| {
-            Ok::<_, EngineError>((super::concrete_name(&alias)?, Arc::new(spec)))
+            Ok::<_, EngineError>((super::aliases::name_for(&alias, name)?, Arc::new(spec)))
         };
         let mut arrival = self.arrival(name)?;
         arrival.set_aliases(aliases.into_iter().map(resolved).collect::<Result<_, _>>()?);

@@ -227,7 +227,7 @@ impl Names {
                 .filter(|(excludes, _, name)| !*excludes && !is_pattern(name))
                 .map(|(_, _, name)| name.as_str()),
         )?;
-        if let Some((_, part, _)) = wanted.iter().find(|(excludes, _, name)| !*excludes && is_pattern(name)) {
+        for (_, part, _) in wanted.iter().filter(|(excludes, _, name)| !*excludes && is_pattern(name)) {
             right.check_pattern(if *part == "_all" { "*" } else { part })?;
         }
         for (excludes, part, name) in wanted {

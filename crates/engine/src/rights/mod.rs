@@ -4,42 +4,63 @@
 //! no place can be forgotten. A key that may do everything brings no rights along and costs nothing.
 
 mod action;
+mod written;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 
 pub use self::action::Action;
+use self::written::{Patterns, Written};
 use crate::error::{EngineError, Exception};
-use crate::pattern;
+use crate::{named, pattern};
 
-/// Keys whose rights are kept as they were read last.
+/// Keys whose rights are kept as they were read last, and bytes of their texts: what is read of one takes about as much again.
 const KEPT: usize = 64;
+const KEPT_BYTES: usize = 8 << 20;
 
 /// What a restricted key may do.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
 struct Rights {
     /// Id of the key.
     key: String,
     /// Who the key belongs to.
     user: String,
     grants: BTreeMap<Action, Grant>,
-    /// The key with these very rights, for what lives between requests.
-    #[serde(skip)]
-    holder: String,
+    holder: Holder,
+}
+
+/// A restricted key with the rights that it had at one time: whom something belongs to that is open between requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Holder {
+    key: String,
+    /// A digest of the rights, which may be long.
+    rights: [u8; 32],
+}
+
+impl Holder {
+    /// A key by its id, with its rights as they were sent.
+    pub(crate) fn new(key: &str, rights: &str) -> Self {
+        Self { key: key.to_owned(), rights: Sha256::digest(rights).into() }
+    }
+
+    /// Whether it is the same key, with whatever rights.
+    pub(crate) fn is_key_of(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
 }
 
 /// Where an action is allowed.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Grant {
     /// Lists of patterns. A name is allowed if each list has a pattern that matches: the first is that of the key, those
     /// behind it are of the keys that made it.
-    names: Vec<Vec<String>>,
+    names: Vec<Patterns>,
     /// The privileges that would allow it, for the sentence of a refusal.
     by: String,
 }
@@ -52,7 +73,7 @@ impl Grant {
 
     /// Whether there can be no name that it covers.
     fn is_empty(&self) -> bool {
-        self.names.is_empty() || self.names.iter().any(Vec::is_empty)
+        self.names.is_empty() || self.names.iter().any(|list| list.is_empty())
     }
 }
 
@@ -63,8 +84,13 @@ pub struct Caller(Option<Arc<Rights>>);
 impl Caller {
     /// Whom something belongs to that a restricted key leaves open between requests: that key alone, as long as it has
     /// the rights under which it was opened.
-    pub fn holder(&self) -> Option<&str> {
-        self.0.as_ref().map(|rights| rights.holder.as_str())
+    pub fn holder(&self) -> Option<&Holder> {
+        self.0.as_ref().map(|rights| &rights.holder)
+    }
+
+    /// Whether the caller may know of a name: it may carry out some action on it.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.0.as_ref().is_none_or(|rights| rights.grants.values().any(|grant| grant.covers(name)))
     }
 
     /// Checks that there is nothing that the caller may not do. `action` is what is to be done, in the sentence of a refusal.
@@ -88,12 +114,12 @@ impl Caller {
 
     /// The right to carry out an action.
     pub(crate) fn to(&self, action: Action) -> Right<'_> {
-        Right { rights: self.0.as_deref(), actions: [Some(action), None] }
+        self.to_given(Some(action))
     }
 
     /// The right to carry out the action that a request was let in for. A restricted key without one may do nothing.
     pub(crate) fn to_given(&self, action: Option<Action>) -> Right<'_> {
-        Right { rights: self.0.as_deref(), actions: [action, None] }
+        Right { rights: self.0.as_deref(), actions: [action, None], is_asked: true }
     }
 
     /// For what is kept of a job; none for someone who may do everything.
@@ -117,7 +143,32 @@ impl Caller {
 }
 
 /// Rights that were read, by their text, the latest last: a key sends the same with each request.
-static READ: Mutex<Vec<(Box<str>, Arc<Rights>)>> = Mutex::new(Vec::new());
+static READ: Mutex<Kept> = Mutex::new(Kept { read: VecDeque::new(), bytes: 0 });
+
+struct Kept {
+    read: VecDeque<(Box<str>, Arc<Rights>)>,
+    /// Length of the texts.
+    bytes: usize,
+}
+
+impl Kept {
+    fn find(&self, text: &str) -> Option<Arc<Rights>> {
+        self.read.iter().find(|(known, _)| **known == *text).map(|(_, rights)| Arc::clone(rights))
+    }
+
+    /// Keeps rights unless they are kept, in place of those that came first.
+    fn keep(&mut self, text: &str, rights: &Arc<Rights>) {
+        if text.len() > KEPT_BYTES || self.find(text).is_some() {
+            return;
+        }
+        self.bytes += text.len();
+        self.read.push_back((text.into(), Arc::clone(rights)));
+        while self.read.len() > KEPT || self.bytes > KEPT_BYTES {
+            let Some((gone, _)) = self.read.pop_front() else { return };
+            self.bytes -= gone.len();
+        }
+    }
+}
 
 impl<'de> Deserialize<'de> for Caller {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -125,17 +176,13 @@ impl<'de> Deserialize<'de> for Caller {
         if text.get() == "null" {
             return Ok(Self(None));
         }
-        let mut read = READ.lock();
-        if let Some((_, rights)) = read.iter().find(|(known, _)| **known == *text.get()) {
-            return Ok(Self(Some(Arc::clone(rights))));
+        if let Some(rights) = READ.lock().find(text.get()) {
+            return Ok(Self(Some(rights)));
         }
         let mut rights: Rights = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        rights.holder = text.get().to_owned();
+        rights.holder = Holder::new(&rights.key, text.get());
         let rights = Arc::new(rights);
-        if read.len() == KEPT {
-            read.remove(0);
-        }
-        read.push((text.get().into(), Arc::clone(&rights)));
+        READ.lock().keep(text.get(), &rights);
         Ok(Self(Some(rights)))
     }
 }
@@ -147,13 +194,15 @@ pub(crate) struct Right<'a> {
     /// None for one who may do everything.
     rights: Option<&'a Rights>,
     actions: [Option<Action>; 2],
+    /// Whether it is a caller's, and not one for work of the server itself.
+    is_asked: bool,
 }
 
 impl<'a> Right<'a> {
     /// For work of the server itself, for names that were resolved before, and for callers whose privilege is one of
     /// the whole cluster.
     pub(crate) fn unlimited() -> Self {
-        Self { rights: None, actions: [None, None] }
+        Self { rights: None, actions: [None, None], is_asked: false }
     }
 
     /// This right where the caller may carry out `action` as well.
@@ -188,7 +237,9 @@ impl<'a> Right<'a> {
     /// # Errors
     /// 403 that tells the names that are not allowed.
     pub(crate) fn check<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), EngineError> {
+        let names = names.into_iter().inspect(|name| self.note(name));
         if self.rights.is_none() {
+            names.for_each(drop);
             return Ok(());
         }
         let mut refused: Option<Option<Action>> = None;
@@ -212,6 +263,7 @@ impl<'a> Right<'a> {
     /// # Errors
     /// 403 for a caller who may carry out the action nowhere.
     pub(crate) fn check_pattern(&self, pattern: &str) -> Result<(), EngineError> {
+        self.note(pattern);
         let Some(rights) = self.rights else { return Ok(()) };
         if self.actions[0].is_none() {
             return Err(self.denial(None, pattern));
@@ -220,6 +272,13 @@ impl<'a> Right<'a> {
         match self.actions.into_iter().flatten().find(nowhere) {
             None => Ok(()),
             Some(action) => Err(self.denial(Some(action), pattern)),
+        }
+    }
+
+    /// Tells whoever writes down what requests name.
+    fn note(&self, name: &str) {
+        if self.is_asked {
+            named::note(name);
         }
     }
 
@@ -247,7 +306,9 @@ impl<'a> Right<'a> {
 mod tests {
     use serde_json::json;
 
-    use super::{Action, Caller};
+    use std::sync::Arc;
+
+    use super::{Action, Caller, KEPT, KEPT_BYTES, Kept};
 
     fn caller(grants: serde_json::Value) -> Caller {
         let text = json!({"key": "k", "user": "owner", "grants": grants}).to_string();
@@ -282,6 +343,23 @@ mod tests {
     }
 
     #[test]
+    fn rights_that_are_kept_have_bounds_in_number_and_bytes() {
+        let Caller(Some(rights)) = caller(json!({})) else { panic!("restricted") };
+        let texts = |bytes: usize| (0..100).map(move |n| format!("{n:02}{}", " ".repeat(bytes - 2)));
+        for (bytes, kept) in [(10, KEPT), (KEPT_BYTES / 8, 8), (KEPT_BYTES / 8 + 1, 7), (KEPT_BYTES + 1, 0)] {
+            let mut all = Kept { read: Default::default(), bytes: 0 };
+            for text in texts(bytes) {
+                all.keep(&text, &rights);
+                all.keep(&text, &rights);
+            }
+            assert_eq!((all.read.len(), all.bytes), (kept, kept * bytes));
+            let found = texts(bytes).map(|text| all.find(&text).is_some());
+            assert_eq!(found.collect::<Vec<_>>(), (0..100).map(|n| n >= 100 - kept).collect::<Vec<_>>());
+            assert!(all.find("").is_none() && all.read.iter().all(|(_, it)| Arc::ptr_eq(it, &rights)));
+        }
+    }
+
+    #[test]
     fn who_has_no_rights_is_not_limited_and_rights_are_kept_with_jobs() {
         let free: Caller = serde_json::from_str("null").expect("null");
         assert_eq!(free, Caller::default());
@@ -290,6 +368,15 @@ mod tests {
         let bound = caller(json!({"indices:data/read/search": {"names": [["a"]], "by": "read"}}));
         let again = Caller::from_saved(bound.to_saved()).expect("rights");
         assert_eq!(again.to_saved(), bound.to_saved());
+        let shared = json!({"key": "k", "user": "owner", "lists": [["a"]], "grants": {
+            "indices:data/read/search": {"names": [0, 0], "by": "read"},
+            "indices:data/read/get": {"names": [0], "by": "read"},
+        }});
+        let shared: Caller = serde_json::from_str(&shared.to_string()).expect("rights");
+        assert!(shared.to(Action::Search).sees("a") && !shared.to(Action::Get).sees("b"));
+        let saved = shared.to_saved().expect("restricted");
+        assert_eq!(saved["lists"], json!([["a"]]));
+        assert_eq!(Caller::from_saved(Some(saved.clone())).expect("rights").to_saved(), Some(saved));
         let other = caller(json!({"indices:data/read/search": {"names": [["b"]], "by": "read"}}));
         assert!(bound.holder().is_some() && bound.holder() != other.holder());
         assert!(Caller::from_saved(Some(json!({"key": "k"}))).is_err());

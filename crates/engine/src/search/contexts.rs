@@ -17,6 +17,7 @@ use super::execute::Target;
 use super::uri::Presentation;
 use crate::error::{EngineError, Exception};
 use crate::indices::stats::OpenContext;
+use crate::rights::Holder;
 
 /// Most open points in time; that of scrolls is a setting of the cluster (`search.max_open_scroll_context`).
 pub(super) const MAX_OPEN: usize = 500;
@@ -46,7 +47,7 @@ struct Context {
     _counted: Option<OpenContext>,
     content: Content,
     /// The restricted key that opened it: no other restricted key may use it.
-    owner: Option<String>,
+    owner: Option<Holder>,
     keep_alive: Duration,
     ends: Instant,
 }
@@ -71,21 +72,31 @@ const POINT_IN_TIME: u8 = b'p';
 const ID_BYTES: usize = 1 + 8 + 16;
 
 impl Contexts {
-    /// Opens a context, unless `most` of its kind are open, and returns its id.
+    /// Opens a context, unless `most` of its kind are open, and returns its id. A restricted key may have as many as are left for
+    /// others: half of all if it is alone, less if there are more keys, so that none keeps the others from having any.
     ///
     /// # Errors
     /// 429 when too many are open.
     pub fn open(
         &self,
         content: Content,
-        owner: Option<&str>,
+        owner: Option<&Holder>,
         keep_alive: Duration,
         most: usize,
     ) -> Result<String, EngineError> {
         let mut open = self.open.lock();
         let kind = kind_of(&content);
-        let same = open.contexts.values().filter(|context| kind_of(&context.content) == kind).count();
-        if same >= most {
+        let (mut own, mut others) = (0, 0);
+        for context in open.contexts.values().filter(|context| kind_of(&context.content) == kind) {
+            let same = owner.zip(context.owner.as_ref()).is_some_and(|(one, other)| one.is_key_of(other));
+            *(if same { &mut own } else { &mut others }) += 1;
+        }
+        let room = most.saturating_sub(others);
+        let (is_full, most) = match owner {
+            None => (room == 0, most),
+            Some(_) => (own >= room.div_ceil(2), room.div_ceil(2)),
+        };
+        if is_full {
             let what = if kind == SCROLL { "scroll" } else { "point in time" };
             return Err(EngineError::api(
                 429,
@@ -113,7 +124,7 @@ impl Contexts {
         let context = Context {
             _counted: counted,
             content,
-            owner: owner.map(str::to_owned),
+            owner: owner.cloned(),
             keep_alive,
             ends: Instant::now() + keep_alive,
         };
@@ -131,7 +142,7 @@ impl Contexts {
     pub fn get(
         &self,
         id: &str,
-        owner: Option<&str>,
+        owner: Option<&Holder>,
         keep_alive: Option<Duration>,
     ) -> Result<Content, EngineError> {
         let number = number_of(id)?;
@@ -149,7 +160,7 @@ impl Contexts {
     ///
     /// # Errors
     /// 400 when it is no such id.
-    pub fn close(&self, id: &str, owner: Option<&str>) -> Result<bool, EngineError> {
+    pub fn close(&self, id: &str, owner: Option<&Holder>) -> Result<bool, EngineError> {
         number_of(id)?;
         let mut open = self.open.lock();
         if open.contexts.get(id).is_some_and(|context| context.is_open_to(owner)) {
@@ -159,7 +170,7 @@ impl Contexts {
     }
 
     /// Closes all scrolls of a key, or all there are, and returns their number.
-    pub fn close_scrolls(&self, owner: Option<&str>) -> usize {
+    pub fn close_scrolls(&self, owner: Option<&Holder>) -> usize {
         let mut open = self.open.lock();
         let before = open.contexts.len();
         open.contexts.retain(|_, context| kind_of(&context.content) != SCROLL || !context.is_open_to(owner));
@@ -168,8 +179,8 @@ impl Contexts {
 }
 
 impl Context {
-    fn is_open_to(&self, owner: Option<&str>) -> bool {
-        self.ends > Instant::now() && owner.is_none_or(|owner| self.owner.as_deref() == Some(owner))
+    fn is_open_to(&self, owner: Option<&Holder>) -> bool {
+        self.ends > Instant::now() && owner.is_none_or(|owner| self.owner.as_ref() == Some(owner))
     }
 }
 
@@ -222,8 +233,13 @@ mod tests {
     use std::time::Duration;
 
     use super::{Content, Contexts, MAX_OPEN};
+    use crate::rights::Holder;
 
     const MINUTE: Duration = Duration::from_secs(60);
+
+    fn key(id: &str) -> Holder {
+        Holder::new(id, "{}")
+    }
 
     fn pit() -> Content {
         Content::PointInTime(Arc::new(Vec::new()))
@@ -232,18 +248,46 @@ mod tests {
     #[test]
     fn a_context_belongs_to_its_key() {
         let contexts = Contexts::default();
-        let mine = contexts.open(pit(), Some("me"), MINUTE, MAX_OPEN).expect("opens");
+        let (me, you, changed) = (key("me"), key("you"), Holder::new("me", "{ }"));
+        let mine = contexts.open(pit(), Some(&me), MINUTE, MAX_OPEN).expect("opens");
         let all = contexts.open(pit(), None, MINUTE, MAX_OPEN).expect("opens");
-        assert!(contexts.get(&mine, Some("me"), None).is_ok());
+        assert!(contexts.get(&mine, Some(&me), None).is_ok());
         assert!(contexts.get(&mine, None, None).is_ok());
-        for (id, owner) in [(&mine, "you"), (&all, "me")] {
+        for (id, owner) in [(&mine, &you), (&mine, &changed), (&all, &me)] {
             let error = contexts.get(id, Some(owner), None).err().expect("foreign");
             assert_eq!(error.status(), 404);
             assert!(error.body().to_string().contains("search_context_missing_exception"));
             assert!(!contexts.close(id, Some(owner)).expect("an id"));
         }
-        assert!(contexts.close(&mine, Some("me")).expect("an id"));
-        assert!(!contexts.close(&mine, Some("me")).expect("an id"));
+        assert!(contexts.close(&mine, Some(&me)).expect("an id"));
+        assert!(!contexts.close(&mine, Some(&me)).expect("an id"));
+    }
+
+    #[test]
+    fn a_key_leaves_as_many_as_it_has_to_others() {
+        const MOST: usize = 8;
+        let contexts = Contexts::default();
+        let open = |owner: Option<&Holder>| contexts.open(pit(), owner, MINUTE, MOST);
+        let fill = |owner: &Holder| (0..).take_while(|_| open(Some(owner)).is_ok()).count();
+        assert_eq!(fill(&key("a")), 4);
+        // Also with other rights.
+        let error = open(Some(&Holder::new("a", "{ }"))).expect_err("too many");
+        assert_eq!(error.status(), 429);
+        assert!(error.reason().contains("Must be less than or equal to: [4]"), "{}", error.reason());
+        assert_eq!((fill(&key("b")), fill(&key("c")), fill(&key("d"))), (2, 1, 1));
+        assert_eq!(fill(&key("e")), 0);
+        assert!(open(None).is_err());
+    }
+
+    #[test]
+    fn who_may_do_everything_may_have_all() {
+        let contexts = Contexts::default();
+        let first = contexts.open(pit(), Some(&key("a")), MINUTE, 3).expect("opens");
+        let opened: Vec<_> = (0..3).map_while(|_| contexts.open(pit(), None, MINUTE, 3).ok()).collect();
+        assert_eq!(opened.len(), 2);
+        assert!(contexts.close(&first, None).expect("an id"));
+        assert!(contexts.open(pit(), Some(&key("a")), MINUTE, 3).is_ok());
+        assert!(contexts.open(pit(), Some(&key("a")), MINUTE, 0).is_err());
     }
 
     #[test]

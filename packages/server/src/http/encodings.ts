@@ -2,7 +2,7 @@ import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import { type ZlibOptions, createGunzip, createInflate, createInflateRaw, deflate, gzip } from 'node:zlib';
 
-import { zstdCompress, zstdDecompress } from '@sparrow-search/engine';
+import { zstdCompress, zstdPieces } from '@sparrow-search/engine';
 
 import { HttpError } from '../errors.js';
 import type { Finished } from './exchange.js';
@@ -63,7 +63,7 @@ export async function decode(
       // The name means the zlib format, but some clients send bare deflate: the header of zlib tells them apart.
       return inflated(isZlib(bytes) ? decompressed.deflate : decompressed.raw, bytes, 'deflate', limit, tooLarge, take);
     case 'zstd':
-      return unpacked(bytes, limit, tooLarge).then((whole) => (take(whole.length), whole));
+      return unpacked(bytes, limit, tooLarge, take);
     default:
       throw new HttpError('illegal_argument', `Content-Encoding header [${encoding ?? ''}] is not supported`);
   }
@@ -140,15 +140,24 @@ function inflated(
   });
 }
 
-async function unpacked(bytes: Uint8Array, limit: number, tooLarge: () => HttpError): Promise<Uint8Array> {
-  let plain: Uint8Array | null;
+async function unpacked(
+  bytes: Uint8Array,
+  limit: number,
+  tooLarge: () => HttpError,
+  take: (bytes: number) => void,
+): Promise<Uint8Array> {
+  const gathered = new Gathered(0, limit);
   try {
-    plain = await zstdDecompress(bytes, limit);
-  } catch {
-    throw malformed('zstd');
+    for await (const piece of zstdPieces(bytes)) {
+      if (gathered.length + piece.length > limit) throw tooLarge();
+      // Before the next one is asked for, as with the other encodings.
+      take(piece.length);
+      gathered.add(piece);
+    }
+  } catch (error) {
+    throw error instanceof HttpError ? error : malformed('zstd');
   }
-  if (plain === null) throw tooLarge();
-  return plain;
+  return gathered.bytes();
 }
 
 function isZlib([first = 0, second = 0]: Uint8Array): boolean {

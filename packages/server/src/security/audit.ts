@@ -19,6 +19,8 @@ export interface AuditEvent {
   readonly path: string;
   /** The indices that the path names. */
   readonly indices?: string;
+  /** Indices and aliases that the engine read in the path, the query string and the body, up to 64, where `indices` does not tell them all. */
+  readonly named?: readonly string[];
   /** The address that the connection came from. */
   readonly from: string;
   readonly status: number;

@@ -32,11 +32,23 @@ export function admit(key: ApiKey, { action }: Endpoint, path: Readonly<Record<s
 export function rightsFor(key: ApiKey, { action }: Endpoint): Pick<EngineRequest, 'action' | 'rights'> {
   const rights = rightsOf(key);
   if (rights === undefined) return NOTHING;
+  if (action !== null && WRITES_TEMPLATES.has(action) && holdsOnCluster(key, managesCluster)) return NOTHING;
   const ofIndices = action !== null && action !== 'public' && ACTIONS[action].scope === 'index';
   return ofIndices ? { action, rights } : { rights };
 }
 
 const NOTHING = {};
+
+/** What gives indices their aliases: who manages the whole cluster may name any. */
+const WRITES_TEMPLATES: ReadonlySet<string> = new Set<Action>([
+  'indices:admin/index_template/put',
+  'indices:admin/template/put',
+  'cluster:admin/component_template/put',
+]);
+
+function managesCluster(held: readonly string[]): boolean {
+  return held.includes('manage') || held.includes('all');
+}
 
 function rightsOf(key: ApiKey): string | undefined {
   let known = written.get(key);
@@ -44,12 +56,21 @@ function rightsOf(key: ApiKey): string | undefined {
   return known.rights;
 }
 
+/** Each list of patterns stands there once: a role with many names grants dozens of actions on them. */
 function write(key: ApiKey): string {
+  const lists: (readonly string[])[] = [];
+  const places = new Map<string, number>();
+  const place = (list: readonly string[]): number => {
+    const text = JSON.stringify(list);
+    let known = places.get(text);
+    if (known === undefined) places.set(text, (known = lists.push(list) - 1));
+    return known;
+  };
   const granted = INDEX_ACTIONS.map((action) => {
-    const grant = { names: patterns(key, action), by: ACTIONS[action].privileges.join(',') };
+    const grant = { names: patterns(key, action).map(place), by: ACTIONS[action].privileges.join(',') };
     return [action, grant] as const;
   });
-  return JSON.stringify({ key: key.id, user: key.username, grants: Object.fromEntries(granted) });
+  return JSON.stringify({ key: key.id, user: key.username, lists, grants: Object.fromEntries(granted) });
 }
 
 /** Whether the key has a role with suitable privileges on the cluster, and so have all that it may not go beyond. */

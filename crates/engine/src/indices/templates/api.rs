@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::alias_rights::{self, ANY_INDEX};
 use super::definition::invalid;
 use super::{Body, Component, IndexTemplate, TemplateSet};
 use crate::Engine;
@@ -30,6 +31,8 @@ pub(crate) fn put_index_template(
             return Err(EngineError::illegal_argument(format!("index template [{name}] already exists")));
         }
         check(set, name, &template)?;
+        // Those of its components too: it decides which indices get them.
+        alias_rights::check(&request.caller, &set.composed(&template), &template.patterns)?;
         set.index.insert(name.to_owned(), Arc::new(template));
         bounded(set.index.len())
     })?;
@@ -182,6 +185,7 @@ pub(crate) fn put_component(
     let name = request.part("name");
     let create = request.params().bool("create", false)?;
     let component = Component::parse(name, &parse_json(body)?)?;
+    alias_rights::check(&request.caller, &component.body, ANY_INDEX)?;
     engine.indices.templates.change(|set| {
         if create && set.component.contains_key(name) {
             return Err(EngineError::illegal_argument(format!("component template [{name}] already exists")));

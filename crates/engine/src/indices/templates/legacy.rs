@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Legacy;
 use super::api::{bounded, chosen, missing_template};
+use super::{Legacy, alias_rights};
 use crate::Engine;
 use crate::body::parse_json;
 use crate::error::EngineError;
@@ -26,6 +26,7 @@ pub(crate) fn put_template(
         members.entry("order").or_insert_with(|| order.into());
     }
     let template = Legacy::parse(name, &value)?;
+    alias_rights::check(&request.caller, &template.body, &template.patterns)?;
     template.body.mapping()?.check_limits(&template.body.settings.limits())?;
     engine.indices.templates.change(|set| {
         if create && set.legacy.contains_key(name) {

@@ -2,6 +2,7 @@
 //!
 //! All of them lie in one store, so that any change is one replacement of one file.
 
+mod alias_rights;
 pub(crate) mod api;
 mod definition;
 pub(crate) mod legacy;
@@ -201,8 +202,10 @@ impl Indices {
         let body = templates.for_index(&name).overlaid(given);
         let mapping = body.mapping()?;
         mapping.check_limits(&body.settings.limits())?;
-        let aliases: BTreeMap<String, AliasSpec> =
-            body.aliases.into_iter().map(|(alias, spec)| (alias.replace("{index}", &name), spec)).collect();
+        let named = |(alias, spec): (String, AliasSpec)| {
+            Ok::<_, EngineError>((super::aliases::name_for(&alias, &name)?, spec))
+        };
+        let aliases = body.aliases.into_iter().map(named).collect::<Result<_, _>>()?;
         Ok(CreateIndex { provided_name: provided_name.to_owned(), settings: body.settings, mapping, aliases })
     }
 
