@@ -286,6 +286,12 @@ impl Snapshot {
         self.segments.iter().zip(self.searcher.segment_readers()).map(visible).sum()
     }
 
+    /// The highest sequence number of any document, deleted ones included as long as their segment has them.
+    pub fn max_seq_no(&self) -> Option<u64> {
+        let with_documents = self.segments.iter().filter(|segment| segment.seq_no.num_docs() > 0);
+        with_documents.map(|segment| segment.seq_no.max_value()).max()
+    }
+
     /// Finds the live document with this `_id`.
     ///
     /// # Errors

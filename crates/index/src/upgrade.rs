@@ -45,8 +45,9 @@ pub struct RewriteStats {
 
 impl SparrowIndex {
     /// Builds in `target` this index with sparse postings in `format`, durable when it returns. `target`
-    /// is emptied first. Takes the newest commit: call [`SparrowIndex::flush`] before, so that the
-    /// sequence number it covers is recent, and apply what came later to the new index.
+    /// is emptied first. Takes the newest commit and makes none: whoever commits has to know at once what a failure took from
+    /// the buffer. Call [`SparrowIndex::flush`] before, so that the sequence number it covers is recent, and apply what came
+    /// later to the new index.
     ///
     /// # Errors
     /// [`IndexError::Cancelled`] when `cancel` was set, leaving `target` to be removed.
@@ -83,8 +84,7 @@ impl SparrowIndex {
     /// Takes the newest commit over into `target`, but for the containers, which are opened. While this
     /// runs no file is removed and the schema stays; afterwards nothing depends on the old directory.
     fn take(&self, target: &Path) -> Result<Taken, IndexError> {
-        let mut writer = self.lock_writer();
-        writer.commit(false)?;
+        let writer = self.lock_writer();
         let _files = writer.directory.hold_files();
         // Tracked by the index while it lives, so a merge that ends now leaves these segments alone.
         let metas = writer.index.load_metas()?;

@@ -25,7 +25,10 @@ impl Shard {
                 let covered = self.next_seq_no().checked_sub(1);
                 let index = self.index();
                 // Under the write lock: no write can be lost between what is covered and the commit that says so.
-                if let Err(error) = index.commit_covering(covered) {
+                let before = state.incomplete.replace(None);
+                let committed = index.commit_covering(covered);
+                state.incomplete = before;
+                if let Err(error) = committed {
                     let reason = error.to_string();
                     self.rolled_back(&mut state, error)?;
                     return Err(ShardError::Refresh { reason });

@@ -1,23 +1,23 @@
 //! Making writes searchable.
 
-use std::sync::atomic::Ordering;
+use sparrow_index::{IndexError, SparrowIndex};
 
 use crate::error::ShardError;
-use crate::shard::{Phase, Shard};
+use crate::shard::{Phase, Shard, WriteState};
 
 /// Most requests that wait for the regular refresh; one more refreshes at once, as Elasticsearch does beyond
 /// `index.max_refresh_listeners`. Each of them holds a thread here.
 const MOST_WAITING: usize = 3;
 
 impl Shard {
-    /// Notes that something was written.
-    pub fn mark_dirty(&self) {
-        self.dirty.store(true, Ordering::Relaxed);
+    /// Notes that something was written which a refresh would show.
+    pub(crate) fn mark_dirty(&self) {
+        self.visibility.note_write();
     }
 
     /// Whether a refresh would show something new.
     pub fn is_dirty(&self) -> bool {
-        self.dirty.load(Ordering::Relaxed)
+        self.visibility.is_dirty()
     }
 
     /// How many refreshes there were.
@@ -31,16 +31,13 @@ impl Shard {
     /// [`ShardError::Closed`]; what keeps the segments from committing. What was written stays written.
     pub fn refresh(&self) -> Result<(), ShardError> {
         let _one = self.refreshing.lock();
-        let number = self.visibility.begin();
-        let result = self.refresh_now();
-        if result.is_err() {
-            self.mark_dirty();
-        }
-        self.visibility.end(number, &result);
+        let running = Running { shard: self, number: self.visibility.begin(), ended: false };
+        let result = self.refresh_now(running.number);
+        running.end(&result);
         result
     }
 
-    fn refresh_now(&self) -> Result<(), ShardError> {
+    fn refresh_now(&self, number: u64) -> Result<(), ShardError> {
         let index = {
             // Under the write lock, so that every version taken here is in the index's buffer and in the commit.
             let mut state = self.state.lock();
@@ -48,18 +45,18 @@ impl Shard {
                 return Err(ShardError::Closed);
             }
             self.complete(&mut state)?;
-            self.dirty.store(false, Ordering::Relaxed);
+            self.visibility.take(number);
             self.versions.lock().start_refresh();
             let index = self.index();
-            if let Err(error) = index.commit() {
+            if let Err(error) = self.commit(&mut state, &index) {
                 self.rolled_back(&mut state, error)?;
-                if let Err(error) = index.commit() {
+                if let Err(error) = self.commit(&mut state, &index) {
                     let reason = format!("the segments lost their buffer twice: {error}");
                     state.reopen = true;
                     self.rolled_back(&mut state, error)?;
                     return Err(ShardError::Refresh { reason });
                 }
-                self.dirty.store(false, Ordering::Relaxed);
+                self.visibility.take(number);
             }
             index
         };
@@ -68,18 +65,55 @@ impl Shard {
         Ok(())
     }
 
+    /// Commits what is buffered, in memory. Should it panic, nobody knows what the buffer has: it counts as incomplete.
+    fn commit(&self, state: &mut WriteState, index: &SparrowIndex) -> Result<(), IndexError> {
+        let before = state.incomplete.replace(None);
+        let result = index.commit();
+        state.incomplete = before;
+        result
+    }
+
     /// Waits for a refresh that shows everything written before the call. The regular refresh does it; with `regular` false, or
     /// when enough others wait, the shard is refreshed at once.
     ///
     /// # Errors
     /// [`ShardError::Refresh`] when the refresh fails; [`ShardError::Closed`]; [`ShardError::Cancelled`].
     pub fn wait_for_refresh(&self, regular: bool, cancelled: &dyn Fn() -> bool) -> Result<(), ShardError> {
-        if !self.is_dirty() && !self.refreshing.is_locked() {
-            return Ok(());
-        }
-        if regular && self.visibility.wait(MOST_WAITING, cancelled)? {
+        // Somebody who is not waited for has to refresh what no refresh has taken yet.
+        let most = if regular || !self.is_dirty() { MOST_WAITING } else { 0 };
+        if self.visibility.wait(most, cancelled)? {
             return Ok(());
         }
         self.refresh()
+    }
+}
+
+/// A refresh under way. One that panics has failed: whoever waits for it is told, and what it was to show is shown by the next.
+struct Running<'a> {
+    shard: &'a Shard,
+    number: u64,
+    ended: bool,
+}
+
+impl Running<'_> {
+    fn end(mut self, result: &Result<(), ShardError>) {
+        self.note(result);
+        self.ended = true;
+    }
+
+    fn note(&self, result: &Result<(), ShardError>) {
+        if result.is_err() {
+            self.shard.versions.lock().keep_refreshing();
+            self.shard.mark_dirty();
+        }
+        self.shard.visibility.end(self.number, result);
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.note(&Err(ShardError::Refresh { reason: "the refresh panicked".to_owned() }));
+        }
     }
 }

@@ -35,17 +35,17 @@ impl Shard {
         note: impl FnOnce(&Writer<'_>) -> Result<(), E>,
     ) -> Result<RewriteStats, E> {
         let _kept = KeepLog::start(&self.rewriting);
+        let old = self.index();
         self.flush()?;
-        let stats =
-            self.index().rewrite(target, Format::CURRENT, progress, cancel).map_err(|error| match error {
-                IndexError::Cancelled => ShardError::Cancelled,
-                other => other.into(),
-            })?;
+        let stats = old.rewrite(target, Format::CURRENT, progress, cancel).map_err(|error| match error {
+            IndexError::Cancelled => ShardError::Cancelled,
+            other => other.into(),
+        })?;
         sparrow_storage::durable::sync_dir(&self.options.root).map_err(ShardError::from)?;
-        let (new, covered) = SparrowIndex::open(target, &self.index().mapping(), &self.options.index)
-            .map_err(ShardError::from)?;
+        let (new, covered) =
+            SparrowIndex::open(target, &old.mapping(), &self.options.index).map_err(ShardError::from)?;
         let caught_up = self.catch_up(&new, covered).unwrap_or(CaughtUp { seq_no: covered, generation: 0 });
-        self.swap(new, caught_up, note)?;
+        self.swap(&old, new, covered, caught_up, note)?;
         Ok(stats)
     }
 
@@ -79,7 +79,9 @@ impl Shard {
 
     fn swap<E: From<ShardError>>(
         &self,
+        old: &Arc<SparrowIndex>,
         new: SparrowIndex,
+        covered: Option<u64>,
         caught_up: CaughtUp,
         note: impl FnOnce(&Writer<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -87,6 +89,11 @@ impl Shard {
         let _no_flush = self.flushing.lock();
         let _no_refresh = self.refreshing.lock();
         let mut writer = self.changer()?;
+        // A recovery in between took back what was never durable, and the copy may have it.
+        if !Arc::ptr_eq(old, &self.index()) {
+            let reason = "the segments were opened anew while they were rewritten".to_owned();
+            return Err(ShardError::Refresh { reason }.into());
+        }
         let apply = || -> Result<(), ShardError> {
             new.update_mapping(&self.index().mapping())?;
             let log = self.wal.replay_from(caught_up.generation)?;
@@ -100,7 +107,9 @@ impl Shard {
             self.folder_is_uncertain.store(true, Ordering::SeqCst);
             return Err(error);
         }
-        let old = std::mem::replace(&mut *self.index.write(), Arc::new(new));
+        *self.index.write() = Arc::new(new);
+        // A flush of the old form may have gone further.
+        self.flushed.store(covered.map_or(0, |last| last + 1), Ordering::Release);
         writer.state.incomplete = None;
         drop(writer);
         // Its threads may take a moment to end, and no write has to wait for that.

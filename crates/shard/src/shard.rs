@@ -30,7 +30,7 @@ pub struct ShardOptions {
     pub reread: Arc<Reread>,
     /// The mapping in force, which segments that are opened anew get.
     pub mapping: Arc<dyn Fn() -> Mapping + Send + Sync>,
-    /// Whether writes are acknowledged before the log is durable, so that nobody waits for what a failure takes.
+    /// Whether writes are acknowledged before the log is durable. A recovery then keeps what it can read of them.
     pub acknowledges_early: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
@@ -90,13 +90,12 @@ pub struct Shard {
     pub(crate) state: Mutex<WriteState>,
     pub(crate) versions: Mutex<LiveVersions>,
     pub(crate) visibility: Visibility,
-    pub(crate) dirty: AtomicBool,
     closed: AtomicBool,
     /// Set while a rewrite runs: the log keeps what the new segments do not have yet.
     pub(crate) rewriting: AtomicBool,
     /// Set when the folder of a rewrite could not be noted: a restart may find the old one noted, or the new one.
     pub(crate) folder_is_uncertain: AtomicBool,
-    /// Writes up to here, and this one not included, are in a durable commit.
+    /// Writes with a lower number are in a durable commit.
     pub(crate) flushed: AtomicU64,
     /// Changes only under the write lock.
     pub(crate) next_seq_no: AtomicU64,
@@ -125,10 +124,12 @@ impl Opened {
             index.refresh()?;
         }
         let after = |last: Option<u64>| last.map_or(0, |last| last + 1);
+        // Segments may have a write that was committed before the log was synced, and the log not.
+        let highest = index.searcher().max_seq_no();
         Ok(Self {
             index,
             replayed,
-            next_seq_no: after(covered.max(replayed.last_seq_no)),
+            next_seq_no: after(covered.max(replayed.last_seq_no).max(highest)),
             flushed: after(covered),
         })
     }
@@ -176,7 +177,6 @@ impl Shard {
             }),
             versions: Mutex::new(LiveVersions::default()),
             visibility: Visibility::default(),
-            dirty: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             rewriting: AtomicBool::new(false),
             folder_is_uncertain: AtomicBool::new(false),
@@ -224,6 +224,11 @@ impl Shard {
     /// Whether a flush leaves the log as it is.
     pub(crate) fn keeps_log(&self) -> bool {
         self.rewriting.load(Ordering::SeqCst) || self.folder_is_uncertain.load(Ordering::SeqCst)
+    }
+
+    /// Whether a restart may find another folder noted than the one in use.
+    pub fn is_folder_uncertain(&self) -> bool {
+        self.folder_is_uncertain.load(Ordering::SeqCst)
     }
 
     /// Tells that the disk names the folder in use for certain. After a rewrite whose folder could not be noted it may name either
@@ -350,9 +355,17 @@ impl Shard {
     /// # Errors
     /// What still fails; the shard is as it was.
     pub fn recover(&self) -> Result<(), ShardError> {
+        self.recover_if(|_| true)
+    }
+
+    /// As [`Shard::recover`], if `is_wanted` still says so when nobody else is at it.
+    fn recover_if(&self, is_wanted: impl FnOnce(&WriteState) -> bool) -> Result<(), ShardError> {
         let _flush = self.flushing.lock();
         let _refresh = self.refreshing.lock();
         let mut state = self.state.lock();
+        if !is_wanted(&state) {
+            return Ok(());
+        }
         let began = Instant::now();
         let result = self.recover_locked(&mut state);
         state.next_recovery = Some(Instant::now() + began.elapsed().max(RECOVERY_PAUSE));
@@ -414,7 +427,7 @@ impl Shard {
         // What an attempt that failed left in the buffer is applied once more, which changes nothing.
         let replayed = recovery::apply(self.wal.replay()?, &index, &*self.options.reread, replay_after)?;
         state.incomplete = None;
-        self.dirty.store(true, Ordering::Relaxed);
+        self.visibility.note_write();
         tracing::warn!(index = &*self.options.name, records = replayed.records, "log applied again");
         Ok(())
     }
@@ -442,10 +455,11 @@ impl Shard {
         let mut state = self.state.lock();
         let failed =
             matches!(state.phase, Phase::ReadOnly { .. }) || state.reopen || self.index().is_poisoned();
-        if failed && state.next_recovery.is_none_or(|moment| Instant::now() >= moment) {
+        let is_time = |state: &WriteState| state.next_recovery.is_none_or(|moment| Instant::now() >= moment);
+        if failed && is_time(&state) {
             drop(state);
-            // Its failure is told below, where it keeps writes out.
-            let _ = self.recover();
+            // Its failure is told below, where it keeps writes out. Writers that come meanwhile do not try once more each.
+            let _ = self.recover_if(is_time);
             state = self.state.lock();
         }
         state.phase.takes_writes().map(|()| state)

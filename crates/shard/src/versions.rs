@@ -24,6 +24,8 @@ pub struct LiveVersions {
     refreshing: FxHashMap<String, LiveVersion>,
     tombstones: FxHashMap<String, (LiveVersion, Instant)>,
     source_bytes: usize,
+    /// Of the sources that a refresh is just making visible.
+    refreshing_bytes: usize,
     /// How long the version of a deleted document is remembered (`index.gc_deletes`).
     tombstone_lifetime: Option<Duration>,
 }
@@ -44,6 +46,7 @@ impl LiveVersions {
         self.refreshing = FxHashMap::default();
         self.tombstones = FxHashMap::default();
         self.source_bytes = 0;
+        self.refreshing_bytes = 0;
     }
 
     pub fn get(&self, id: &str) -> Option<&LiveVersion> {
@@ -66,7 +69,7 @@ impl LiveVersions {
         self.current.insert(id, version);
     }
 
-    /// Bytes of sources held since the last refresh.
+    /// Bytes of sources held since the last refresh that succeeded or runs.
     pub fn source_bytes(&self) -> usize {
         self.source_bytes
     }
@@ -76,12 +79,18 @@ impl LiveVersions {
         // After a failed refresh the earlier half is still needed.
         let current = std::mem::take(&mut self.current);
         self.refreshing.extend(current);
-        self.source_bytes = 0;
+        self.refreshing_bytes += std::mem::take(&mut self.source_bytes);
+    }
+
+    /// A refresh failed: what it was to show is still held, and counts again.
+    pub fn keep_refreshing(&mut self) {
+        self.source_bytes += std::mem::take(&mut self.refreshing_bytes);
     }
 
     /// The snapshot shows what was here when the refresh began.
     pub fn finish_refresh(&mut self) {
         self.refreshing = FxHashMap::default();
+        self.refreshing_bytes = 0;
         let lifetime = self.tombstone_lifetime.unwrap_or(TOMBSTONE_LIFETIME);
         self.tombstones.retain(|_, (_, since)| since.elapsed() < lifetime);
     }

@@ -11,8 +11,12 @@ const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]
 struct State {
+    /// Whether something was written that no refresh has taken.
+    dirty: bool,
     /// Refreshes that have begun.
     begun: u64,
+    /// Number of the last one that took what had been written.
+    taken: u64,
     /// Number of the last one that succeeded.
     done: u64,
     /// The last one that failed, and why.
@@ -21,7 +25,20 @@ struct State {
     waiting: usize,
 }
 
-/// Numbers refreshes, so that a request can wait for one that begins after its write.
+impl State {
+    /// The number of the refresh that shows what was written until now.
+    fn covering(&self) -> u64 {
+        let ended = self.failed.as_ref().map_or(self.done, |(number, _)| self.done.max(*number));
+        match self.dirty {
+            false => self.taken,
+            // It runs, and takes it before it ends.
+            true if self.begun > ended && self.taken < self.begun => self.begun,
+            true => self.begun + 1,
+        }
+    }
+}
+
+/// Numbers refreshes, so that a request can wait for the one that shows its write.
 #[derive(Debug, Default)]
 pub(crate) struct Visibility {
     state: Mutex<State>,
@@ -34,6 +51,23 @@ impl Visibility {
         let mut state = self.state.lock();
         state.begun += 1;
         state.begun
+    }
+
+    /// Something was written. Called by whoever has the write lock.
+    pub(crate) fn note_write(&self) {
+        self.state.lock().dirty = true;
+    }
+
+    /// Whether something was written that no refresh has taken.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.state.lock().dirty
+    }
+
+    /// A refresh that has begun takes what was written until now. It has the write lock.
+    pub(crate) fn take(&self, number: u64) {
+        let mut state = self.state.lock();
+        state.dirty = false;
+        state.taken = number;
     }
 
     /// A refresh ended. They run one after another.
@@ -57,17 +91,21 @@ impl Visibility {
         self.state.lock().done
     }
 
-    /// Waits for a refresh that begins from now on. `false`: as many as `most` wait already, and the caller should refresh.
+    /// Waits for the refresh that shows what was written before the call. `false`: as many as `most` wait already, and the caller
+    /// should refresh.
     ///
     /// # Errors
     /// [`ShardError::Refresh`] when that refresh fails, [`ShardError::Closed`] when there will be none, [`ShardError::Cancelled`]
     /// when `cancelled` says so.
     pub(crate) fn wait(&self, most: usize, cancelled: &dyn Fn() -> bool) -> Result<bool, ShardError> {
         let mut state = self.state.lock();
+        let wanted = state.covering();
+        if state.done >= wanted {
+            return Ok(true);
+        }
         if state.waiting >= most {
             return Ok(false);
         }
-        let wanted = state.begun + 1;
         state.waiting += 1;
         let result = loop {
             if state.done >= wanted {
@@ -110,15 +148,53 @@ mod tests {
         thread
     }
 
+    /// A refresh that takes what was written, and has not ended.
+    fn taking(visibility: &Visibility) -> u64 {
+        let number = visibility.begin();
+        visibility.take(number);
+        number
+    }
+
     #[test]
-    fn a_refresh_that_had_begun_is_not_the_one_that_is_waited_for() {
+    fn what_is_written_while_a_refresh_ends_waits_for_the_next() {
         let (visibility, flag) = (Arc::new(Visibility::default()), Arc::default());
-        let running = visibility.begin();
+        let running = taking(&visibility);
+        visibility.note_write();
         let waiter = waiting(&visibility, &flag);
         visibility.end(running, &Ok(()));
         std::thread::sleep(LOOK * 3);
         assert!(!waiter.is_finished());
-        let next = visibility.begin();
+        let next = taking(&visibility);
+        visibility.end(next, &Ok(()));
+        assert!(waiter.join().unwrap().unwrap());
+    }
+
+    /// Otherwise it would wait for a refresh that nothing asks for.
+    #[test]
+    fn what_a_running_refresh_takes_waits_for_that_one() {
+        for takes_first in [true, false] {
+            let (visibility, flag) = (Arc::new(Visibility::default()), Arc::default());
+            visibility.note_write();
+            let running = visibility.begin();
+            if takes_first {
+                visibility.take(running);
+            }
+            let waiter = waiting(&visibility, &flag);
+            visibility.take(running);
+            visibility.end(running, &Ok(()));
+            assert!(waiter.join().unwrap().unwrap());
+            assert!(visibility.wait(0, &|| true).unwrap(), "nothing is left to wait for");
+        }
+    }
+
+    #[test]
+    fn a_failure_of_the_past_is_not_the_answer() {
+        let (visibility, flag) = (Arc::new(Visibility::default()), Arc::default());
+        visibility.note_write();
+        let failing = visibility.begin();
+        visibility.end(failing, &Err(ShardError::UnknownRecord));
+        let waiter = waiting(&visibility, &flag);
+        let next = taking(&visibility);
         visibility.end(next, &Ok(()));
         assert!(waiter.join().unwrap().unwrap());
     }
@@ -127,6 +203,7 @@ mod tests {
     fn a_failure_the_end_and_a_caller_that_went_away_end_the_wait() {
         for case in 0..3 {
             let (visibility, flag) = (Arc::new(Visibility::default()), Arc::new(AtomicBool::new(false)));
+            visibility.note_write();
             let waiter = waiting(&visibility, &flag);
             match case {
                 0 => {
@@ -148,6 +225,7 @@ mod tests {
     #[test]
     fn beyond_the_most_nobody_waits() {
         let (visibility, flag) = (Arc::new(Visibility::default()), Arc::new(AtomicBool::new(false)));
+        visibility.note_write();
         let waiters = [waiting(&visibility, &flag), waiting(&visibility, &flag)];
         while visibility.state.lock().waiting < 2 {
             std::thread::yield_now();

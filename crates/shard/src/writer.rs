@@ -87,10 +87,21 @@ impl Writer<'_> {
         let seq_no = self.shard.next_seq_no();
         let record = Record { seq_no, version, id: &id, source: None }.encode();
         let logged = self.log(&record, id.clone(), LiveVersion { seq_no, version, source: None })?;
-        if existed {
-            self.buffered(self.shard.index().delete(&id));
+        match existed {
+            true => self.buffered(self.shard.index().delete(&id)),
+            // Its version goes out of memory with the next refresh.
+            false => self.shard.mark_dirty(),
         }
         Ok(logged)
+    }
+
+    /// Makes everything that was logged durable.
+    ///
+    /// # Errors
+    /// When the disk refuses; the shard is read-only then.
+    pub fn sync_log(&mut self) -> Result<(), ShardError> {
+        let synced = self.shard.wal.sync_all();
+        synced.map_err(|error| self.shard.log_failed_locked(&mut self.state, error.into()))
     }
 
     fn log(&mut self, record: &[u8], id: String, version: LiveVersion) -> Result<Logged, ShardError> {
@@ -106,6 +117,8 @@ impl Writer<'_> {
 
     /// The write is in the log. If the segments could not take it, it comes into them by a replay: now, or before the next commit.
     fn buffered(&mut self, result: Result<(), IndexError>) {
+        // Under the write lock, as a refresh takes it back: whoever finds the shard clean afterwards knows that a refresh has it.
+        self.shard.mark_dirty();
         let Err(error) = result else { return };
         let error = match error {
             rolled_back @ IndexError::RolledBack { .. } => rolled_back,

@@ -279,17 +279,18 @@ pub(crate) fn put_settings(
         changed(handle)?;
     }
     for handle in handles {
-        let was_async = handle.settings().is_async();
-        handle.replace_metadata(&handle.changer()?, |metadata| {
+        let mut changer = handle.changer()?;
+        // What was acknowledged early is durable before nothing syncs it by itself any more, and while a recovery still keeps it.
+        if handle.settings().is_async() {
+            changer.sync_log().map_err(|error| handle.failed(error))?;
+        }
+        handle.replace_metadata(&changer, |metadata| {
             metadata.settings =
                 metadata.settings.changed(&changes, &handle.name, &handle.uuid, preserve, metadata.closed)?;
             Ok(())
         })?;
+        drop(changer);
         handle.shard.remember_deletions_for(handle.settings().gc_deletes());
-        // Nothing syncs by itself any more what was acknowledged early.
-        if was_async && !handle.settings().is_async() {
-            handle.shard.sync_log().map_err(|error| handle.failed(error))?;
-        }
     }
     Ok(Reply::acknowledged())
 }

@@ -41,7 +41,7 @@ pub(crate) fn close_index(
         if !handle.is_closed() {
             // What was written is in segments; the log has nothing that only an open index could show.
             handle.flush()?;
-            handle.set_closed(true)?;
+            handle.set_closed(true, &|| Ok(()))?;
         }
         closed.insert(handle.name.clone(), json!({"closed": true}));
     }
@@ -61,12 +61,11 @@ pub(crate) fn open_index(
     let closed = handles.iter().filter(|handle| handle.is_closed()).count();
     if closed > 0 {
         engine.cluster.check_shards(engine.indices.names().open_indices(), closed)?;
-        engine.indices.clear_leftovers()?;
     }
     for handle in handles {
         if handle.is_closed() {
             handle.check_access(Access::MetadataWrite)?;
-            handle.set_closed(false)?;
+            handle.set_closed(false, &|| engine.indices.clear_leftovers())?;
         }
     }
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true})))
@@ -267,9 +266,16 @@ pub(crate) fn refuse(_: &Engine, request: &Request, _: &[u8], _: &CancelFlag) ->
 
 impl IndexHandle {
     /// Closes or opens the index, durably.
-    fn set_closed(&self, closed: bool) -> Result<(), EngineError> {
+    /// Opens or closes the index, after `before`, which runs while nobody else changes it.
+    fn set_closed(
+        &self,
+        closed: bool,
+        before: &dyn Fn() -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         // Writes that are under way end first.
-        self.replace_metadata(&self.changer()?, |metadata| {
+        let changer = self.changer()?;
+        before()?;
+        self.replace_metadata(&changer, |metadata| {
             metadata.closed = closed;
             Ok(())
         })

@@ -77,8 +77,8 @@ impl Turn {
     }
 }
 
-/// What is looked after about once a second: how full the disk is, and files that could not be removed.
-pub(super) type Look = Box<dyn Fn() + Send>;
+/// Work for all indices about once a second: how full the disk is, and files that could not be removed.
+pub(super) type Housekeeping = Box<dyn Fn() + Send>;
 
 type Work = (Arc<IndexHandle>, fn(&IndexHandle, u64) -> bool, fn(&Turns) -> &Turn);
 
@@ -90,13 +90,13 @@ pub(crate) struct Maintenance {
 }
 
 impl Maintenance {
-    pub(super) fn start(&self, registry: &Arc<Registry>, flush_threshold: u64, look: Look) {
+    pub(super) fn start(&self, registry: &Arc<Registry>, flush_threshold: u64, housekeeping: Housekeeping) {
         let (refreshes, refresh_work) = unbounded::<Work>();
         let (upkeep, upkeep_work) = unbounded::<Work>();
         let (registry, stop) = (registry.clone(), self.stop.clone());
         let mut work: Vec<(String, Box<dyn FnOnce() + Send>)> = vec![(
             "sparrow-clock".into(),
-            Box::new(move || clock(&registry, &stop, &refreshes, &upkeep, flush_threshold, &look)),
+            Box::new(move || clock(&registry, &stop, &refreshes, &upkeep, flush_threshold, &housekeeping)),
         )];
         for number in 0..REFRESH_WORKERS {
             let queue = refresh_work.clone();
@@ -137,7 +137,7 @@ fn clock(
     refreshes: &Sender<Work>,
     upkeep: &Sender<Work>,
     flush_threshold: u64,
-    look: &Look,
+    housekeeping: &Housekeeping,
 ) {
     for tick in 0_u64.. {
         if stop.load(Relaxed) {
@@ -158,7 +158,7 @@ fn clock(
                 }
             }
             if tick.is_multiple_of(DISK_TICKS) {
-                look();
+                housekeeping();
             }
         });
         if let Err(message) = looked {
@@ -198,6 +198,7 @@ fn refresh(handle: &IndexHandle, _: u64) -> bool {
 
 fn upkeep_is_due(handle: &IndexHandle, flush_threshold: u64) -> bool {
     handle.shard.needs_recovery()
+        || handle.shard.is_folder_uncertain()
         || flush_is_due(handle, flush_threshold)
         || sync_is_due(handle)
         || handle.index().is_idle(IDLE)
@@ -227,6 +228,8 @@ fn sync_is_due(handle: &IndexHandle) -> bool {
 fn keep_up(handle: &IndexHandle, flush_threshold: u64) -> bool {
     let result = if handle.shard.needs_recovery() {
         handle.shard.recover().map_err(|error| handle.failed(error))
+    } else if handle.shard.is_folder_uncertain() {
+        handle.settle_folder()
     } else if flush_is_due(handle, flush_threshold) {
         handle.flush().map(|()| _ = handle.counters.periodic_flush.fetch_add(1, Relaxed))
     } else if sync_is_due(handle) {

@@ -114,14 +114,16 @@ impl Metadata {
     }
 }
 
-/// Uuids of indices whose place others took, and whose own metadata may still be there.
+/// The stores of all indices, each with the uuid of the index whose place it takes, if of one. Those that take a place come first.
 ///
 /// # Errors
 /// When the stores cannot be listed. One that cannot be read is found when its index is opened.
-pub(crate) fn replaced(data: &DataDir) -> Result<Vec<String>, EngineError> {
+pub(crate) fn stores(data: &DataDir) -> Result<Vec<(String, Option<String>)>, EngineError> {
+    let replaces = |store: &str| Some(data.read_json(store).ok()??["replaces"].as_str()?.to_owned());
     let stores = data.list(STORE_PREFIX)?;
-    let of = |store: &String| Some(data.read_json(store).ok()??["replaces"].as_str()?.to_owned());
-    Ok(stores.iter().filter_map(of).collect())
+    let mut stores: Vec<_> = stores.into_iter().map(|store| (replaces(&store), store)).collect();
+    stores.sort_by_key(|(replaces, _)| replaces.is_none());
+    Ok(stores.into_iter().map(|(replaces, store)| (store, replaces)).collect())
 }
 
 /// Name of the store of an index.

@@ -31,7 +31,7 @@ pub(crate) mod templates;
 mod upgrade;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -135,18 +135,25 @@ impl Indices {
         };
         let mut names = Names::default();
         let stored = Stored::load(&data)?;
-        for uuid in stored.removed.iter().chain(&metadata::replaced(&data)?) {
+        for uuid in &stored.removed {
             data.remove(&metadata::store_name(uuid))?;
         }
         let (mut known, mut broken) = (Vec::new(), Vec::new());
-        for store in data.list(metadata::STORE_PREFIX)? {
+        let mut replaced: HashSet<String> = HashSet::new();
+        for (store, replaces) in metadata::stores(&data)? {
             let uuid = &store[metadata::STORE_PREFIX.len()..];
+            if replaced.contains(uuid) {
+                data.remove(&store)?;
+                continue;
+            }
             known.push(uuid.to_owned());
             match opened(|| {
                 Metadata::load(&data, &store)
                     .and_then(|found| found.map(|it| indices.open_one(it)).transpose())
             }) {
+                // Only one that opened takes the place of another.
                 Ok(Some(handle)) => {
+                    replaced.extend(replaces);
                     names.indices.insert(handle.name.clone(), Arc::new(handle));
                 }
                 Ok(None) => {}
@@ -380,9 +387,11 @@ impl Indices {
     /// Deletes an index, with its part in aliases.
     ///
     /// # Errors
-    /// [`EngineError::IndexNotFound`], or a failure of the disk, after which it is still there.
+    /// [`EngineError::IndexNotFound`], or a failure of the disk, after which it is gone or takes no requests until the next start.
     pub(crate) fn delete(&self, name: &str) -> Result<(), EngineError> {
         let _one = self.admin.lock();
+        // One of them could take the place of the index, and then have its name.
+        self.leftovers.clear(&self.data)?;
         let before = self.names();
         if before.uuid(name).is_none() {
             return Err(EngineError::IndexNotFound { name: name.to_owned() });

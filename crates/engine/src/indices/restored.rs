@@ -205,8 +205,10 @@ impl Indices {
         stored.save(&self.data)?;
         for (at, (metadata, _)) in installed.iter().enumerate() {
             if let Err(error) = metadata.save(&self.data) {
-                for (saved, handle) in &installed[..=at] {
+                for ((saved, handle), arrival) in installed[..=at].iter().zip(&mut arrivals) {
                     handle.shard.close();
+                    // Its files go after its metadata, never before.
+                    arrival.installed = true;
                     self.leftovers.add(&self.data, &saved.uuid);
                 }
                 return Err(error);

@@ -32,8 +32,8 @@ impl Indices {
         let old_folder = handle.metadata.read().folder.clone();
         let folder = next_folder(&old_folder);
         let target = handle.root().join(&folder);
-        // If noting the folder of an earlier attempt failed, the disk may name that one, which is removed only when it does not.
-        handle.replace_metadata(&handle.changer()?, |_| Ok(()))?;
+        // The disk may still name the folder of an earlier attempt.
+        handle.settle_folder()?;
         durable::remove_dir_all(&target)?;
         let result = handle.shard.rewrite::<Failure>(&target, progress, cancel, |writer| {
             let noted = handle.replace_metadata(writer, |metadata| {
@@ -74,6 +74,17 @@ impl From<ShardError> for Failure {
 }
 
 impl IndexHandle {
+    /// Says again on the disk which folder is in use, after an upgrade whose folder could not be noted, and removes the other one,
+    /// which may have been noted all the same.
+    pub(super) fn settle_folder(&self) -> Result<(), EngineError> {
+        let changer = self.changer()?;
+        if self.shard.is_folder_uncertain() {
+            self.replace_metadata(&changer, |_| Ok(()))?;
+            remove_folder(&self.root().join(next_folder(&self.metadata.read().folder)));
+        }
+        Ok(())
+    }
+
     /// Whether the index is in an older format.
     pub(crate) fn needs_upgrade(&self) -> bool {
         self.index().format() != Format::CURRENT

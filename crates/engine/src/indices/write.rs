@@ -74,6 +74,15 @@ impl FirstDocument {
     }
 }
 
+/// What was logged of a batch without waiting for the disk.
+#[derive(Default)]
+struct Written {
+    /// Places in the batch.
+    places: Vec<usize>,
+    /// The last of them in the log.
+    last: Option<Lsn>,
+}
+
 enum Unwritten {
     Refused(EngineError),
     /// The mapping asks for other passages than it did when its texts were encoded.
@@ -96,7 +105,7 @@ impl IndexHandle {
         let kinds: Vec<WriteKind> = ops.iter().map(|op| op.kind).collect();
         let bytes = ops.iter().map(|op| op.source.raw.len()).sum();
         let slow = SlowWrites::read(&self.settings()).map(|slow| (slow, FirstDocument::of(&ops)));
-        let mut last: Option<Lsn> = None;
+        let mut logged = false;
         let mut results = Vec::new();
         results.resize_with(ops.len(), || None);
         let mut places: Vec<usize> = (0..ops.len()).collect();
@@ -117,34 +126,35 @@ impl IndexHandle {
                     document.looked_up = self.shard.look_up(&document.id).ok().flatten();
                 }
             }
-            (places, ops) = self.apply_all(prepared, &mut results, &mut last);
+            let mut written = Written::default();
+            (places, ops) = self.apply_all(prepared, &mut results, &mut written);
+            logged |= written.last.is_some();
+            // Before texts are encoded again, which takes its time: a failure meanwhile could take what is not durable.
+            self.make_durable(&written, &mut results);
         }
         let lost = || Err(EngineError::internal("a write had no result"));
-        let mut results: Vec<Result<WriteOutcome, EngineError>> =
+        let results: Vec<Result<WriteOutcome, EngineError>> =
             results.into_iter().map(|result| result.unwrap_or_else(lost)).collect();
-        if let Some(lsn) = last {
-            self.shard.mark_dirty();
-            if !self.settings().is_async()
-                && let Err(error) = self.shard.sync(lsn)
-            {
-                // Not durable: none of them may be acknowledged.
-                for result in results.iter_mut().filter(|result| result.is_ok()) {
-                    *result = Err(self.failed(ShardError::read_only(&error)));
-                }
-            }
-            self.counters.wrote(&kinds, &results, bytes, began.elapsed());
-            if self.shard.unrefreshed_bytes() > MAX_LIVE_SOURCE_BYTES
-                && let Err(error) = self.refresh()
-            {
-                tracing::error!(index = self.name, %error, "refresh failed");
-            }
-        } else {
-            self.counters.wrote(&kinds, &results, bytes, began.elapsed());
+        self.counters.wrote(&kinds, &results, bytes, began.elapsed());
+        if logged
+            && self.shard.unrefreshed_bytes() > MAX_LIVE_SOURCE_BYTES
+            && let Err(error) = self.refresh()
+        {
+            tracing::error!(index = self.name, %error, "refresh failed");
         }
         if let Some((slow, Some(first))) = slow {
             self.note_slow(&slow, &first, &results, began.elapsed());
         }
         results
+    }
+
+    /// Waits until what was logged is durable, unless the index acknowledges before that. What cannot be made durable is refused.
+    fn make_durable(&self, written: &Written, results: &mut [Option<Result<WriteOutcome, EngineError>>]) {
+        let Some(last) = written.last.filter(|_| !self.settings().is_async()) else { return };
+        let Err(error) = self.shard.sync(last) else { return };
+        for place in &written.places {
+            results[*place] = Some(Err(self.failed(ShardError::read_only(&error))));
+        }
     }
 
     /// Logs a batch whose documents took too long, by its first document: they are written together, so each has an equal share
@@ -176,7 +186,7 @@ impl IndexHandle {
         &self,
         prepared: Vec<(usize, Result<Prepared, EngineError>)>,
         results: &mut [Option<Result<WriteOutcome, EngineError>>],
-        last: &mut Option<Lsn>,
+        written: &mut Written,
     ) -> (Vec<usize>, Vec<WriteOp>) {
         let mut again = (Vec::new(), Vec::new());
         let mut writer = match self.shard.writer() {
@@ -205,7 +215,8 @@ impl IndexHandle {
                     Err(error) => Err(error),
                     Ok(()) => match self.apply(document, &mut writer, &mut key) {
                         Ok((outcome, lsn)) => {
-                            *last = Some(lsn);
+                            written.last = Some(lsn);
+                            written.places.push(place);
                             Ok(outcome)
                         }
                         Err(Unwritten::Refused(error)) => Err(error),

@@ -309,9 +309,17 @@ impl Job<'_> {
     /// Links the files of an index and takes its metadata.
     fn stage(&self, handle: &IndexHandle, folder: &Path) -> Result<Staged, EngineError> {
         let start = now_millis();
-        let files = handle.link_commit(folder)?;
-        // After the files: a mapping only widens, and one that is wider than segments suits them.
-        let metadata = handle.metadata.read().clone();
+        // After the files: a mapping only widens, and one that is wider than segments suits them. But an upgrade that ended in
+        // between makes other files of the same names.
+        let (files, metadata) = loop {
+            let before = handle.metadata.read().folder.clone();
+            let files = handle.link_commit(folder)?;
+            let metadata = handle.metadata.read().clone();
+            if metadata.folder == before {
+                break (files, metadata);
+            }
+            durable::remove_dir_all(folder)?;
+        };
         let aliases = self.engine.indices.names().aliases_of(&handle.name);
         let aliases = aliases.iter().map(|(alias, spec)| (alias.clone(), spec.to_json())).collect();
         Ok(Staged {

@@ -58,8 +58,8 @@ struct State {
     poisoned: Option<String>,
     /// Whether an attempt to reopen the log has taken the unsynced records of the file over into the buffer.
     collected: bool,
-    /// Positions that a failure took and reopening did not bring back: above the first, up to the second.
-    lost: (Lsn, Lsn),
+    /// Positions that failures took and reopening did not bring back, oldest first: above the first, up to the second.
+    lost: Vec<(Lsn, Lsn)>,
 }
 
 impl Wal {
@@ -97,7 +97,7 @@ impl Wal {
                 syncing: false,
                 poisoned: None,
                 collected: false,
-                lost: (0, 0),
+                lost: Vec::new(),
             }),
             synced: Condvar::new(),
             marks: Mutex::new(Marks::open(directory, mark)),
@@ -134,7 +134,7 @@ impl Wal {
     pub fn sync(&self, lsn: Lsn) -> Result<(), StorageError> {
         let mut state = self.state.lock();
         loop {
-            if state.lost.0 < lsn && lsn <= state.lost.1 {
+            if state.lost.iter().any(|(before, last)| *before < lsn && lsn <= *last) {
                 let reason = "the record was lost in a failure before the log was reopened".to_owned();
                 return Err(StorageError::Poisoned { reason });
             }
@@ -242,7 +242,7 @@ impl Wal {
             state.written += state.buffer.len() as u64;
             state.durable_bytes = state.written;
         } else {
-            state.lost = (state.durable, state.appended);
+            state.note_lost();
         }
         state.buffer = Vec::new();
         state.collected = false;
@@ -312,6 +312,15 @@ impl State {
         match &self.poisoned {
             Some(reason) => Err(StorageError::Poisoned { reason: reason.clone() }),
             None => Ok(()),
+        }
+    }
+
+    /// Remembers that what is not durable now is gone. One failure after another is one range.
+    fn note_lost(&mut self) {
+        match self.lost.last_mut() {
+            Some((_, last)) if *last == self.durable => *last = self.appended,
+            _ if self.appended > self.durable => self.lost.push((self.durable, self.appended)),
+            _ => {}
         }
     }
 

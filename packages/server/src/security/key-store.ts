@@ -215,8 +215,8 @@ export class KeyStore {
   }
 
   /**
-   * Takes over the keys of another store, out of a snapshot: those that still hold, under ids that no key here has or had. Owner
-   * keys are not among them.
+   * Takes over the keys of another store, out of a snapshot: those that still hold, under ids that no key here has, an
+   * ended one that is still remembered included. Owner keys are not among them.
    *
    * @param text what the file of the other store says
    * @returns the ids of the keys that came

@@ -6,6 +6,7 @@ fn info(name: &str) -> Info {
         uuid: crate::indices::new_uuid(),
         server: "0".to_owned(),
         include_global_state: false,
+        has_keys: false,
         metadata: None,
         start: 1,
         end: 2,
