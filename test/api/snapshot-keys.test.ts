@@ -110,17 +110,22 @@ describe('API keys in snapshots', () => {
   });
 
   it('are only for a key that may do everything', async () => {
-    const operator = await issue(server, 'operator', {
+    const some = await issue(server, 'some', {
       role_descriptors: { it: { cluster: ['all'], indices: [{ names: ['books'], privileges: ['all'] }] } },
     });
-    for (const [method, path] of [
-      ['PUT', `/_snapshot/keys/by-operator${WAIT}`],
-      ['POST', `/_snapshot/keys/all/_restore${WAIT}`],
-    ] as const) {
-      const refused = await by(server, operator, method, path, { indices: 'nothing-*', ...WITH_KEYS });
-      expect([refused.status, refused.body.error.type], refused.text).toEqual([403, 'security_exception']);
-      expect(refused.body.error.reason).toContain('/security] is unauthorized for API key id [');
-    }
+    // He may do everything to indices, and all but look after keys.
+    const operator = await issue(server, 'operator', {
+      role_descriptors: { it: { cluster: ['manage'], indices: [{ names: ['*'], privileges: ['all'] }] } },
+    });
+    for (const key of [some, operator])
+      for (const [method, path] of [
+        ['PUT', `/_snapshot/keys/by-operator${WAIT}`],
+        ['POST', `/_snapshot/keys/all/_restore${WAIT}`],
+      ] as const) {
+        const refused = await by(server, key, method, path, { indices: 'nothing-*', ...WITH_KEYS });
+        expect([refused.status, refused.body.error.type], refused.text).toEqual([403, 'security_exception']);
+        expect(refused.body.error.reason).toContain('/security] is unauthorized for API key id [');
+      }
     // Without keys it is his to do.
     const made = await by(server, operator, 'PUT', `/_snapshot/keys/by-operator${WAIT}`, { indices: 'books' });
     expect(made.status, made.text).toBe(200);

@@ -440,3 +440,62 @@ fn a_mapping_that_widens_while_the_disk_fails_leaves_the_index_whole() {
         assert_eq!(node.hits("a", r#"{"query":{"match":{"late1":"late"}}}"#).len(), 1);
     }
 }
+
+#[test]
+fn an_index_that_could_not_be_deleted_is_what_it_was() {
+    let node = Node::start();
+    let names = Arc::new(MetadataNames(AtomicBool::new(false)));
+    let _guard = sparrow_files::observe(node.folder.path(), names.clone());
+    node.ok("create_index", "index=a", "", "");
+    node.ok("index_doc", "index=a&id=1", "", r#"{"x":1}"#);
+    names.0.store(true, SeqCst);
+    // Removed, and then called failed: the metadata is written again as soon as the disk lets it.
+    node.error("delete_index", "index=a", "", "");
+    names.0.store(false, SeqCst);
+    let (status, answer) = node.call("index_doc", "index=a&id=2", "", r#"{"x":2}"#);
+    let refused = status >= 300;
+    assert!(!refused || status == 404, "{answer}");
+    node.ok("delete_index", "index=a", "", "");
+    assert_eq!(node.crash().call("exists_index", "index=a", "", "").0, 404);
+}
+
+/// The folder is made with the index: without it nobody knows which writes are missing.
+#[test]
+fn an_index_whose_log_is_gone_says_so() {
+    let node = Node::start();
+    node.ok("index_doc", "index=a&id=1", "", r#"{"x":1}"#);
+    node.ok("index_doc", "index=b&id=1", "", r#"{"x":1}"#);
+    let copy = node.copy_data();
+    let uuid = node.ok("get_settings", "index=a", "", "")["a"]["settings"]["index"]["uuid"].clone();
+    let log = copy.path().join("indices").join(uuid.as_str().unwrap()).join("wal");
+    std::fs::remove_dir_all(&log).unwrap();
+    let damaged = Node::open(copy, |_| {});
+    let (status, kind, reason) = damaged.error("get_doc", "index=a&id=1", "", "");
+    assert_eq!((status, kind.as_str()), (503, "no_shard_available_action_exception"));
+    assert!(reason.contains("the folder of the log is missing"), "{reason}");
+    assert_eq!(damaged.ok("get_doc", "index=b&id=1", "", "")["found"], json!(true));
+}
+
+#[test]
+fn a_start_on_a_full_disk_reads_what_is_there_and_writes_again_when_there_is_room() {
+    let node = Node::start();
+    node.ok("index_doc", "index=a&id=1", "", r#"{"x":1}"#);
+    node.ok("flush", "index=a", "", "");
+    for id in 0..20 {
+        node.ok("index_doc", &format!("index=replayed&id={id}"), "", r#"{"x":1}"#);
+    }
+    node.ok("update_aliases", "", "", r#"{"actions":[{"add":{"index":"replayed","alias":"other"}}]}"#);
+    let copy = node.copy_data();
+    let disk = Arc::new(Disk { full: AtomicBool::new(true) });
+    let _guard = sparrow_files::observe(copy.path(), disk.clone());
+    let node = Node::open(copy, |_| {});
+    assert_eq!(node.hits("a", r#"{"query":{"match_all":{}}}"#).len(), 1);
+    assert_ne!(node.call("index_doc", "index=a&id=2", "", r#"{"x":2}"#).0, 201);
+    assert_eq!(node.call("count", "index=replayed", "", "{}").0, 503);
+    disk.full.store(false, SeqCst);
+    until("writes are taken again", || node.call("index_doc", "index=a&id=2", "", r#"{"x":2}"#).0 < 300);
+    until("the other one opens", || node.call("count", "index=replayed", "", "{}").0 == 200);
+    assert_eq!(node.count("other"), 20);
+    let node = node.crash();
+    assert_eq!((node.count("a"), node.count("other")), (2, 20));
+}

@@ -95,6 +95,15 @@ impl Writer<'_> {
         Ok(logged)
     }
 
+    /// Ends the shard, as [`Shard::close`] does. Nothing is written and no metadata changed between what the caller did before
+    /// and this.
+    pub fn close(self) {
+        let Self { shard, mut state } = self;
+        state.phase = Phase::Closed;
+        drop(state);
+        shard.close();
+    }
+
     /// Makes everything that was logged durable.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use sparrow_storage::{DataDir, StorageError, salvage};
 
 pub use self::repair::{Repair, RepairedIndex, repair};
 use crate::error::EngineError;
-use crate::indices::{METADATA_PREFIX, Metadata};
+use crate::indices::{METADATA_PREFIX, Metadata, check_log};
 
 /// The state of all files of a data directory that no server has open, as `sparrow check` prints it.
 #[derive(Debug, Clone, Serialize)]
@@ -106,6 +106,9 @@ fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Result<Vec<P
             .collect(),
         Err(error) => vec![problem(&error.into(), root, affected)],
     };
+    if let Err(error) = check_log(&data.index_dir(&metadata.uuid)) {
+        problems.push(problem(&error, root, affected));
+    }
     let log = salvage(&data.index_dir(&metadata.uuid).join("wal"))?;
     problems.extend(log.problems.into_iter().map(|error| problem(&error.into(), root, affected)));
     Ok(problems)

@@ -110,7 +110,8 @@ fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<Repai
         return Ok(repaired);
     }
     let folder = to.join(&metadata.folder);
-    durable::create_dir_all(&to)?;
+    // An index without a folder for its log counts as damaged.
+    durable::create_dir_all(&to.join("wal"))?;
     let (opened, covered, documents) = match SparrowIndex::salvage(&from.join(&metadata.folder), &folder) {
         Ok(salvaged) => {
             repaired.lost = Some(salvaged.lost);

@@ -283,9 +283,19 @@ impl IndexHandle {
     }
 
     /// Forgets the index and removes its files. Searches that still hold a snapshot finish.
+    ///
+    /// # Errors
+    /// When the disk refuses; the index is then what it was, unless its metadata cannot be saved again either.
     pub(crate) fn delete(&self) -> Result<(), EngineError> {
-        self.shard.close();
-        self.data.remove(&super::metadata::store_name(&self.uuid))?;
+        let changer = self.changer()?;
+        if let Err(error) = self.data.remove(&super::metadata::store_name(&self.uuid)) {
+            // It may be gone all the same.
+            if self.replace_metadata(&changer, |_| Ok(())).is_err() {
+                changer.close();
+            }
+            return Err(error.into());
+        }
+        changer.close();
         remove_folder(&self.root());
         Ok(())
     }

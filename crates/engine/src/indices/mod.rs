@@ -21,6 +21,7 @@ pub(crate) mod names;
 mod op;
 mod recovery;
 mod registry;
+mod reopen;
 pub(crate) mod resize;
 mod resolve;
 mod restored;
@@ -32,15 +33,15 @@ mod upgrade;
 mod write;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use sparrow_index::mapping::Mapping;
 use sparrow_index::{FilterCacheStats, IndexOptions, SparrowIndex};
-use sparrow_shard::{Shard, ShardError, ShardOptions};
-use sparrow_storage::{DataDir, durable};
+use sparrow_shard::{Shard, ShardError, ShardOptions, disk_is_full};
+use sparrow_storage::{DataDir, StorageError, durable};
 
 use self::aliases::{AliasSpec, Stored};
 pub(crate) use self::date_math::resolve as concrete_name;
@@ -55,6 +56,7 @@ pub(crate) use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutc
 pub(crate) use self::recovery::reread;
 pub(crate) use self::registry::Names;
 use self::registry::{Broken, Registry};
+use self::reopen::NextAttempt;
 pub(crate) use self::resolve::{ResolveOptions, Resolved};
 pub(crate) use self::restored::{Arrival, RestoredFrom};
 pub(crate) use self::settings::{Settings, insert_nested};
@@ -80,6 +82,7 @@ pub(crate) struct Indices {
     /// Serialises creation and deletion.
     admin: Mutex<()>,
     leftovers: Arc<Leftovers>,
+    next_attempt: Mutex<NextAttempt>,
     /// Indices are upgraded one at a time.
     upgrading: Mutex<()>,
     /// Leads the indices back to the engine.
@@ -97,6 +100,19 @@ fn opened<T>(open: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineE
     caught(open).unwrap_or_else(|message| {
         Err(EngineError::internal(format!("opening it ended in a failure of ours: {message}")))
     })
+}
+
+/// Every index has a folder for its log from its creation on.
+///
+/// # Errors
+/// When it is gone, and nobody knows what was in it.
+pub(crate) fn check_log(root: &Path) -> Result<(), EngineError> {
+    let log = root.join("wal");
+    if log.is_dir() {
+        return Ok(());
+    }
+    let detail = "the folder of the log is missing".to_owned();
+    Err(StorageError::Corrupt { path: log, detail }.into())
 }
 
 /// What an error says, with the places of files below the data directory.
@@ -120,6 +136,7 @@ impl Indices {
             registry: Arc::new(Registry::default()),
             admin: Mutex::new(()),
             leftovers: Arc::default(),
+            next_attempt: Mutex::default(),
             upgrading: Mutex::new(()),
             engine: EngineLink::default(),
             index_options: IndexOptions {
@@ -148,8 +165,9 @@ impl Indices {
             }
             known.push(uuid.to_owned());
             match opened(|| {
-                Metadata::load(&data, &store)
-                    .and_then(|found| found.map(|it| indices.open_one(it)).transpose())
+                let Some(found) = Metadata::load(&data, &store)? else { return Ok(None) };
+                check_log(&data.index_dir(&found.uuid))?;
+                indices.open_one(found).map(Some)
             }) {
                 // Only one that opened takes the place of another.
                 Ok(Some(handle)) => {
@@ -160,11 +178,12 @@ impl Indices {
                 Err(error) => {
                     // The others go on. What cannot be read has a name that nothing else can have.
                     tracing::error!(uuid, %error, "an index cannot be opened");
-                    broken.push((uuid.to_owned(), store.clone(), reason(&error, &data)));
+                    let lacks_room = disk_is_full(&error);
+                    broken.push((uuid.to_owned(), store.clone(), reason(&error, &data), lacks_room));
                 }
             }
         }
-        for (uuid, store, reason) in broken {
+        for (uuid, store, reason, lacks_room) in broken {
             let known = Metadata::names_in_damaged(&data, &store);
             let mut free: Vec<String> =
                 known.into_iter().filter(|name| !names.indices.contains_key(name)).collect();
@@ -172,7 +191,8 @@ impl Indices {
                 free.push(uuid.clone());
             }
             for name in free {
-                let broken = Broken { name: name.clone(), uuid: uuid.clone(), reason: reason.clone() };
+                let (uuid, reason) = (uuid.clone(), reason.clone());
+                let broken = Broken { name: name.clone(), uuid, reason, lacks_room };
                 names.broken.insert(name, Arc::new(broken));
             }
         }
@@ -261,11 +281,17 @@ impl Indices {
         let disk = DiskWatch::new(self.data.clone(), self.cluster.clone(), self.flooded.clone());
         disk.look();
         let (leftovers, data) = (self.leftovers.clone(), self.data.clone());
-        let look = move || {
+        let (registry, engine) = (self.registry.clone(), self.engine.clone());
+        let housekeeping = move || {
             disk.look();
             leftovers.retry(&data);
+            if registry.names().broken.values().any(|broken| broken.lacks_room)
+                && let Some(engine) = engine.get().and_then(Weak::upgrade)
+            {
+                engine.indices.open_those_without_room();
+            }
         };
-        self.maintenance.start(&self.registry, self.flush_threshold, Box::new(look));
+        self.maintenance.start(&self.registry, self.flush_threshold, Box::new(housekeeping));
     }
 
     /// Ends the background work and flushes everything.
@@ -387,7 +413,7 @@ impl Indices {
     /// Deletes an index, with its part in aliases.
     ///
     /// # Errors
-    /// [`EngineError::IndexNotFound`], or a failure of the disk, after which it is gone or takes no requests until the next start.
+    /// [`EngineError::IndexNotFound`], or a failure of the disk, after which it is there as before, or takes no writes until the next start if the disk goes on refusing.
     pub(crate) fn delete(&self, name: &str) -> Result<(), EngineError> {
         let _one = self.admin.lock();
         // One of them could take the place of the index, and then have its name.

@@ -221,7 +221,8 @@ impl Indices {
         drop(guards);
         for old in replaced {
             if let Err(error) = old.delete() {
-                tracing::error!(index = old.name, %error, "files of a replaced index are left until the next start");
+                tracing::error!(index = old.name, %error, "files of a replaced index are left until the disk lets them go");
+                self.leftovers.add(&self.data, &old.uuid);
             }
         }
         if let Err(error) = self.stored(&self.names()).save(&self.data) {

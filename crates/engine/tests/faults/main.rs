@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::{Node, copy_tree, options};
-use sparrow_engine::Engine;
+use sparrow_engine::{Engine, EngineOptions};
 use sparrow_files::Kind;
 use sparrow_files::power::{Random, Recorder};
 
@@ -38,9 +38,12 @@ fn chosen(all: usize, usual: usize, random: &mut Random) -> Vec<usize> {
     (0..wanted).map(|_| random.below(all)).collect()
 }
 
-/// An engine on the data that `folder` holds; nothing when it refuses to start.
+/// An engine on the data that `folder` holds; nothing when it refuses to start. New indices are in the oldest format, which the
+/// workload upgrades.
 fn open(folder: tempfile::TempDir) -> Result<Node, (tempfile::TempDir, String)> {
-    match Engine::open(options(folder.path())) {
+    let mut options = options(folder.path());
+    options.sparse_format = EngineOptions::oldest_sparse_format();
+    match Engine::open(options) {
         Ok(engine) => Ok(Node { engine, folder }),
         Err(error) => Err((folder, error.to_string())),
     }

@@ -81,9 +81,10 @@ pub const STEPS: &[Step] = &[
             r#"{"actions":[{"remove":{"index":"a","alias":"now"}},{"add":{"index":"b","alias":"now"}}]}"#,
         )
     },
+    step("upgrade", "upgrade_index", "index=a", "", ""),
     Step {
         documents: &[("a/5", Some(5))],
-        ..step("one more", "index_doc", "index=a&id=5", "", r#"{"n":5,"k":"five","t":"red"}"#)
+        ..step("one more", "index_doc", "index=a&id=5", "", r#"{"n":5,"k":"five","t":"red","v":{"a":5}}"#)
     },
     step("merge", "force_merge", "index=a", "max_num_segments=1", ""),
     Step { documents: &[("a/1", None)], ..step("delete 1", "delete_doc", "index=a&id=1", "", "") },

@@ -62,8 +62,19 @@ struct State {
     lost: Vec<(Lsn, Lsn)>,
 }
 
+/// The file that an opened log ends with.
+struct Begun {
+    file: File,
+    path: PathBuf,
+    generation: Generation,
+    bytes: u64,
+    /// Why nothing can be appended to it.
+    poisoned: Option<String>,
+}
+
 impl Wal {
-    /// Opens the log in `directory`, checks it, cuts off a torn tail, and starts a new file for appends.
+    /// Opens the log in `directory`, checks it, cuts off a torn tail, and starts a new file for appends. Where the disk has no room
+    /// for that, what is there is read all the same, and the log is closed for writes until [`Wal::reopen`].
     ///
     /// # Errors
     /// [`StorageError::WalCorrupt`] when acknowledged records are damaged, [`StorageError::Io`].
@@ -80,22 +91,35 @@ impl Wal {
         // Files without even a header were removed by the check.
         let kept: Vec<PathBuf> =
             files.into_iter().map(|(_, path)| path).filter(|path| path.exists()).collect();
-        let older_bytes = kept.iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum();
-        let (file, path) = create_file(directory, generation)?;
+        let length = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+        let begun = match (create_file(directory, generation), kept.last()) {
+            (Ok((file, path)), _) => {
+                Begun { file, path, generation, bytes: FILE_HEADER as u64, poisoned: None }
+            }
+            (Err(error), Some(last)) => Begun {
+                file: File::append(last).map_err(StorageError::io("open", last))?,
+                path: last.clone(),
+                generation: generation - 1,
+                bytes: length(last),
+                poisoned: Some(error.to_string()),
+            },
+            (Err(error), None) => return Err(error),
+        };
+        let older_bytes = kept.iter().filter(|path| **path != begun.path).map(length).sum();
         let wal = Self {
             directory: directory.to_path_buf(),
             state: Mutex::new(State {
-                file: std::sync::Arc::new(file),
-                path,
-                generation,
+                file: std::sync::Arc::new(begun.file),
+                path: begun.path,
+                generation: begun.generation,
                 buffer: Vec::new(),
-                written: FILE_HEADER as u64,
-                durable_bytes: FILE_HEADER as u64,
+                written: begun.bytes,
+                durable_bytes: begun.bytes,
                 appended: 0,
                 durable: 0,
                 older_bytes,
                 syncing: false,
-                poisoned: None,
+                poisoned: begun.poisoned,
                 collected: false,
                 lost: Vec::new(),
             }),

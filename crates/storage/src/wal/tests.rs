@@ -293,6 +293,54 @@ fn a_log_that_a_full_disk_closed_goes_on_when_there_is_room() {
 }
 
 #[test]
+fn what_each_of_two_failures_took_is_never_called_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(FullDisk::default());
+    let _guard = sparrow_files::observe(folder.path(), disk.clone());
+    let full = |full| disk.full.store(full, std::sync::atomic::Ordering::SeqCst);
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    let mut lost = Vec::new();
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        kept.push(wal.append(b"kept").unwrap());
+        wal.sync_all().unwrap();
+        full(true);
+        lost.push(wal.append(b"lost").unwrap());
+        assert!(wal.sync_all().is_err());
+        full(false);
+        wal.reopen(false).unwrap();
+    }
+    wal.append(b"last").unwrap();
+    wal.sync_all().unwrap();
+    assert!(lost.iter().all(|lsn| wal.sync(*lsn).is_err()));
+    assert!(kept.iter().all(|lsn| wal.sync(*lsn).is_ok()));
+}
+
+#[test]
+fn a_log_that_is_opened_on_a_full_disk_is_read_and_goes_on_when_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let (wal, _) = Wal::open(folder.path()).unwrap();
+        wal.append(b"before").unwrap();
+        wal.sync_all().unwrap();
+    }
+    let disk = Arc::new(FullDisk::default());
+    disk.full.store(true, std::sync::atomic::Ordering::SeqCst);
+    let _guard = sparrow_files::observe(folder.path(), disk.clone());
+    let (wal, replay) = Wal::open(folder.path()).unwrap();
+    assert_eq!(payloads(replay), [b"before"]);
+    assert!(wal.is_poisoned() && wal.append(b"refused").is_err());
+    assert!(wal.reopen(true).is_err());
+    disk.full.store(false, std::sync::atomic::Ordering::SeqCst);
+    wal.reopen(true).unwrap();
+    wal.append(b"after").unwrap();
+    wal.sync_all().unwrap();
+    assert_eq!(payloads(wal.replay().unwrap()), [&b"before"[..], b"after"]);
+    drop(wal);
+    assert_eq!(payloads(Wal::open(folder.path()).unwrap().1), [&b"before"[..], b"after"]);
+}
+
+#[test]
 fn a_roll_that_failed_does_not_keep_later_ones_from_succeeding() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Arc::new(FullDisk { torn: 5, ..FullDisk::default() });

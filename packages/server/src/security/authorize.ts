@@ -92,12 +92,14 @@ function patterns(key: ApiKey, action: Action): readonly (readonly string[])[] {
   );
 }
 
-/** Whether everything is granted on every index: then no name has to be looked at. */
+/** Whether everything is granted on the cluster and on every index: then the engine has to look at nothing. */
 function holdsEverything(key: ApiKey): boolean {
-  return rolesOf(key).every((roles) =>
-    Object.values(roles).some((role) =>
-      role.indices.some(({ names, privileges }) => names.includes('*') && privileges.includes('all')),
-    ),
+  return rolesOf(key).every(
+    (roles) =>
+      Object.values(roles).some(({ cluster }) => cluster.includes('all')) &&
+      Object.values(roles).some(({ indices }) =>
+        indices.some(({ names, privileges }) => names.includes('*') && privileges.includes('all')),
+      ),
   );
 }
 

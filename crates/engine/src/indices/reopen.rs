@@ -1,0 +1,62 @@
+//! Opening once more what a full disk kept from being opened: replaying a log needs room for segments.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::metadata::{self, Metadata};
+use super::{Indices, check_log, opened};
+
+/// First and longest pause between two attempts, each of which reads the segments.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// When the next attempt may be made, and how long the pause before it is.
+pub(super) struct NextAttempt {
+    moment: Instant,
+    pause: Duration,
+}
+
+impl Default for NextAttempt {
+    fn default() -> Self {
+        Self { moment: Instant::now() + PAUSES.0, pause: PAUSES.0 }
+    }
+}
+
+impl Indices {
+    /// Opens the indices for which there was no room, if it is time to try again.
+    pub(crate) fn open_those_without_room(&self) {
+        {
+            let mut next = self.next_attempt.lock();
+            if Instant::now() < next.moment {
+                return;
+            }
+            next.pause = (next.pause * 2).min(PAUSES.1);
+            next.moment = Instant::now() + next.pause;
+        }
+        // Nobody deletes one, or gives its name away, meanwhile.
+        let _one = self.admin.lock();
+        let names = self.names();
+        let uuids: BTreeSet<&String> =
+            names.broken.values().filter(|broken| broken.lacks_room).map(|broken| &broken.uuid).collect();
+        for uuid in uuids {
+            let found = opened(|| {
+                let Some(found) = Metadata::load(&self.data, &metadata::store_name(uuid))? else {
+                    return Ok(None);
+                };
+                check_log(&self.data.index_dir(uuid))?;
+                self.open_one(found).map(Some)
+            });
+            match found {
+                Ok(Some(handle)) if !names.indices.contains_key(&handle.name) => {
+                    tracing::warn!(index = handle.name, "the index is open, as there is room again");
+                    self.registry.change(|names| {
+                        names.broken.retain(|_, broken| broken.uuid != *uuid);
+                        names.indices.insert(handle.name.clone(), Arc::new(handle));
+                    });
+                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!(uuid, %error, "the index still cannot be opened"),
+            }
+        }
+    }
+}
