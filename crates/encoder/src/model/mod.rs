@@ -234,4 +234,6 @@ impl Model {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;
