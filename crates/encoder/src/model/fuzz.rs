@@ -59,8 +59,12 @@ impl Fixture {
             return false;
         }
         let model = Model::read(&model, Some(Keep::any(&self.path()))).unwrap();
-        let options =
-            DeploymentOptions { allocations: 1, threads_per_allocation: 1, queue_capacity: 4, cache_bytes: 0 };
+        let options = DeploymentOptions {
+            allocations: 1,
+            threads_per_allocation: 1,
+            queue_capacity: 4,
+            cache_bytes: 0,
+        };
         let deployment = Deployment::start(model, options).unwrap();
         // Other numbers are another model: what it answers is no matter.
         if let Err(error) = deployment.encode(&["old red stamps"], Priority::Ingest, None, None) {
@@ -79,9 +83,8 @@ impl Fixture {
             for section in all.filter(|section| section.is_object()) {
                 let number = |name: &str| section[name].as_u64().and_then(|it| usize::try_from(it).ok());
                 let (Some(start), Some(length)) = (number("start"), number("length")) else { continue };
-                let part = start
-                    .checked_sub(HEADER)
-                    .and_then(|from| sections.get(from..from.checked_add(length)?));
+                let part =
+                    start.checked_sub(HEADER).and_then(|from| sections.get(from..from.checked_add(length)?));
                 if let Some(part) = part {
                     section["checksum"] = json!(crc32fast::hash(part));
                 }
