@@ -98,7 +98,7 @@ impl fmt::Display for TooMuch {
 impl std::error::Error for TooMuch {}
 
 /// Most steps that all patterns of one request may take together: each is about a term that a prefix, a wildcard, a regular expression
-/// or a misspelt word is compared with, or a part of a regular expression that is looked at while its automaton is built. Four to
+/// or a misspelt word is compared with, or a part of a regular expression that is looked at while its automaton is built. Three to
 /// ten seconds of one processor.
 pub const MOST_EFFORT: u64 = 1 << 27;
 

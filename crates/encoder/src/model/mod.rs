@@ -234,6 +234,4 @@ impl Model {
 }
 
 #[cfg(test)]
-mod fuzz;
-#[cfg(test)]
 mod tests;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sparrow_fuzzing::{Campaign, Random, mutated, mutated_json};
 
-use super::Model;
-use super::weights::{Keep, can_open};
+use super::super::Model;
+use super::super::weights::{Keep, can_open};
 use crate::deployment::{Deployment, DeploymentOptions, Priority};
 
 /// Where the fields of the file's beginning end, and its sections may start.
