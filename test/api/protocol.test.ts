@@ -70,6 +70,40 @@ function talk(text: string, quiet = 300): Promise<string> {
   });
 }
 
+describe('a target that is no path', () => {
+  const asked = (line: string, ...headers: string[]): Promise<string> =>
+    talk(`${[line, ...headers, `Authorization: ApiKey ${server.apiKey}`, 'Connection: close'].join('\r\n')}\r\n\r\n`);
+  const error = (text: string): unknown => {
+    const [head = '', body = ''] = text.split('\r\n\r\n');
+    expect(head).toMatch(/^HTTP\/1\.1 400 /u);
+    expect(head).toMatch(/content-type: application\/json/iu);
+    return JSON.parse(body);
+  };
+
+  it.each(['GET', 'OPTIONS', 'POST', 'DELETE'])('is refused as a path that is not known: %s *', async (method) => {
+    const reason = `no handler found for uri [*] and method [${method}]`;
+    expect(error(await asked(`${method} * HTTP/1.1`, 'Host: x'))).toEqual({ error: reason });
+  });
+
+  it('has no body for HEAD, and needs a key', async () => {
+    expect(await asked('HEAD * HTTP/1.1', 'Host: x')).toMatch(/^HTTP\/1\.1 400 [^]*\r\n\r\n$/u);
+    expect(await talk('GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 401 [^]*security_exception/u,
+    );
+  });
+
+  it('is refused with a sentence where no address can be made of it', async () => {
+    for (const text of [
+      await asked('GET http://[ HTTP/1.1', 'Host: x'),
+      await asked('GET /%5Fcat HTTP/1.1', 'Host: a b'),
+      await asked('OPTIONS /_search HTTP/1.1', 'Host: ['),
+    ]) {
+      const reason = 'the target and the Host header of the request are no valid address';
+      expect(error(text)).toMatchObject({ error: { type: 'bad_request_exception', reason }, status: 400 });
+    }
+  });
+});
+
 describe('YAML', () => {
   it.each([
     [{ accept: 'application/yaml' }, 'application/yaml'],

@@ -195,7 +195,7 @@ impl Engine {
         let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&self.memory));
         let _entered = work::enter(Some(work));
         // Parsing the body takes memory in proportion to its length; what each operation needs beyond that it counts itself.
-        work::take("<http_request>", body.len())?;
+        work::take("<http_request>", body.len() + tree_bytes(&request.op, body))?;
         self.dispatch(request, body, cancel)
     }
 
@@ -362,5 +362,17 @@ impl Engine {
     /// Identity of this node, as task ids and `_shards` failures show it.
     pub fn node_id(&self) -> &str {
         self.data.node_id()
+    }
+}
+
+/// Bytes that a value of a JSON body takes beside its text.
+const VALUE_BYTES: usize = 48;
+
+/// About how much the values of a body take, as each has a comma or a bracket: `[1,1,…` is twenty times as long in memory. Bodies of
+/// lines are read a line at a time.
+fn tree_bytes(op: &str, body: &[u8]) -> usize {
+    match op {
+        "bulk" | "msearch" => 0,
+        _ => VALUE_BYTES * body.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count(),
     }
 }

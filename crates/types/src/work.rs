@@ -6,8 +6,9 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// The request is to stop: its caller went away, it was cancelled, or its time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +97,48 @@ impl fmt::Display for TooMuch {
 
 impl std::error::Error for TooMuch {}
 
+/// Most steps that all patterns of one request may take together: each is about a term that a prefix, a wildcard, a regular expression
+/// or a misspelt word is compared with, or a part of a regular expression that is looked at while its automaton is built. Three to
+/// ten seconds of one processor.
+pub const MOST_EFFORT: u64 = 1 << 27;
+
+/// The patterns of a request have taken more than [`MOST_EFFORT`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMuchEffort;
+
+impl fmt::Display for TooMuchEffort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "the prefix, wildcard, regexp and fuzzy clauses of one request may look at [{MOST_EFFORT}] terms in all, \
+             those of each clause and each index counted anew; longer prefixes leave fewer"
+        )
+    }
+}
+
+impl std::error::Error for TooMuchEffort {}
+
+/// A limit that a request went over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exceeded {
+    /// That of memory.
+    Memory(TooMuch),
+    /// That of patterns.
+    Effort(TooMuchEffort),
+}
+
+impl From<TooMuch> for Exceeded {
+    fn from(error: TooMuch) -> Self {
+        Exceeded::Memory(error)
+    }
+}
+
+impl From<TooMuchEffort> for Exceeded {
+    fn from(error: TooMuchEffort) -> Self {
+        Exceeded::Effort(error)
+    }
+}
+
 /// Bytes, shown in a unit for people with one digit behind the point, cut.
 #[derive(Debug, Clone, Copy)]
 pub struct Size(pub u64);
@@ -117,6 +160,10 @@ impl fmt::Display for Size {
 struct Account {
     memory: Arc<Memory>,
     used: AtomicUsize,
+    effort: AtomicU64,
+    /// Nanoseconds of [`spend_time`].
+    time: AtomicU64,
+    exceeded: OnceLock<Exceeded>,
 }
 
 impl Account {
@@ -161,7 +208,14 @@ pub struct Work {
 impl Work {
     /// A request that stops when the flag is set, and takes memory of this.
     pub fn new(stop: Arc<AtomicBool>, memory: Arc<Memory>) -> Self {
-        Self { stop, account: Arc::new(Account { memory, used: AtomicUsize::new(0) }) }
+        let account = Account {
+            memory,
+            used: AtomicUsize::new(0),
+            effort: AtomicU64::new(0),
+            time: AtomicU64::new(0),
+            exceeded: OnceLock::new(),
+        };
+        Self { stop, account: Arc::new(account) }
     }
 
     /// The same request, stopped by another flag: one that is also set when its time is over.
@@ -235,6 +289,49 @@ pub fn take(label: &str, bytes: usize) -> Result<(), TooMuch> {
         Some(work) => work.account.take(label, bytes),
         None => Ok(()),
     })
+}
+
+/// Counts steps that patterns of this thread's request take.
+///
+/// # Errors
+/// When all of them together have taken more than [`MOST_EFFORT`].
+pub fn spend(steps: u64) -> Result<(), TooMuchEffort> {
+    CURRENT.with(|current| match &*current.borrow() {
+        Some(work) if work.account.effort.fetch_add(steps, Relaxed).saturating_add(steps) > MOST_EFFORT => {
+            Err(TooMuchEffort)
+        }
+        _ => Ok(()),
+    })
+}
+
+/// Adds to the time that this thread's request has spent on what is bounded by time: expressions over texts of documents.
+pub fn spend_time(time: Duration) {
+    CURRENT.with(|current| {
+        if let Some(work) = &*current.borrow() {
+            work.account.time.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        }
+    });
+}
+
+/// How much of that time the request of this thread has spent; none outside of a request.
+pub fn time_spent() -> Duration {
+    CURRENT.with(|current| match &*current.borrow() {
+        Some(work) => Duration::from_nanos(work.account.time.load(Relaxed)),
+        None => Duration::ZERO,
+    })
+}
+
+/// Notes a limit that this thread's request went over, where an error cannot say which: see [`exceeded`].
+pub fn note(exceeded: impl Into<Exceeded>) {
+    if let Some(work) = current() {
+        // The first is the reason.
+        let _ = work.account.exceeded.set(exceeded.into());
+    }
+}
+
+/// The limit that was [`note`]d for this thread's request.
+pub fn exceeded() -> Option<Exceeded> {
+    CURRENT.with(|current| current.borrow().as_ref().and_then(|work| work.account.exceeded.get().cloned()))
 }
 
 /// Memory that is given back when this is dropped.
@@ -332,6 +429,24 @@ mod tests {
         second.take("b", 3000).unwrap();
         drop(second);
         assert_eq!(memory.figures().used, 0);
+    }
+
+    #[test]
+    fn the_patterns_of_a_request_have_one_effort_over_all_its_threads() {
+        let memory = Arc::new(Memory::new(10, 10));
+        let one = work(&memory);
+        assert_eq!((spend(u64::MAX), exceeded()), (Ok(()), None), "nobody's request has no limit");
+        let _entered = enter(Some(one.clone()));
+        assert_eq!(spend(MOST_EFFORT - 1), Ok(()));
+        let other = std::thread::spawn(move || {
+            let _entered = enter(Some(one));
+            assert_eq!(spend(2), Err(TooMuchEffort));
+            note(TooMuchEffort);
+        });
+        other.join().unwrap();
+        assert_eq!((spend(0), exceeded()), (Err(TooMuchEffort), Some(Exceeded::Effort(TooMuchEffort))));
+        let _entered = enter(Some(work(&memory)));
+        assert_eq!((spend(1), exceeded()), (Ok(()), None), "another request begins anew");
     }
 
     #[test]

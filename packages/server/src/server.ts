@@ -8,7 +8,7 @@ import { type Config, withoutSecrets } from './config.js';
 import { direct } from './http/direct.js';
 import { Drain } from './http/drain.js';
 import { boundedReaders } from './http/slow-readers.js';
-import { malformedRequests, refuseExpectation } from './http/malformed.js';
+import { malformedRequests, refuseAddress, refuseExpectation } from './http/malformed.js';
 import { readIdentity } from './identity.js';
 import { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';
@@ -137,11 +137,16 @@ async function makeServer(
 function throughHono(options: AppOptions, application: Application, log: Logger): RequestListener {
   let listener: Promise<RequestListener> | undefined;
   const load = async (): Promise<RequestListener> => {
-    const [{ createApp }, { getRequestListener }] = await Promise.all([
+    const [{ createApp }, { RequestError, getRequestListener }] = await Promise.all([
       import('./app.js'),
       import('@hono/node-server'),
     ]);
-    const hono = getRequestListener(createApp(options, application).fetch);
+    const errorHandler = (error: unknown): Response => {
+      if (error instanceof RequestError) return refuseAddress();
+      log.error('a request was not answered', { error: String(error) });
+      return new Response(null, { status: 500 });
+    };
+    const hono = getRequestListener(createApp(options, application).fetch, { errorHandler });
     return (incoming, outgoing) => void hono(incoming, outgoing);
   };
   return (incoming, outgoing) => {

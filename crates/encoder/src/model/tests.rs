@@ -1,5 +1,7 @@
 //! The life of a file of packed weights, and that it changes no answer.
 
+mod fuzz;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sparrow_index::{FieldType, Mapping};
-use sparrow_types::work;
+use sparrow_types::work::{self, Growing};
 
 use super::reply::write_json;
 use crate::Engine;
@@ -242,6 +242,9 @@ struct Wanted {
     version: Option<i64>,
 }
 
+/// Bytes of a sentence about a document that cannot be got: as it is, twice in an answer, and in that as text.
+const PROBLEM_BYTES: usize = 256;
+
 fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError> {
     let Value::Object(object) = parse_json(body)? else {
         return Err(EngineError::parse(
@@ -251,15 +254,20 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError
     let index = request.part("index");
     let default = View::of_params(&request.params());
     let mut wanted = Vec::new();
+    // Half a dozen bytes of a body are one of these.
+    let mut memory = Growing::new("<mget>");
+    let each = size_of::<Wanted>() + index.len();
     for (key, value) in object {
         match (key.as_str(), value) {
             ("docs", Value::Array(docs)) => {
                 for doc in docs {
+                    memory.add(each)?;
                     wanted.push(parse_wanted(doc, index, &default)?);
                 }
             }
             ("ids", Value::Array(ids)) => {
                 for id in ids {
+                    memory.add(each)?;
                     let id = text_of(&id).ok_or_else(|| {
                         EngineError::illegal_argument("ids array element should only contain ids")
                     })?;
@@ -283,9 +291,11 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError
     }
     for (number, want) in wanted.iter().enumerate() {
         if want.index.is_empty() {
+            memory.add(PROBLEM_BYTES)?;
             problems.push(format!("index is missing for doc {number}"));
         }
         if want.id.is_empty() {
+            memory.add(PROBLEM_BYTES)?;
             problems.push(format!("id is missing for doc {number}"));
         }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 use serde_json::Value;
+use sparrow_types::work;
 
 use super::error::ProcessorError;
 
@@ -30,6 +31,8 @@ const STEP_BYTES: usize = 64 << 10;
 pub(crate) const MOST_PIPELINES: usize = 100;
 /// How long regular expressions may look at one document.
 const MATCHING: Duration = Duration::from_secs(10);
+/// How long they may look at all documents of one request. A task is nobody's request.
+const MATCHING_TOGETHER: Duration = Duration::from_secs(30);
 /// Matches after which the clock is looked at.
 const MATCHES_BETWEEN: usize = 16;
 
@@ -104,6 +107,13 @@ impl Together {
     }
 }
 
+/// When matching has to end, and the limit that this is because of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    at: Instant,
+    limit: Duration,
+}
+
 /// The time that regular expressions still have for one document.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Matching {
@@ -111,25 +121,33 @@ pub(crate) struct Matching {
 }
 
 impl Matching {
-    /// Runs `work` with the moment when it has to end.
+    /// Runs `matching` with the moment when it has to end.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// Those of `matching`.
     pub fn until<T>(
         &mut self,
-        work: impl FnOnce(Instant) -> Result<T, ProcessorError>,
+        matching: impl FnOnce(End) -> Result<T, ProcessorError>,
     ) -> Result<T, ProcessorError> {
         let now = Instant::now();
-        let result = work(now + MATCHING.saturating_sub(self.spent));
-        self.spent += now.elapsed();
+        let document = MATCHING.saturating_sub(self.spent);
+        let request = MATCHING_TOGETHER.saturating_sub(work::time_spent());
+        let end = match document <= request {
+            true => End { at: now + document, limit: MATCHING },
+            false => End { at: now + request, limit: MATCHING_TOGETHER },
+        };
+        let result = matching(end);
+        let took = now.elapsed();
+        self.spent += took;
+        work::spend_time(took);
         result
     }
 }
 
 /// Looks at the clock at every [`MATCHES_BETWEEN`]th match.
-fn check_time(matches: usize, end: Instant) -> Result<(), ProcessorError> {
-    match matches.is_multiple_of(MATCHES_BETWEEN) && Instant::now() > end {
-        true => Err(ProcessorError::Matching { milliseconds: MATCHING.as_millis() as u64 }),
+fn check_time(matches: usize, end: End) -> Result<(), ProcessorError> {
+    match matches.is_multiple_of(MATCHES_BETWEEN) && Instant::now() > end.at {
+        true => Err(ProcessorError::Matching { milliseconds: end.limit.as_millis() as u64 }),
         false => Ok(()),
     }
 }
@@ -142,7 +160,7 @@ pub(crate) fn replace_all(
     regex: &Regex,
     text: &str,
     replacement: &str,
-    end: Instant,
+    end: End,
 ) -> Result<String, ProcessorError> {
     let references = replacement.matches('$').count();
     let mut out = String::new();
@@ -165,7 +183,7 @@ pub(crate) fn replace_all(
 ///
 /// # Errors
 /// If there are too many, or it takes too long.
-pub(crate) fn split<'t>(regex: &Regex, text: &'t str, end: Instant) -> Result<Vec<&'t str>, ProcessorError> {
+pub(crate) fn split<'t>(regex: &Regex, text: &'t str, end: End) -> Result<Vec<&'t str>, ProcessorError> {
     let mut parts = Vec::new();
     for (number, part) in regex.split(text).enumerate() {
         check_time(number, end)?;
@@ -214,13 +232,27 @@ mod tests {
     }
 
     #[test]
+    fn expressions_have_a_time_for_all_documents_of_a_request() {
+        let regex = Regex::new(".").unwrap();
+        let split_one =
+            || Matching::default().until(|end| split(&regex, "abc", end).map(|parts| parts.len()));
+        let memory = std::sync::Arc::new(work::Memory::new(usize::MAX, usize::MAX));
+        let _entered = work::enter(Some(work::Work::new(std::sync::Arc::default(), memory)));
+        work::spend_time(MATCHING_TOGETHER - Duration::from_secs(1));
+        assert_eq!(split_one().unwrap(), 4);
+        work::spend_time(Duration::from_secs(1));
+        // A document of its own would have ten seconds more.
+        assert!(matches!(split_one(), Err(ProcessorError::Matching { milliseconds: 30_000 })));
+    }
+
+    #[test]
     fn replacing_stops_where_a_text_becomes_too_long() {
         let regex = Regex::new(".").unwrap();
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = End { at: Instant::now() + Duration::from_secs(60), limit: MATCHING };
         assert_eq!(replace_all(&regex, "abc", "<$0$0>", end).unwrap(), "<aa><bb><cc>");
         let error = replace_all(&regex, &"a".repeat(1000), &"x".repeat(1 << 20), end).unwrap_err();
         assert!(matches!(error, ProcessorError::TooLong { .. }));
-        let late = Instant::now() - Duration::from_secs(1);
+        let late = End { at: Instant::now() - Duration::from_secs(1), limit: MATCHING };
         assert!(matches!(replace_all(&regex, "a", "b", late), Err(ProcessorError::Matching { .. })));
         assert!(matches!(split(&regex, "a", late), Err(ProcessorError::Matching { .. })));
     }

@@ -14,6 +14,9 @@ use super::suggest::suggestions;
 /// Hits of a group shown by an inner hits section that names no number.
 const DEFAULT_INNER_SIZE: usize = 3;
 
+/// Most lists of further hits. Each is a search for every group.
+const MOST_LISTS: usize = 100;
+
 /// Collapsing of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collapse {
@@ -68,6 +71,12 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, SearchError> {
                 });
             }
         }
+    }
+    if inner_hits.len() > MOST_LISTS {
+        return Err(SearchError::illegal(format!(
+            "[collapse] has [{}] [inner_hits], at most [{MOST_LISTS}] are possible on this server",
+            inner_hits.len()
+        )));
     }
     for (number, one) in inner_hits.iter().enumerate() {
         if inner_hits[..number].iter().any(|other| other.name == one.name) {

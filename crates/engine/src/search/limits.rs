@@ -44,6 +44,9 @@ impl Default for SearchLimits {
     }
 }
 
+/// Most searches for the further hits of groups that one search may ask for: one for each hit of the largest window.
+const MOST_INNER_SEARCHES: usize = 10_000;
+
 /// Checks a search against the bounds of all its indices.
 ///
 /// # Errors
@@ -103,6 +106,15 @@ impl SearchLimits {
                 )
             })?;
         }
+        let lists = body.collapse.as_ref().map_or(0, |collapse| collapse.inner_hits.len());
+        let searches = body.size.saturating_mul(lists);
+        over(searches, MOST_INNER_SEARCHES, &|| {
+            format!(
+                "[{}] groups with [{lists}] [inner_hits] each would take [{searches}] searches, at most \
+                 [{MOST_INNER_SEARCHES}] are possible on this server",
+                body.size
+            )
+        })?;
         for inner in body.collapse.iter().flat_map(|collapse| &collapse.inner_hits) {
             let asked = inner.body.from.saturating_add(inner.body.size);
             over(asked, self.inner_result_window, &|| {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use sparrow_types::work;
+use sparrow_types::work::{self, Growing};
 
 use super::dsl::value;
 use super::json::{self, Json};
@@ -21,6 +21,9 @@ use crate::rights::Action;
 
 /// Bytes of all answers together, from which on further searches are refused.
 const MAX_ANSWER: usize = 512 << 20;
+
+/// Bytes that a parameter of a search takes beside its texts, and the name of its index.
+const PARAM_BYTES: usize = 64;
 
 /// One search: what its header line asks for and its body line.
 struct Item<'a> {
@@ -66,11 +69,12 @@ pub(crate) fn msearch(
     let next = AtomicUsize::new(0);
     let written = AtomicUsize::new(0);
     let answers: Vec<Mutex<Vec<u8>>> = items.iter().map(|_| Mutex::default()).collect();
+    let full: Mutex<Option<work::TooMuch>> = Mutex::default();
     let search_all = || {
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(place) else { return };
-            let answer = if cancel.is_cancelled() {
+            let mut answer = if cancel.is_cancelled() {
                 failure(&EngineError::Cancelled)
             } else if written.load(Ordering::Relaxed) > MAX_ANSWER {
                 let reason =
@@ -87,10 +91,16 @@ pub(crate) fn msearch(
                     Err(error) => failure(&error),
                 }
             };
-            let answer = match work::take("<msearch>", answer.len()) {
-                Ok(()) => answer,
-                Err(error) => failure(&error.into()),
-            };
+            let taken = work::take("<msearch>", answer.len()).or_else(|error| {
+                answer = failure(&error.into());
+                work::take("<msearch>", answer.len())
+            });
+            if let Err(error) = taken {
+                // Not even for saying so is there room.
+                full.lock().get_or_insert(error);
+                next.store(items.len(), Ordering::Relaxed);
+                return;
+            }
             written.fetch_add(answer.len(), Ordering::Relaxed);
             *answers[place].lock() = answer;
         }
@@ -116,6 +126,9 @@ pub(crate) fn msearch(
     });
     if cancel.is_cancelled() {
         return Err(EngineError::Cancelled);
+    }
+    if let Some(error) = full.into_inner() {
+        return Err(error.into());
     }
     let mut out = format!("{{\"took\":{},\"responses\":[", start.elapsed().as_millis()).into_bytes();
     for (number, answer) in answers.into_iter().enumerate() {
@@ -161,6 +174,8 @@ fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, Engine
         ));
     }
     let mut items = Vec::new();
+    // A search of six bytes is many times as long here.
+    let mut memory = Growing::new("<msearch>");
     let mut lines = bytes.split(|byte| *byte == b'\n');
     while let Some(header) = lines.next() {
         let blank = header.iter().all(u8::is_ascii_whitespace);
@@ -177,6 +192,11 @@ fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, Engine
         if !blank {
             read_header(header, &mut item)?;
         }
+        let params: usize =
+            item.params.iter().map(|(name, value)| name.len() + value.len() + PARAM_BYTES).sum();
+        memory.add(
+            size_of::<Item<'_>>() + size_of::<Mutex<Vec<u8>>>() + item.index.len() + PARAM_BYTES + params,
+        )?;
         items.push(item);
     }
     // What follows the last newline is no body.

@@ -110,7 +110,10 @@ impl Source {
         }
         // Before anything is restored.
         if let Some(global) = content.global.as_ref().filter(|_| wanted.include_global_state) {
-            global.check()?;
+            // Whoever asks has not written it: it is the snapshot that is wrong.
+            let unusable =
+                |error: EngineError| refuse(&format!("its global state cannot be used: {}", error.reason()));
+            global.check().map_err(unusable)?;
         }
         if wanted.include_global_state && content.global.is_none() {
             return Err(refuse(

@@ -17,9 +17,12 @@ pub enum QueryError {
     /// The request would take more memory than it may.
     #[error(transparent)]
     TooMuchMemory(#[from] work::TooMuch),
+    /// The patterns of the request look at more terms than they may.
+    #[error(transparent)]
+    TooMuchEffort(#[from] work::TooMuchEffort),
     /// tantivy failed.
     #[error("index cannot be searched: {0}")]
-    Tantivy(#[from] tantivy::TantivyError),
+    Tantivy(tantivy::TantivyError),
     /// A file could not be read.
     #[error("index cannot be read: {0}")]
     Io(#[from] io::Error),
@@ -151,6 +154,23 @@ pub enum QueryError {
     NotEncoded { model_id: String },
 }
 
+impl From<tantivy::TantivyError> for QueryError {
+    fn from(error: tantivy::TantivyError) -> Self {
+        // tantivy passes on an error of ours, but has none for it.
+        match work::exceeded() {
+            Some(work::Exceeded::Memory(limit)) => QueryError::TooMuchMemory(limit),
+            Some(work::Exceeded::Effort(limit)) => QueryError::TooMuchEffort(limit),
+            None => QueryError::Tantivy(error),
+        }
+    }
+}
+
+/// Ends what tantivy is doing because of a limit, which [`QueryError::from`] finds again.
+pub(crate) fn over(limit: impl Into<work::Exceeded>) -> tantivy::TantivyError {
+    work::note(limit);
+    tantivy::TantivyError::InvalidArgument("the request went over a limit".to_owned())
+}
+
 impl From<work::Stopped> for QueryError {
     fn from(_: work::Stopped) -> Self {
         QueryError::Cancelled
@@ -166,7 +186,9 @@ impl QueryError {
             QueryError::Tantivy(_) | QueryError::Vectors(_) => "exception",
             QueryError::Io(_) => "i_o_exception",
             QueryError::DateFormat { in_range: true, .. } | QueryError::DateMath { .. } => "parse_exception",
-            QueryError::TooManyClauses { .. } | QueryError::TooManyLevels { .. } => "too_many_nested_clauses",
+            QueryError::TooManyClauses { .. }
+            | QueryError::TooManyLevels { .. }
+            | QueryError::TooMuchEffort(_) => "too_many_nested_clauses",
             QueryError::TooManySortKeys { .. } | QueryError::CollapseSeveral { .. } => {
                 "illegal_argument_exception"
             }
@@ -249,6 +271,7 @@ impl QueryError {
             }
             QueryError::DateMath { .. }
             | QueryError::TooMuchMemory(_)
+            | QueryError::TooMuchEffort(_)
             | QueryError::TooManyClauses { .. }
             | QueryError::TooManyLevels { .. }
             | QueryError::TooManySortKeys { .. }
@@ -282,6 +305,7 @@ impl QueryError {
             QueryError::NestedPath { .. } | QueryError::NoFunctionField { .. } => return None,
             QueryError::Cancelled
             | QueryError::TooMuchMemory(_)
+            | QueryError::TooMuchEffort(_)
             | QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)
@@ -417,6 +441,7 @@ impl QueryError {
             ),
             QueryError::Cancelled
             | QueryError::TooMuchMemory(_)
+            | QueryError::TooMuchEffort(_)
             | QueryError::Tantivy(_)
             | QueryError::Io(_)
             | QueryError::Vectors(_)

@@ -8,7 +8,7 @@ use tantivy::Searcher;
 
 use super::error::QueryError;
 use super::fields::StringTerms;
-use super::multi_term::{TermFilter, scan_terms};
+use super::multi_term::{Effort, TermFilter, scan_terms};
 
 /// A term and how far others may be from it.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,9 @@ pub(crate) struct Expansion {
     /// Documents that hold it.
     pub(crate) doc_freq: u64,
 }
+
+/// Steps of [`Effort`] that it takes to compare a term letter by letter.
+const COMPARED: u64 = 4;
 
 /// Bytes that a term near a misspelt one takes beside its letters.
 const EXPANSION_BYTES: usize = 64;
@@ -102,12 +105,20 @@ pub(crate) fn expand_fuzzy(
     };
     let mut found = std::collections::BTreeMap::<String, (usize, u64)>::new();
     let mut memory = Growing::new("<fuzzy>");
-    let mut taken = Ok(());
+    let mut effort = Effort::of(&filter);
+    let mut taken: Result<(), QueryError> = Ok(());
     scan_terms(searcher, terms, &filter, false, cancel, &mut |value, doc_freq| {
+        // By bytes, as nobody has counted the letters yet.
+        let length = value.len();
+        if length + fuzzy.edits >= fuzzy.value.len() && length <= 4 * (fuzzy.value.len() + fuzzy.edits) {
+            taken = effort.add(COMPARED).map_err(QueryError::from);
+        }
         if let Some(distance) = edit_distance(&fuzzy.value, value, fuzzy.edits, fuzzy.transpositions) {
             let entry = found.entry(value.to_owned()).or_insert((distance, 0));
             entry.1 += doc_freq;
-            taken = memory.add(value.len() + EXPANSION_BYTES);
+            if taken.is_ok() {
+                taken = memory.add(length + EXPANSION_BYTES).map_err(QueryError::from);
+            }
         }
         taken.is_ok()
     })?;

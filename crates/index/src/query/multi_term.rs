@@ -11,7 +11,7 @@ use tantivy::termdict::TermStreamer;
 use tantivy::{InvertedIndexReader, Searcher, SegmentReader};
 
 use super::bits::DocBits;
-use super::error::QueryError;
+use super::error::{self, QueryError};
 use super::fields::StringTerms;
 pub(crate) use super::fuzzy::{DEFAULT_EXPANSIONS, Expansion, Fuzzy, expand_fuzzy};
 use super::regexp::Automaton;
@@ -43,6 +43,8 @@ fn matching_docs(
     filter: &TermFilter,
     case_insensitive: bool,
 ) -> tantivy::Result<DocBits> {
+    // All clauses of a query may have their sets at once.
+    work::take("<query>", reader.max_doc() as usize / 8).map_err(error::over)?;
     let mut docs = DocBits::empty(reader.max_doc());
     let inverted = reader.inverted_index(terms.field)?;
     if let (TermFilter::Set(values), false) = (filter, case_insensitive) {
@@ -57,12 +59,14 @@ fn matching_docs(
     }
     let prefix = terms.key_prefix();
     let mut stream = key_stream(&inverted, &prefix, filter, case_insensitive)?;
-    let mut seen = 0u32;
+    let mut effort = Effort::of(filter);
     while stream.advance() {
-        seen = seen.wrapping_add(1);
-        // Who asked looks at that too before there is an answer.
-        if seen.is_multiple_of(1024) && work::is_stopped() {
-            break;
+        if effort.look(stream.key()) {
+            effort.spend().map_err(error::over)?;
+            // Who asked looks at that too before there is an answer.
+            if work::is_stopped() {
+                break;
+            }
         }
         let Some(value) = stream.key().strip_prefix(&prefix[..]) else { continue };
         let Ok(value) = std::str::from_utf8(value) else { continue };
@@ -72,7 +76,45 @@ fn matching_docs(
             docs.insert_postings(&mut postings);
         }
     }
+    effort.spend().map_err(error::over)?;
     Ok(docs)
+}
+
+/// Counts the terms that a filter is compared with, in pieces: a counter beside a loop.
+pub(super) struct Effort {
+    /// Steps for 16 bytes of a term.
+    weight: u64,
+    pending: u64,
+}
+
+impl Effort {
+    /// Steps that are counted at once.
+    const PIECE: u64 = 1024;
+
+    pub(super) fn of(filter: &TermFilter) -> Self {
+        let weight = match filter {
+            TermFilter::Wildcard(pattern) => 1 + pattern.pieces() as u64 / 64,
+            _ => 1,
+        };
+        Self { weight, pending: 0 }
+    }
+
+    /// Counts a term; whether a piece is full.
+    fn look(&mut self, key: &[u8]) -> bool {
+        self.pending += self.weight * (1 + key.len() as u64 / 16);
+        self.pending >= Self::PIECE
+    }
+
+    /// Counts more steps for a term.
+    pub(super) fn add(&mut self, steps: u64) -> Result<(), work::TooMuchEffort> {
+        self.pending += steps;
+        if self.pending >= Self::PIECE { self.spend() } else { Ok(()) }
+    }
+
+    /// Takes what was counted off what the request may take.
+    fn spend(&mut self) -> Result<(), work::TooMuchEffort> {
+        work::spend(std::mem::take(&mut self.pending))
+    }
 }
 
 /// The part of a dictionary in which all terms of the filter lie.
@@ -108,16 +150,16 @@ pub(super) fn scan_terms(
     see: &mut dyn FnMut(&str, u64) -> bool,
 ) -> Result<(), QueryError> {
     let prefix = terms.key_prefix();
-    let mut seen = 0u32;
+    let mut effort = Effort::of(filter);
     for reader in searcher.segment_readers() {
         let inverted = reader.inverted_index(terms.field)?;
         let mut stream = key_stream(&inverted, &prefix, filter, case_insensitive)?;
         while stream.advance() {
-            seen = seen.wrapping_add(1);
-            if seen.is_multiple_of(1024)
-                && (work::is_stopped() || cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)))
-            {
-                return Err(QueryError::Cancelled);
+            if effort.look(stream.key()) {
+                effort.spend()?;
+                if work::is_stopped() || cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                    return Err(QueryError::Cancelled);
+                }
             }
             let Some(value) = stream.key().strip_prefix(&prefix[..]) else { continue };
             let Ok(value) = std::str::from_utf8(value) else { continue };
@@ -126,7 +168,7 @@ pub(super) fn scan_terms(
             }
         }
     }
-    Ok(())
+    Ok(effort.spend()?)
 }
 
 /// The first terms of the index that a filter accepts, in byte order.

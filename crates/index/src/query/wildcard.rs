@@ -31,6 +31,11 @@ impl Wildcard {
         Self(pieces)
     }
 
+    /// Number of its characters and stars.
+    pub(super) fn pieces(&self) -> usize {
+        self.0.len()
+    }
+
     /// The text before the first `*` or `?`.
     pub(super) fn literal_prefix(&self) -> String {
         self.0

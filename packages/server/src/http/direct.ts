@@ -20,6 +20,11 @@ export function direct(application: Application, maxBodyBytes: number, others: R
   const matcher = new Matcher();
   return (incoming, outgoing) => {
     const { url = '', headers } = incoming;
+    if (url.startsWith('*')) {
+      // The server as a whole, which no route is about. It has no address that Fetch could make a request of.
+      finish(application.answer(new NodeExchange(incoming, outgoing, url, 0), undefined, {}), outgoing);
+      return;
+    }
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     const match = METHODS.has(incoming.method ?? '') ? matcher.match(path) : undefined;
@@ -34,16 +39,19 @@ export function direct(application: Application, maxBodyBytes: number, others: R
       others(incoming, outgoing);
       return;
     }
-    application
-      .answer(new NodeExchange(incoming, outgoing, path, length), match.route, match.path)
-      .then((finished) => {
-        send(outgoing, finished);
-      })
-      .catch(() => {
-        // The application answers everything; what is left is a connection that broke.
-        outgoing.destroy();
-      });
+    finish(application.answer(new NodeExchange(incoming, outgoing, path, length), match.route, match.path), outgoing);
   };
+}
+
+function finish(answering: Promise<Finished>, outgoing: ServerResponse): void {
+  answering
+    .then((finished) => {
+      send(outgoing, finished);
+    })
+    .catch(() => {
+      // The application answers everything; what is left is a connection that broke.
+      outgoing.destroy();
+    });
 }
 
 class NodeExchange implements Exchange {

@@ -18,8 +18,7 @@ export function malformedRequests(maxHeaderBytes: number): (error: Error, socket
         : code === 'ERR_HTTP_REQUEST_TIMEOUT'
           ? (['408 Request Timeout', 'status_exception', 'the request did not arrive in time'] as const)
           : (['400 Bad Request', 'bad_request_exception', 'the request is not valid HTTP/1.1'] as const);
-    const cause = { type, reason };
-    const body = JSON.stringify({ error: { root_cause: [cause], ...cause }, status: Number(status.slice(0, 3)) });
+    const body = errorBody(Number(status.slice(0, 3)), type, reason);
     socket.end(
       `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\n` +
         `Connection: close\r\n\r\n${body}`,
@@ -30,14 +29,27 @@ export function malformedRequests(maxHeaderBytes: number): (error: Error, socket
 /** Answers an `Expect` header that asks for anything but `100-continue`. The body that may follow is not read. */
 export function refuseExpectation({ headers }: IncomingMessage, outgoing: ServerResponse): void {
   const { expect = '' } = headers;
-  const cause = { type: 'illegal_argument_exception', reason: `Expect header [${expect}] is not supported` };
-  const body = JSON.stringify({ error: { root_cause: [cause], ...cause }, status: 417 });
+  const body = errorBody(417, 'illegal_argument_exception', `Expect header [${expect}] is not supported`);
   outgoing.writeHead(417, {
     'Content-Type': 'application/json',
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',
   });
   outgoing.end(body);
+}
+
+/** Answers a request whose target and `Host` header make no address that Fetch could make a request of. */
+export function refuseAddress(): Response {
+  const reason = 'the target and the Host header of the request are no valid address';
+  return new Response(errorBody(400, 'bad_request_exception', reason), {
+    status: 400,
+    headers: { 'Content-Type': 'application/json' },
+  });
+}
+
+function errorBody(status: number, type: string, reason: string): string {
+  const cause = { type, reason };
+  return JSON.stringify({ error: { root_cause: [cause], ...cause }, status });
 }
 
 function headerSentence(maxHeaderBytes: number): string {

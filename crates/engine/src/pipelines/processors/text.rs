@@ -2,7 +2,6 @@
 //! made of the same.
 
 use std::fmt;
-use std::time::Instant;
 
 use regex::Regex;
 use serde_json::Value;
@@ -10,11 +9,11 @@ use serde_json::Value;
 use crate::pipelines::chain::Processor;
 use crate::pipelines::config::Config;
 use crate::pipelines::document::{Document, as_text, java_type};
-use crate::pipelines::effort::{replace_all, room, weight};
+use crate::pipelines::effort::{End, replace_all, room, weight};
 use crate::pipelines::error::{ConfigError, ProcessorError};
 
 /// Computes a new value from a string; fails once the given moment has passed.
-type Change = Box<dyn Fn(&str, Instant) -> Result<Value, ProcessorError> + Send + Sync>;
+type Change = Box<dyn Fn(&str, End) -> Result<Value, ProcessorError> + Send + Sync>;
 
 /// Changes a string, or each string of a list, and writes it to a field.
 pub(crate) struct ChangeText {
@@ -47,7 +46,7 @@ pub(crate) fn simple(
 /// As [`simple`], for a change that a text may not be fit for.
 pub(super) fn read(
     config: &mut Config,
-    change: impl Fn(&str, Instant) -> Result<Value, ProcessorError> + Send + Sync + 'static,
+    change: impl Fn(&str, End) -> Result<Value, ProcessorError> + Send + Sync + 'static,
     refusal: &'static str,
 ) -> Result<ChangeText, ConfigError> {
     let field = config.field("field")?;

@@ -2,6 +2,7 @@
 //! character.
 
 use rustc_hash::FxHashMap;
+use sparrow_types::work;
 
 /// A term of a [`Builder`].
 pub(super) type Id = u32;
@@ -37,7 +38,14 @@ pub(super) struct Builder {
     limit: usize,
     /// What was done so far: parts of terms that were looked at.
     steps: usize,
+    /// How many of those the request knows of.
+    spent: usize,
+    /// About how many bytes the terms take.
+    bytes: usize,
 }
+
+/// Most bytes that the terms of an expression may take.
+const MOST_BYTES: usize = 64 << 20;
 
 /// Most steps that deriving the states of an expression may take: a second or so.
 const MOST_STEPS: usize = 40_000_000;
@@ -52,11 +60,20 @@ impl Builder {
             derivatives: FxHashMap::default(),
             limit,
             steps: 0,
+            spent: 0,
+            bytes: 0,
         };
         builder.add(Term::Never);
         builder.add(Term::Empty);
         builder.add(Term::Not(NEVER));
         builder
+    }
+
+    /// Counts the steps since the last call for the request.
+    pub(super) fn spend(&mut self) -> Result<(), work::TooMuchEffort> {
+        let more = self.steps - self.spent;
+        self.spent = self.steps;
+        work::spend(more as u64)
     }
 
     fn add(&mut self, term: Term) -> Id {
@@ -72,6 +89,13 @@ impl Builder {
             Term::Not(inner) => !self.nullable(*inner),
             Term::Repeat(inner, least, _) => *least == 0 || self.nullable(*inner),
         };
+        let parts = match &term {
+            Term::Class(ranges) => size_of_val(&ranges[..]),
+            Term::Or(parts) | Term::And(parts) => size_of_val(&parts[..]),
+            _ => 0,
+        };
+        // Once in the list, once as a key.
+        self.bytes += 2 * (size_of::<Term>() + parts);
         let id = self.terms.len() as Id;
         self.terms.push(term.clone());
         self.nullable.push(nullable);
@@ -213,7 +237,7 @@ impl Builder {
             return Some(*known);
         }
         self.steps += 1;
-        if self.terms.len() > self.limit || self.steps > MOST_STEPS {
+        if self.terms.len() > self.limit || self.steps > MOST_STEPS || self.bytes > MOST_BYTES {
             return None;
         }
         let derived = match self.terms[id as usize].clone() {

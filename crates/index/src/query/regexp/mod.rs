@@ -60,6 +60,7 @@ impl Automaton {
         let mut at = 0;
         while at < order.len() {
             work::check()?;
+            builder.spend()?;
             for character in &representatives {
                 let next = builder.derivative(order[at], *character).ok_or_else(too_large)?;
                 let number = *states.entry(next).or_insert_with(|| {
@@ -73,6 +74,7 @@ impl Automaton {
             }
             at += 1;
         }
+        builder.spend()?;
         work::take("<regexp>", table.len() * 4)?;
         let accepting = order.iter().map(|state| builder.nullable(*state)).collect();
         Ok(Self { stretches, classes, table, accepting, dead: states.get(&NEVER).copied() })
@@ -122,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::ast::{RegexpQuery, regexp_flags};
-    use super::Automaton;
+    use super::{Automaton, QueryError, work};
 
     fn automaton(pattern: &str) -> Automaton {
         Automaton::new(&RegexpQuery::new("f", pattern)).unwrap_or_else(|error| panic!("{pattern}: {error}"))
@@ -224,6 +226,32 @@ mod tests {
         assert!(small("abcdef", 3).is_err());
         assert!(small("(((a{1,1000}){1,1000}){1,1000}){1,1000}", 10_000).is_err());
         assert!(small("a{1,5000}", 10_000).is_ok());
+    }
+
+    /// Each has states that are made of tens of thousands of parts, and more of them than may be.
+    #[test]
+    fn expressions_end_soon_whatever_they_repeat() {
+        for pattern in
+            ["~z]+.*.a{1,99999}", ".*a{1,99999}", "(a|b)*.{1,99999}", "(.*a{1,999}){1,999}", "~(.*a.{99999})"]
+        {
+            let query = RegexpQuery { max_determinized_states: 100_000, ..RegexpQuery::new("f", pattern) };
+            let begun = std::time::Instant::now();
+            let _ = Automaton::new(&query);
+            let took = begun.elapsed();
+            assert!(took.as_secs_f64() < 4.0, "{pattern} took {took:?}");
+        }
+    }
+
+    #[test]
+    fn all_expressions_of_a_request_have_one_effort() {
+        let memory = std::sync::Arc::new(work::Memory::new(usize::MAX, usize::MAX));
+        let _entered = work::enter(Some(work::Work::new(std::sync::Arc::default(), memory)));
+        let query = RegexpQuery { max_determinized_states: 100_000, ..RegexpQuery::new("f", ".*a{1,99999}") };
+        work::spend(work::MOST_EFFORT * 3 / 4).unwrap();
+        let errors = (0..100).map(|_| Automaton::new(&query).unwrap_err());
+        let before = errors.take_while(|error| matches!(error, QueryError::RegexpStates { .. })).count();
+        assert!((1..10).contains(&before), "{before}");
+        assert!(matches!(Automaton::new(&query), Err(QueryError::TooMuchEffort(_))));
     }
 
     proptest! {

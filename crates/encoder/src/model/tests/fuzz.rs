@@ -1,0 +1,160 @@
+//! Damaged files of packed weights: they are refused or used, without a panic. Most have true checksums, so that what is behind
+//! those is reached, and a model that is loaded from one encodes a text.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sparrow_fuzzing::{Campaign, Random, mutated, mutated_json};
+
+use super::super::Model;
+use super::super::weights::{Keep, can_open};
+use crate::deployment::{Deployment, DeploymentOptions, Priority};
+
+/// Where the fields of the file's beginning end, and its sections may start.
+const HEADER: usize = 40;
+/// Stands for what the weights were made of, which is another thing on every machine.
+const IDENTITY: &str = "\"@identity\"";
+
+/// A small model, its packed weights, and their parts.
+struct Fixture {
+    folder: tempfile::TempDir,
+    file: Vec<u8>,
+    sections: Vec<u8>,
+    /// Without the identity.
+    index: Value,
+    identity: String,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("model");
+        fs::create_dir(&model).unwrap();
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        for (from, name) in
+            [("exported-mlm", "model.onnx"), ("plain-mlm", "tokenizer.json"), ("plain-mlm", "config.json")]
+        {
+            fs::copy(fixtures.join(from).join(name), model.join(name)).unwrap();
+        }
+        let path = folder.path().join("it.weights");
+        assert!(Model::read(&model, Some(Keep::any(&path))).unwrap().is_mapped());
+        let file = fs::read(&path).unwrap();
+        let start = u64::from_le_bytes(file[16..24].try_into().unwrap()) as usize;
+        let mut index: Value = serde_json::from_slice(&file[start..]).unwrap();
+        let identity = index.as_object_mut().unwrap().remove("identity").unwrap().to_string();
+        let sections = file[HEADER..start].to_vec();
+        Self { folder, file, sections, index, identity }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("it.weights")
+    }
+
+    /// Puts a file in the place of the packed weights, and encodes a text with them if they are taken.
+    fn try_file(&self, bytes: &[u8]) -> bool {
+        fs::write(self.path(), bytes).unwrap();
+        let model = self.folder.path().join("model");
+        if !can_open(&model, &self.path()) {
+            return false;
+        }
+        let model = Model::read(&model, Some(Keep::any(&self.path()))).unwrap();
+        let options = DeploymentOptions {
+            allocations: 1,
+            threads_per_allocation: 1,
+            queue_capacity: 4,
+            cache_bytes: 0,
+        };
+        let deployment = Deployment::start(model, options).unwrap();
+        // Other numbers are another model: what it answers is no matter.
+        if let Err(error) = deployment.encode(&["old red stamps"], Priority::Ingest, None, None) {
+            let text = error.to_string();
+            assert!(!text.contains("panic"), "{text}");
+        }
+        true
+    }
+
+    /// A file with true checksums, of sections and the text of an index.
+    fn file_of(&self, sections: &[u8], index: &str) -> Vec<u8> {
+        let mut index = index.replace(IDENTITY, &self.identity);
+        if let Ok(mut value) = serde_json::from_str::<Value>(&index) {
+            let sections_of_index = value.get_mut("sections").and_then(Value::as_object_mut);
+            let all = sections_of_index.into_iter().flat_map(|all| all.values_mut());
+            for section in all.filter(|section| section.is_object()) {
+                let number = |name: &str| section[name].as_u64().and_then(|it| usize::try_from(it).ok());
+                let (Some(start), Some(length)) = (number("start"), number("length")) else { continue };
+                let part =
+                    start.checked_sub(HEADER).and_then(|from| sections.get(from..from.checked_add(length)?));
+                if let Some(part) = part {
+                    section["checksum"] = json!(crc32fast::hash(part));
+                }
+            }
+            index = value.to_string();
+        }
+        let mut places = ((HEADER + sections.len()) as u64).to_le_bytes().to_vec();
+        places.extend((index.len() as u64).to_le_bytes());
+        places.extend(crc32fast::hash(index.as_bytes()).to_le_bytes());
+        places.resize(HEADER - 16, 0);
+        let beginning = [&self.file[..12], &crc32fast::hash(&places).to_le_bytes(), &places].concat();
+        [&beginning, sections, index.as_bytes()].concat()
+    }
+}
+
+/// An input that holds on any machine: the length of the sections, the sections, the index.
+fn input(sections: &[u8], index: &[u8]) -> Vec<u8> {
+    [&(sections.len() as u32).to_le_bytes(), sections, index].concat()
+}
+
+/// What [`input`] puts together; nothing for what is too short.
+fn parts(input: &[u8]) -> Option<(&[u8], &str)> {
+    let (length, rest) = input.split_first_chunk()?;
+    let (sections, index) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    Some((sections, std::str::from_utf8(index).ok()?))
+}
+
+fn with_identity(mut index: Value) -> String {
+    index["identity"] = json!("@identity");
+    index.to_string()
+}
+
+#[test]
+fn a_file_that_is_put_together_again_is_taken() {
+    let fixture = Fixture::new();
+    let file = fixture.file_of(&fixture.sections, &with_identity(fixture.index.clone()));
+    assert!(fixture.try_file(&file), "else nothing behind the checksums is reached");
+    assert!(!fixture.try_file(&fixture.file[..fixture.file.len() - 1]));
+}
+
+#[test]
+fn damaged_packed_weights() {
+    let fixture = Fixture::new();
+    let parts_of_index = [fixture.index.clone()];
+    let sections = [fixture.sections.clone()];
+    let whole = with_identity(fixture.index.clone());
+    Campaign::new(env!("CARGO_MANIFEST_DIR"), "packed-weights").run(
+        |random: &mut Random| {
+            if random.once_in(3) {
+                return input(&mutated(random, &sections, &[]), whole.as_bytes());
+            }
+            let index = mutated_json(random, &parts_of_index);
+            let text = String::from_utf8_lossy(&index);
+            let index = match text.strip_prefix('{') {
+                Some(rest) => format!("{{\"identity\":{IDENTITY},{rest}"),
+                None => text.into_owned(),
+            };
+            input(&sections[0], index.as_bytes())
+        },
+        |bytes| {
+            if let Some((sections, index)) = parts(bytes) {
+                fixture.try_file(&fixture.file_of(sections, index));
+            }
+        },
+    );
+    let files = [fixture.file.clone()];
+    Campaign::new(env!("CARGO_MANIFEST_DIR"), "packed-weights-bytes").run(
+        |random: &mut Random| mutated(random, &files, &[b"SPRWPACK", b"\"start\":", b"\"length\":"]),
+        |bytes| {
+            fixture.try_file(bytes);
+        },
+    );
+}
