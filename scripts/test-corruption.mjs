@@ -15,10 +15,14 @@ await main(async (args) => {
     values.set(name, value);
   }
   await setUp();
-  return cargoTest('sparrow-engine', { file: 'corruption' }, {
-    env: {
-      SPARROW_CORRUPTION_ROUNDS: values.get('--rounds'),
-      SPARROW_CORRUPTION_SEED: values.get('--seed'),
+  return cargoTest(
+    'sparrow-engine',
+    { file: 'corruption' },
+    {
+      env: {
+        SPARROW_CORRUPTION_ROUNDS: values.get('--rounds'),
+        SPARROW_CORRUPTION_SEED: values.get('--seed'),
+      },
     },
-  });
+  );
 });

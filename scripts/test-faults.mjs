@@ -19,11 +19,15 @@ await main(async (args) => {
   if (!/^\d+$/.test(values.seed)) throw new StepFailed('--seed wants a whole number');
   await setUp({ only: ['packages'] });
   console.log(`seed ${values.seed}, ${values.rounds} cases for each kind of test`);
-  return cargoTest('sparrow-engine', { file: 'faults' }, {
-    env: { SPARROW_FAULTS_SEED: values.seed, SPARROW_FAULTS_ROUNDS: values.rounds },
-    threads: 2,
-    onLine: (line) => {
-      if (/^(faults|power cuts)|^test |panicked|^seed/.test(line)) console.log(line);
+  return cargoTest(
+    'sparrow-engine',
+    { file: 'faults' },
+    {
+      env: { SPARROW_FAULTS_SEED: values.seed, SPARROW_FAULTS_ROUNDS: values.rounds },
+      threads: 2,
+      onLine: (line) => {
+        if (/^(faults|power cuts)|^test |panicked|^seed/.test(line)) console.log(line);
+      },
     },
-  });
+  );
 });
