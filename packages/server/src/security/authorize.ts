@@ -6,8 +6,8 @@ import { ACTIONS, type Action, COMPOSITE, INDEX_ACTIONS, grants } from './action
 import type { ApiKey } from './key-store.js';
 import type { Roles } from './roles.js';
 
-/** The rights of keys as the engine reads them; undefined for one that may do everything. A key is replaced, never changed. */
-const written = new WeakMap<ApiKey, { readonly rights: string | undefined }>();
+/** The rights of keys as the engine reads them. A key is replaced, never changed. */
+const written = new WeakMap<ApiKey, { readonly everyIndex: boolean; readonly rights: string }>();
 
 /**
  * Checks what can be told before the body is read: that the key holds the privilege for an endpoint of the cluster, or for
@@ -28,10 +28,10 @@ export function admit(key: ApiKey, { action }: Endpoint, path: Readonly<Record<s
   }
 }
 
-/** What a request of this key brings along for the engine to check names by; nothing for a key that may do everything. */
+/** What a request of this key brings along for the engine to check names by; nothing for a key that may do everything there. */
 export function rightsFor(key: ApiKey, { action }: Endpoint): Pick<EngineRequest, 'action' | 'rights'> {
-  const rights = rightsOf(key);
-  if (rights === undefined) return NOTHING;
+  const { everyIndex, rights } = rightsOf(key);
+  if (everyIndex && !(action !== null && HOLDS_KEYS.has(action) && !holdsOnCluster(key, holdsCluster))) return NOTHING;
   if (action !== null && WRITES_TEMPLATES.has(action) && holdsOnCluster(key, managesCluster)) return NOTHING;
   const ofIndices = action !== null && action !== 'public' && ACTIONS[action].scope === 'index';
   return ofIndices ? { action, rights } : { rights };
@@ -46,14 +46,24 @@ const WRITES_TEMPLATES: ReadonlySet<string> = new Set<Action>([
   'cluster:admin/component_template/put',
 ]);
 
+/** What can copy API keys and bring them back, which only a key may that may do everything on the cluster as well. */
+const HOLDS_KEYS: ReadonlySet<string> = new Set<Action>([
+  'cluster:admin/snapshot/create',
+  'cluster:admin/snapshot/restore',
+]);
+
+function holdsCluster(held: readonly string[]): boolean {
+  return held.includes('all');
+}
+
 function managesCluster(held: readonly string[]): boolean {
   return held.includes('manage') || held.includes('all');
 }
 
-function rightsOf(key: ApiKey): string | undefined {
+function rightsOf(key: ApiKey): { readonly everyIndex: boolean; readonly rights: string } {
   let known = written.get(key);
-  if (known === undefined) written.set(key, (known = { rights: holdsEverything(key) ? undefined : write(key) }));
-  return known.rights;
+  if (known === undefined) written.set(key, (known = { everyIndex: holdsEveryIndex(key), rights: write(key) }));
+  return known;
 }
 
 /** Each list of patterns stands there once: a role with many names grants dozens of actions on them. */
@@ -92,14 +102,12 @@ function patterns(key: ApiKey, action: Action): readonly (readonly string[])[] {
   );
 }
 
-/** Whether everything is granted on the cluster and on every index: then the engine has to look at nothing. */
-function holdsEverything(key: ApiKey): boolean {
-  return rolesOf(key).every(
-    (roles) =>
-      Object.values(roles).some(({ cluster }) => cluster.includes('all')) &&
-      Object.values(roles).some(({ indices }) =>
-        indices.some(({ names, privileges }) => names.includes('*') && privileges.includes('all')),
-      ),
+/** Whether everything is granted on every index: then no name has to be looked at. */
+function holdsEveryIndex(key: ApiKey): boolean {
+  return rolesOf(key).every((roles) =>
+    Object.values(roles).some((role) =>
+      role.indices.some(({ names, privileges }) => names.includes('*') && privileges.includes('all')),
+    ),
   );
 }
 
