@@ -8,6 +8,7 @@
 mod api;
 mod clone;
 mod create;
+mod deep;
 mod errors;
 mod features;
 mod global;
