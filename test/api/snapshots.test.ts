@@ -329,13 +329,15 @@ describe('snapshots', () => {
       const at = Math.floor(bytes.length / 2);
       damaged[at] = (damaged[at] ?? 0) ^ 1;
       for (const wrong of [damaged, bytes.subarray(0, bytes.length - 1), undefined]) {
-        await (wrong === undefined ? rm(blob) : writeFile(blob, wrong));
+        await (wrong === undefined ? rm(`${blob}.damaged`, { force: true }) : writeFile(blob, wrong));
         const [status, sentence] = reason(await restore());
         expect(status).toBe(500);
         expect(sentence).toMatch(
           /^\[frail:one\] file \[[\w.]+\] cannot be restored: blob \[blobs\/.*\] is (damaged|missing)/,
         );
         expect(sentence).not.toContain(repositories);
+        // One that is damaged is set aside.
+        expect(await filesBelow(join(repositories, 'frail', 'blobs'))).not.toContain(blob);
       }
       await writeFile(blob, bytes);
     }

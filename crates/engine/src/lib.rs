@@ -20,6 +20,7 @@ mod origin;
 mod params;
 mod pattern;
 mod pipelines;
+mod places;
 pub mod presentation;
 mod private_paths;
 mod request;

@@ -476,6 +476,20 @@ fn an_index_whose_log_is_gone_says_so() {
     assert_eq!(damaged.ok("get_doc", "index=b&id=1", "", "")["found"], json!(true));
 }
 
+/// A disk with room for names, but for no content.
+struct NoBytes(AtomicBool);
+
+impl Observer for NoBytes {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        match call.kind {
+            Kind::Write | Kind::Sync if self.0.load(SeqCst) => {
+                Verdict::Fail(std::io::ErrorKind::StorageFull.into())
+            }
+            _ => Verdict::Allow,
+        }
+    }
+}
+
 #[test]
 fn a_start_on_a_full_disk_reads_what_is_there_and_writes_again_when_there_is_room() {
     let node = Node::start();
@@ -486,13 +500,13 @@ fn a_start_on_a_full_disk_reads_what_is_there_and_writes_again_when_there_is_roo
     }
     node.ok("update_aliases", "", "", r#"{"actions":[{"add":{"index":"replayed","alias":"other"}}]}"#);
     let copy = node.copy_data();
-    let disk = Arc::new(Disk { full: AtomicBool::new(true) });
+    let disk = Arc::new(NoBytes(AtomicBool::new(true)));
     let _guard = sparrow_files::observe(copy.path(), disk.clone());
     let node = Node::open(copy, |_| {});
     assert_eq!(node.hits("a", r#"{"query":{"match_all":{}}}"#).len(), 1);
     assert_ne!(node.call("index_doc", "index=a&id=2", "", r#"{"x":2}"#).0, 201);
     assert_eq!(node.call("count", "index=replayed", "", "{}").0, 503);
-    disk.full.store(false, SeqCst);
+    disk.0.store(false, SeqCst);
     until("writes are taken again", || node.call("index_doc", "index=a&id=2", "", r#"{"x":2}"#).0 < 300);
     until("the other one opens", || node.call("count", "index=replayed", "", "{}").0 == 200);
     assert_eq!(node.count("other"), 20);

@@ -85,7 +85,7 @@ fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 fn repaired(data: &Path) -> (Repair, Node) {
     let before = tree(data);
     let folder = tempfile::tempdir().expect("a folder");
-    let repaired = repair(data, folder.path()).expect("repaired");
+    let repaired = repair(data, folder.path(), &[]).expect("repaired");
     assert!(tree(data) == before, "the damaged directory is as it was");
     assert!(check(folder.path()).expect("checked").problems.is_empty());
     (repaired, Node { engine: Engine::open(options(folder.path())).expect("it opens"), folder })
@@ -179,12 +179,135 @@ fn documents_that_the_mapping_no_longer_takes_are_kept() {
     assert_eq!((found("x", 0), found("n", 0)), (1, 22), "what the mapping takes is searchable");
 }
 
+/// The folder of an index's segments.
+fn segments(data: &Path) -> PathBuf {
+    files(data, "meta.json").pop().expect("a commit").parent().expect("its folder").to_path_buf()
+}
+
+#[test]
+fn an_index_without_a_readable_commit_costs_no_other_index() {
+    let damages: [fn(&Path); 4] = [
+        |segments| flip(&segments.join("meta.json")),
+        |segments| fs::remove_file(segments.join("meta.json")).expect("removed"),
+        |segments| fs::remove_dir_all(segments).expect("removed"),
+        |segments| {
+            fs::remove_dir_all(segments).expect("removed");
+            fs::write(segments, "no folder").expect("written");
+        },
+    ];
+    for damage in damages {
+        let data = build();
+        damage(&segments(data.path()));
+        let (repair, node) = repaired(data.path());
+        let own = repair.indices.iter().find(|index| index.name == "a").expect("it");
+        assert_eq!((own.whole, own.kept, own.lost), (false, 5, None), "{own:?}");
+        assert!(own.notes.iter().any(|note| note.contains("only its log")), "{own:?}");
+        assert_eq!((count(&node, "a"), count(&node, "other")), (5, 44));
+    }
+}
+
+#[test]
+fn an_index_whose_log_cannot_be_listed_keeps_its_segments() {
+    let data = build();
+    let log = segments(data.path()).with_file_name("wal");
+    fs::remove_dir_all(&log).expect("removed");
+    fs::write(&log, "no folder").expect("written");
+    assert!(
+        check(data.path()).expect("checked").problems.iter().any(|problem| problem.affected == "index [a]")
+    );
+    let (repair, node) = repaired(data.path());
+    let own = repair.indices.iter().find(|index| index.name == "a").expect("it");
+    assert_eq!((own.whole, own.kept, own.lost), (false, 39, None), "{own:?}");
+    assert_eq!((count(&node, "a"), count(&node, "other")), (39, 44));
+}
+
+#[test]
+fn metadata_under_the_name_of_another_index_is_named() {
+    let data = build();
+    let segments = segments(data.path());
+    let uuid = segments.parent().and_then(Path::file_name).expect("a uuid").to_string_lossy().into_owned();
+    let store = data.path().join("store").join(format!("index-{uuid}.json"));
+    let wrong = "index-AAAAAAAAAAAAAAAAAAAAAA.json";
+    fs::rename(store, data.path().join("store").join(wrong)).expect("renamed");
+    let report = check(data.path()).expect("checked");
+    assert_eq!(report.problems.len(), 1, "{report:?}");
+    assert_eq!(report.problems[0].file, format!("store/{wrong}"));
+    assert!(report.problems[0].reason.contains(&uuid), "{report:?}");
+    let (repair, node) = repaired(data.path());
+    let own = repair.indices.iter().find(|index| index.name == "a").expect("it");
+    assert_eq!((own.whole, own.kept, own.lost), (false, 0, None), "{own:?}");
+    assert_eq!(repair.left_out, [format!("store/{wrong}")]);
+    assert_eq!(count(&node, "other"), 44);
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_may_read_what_is_made() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let data = build();
+    fs::write(data.path().join("owner.key"), "a secret").expect("written");
+    flip(&files(data.path(), ".fast").pop().expect("a file"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let opened = folder.path().join("open");
+    fs::create_dir(&opened).expect("made");
+    fs::set_permissions(&opened, fs::Permissions::from_mode(0o755)).expect("set");
+    for into in [opened, folder.path().join("new").join("deep")] {
+        repair(data.path(), &into, &[]).expect("repaired");
+        let mut folders = vec![into];
+        while let Some(folder) = folders.pop() {
+            let rights = |path: &Path| fs::metadata(path).expect("it").permissions().mode() & 0o777;
+            assert_eq!(rights(&folder), 0o700, "{}", folder.display());
+            for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+                match entry.path().is_dir() {
+                    true => folders.push(entry.path()),
+                    false => assert_eq!(rights(&entry.path()), 0o600, "{}", entry.path().display()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_to_folders_and_what_is_no_file_are_left_out_by_name() {
+    let data = build();
+    std::os::unix::fs::symlink(data.path(), data.path().join("loop")).expect("linked");
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    fs::write(elsewhere.path().join("private"), "not of the data directory").expect("written");
+    std::os::unix::fs::symlink(elsewhere.path(), segments(data.path()).join("linked")).expect("linked");
+    let made = std::process::Command::new("mkfifo").arg(data.path().join("pipe")).status().expect("it runs");
+    assert!(made.success());
+    let folder = tempfile::tempdir().expect("a folder");
+    let repaired = repair(data.path(), folder.path(), &[]).expect("repaired");
+    let mut left_out = repaired.left_out;
+    left_out.sort();
+    let linked = segments(data.path()).join("linked");
+    let linked = linked.strip_prefix(data.path()).expect("below").display().to_string();
+    assert_eq!(left_out, [linked.clone(), "loop".to_owned(), "pipe".to_owned()]);
+    for absent in [linked.as_str(), "loop", "pipe"] {
+        assert!(!folder.path().join(absent).exists(), "{absent}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_does_not_hide_that_the_new_directory_is_in_the_damaged_one() {
+    let data = build();
+    let beside = tempfile::tempdir().expect("a folder");
+    let link = beside.path().join("link");
+    std::os::unix::fs::symlink(data.path(), &link).expect("linked");
+    assert!(repair(data.path(), &link.join("repaired"), &[]).is_err());
+    assert!(repair(&link, &data.path().join("deep").join("repaired"), &[]).is_err());
+    assert!(!data.path().join("repaired").exists() && !data.path().join("deep").exists());
+}
+
 #[test]
 fn nothing_is_written_over() {
     let data = build();
     let inside = data.path().join("repaired");
-    assert!(repair(data.path(), &inside).is_err());
-    assert!(repair(data.path(), data.path()).is_err());
+    assert!(repair(data.path(), &inside, &[]).is_err());
+    assert!(repair(data.path(), data.path(), &[]).is_err());
     let node = Node::open(data, |_| {});
     let refused = check(node.folder.path()).expect_err("it is in use").to_string();
     assert!(refused.contains("in use"), "{refused}");

@@ -137,6 +137,27 @@ pub fn metadata(path: impl AsRef<Path>) -> io::Result<fs::Metadata> {
     fs::metadata(path)
 }
 
+/// Takes from all users but the owner every right to a file or folder. Where the system has no such rights it has those of its
+/// folder. A link is followed.
+///
+/// # Errors
+/// When it is not there, belongs to somebody else, or lies in a file system that keeps no rights.
+pub fn close_to_others(path: impl AsRef<Path>) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+
+        let path = path.as_ref();
+        let rights = fs::metadata(path)?.permissions().mode();
+        if rights & 0o077 != 0 {
+            fs::set_permissions(path, fs::Permissions::from_mode(rights & !0o077))?;
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
 /// How much a disk holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {

@@ -189,10 +189,10 @@ pub fn check_data(data: String) -> NativeReply {
 }
 
 /// Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or
-/// the error body of why there is none.
+/// the error body of why there is none. Files of `unusable`, by their paths below `data`, are left out.
 #[napi(catch_unwind)]
-pub fn repair_data(data: String, into: String) -> NativeReply {
-    let repaired = sparrow_engine::check::repair(data.as_ref(), into.as_ref());
+pub fn repair_data(data: String, into: String, unusable: Vec<String>) -> NativeReply {
+    let repaired = sparrow_engine::check::repair(data.as_ref(), into.as_ref(), &unusable);
     NativeReply::new(0, repaired.map(|report| Reply::ok(&serde_json::json!(report))))
 }
 

@@ -35,8 +35,9 @@ struct Envelope<'a> {
 pub struct DataDir {
     path: PathBuf,
     node_id: String,
-    /// Holds the lock; the operating system releases it when the process ends, however it ends.
-    _lock: File,
+    /// Holds the lock; the operating system releases it when the process ends, however it ends. None of a directory on a read-only
+    /// file system that has no lock: no process can have it open.
+    _lock: Option<File>,
 }
 
 /// Levels of objects and arrays in a store: a reader of JSON follows no more.
@@ -72,19 +73,30 @@ impl DataDir {
             }
             other => other,
         })?;
-        let mut directory = Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock };
+        let mut directory = Self { path: path.to_path_buf(), node_id: String::new(), _lock: Some(lock) };
+        directory.remove_unfinished()?;
         directory.node_id = directory.read_or_create_node_id()?;
         Ok(directory)
     }
 
-    /// Takes the lock of a directory that is there, to look at it: nothing is created, and the node's identity is not read.
+    /// Takes the lock of a directory that is there, to look at it: nothing but a missing lock is created, nothing at all where that
+    /// cannot be written, and the node's identity is not read.
     ///
     /// # Errors
     /// [`StorageError::Locked`] when a process has it open, and [`StorageError::Io`], also when it is no data directory.
     pub fn inspect(path: impl AsRef<Path>) -> Result<Self, StorageError> {
         let path = path.as_ref();
         fs::read_dir(path.join("store")).map_err(StorageError::io("open", &path.join("store")))?;
-        Ok(Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock(path)? })
+        Ok(Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock_to_look(path)? })
+    }
+
+    /// Removes stores that a process was writing when it ended: they never took their place.
+    fn remove_unfinished(&self) -> Result<(), StorageError> {
+        let folder = self.path.join("store");
+        for name in durable::list_dir(&folder)?.iter().filter(|name| name.ends_with(".tmp")) {
+            durable::remove_file(&folder.join(name))?;
+        }
+        Ok(())
     }
 
     /// Where the directory is.
@@ -210,9 +222,33 @@ impl DataDir {
 fn lock(path: &Path) -> Result<File, StorageError> {
     let lock_path = path.join("lock");
     let lock = File::open_or_create(&lock_path).map_err(StorageError::io("open", &lock_path))?;
+    held(lock, path)
+}
+
+/// The same for a directory that may be on a read-only file system, or belong to somebody else: there a lock that exists is opened for
+/// reading, and one that does not is not needed, as only who can create it could open the directory.
+fn lock_to_look(path: &Path) -> Result<Option<File>, StorageError> {
+    let lock_path = path.join("lock");
+    let unopened = StorageError::io("open", &lock_path);
+    let read_only = |error: &std::io::Error| {
+        matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+    };
+    match File::open_or_create(&lock_path) {
+        Ok(lock) => held(lock, path).map(Some),
+        Err(error) if read_only(&error) => match File::open(&lock_path) {
+            Ok(lock) => held(lock, path).map(Some),
+            Err(missing) if missing.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unopened(error)),
+        },
+        Err(error) => Err(unopened(error)),
+    }
+}
+
+/// An open lock file, locked for this process; `path` is the data directory.
+fn held(lock: File, path: &Path) -> Result<File, StorageError> {
     lock.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => StorageError::Locked { path: path.to_path_buf() },
-        TryLockError::Error(source) => StorageError::io("lock", &lock_path)(source),
+        TryLockError::Error(source) => StorageError::io("lock", &path.join("lock"))(source),
     })?;
     Ok(lock)
 }
@@ -253,6 +289,44 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let _first = DataDir::open(folder.path()).unwrap();
         assert!(matches!(DataDir::open(folder.path()), Err(StorageError::Locked { .. })));
+    }
+
+    /// Lets nothing be written, as a file system that is mounted for reading.
+    struct ReadOnly;
+
+    impl sparrow_files::Observer for ReadOnly {
+        fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
+            match call.kind.changes() {
+                true => sparrow_files::Verdict::Fail(ErrorKind::ReadOnlyFilesystem.into()),
+                false => sparrow_files::Verdict::Allow,
+            }
+        }
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_written_can_be_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = DataDir::open(folder.path()).unwrap();
+        let _guard = sparrow_files::observe(folder.path(), std::sync::Arc::new(ReadOnly));
+        assert!(matches!(DataDir::inspect(folder.path()), Err(StorageError::Locked { .. })));
+        drop(open);
+        assert_eq!(DataDir::inspect(folder.path()).unwrap().list("").unwrap(), ["node"]);
+        fs::remove_file(folder.path().join("lock")).unwrap();
+        assert_eq!(DataDir::inspect(folder.path()).unwrap().list("").unwrap(), ["node"]);
+        assert!(!folder.path().join("lock").exists());
+    }
+
+    #[test]
+    fn a_store_that_was_being_written_at_the_end_is_removed_at_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(DataDir::open(folder.path()).unwrap());
+        let half = folder.path().join("store/index-AAAAAAAAAAAAAAAAAAAAAA.tmp");
+        fs::write(&half, "{\"form").unwrap();
+        drop(DataDir::inspect(folder.path()).unwrap());
+        assert!(half.exists(), "who only looks removes nothing");
+        let open = DataDir::open(folder.path()).unwrap();
+        assert!(!half.exists());
+        assert_eq!(open.list("").unwrap(), ["node"]);
     }
 
     #[test]

@@ -62,9 +62,9 @@ export declare function configureLog(level: string, asText: boolean): void
 
 /**
  * Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or
- * the error body of why there is none.
+ * the error body of why there is none. Files of `unusable`, by their paths below `data`, are left out.
  */
-export declare function repairData(data: string, into: string): NativeReply
+export declare function repairData(data: string, into: string, unusable: Array<string>): NativeReply
 
 /**
  * Gives an answer in JSON another shape. `shape` is a `Shape` as JSON. The bytes may not be changed meanwhile. Resolves with

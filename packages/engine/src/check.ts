@@ -47,10 +47,11 @@ export function checkData(data: string): Report {
 /**
  * Makes in `into` a data directory of what can be kept of `data`. Blocks until it is done.
  *
+ * @param unusable files below `data` that the caller has found damaged: they are left out
  * @throws {EngineError} when `data` is in use, or `into` is not empty or cannot be written
  */
-export function repairData(data: string, into: string): Repair {
-  return unwrap(loaded().repairData(data, into)) as Repair;
+export function repairData(data: string, into: string, unusable: readonly string[]): Repair {
+  return unwrap(loaded().repairData(data, into, [...unusable])) as Repair;
 }
 
 function loaded(): Addon {

@@ -38,7 +38,11 @@ export async function runDataCommand(args: readonly string[]): Promise<Said> {
     throw new UsageError(`one data directory is needed${command === 'repair' ? ', and --into DIR' : ''}\n${USAGE}`);
   }
   if (command === 'repair' && into !== undefined) {
-    const repair = repairData(data, into);
+    const own = await ownProblems(data);
+    const unusable = own.map(({ file }) => file);
+    const repaired = repairData(data, into, unusable);
+    const found: Report = { ...repaired.found, problems: [...own, ...repaired.found.problems] };
+    const repair: Repair = { ...repaired, found };
     const lost = repair.indices.some((index) => index.lost !== 0) || repair.left_out.length > 0;
     return { text: json ? line(repair) : describeRepair(repair), exitCode: lost ? 1 : 0 };
   }

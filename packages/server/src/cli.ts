@@ -16,6 +16,8 @@ import { type RunningServer, startServer } from './server.js';
 /** The whole command: reads the settings, serves, and ends the process when it is told to. */
 export async function runCli(args: readonly string[]): Promise<void> {
   try {
+    // Whatever this process makes is for this user alone, also what the engine makes.
+    process.umask(0o077);
     if (DATA_COMMANDS.some((word) => word === args[0])) {
       const { text, exitCode } = await runDataCommand(args);
       say(text);
@@ -27,8 +29,6 @@ export async function runCli(args: readonly string[]): Promise<void> {
       say(command === 'help' ? usage() : `${VERSION}\n`);
       return;
     }
-    // Whatever this process makes is for this user alone, also what the engine makes.
-    process.umask(0o077);
     const log = createLogger(config.logLevel, undefined, config.logFormat);
     say(`sparrow ${VERSION}: data in ${config.data}\n`);
     const server = await startServer(config, log);

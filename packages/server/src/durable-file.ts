@@ -1,5 +1,5 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 
 import { unseal } from './sealed-file.js';
 
@@ -71,22 +71,33 @@ function formatOf(text: string): number | undefined {
 
 /**
  * Replaces a file so that a crash leaves either the old or the new contents: written beside it, synced, renamed over it,
- * and the directory synced. Only this user can read it.
+ * and the directory synced, as are those that had to be made for it. Only this user can read it. A failure leaves nothing but
+ * what was there.
  */
 export async function replaceFile(path: string, contents: string): Promise<void> {
   const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const firstMade = await mkdir(folder, { recursive: true, mode: 0o700 });
   const temporary = `${path}.tmp`;
   const file = await open(temporary, 'w', PRIVATE);
   try {
-    await file.chmod(PRIVATE);
-    await file.writeFile(contents);
-    await file.sync();
-  } finally {
-    await file.close();
+    try {
+      await file.chmod(PRIVATE);
+      await file.writeFile(contents);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    // On a full disk it would hold on to space. Why the file could not be replaced is what matters.
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw error;
   }
-  await rename(temporary, path);
   await syncDirectory(folder);
+  if (firstMade === undefined) return;
+  // A folder is there after a power cut only if the one that it lies in says so.
+  const above = dirname(resolve(firstMade));
+  for (let made = resolve(folder); made !== above; made = dirname(made)) await syncDirectory(dirname(made));
 }
 
 /** The contents of a file, or undefined if there is none. */

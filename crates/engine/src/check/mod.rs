@@ -70,9 +70,14 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
     for store in stores.iter().filter(|store| store.starts_with(METADATA_PREFIX)) {
         let uuid = store[METADATA_PREFIX.len()..].to_owned();
         let (name, problems) = match Metadata::load(data, store) {
+            Ok(Some(metadata)) if metadata.uuid != uuid => {
+                let reason = format!("it has the metadata of the index with uuid [{}]", metadata.uuid);
+                let affected = format!("index [{}]", metadata.name);
+                (metadata.name, vec![Problem { file: format!("store/{store}.json"), reason, affected }])
+            }
             Ok(Some(metadata)) => {
                 let affected = format!("index [{}]", metadata.name);
-                (metadata.name.clone(), of_index(data, &metadata, &affected)?)
+                (metadata.name.clone(), of_index(data, &metadata, &affected))
             }
             Ok(None) => continue,
             Err(error) => {
@@ -89,10 +94,7 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
 }
 
 /// The damaged files among the segments and the log of an index; `affected` is who cannot do without them, in words.
-///
-/// # Errors
-/// When the folder of the log cannot be listed.
-fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Result<Vec<Problem>, EngineError> {
+fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Vec<Problem> {
     let root = data.path();
     let folder = data.index_dir(&metadata.uuid).join(&metadata.folder);
     let mut problems = match SparrowIndex::damages(&folder) {
@@ -109,9 +111,12 @@ fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Result<Vec<P
     if let Err(error) = check_log(&data.index_dir(&metadata.uuid)) {
         problems.push(problem(&error, root, affected));
     }
-    let log = salvage(&data.index_dir(&metadata.uuid).join("wal"))?;
-    problems.extend(log.problems.into_iter().map(|error| problem(&error.into(), root, affected)));
-    Ok(problems)
+    let of_log = match salvage(&data.index_dir(&metadata.uuid).join("wal")) {
+        Ok(log) => log.problems,
+        Err(error) => vec![error],
+    };
+    problems.extend(of_log.into_iter().map(|error| problem(&error.into(), root, affected)));
+    problems
 }
 
 /// The file and the reason in an error.

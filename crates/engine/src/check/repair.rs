@@ -1,15 +1,16 @@
 //! Making a data directory of what a damaged one still has. The damaged one stays as it is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sparrow_files as fs;
 use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument};
-use sparrow_storage::{DataDir, StorageError, durable, salvage};
+use sparrow_storage::{DataDir, Salvaged, StorageError, durable, salvage};
 
-use super::{CheckedIndex, Report, inspect};
+use super::{CheckedIndex, Report, below, inspect};
 use crate::error::EngineError;
 use crate::indices::{METADATA_PREFIX, Metadata, Record, reread};
+use crate::places;
 
 /// What a new data directory got of a damaged one, and what it did not get, as `sparrow repair` prints it.
 #[derive(Debug, Serialize)]
@@ -41,23 +42,31 @@ pub struct RepairedIndex {
 }
 
 /// Builds in `into`, which must be empty or not there, a data directory of all that is whole in `data`. Of a damaged index those segments
-/// are kept whose files are whole, stored documents of other segments, and the writes of the log that can be read.
+/// are kept whose files are whole, stored documents of other segments, and the writes of the log that can be read. Nobody but the
+/// owner can read what is made. Links to folders are not followed.
+///
+/// `unusable` are files below `data` that somebody else has found damaged: they are left out as well.
 ///
 /// # Errors
-/// When a process has `data` open, `into` is not empty, or it cannot be written.
-pub fn repair(data: &Path, into: &Path) -> Result<Repair, EngineError> {
+/// When a process has `data` open, `into` is not empty or in `data`, or it cannot be written.
+pub fn repair(data: &Path, into: &Path, unusable: &[String]) -> Result<Repair, EngineError> {
     let source = DataDir::inspect(data)?;
     if fs::read_dir(into).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(EngineError::illegal_argument(format!("{} is not empty", into.display())));
     }
-    if into.starts_with(source.path()) {
+    if places::real(into).starts_with(places::real(source.path())) {
         return Err(EngineError::illegal_argument("the new directory must not be in the damaged one"));
     }
     let found = inspect(&source)?;
     durable::create_dir_all(into)?;
-    let damaged = |file: &str| found.problems.iter().any(|problem| problem.file == file);
-    let mut left_out = Vec::new();
-    copy_tree(source.path(), into, Path::new(""), &mut |file| {
+    // Before a secret lies in it.
+    close_to_others(into);
+    let damaged = |file: &str| {
+        found.problems.iter().any(|problem| problem.file == file)
+            || unusable.iter().any(|other| other == file)
+    };
+    let (mut left_out, mut skipped) = (Vec::new(), Vec::new());
+    let mut wanted = |file: &Path| {
         let name = file.display().to_string();
         // The indices come one by one; packed weights are made anew; the lock is the damaged directory's.
         if name == "indices" || name == "packed" || name == "lock" {
@@ -68,16 +77,24 @@ pub fn repair(data: &Path, into: &Path) -> Result<Repair, EngineError> {
             left_out.push(name);
         }
         !damaged
-    })?;
+    };
+    copy_tree(source.path(), into, Path::new(""), &mut wanted, &mut skipped)?;
     durable::create_dir_all(&into.join("indices"))?;
     let mut indices = Vec::new();
     for index in &found.indices {
-        indices.push(of_index(&source, into, index)?);
+        indices.push(of_index(&source, into, index, &mut skipped)?);
     }
+    left_out.extend(skipped.iter().map(|path| below(source.path(), path)));
+    close_all_to_others(into)?;
     Ok(Repair { into: into.display().to_string(), indices, left_out, found })
 }
 
-fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<RepairedIndex, EngineError> {
+fn of_index(
+    source: &DataDir,
+    into: &Path,
+    index: &CheckedIndex,
+    skipped: &mut Vec<PathBuf>,
+) -> Result<RepairedIndex, EngineError> {
     let mut repaired = RepairedIndex {
         name: index.name.clone(),
         whole: !index.damaged,
@@ -86,21 +103,39 @@ fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<Repai
         lost_ids: Vec::new(),
         notes: Vec::new(),
     };
-    let metadata = Metadata::load(source, &format!("{METADATA_PREFIX}{}", index.uuid));
-    let Ok(Some(metadata)) = metadata else {
-        repaired.lost = None;
-        repaired.notes.push("its mapping cannot be read: nothing of it was kept".into());
-        return Ok(repaired);
+    let store = format!("{METADATA_PREFIX}{}", index.uuid);
+    let metadata = match Metadata::load(source, &store) {
+        Ok(Some(metadata)) if metadata.uuid == index.uuid => metadata,
+        other => {
+            repaired.lost = None;
+            repaired.notes.push(match other {
+                Ok(Some(other)) => format!(
+                    "its metadata is that of the index with uuid [{}]: nothing of it was kept",
+                    other.uuid
+                ),
+                _ => "its mapping cannot be read: nothing of it was kept".into(),
+            });
+            return Ok(repaired);
+        }
     };
     let from = source.index_dir(&index.uuid);
     let to = into.join("indices").join(&index.uuid);
+    if from.is_symlink() {
+        (repaired.whole, repaired.lost) = (false, None);
+        repaired
+            .notes
+            .push("its folder is a symbolic link, which is not followed: nothing of it was kept".into());
+        durable::remove_file(&into.join("store").join(format!("{store}.json")))?;
+        skipped.push(from);
+        return Ok(repaired);
+    }
     let options = IndexOptions {
         analysis: metadata.settings.analysis()?,
         name: metadata.name.as_str().into(),
         ..IndexOptions::default()
     };
     if !index.damaged {
-        copy_tree(&from, &to, Path::new(""), &mut |_| true)?;
+        copy_tree(&from, &to, Path::new(""), &mut |_| true, skipped)?;
         let (opened, _) = SparrowIndex::open(&to.join(&metadata.folder), &metadata.mapping, &options)?;
         repaired.kept = opened.stats()?.docs;
         let waiting = salvage(&from.join("wal"))?.records.len();
@@ -112,20 +147,25 @@ fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<Repai
     let folder = to.join(&metadata.folder);
     // An index without a folder for its log counts as damaged.
     durable::create_dir_all(&to.join("wal"))?;
-    let (opened, covered, documents) = match SparrowIndex::salvage(&from.join(&metadata.folder), &folder) {
-        Ok(salvaged) => {
+    let salvaged = SparrowIndex::salvage(&from.join(&metadata.folder), &folder).and_then(|salvaged| {
+        let (opened, covered) = SparrowIndex::open(&folder, &metadata.mapping, &options)?;
+        Ok((opened, covered, salvaged))
+    });
+    let (opened, covered, documents) = match salvaged {
+        Ok((opened, covered, salvaged)) => {
             repaired.lost = Some(salvaged.lost);
-            let (opened, covered) = SparrowIndex::open(&folder, &metadata.mapping, &options)?;
             (opened, covered, salvaged.documents)
         }
         Err(error) => {
             repaired.lost = None;
             repaired.notes.push(format!("its segments cannot be read, only its log: {error}"));
-            fs::remove_dir_all(&folder).map_err(StorageError::io("remove", &folder))?;
+            // It is not there if the commit could not be read.
+            durable::remove_dir_all(&folder)?;
             (SparrowIndex::create(&folder, &metadata.mapping, &options)?, None, Vec::new())
         }
     };
-    let log = salvage(&from.join("wal"))?;
+    let log = salvage(&from.join("wal"))
+        .unwrap_or_else(|error| Salvaged { records: Vec::new(), problems: vec![error] });
     let records: Vec<Record<'_>> = log.records.iter().filter_map(|bytes| Record::decode(bytes)).collect();
     let mut next = records.iter().map(|record| record.seq_no + 1).max();
     next = next.max(covered.map(|covered| covered + 1));
@@ -186,12 +226,14 @@ fn of_index(source: &DataDir, into: &Path, index: &CheckedIndex) -> Result<Repai
     Ok(repaired)
 }
 
-/// Copies a folder, but for what `wanted` refuses by its place below the first one. Durable when it returns.
+/// Copies a folder, but for what `wanted` refuses by its place below the first one. Links to folders and what is neither a folder nor
+/// a file are not copied and added to `skipped`, by their paths. Durable when it returns.
 fn copy_tree(
     from: &Path,
     to: &Path,
     below: &Path,
     wanted: &mut dyn FnMut(&Path) -> bool,
+    skipped: &mut Vec<PathBuf>,
 ) -> Result<(), StorageError> {
     durable::create_dir_all(&to.join(below))?;
     let folder = from.join(below);
@@ -201,15 +243,37 @@ fn copy_tree(
         if !wanted(&place) {
             continue;
         }
-        let target = to.join(&place);
-        if entry.path().is_dir() {
-            copy_tree(from, to, &place, wanted)?;
-        } else {
-            fs::copy(entry.path(), &target).map_err(StorageError::io("copy", &entry.path()))?;
+        let (path, target) = (entry.path(), to.join(&place));
+        if path.is_dir() && !path.is_symlink() {
+            copy_tree(from, to, &place, wanted, skipped)?;
+        } else if path.is_file() {
+            fs::copy(&path, &target).map_err(StorageError::io("copy", &path))?;
             fs::File::append(&target)
                 .and_then(|file| file.sync_all())
                 .map_err(StorageError::io("sync", &target))?;
+        } else {
+            skipped.push(path);
         }
     }
     durable::sync_dir(&to.join(below))
+}
+
+/// Takes from other users every right to a file or folder, where the file system keeps rights.
+fn close_to_others(path: &Path) {
+    if let Err(error) = fs::close_to_others(path) {
+        tracing::warn!(path = %path.display(), %error, "other users may be able to read it");
+    }
+}
+
+/// The same for a folder and all that is in it.
+fn close_all_to_others(folder: &Path) -> Result<(), StorageError> {
+    close_to_others(folder);
+    for entry in fs::read_dir(folder).map_err(StorageError::io("list", folder))? {
+        let path = entry.map_err(StorageError::io("list", folder))?.path();
+        match path.is_dir() {
+            true => close_all_to_others(&path)?,
+            false => close_to_others(&path),
+        }
+    }
+    Ok(())
 }

@@ -109,20 +109,34 @@ impl ClusterSettings {
         self.state.read().persistent.clone()
     }
 
+    /// Checks the values of settings that are to be kept over restarts, but for those that this version does not know.
+    ///
+    /// # Errors
+    /// A value that a setting cannot have.
+    pub(crate) fn check_persistent(settings: &BTreeMap<String, String>) -> Result<(), EngineError> {
+        settings.iter().try_for_each(|(name, text)| match known("persistent", name) {
+            Ok(kind) => check(name, kind, text),
+            Err(_) => Ok(()),
+        })
+    }
+
     /// Puts these in the place of all settings that are kept over restarts. Those that this version does not know are left
     /// out.
     ///
     /// # Errors
     /// A value that a setting cannot have; a failure of the disk. Nothing has changed then.
     pub(crate) fn replace_persistent(&self, settings: &BTreeMap<String, String>) -> Result<(), EngineError> {
+        Self::check_persistent(settings)?;
         let mut persistent = Flat::new();
         for (name, text) in settings {
-            let Ok(kind) = known("persistent", name) else {
-                tracing::warn!(setting = name, "a setting of the cluster that is not known is left out");
-                continue;
-            };
-            check(name, kind, text)?;
-            persistent.insert(name.clone(), text.clone());
+            match known("persistent", name) {
+                Ok(_) => {
+                    persistent.insert(name.clone(), text.clone());
+                }
+                Err(_) => {
+                    tracing::warn!(setting = name, "a setting of the cluster that is not known is left out")
+                }
+            }
         }
         let _one = self.changing.lock();
         let state = State { persistent, ..State::clone(&self.state.read()) };

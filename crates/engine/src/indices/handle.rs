@@ -287,15 +287,16 @@ impl IndexHandle {
     /// # Errors
     /// When the disk refuses; the index is then what it was, unless its metadata cannot be saved again either.
     pub(crate) fn delete(&self) -> Result<(), EngineError> {
-        let changer = self.changer()?;
-        if let Err(error) = self.data.remove(&super::metadata::store_name(&self.uuid)) {
-            // It may be gone all the same.
-            if self.replace_metadata(&changer, |_| Ok(())).is_err() {
+        // None for an index that an earlier attempt ended without removing it.
+        let changer = self.changer().ok();
+        let removed = self.data.remove(&super::metadata::store_name(&self.uuid));
+        if let Some(changer) = changer {
+            // Its metadata may be gone all the same when that failed.
+            if removed.is_ok() || self.replace_metadata(&changer, |_| Ok(())).is_err() {
                 changer.close();
             }
-            return Err(error.into());
         }
-        changer.close();
+        removed?;
         remove_folder(&self.root());
         Ok(())
     }

@@ -52,14 +52,31 @@ impl Models {
         Ok(linked)
     }
 
+    /// Whether a model could be made of what a snapshot says of it.
+    ///
+    /// # Errors
+    /// An id that no model may have; what nobody could have written of a model.
+    pub(crate) fn check_upload(id: &str, config: &Value) -> Result<(), EngineError> {
+        if !super::is_valid_id(id) {
+            return Err(EngineError::internal(format!(
+                "the snapshot has a model with the unusable id [{id}]"
+            )));
+        }
+        Self::stored(id, config).map(|_| ())
+    }
+
+    fn stored(id: &str, config: &Value) -> Result<StoredModel, EngineError> {
+        serde_json::from_value(config.clone())
+            .map_err(|error| EngineError::internal(format!("model [{id}] of the snapshot: {error}")))
+    }
+
     /// Makes an uploaded model of the files in `folder`, which are durable; where there is a model of this id already, that
     /// stays as it is.
     ///
     /// # Errors
     /// When the files cannot be moved or the model not be written down.
     pub(crate) fn adopt_upload(&self, id: &str, config: &Value, folder: &Path) -> Result<(), EngineError> {
-        let model: StoredModel = serde_json::from_value(config.clone())
-            .map_err(|error| EngineError::internal(format!("model [{id}] of the snapshot: {error}")))?;
+        let model = Self::stored(id, config)?;
         let mut held = self.store.lock();
         if self.registry.find(id).is_some() || held.models.contains_key(id) {
             tracing::info!(model = id, "a model of this id is there already and stays");

@@ -32,6 +32,7 @@ pub(crate) fn put_repository(
     let snapshots = &engine.snapshots;
     let mut repository = snapshots.open_repository(name, Registered::parse(name, &body)?)?;
     let _one = snapshots.changing.lock();
+    snapshots.check_apart(&repository)?;
     let mut next = snapshots.registered().as_ref().clone();
     if next.len() >= MOST && !next.contains_key(name) {
         return Err(EngineError::illegal_argument(format!("there are [{MOST}] repositories already")));

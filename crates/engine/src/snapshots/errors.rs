@@ -67,6 +67,22 @@ pub(super) fn restore(repository: &str, label: &str, problem: &str) -> EngineErr
     api(500, "snapshot_restore_exception", format!("[{repository}:{label}] {problem}"))
 }
 
+/// A restore failed when a part of it, `restored` in words, was in its place already.
+pub(super) fn half_restored(
+    repository: &str,
+    label: &str,
+    restored: &str,
+    error: &EngineError,
+) -> EngineError {
+    let reason = format!(
+        "[{repository}:{label}] the restore failed half way; restored before it failed: {restored}; failure: {}",
+        error.reason()
+    );
+    let cause = error.exception();
+    let exception = Exception::new("snapshot_restore_exception", reason).because(cause);
+    EngineError::api(error.status(), exception)
+}
+
 /// Another operation on the same snapshot is under way.
 pub(super) fn concurrent(repository: &str, label: &str, problem: &str) -> EngineError {
     api(503, "concurrent_snapshot_execution_exception", format!("[{repository}:{label}] {problem}"))

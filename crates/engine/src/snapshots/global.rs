@@ -31,6 +31,7 @@ impl GlobalState {
     pub fn check(&self) -> Result<(), EngineError> {
         crate::pipelines::Pipelines::check_all(&self.pipelines)?;
         crate::indices::TemplateSet::parse(&self.templates)?;
+        crate::cluster::ClusterSettings::check_persistent(&self.settings)?;
         self.endpoints().map(|_| ())
     }
 
@@ -44,25 +45,30 @@ impl GlobalState {
     }
 
     /// Puts it in force as Elasticsearch does: pipelines, index and component templates and persistent settings take the
-    /// place of all that are there, legacy templates and endpoints of those of the same name.
+    /// place of all that are there, legacy templates and endpoints of those of the same name. `done` says of each part that it
+    /// is in force.
     ///
     /// # Errors
     /// When a part of it cannot be used here or written; parts before it are then in force.
-    pub fn apply(&self, engine: &Arc<Engine>) -> Result<(), EngineError> {
+    pub fn apply(&self, engine: &Arc<Engine>, done: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
         let templates = crate::indices::TemplateSet::parse(&self.templates)?;
         let endpoints = self.endpoints()?;
         engine.pipelines.replace_all(&self.pipelines)?;
+        done("the pipelines");
         engine.indices.templates.change(|set| {
             set.index = templates.index;
             set.component = templates.component;
             set.legacy.extend(templates.legacy);
             Ok(())
         })?;
+        done("the templates");
         engine.cluster.replace_persistent(&self.settings)?;
         crate::memory::apply(&engine.memory, &engine.cluster);
+        done("the settings of the cluster");
         let _one = engine.models.endpoints.lock();
         for endpoint in endpoints {
             engine.models.endpoints.put(endpoint.clone())?;
+            done(&format!("inference endpoint [{}]", endpoint.inference_id));
             // As at a start: one whose model is not here is kept, and says so when it is used.
             if endpoint.deployment_id.is_none()
                 && let Err(error) = engine.models.start_endpoint(&endpoint)

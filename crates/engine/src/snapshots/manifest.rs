@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::deep;
+
 /// Version of Elasticsearch's indices that snapshots are shown with.
 pub(crate) const INDEX_VERSION: &str = "8.19.9-8.19.21";
 /// The same as a number.
@@ -21,7 +23,7 @@ pub(super) struct Info {
     /// Whether the API keys are in it.
     #[serde(default)]
     pub has_keys: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deep::read")]
     pub metadata: Option<Map<String, Value>>,
     /// Milliseconds since the epoch.
     pub start: u64,
@@ -96,7 +98,9 @@ pub(super) struct IndexContent {
     pub uuid: String,
     /// The folder of segments that was read: an upgrade writes other content under the same names into another one.
     pub folder: String,
+    #[serde(deserialize_with = "deep::read")]
     pub metadata: Value,
+    #[serde(deserialize_with = "deep::read")]
     pub aliases: Map<String, Value>,
     pub files: Vec<FileEntry>,
 }
@@ -113,12 +117,15 @@ pub(super) struct FileEntry {
 /// What belongs to no index.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct GlobalState {
+    #[serde(deserialize_with = "deep::read")]
     pub pipelines: Map<String, Value>,
     /// `index`, `component` and `legacy`, each by name.
+    #[serde(deserialize_with = "deep::read")]
     pub templates: Value,
     /// Persistent settings of the cluster, by dotted name.
     pub settings: BTreeMap<String, String>,
     /// Inference endpoints by id.
+    #[serde(deserialize_with = "deep::read")]
     pub inference: Map<String, Value>,
 }
 
@@ -126,6 +133,7 @@ pub(super) struct GlobalState {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ModelContent {
     pub id: String,
+    #[serde(deserialize_with = "deep::read")]
     pub config: Value,
     pub files: Vec<FileEntry>,
 }

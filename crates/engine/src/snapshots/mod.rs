@@ -8,6 +8,7 @@
 mod api;
 mod clone;
 mod create;
+mod deep;
 mod errors;
 mod features;
 mod global;
@@ -25,7 +26,7 @@ mod settings;
 mod status;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -47,6 +48,7 @@ use self::running::Running;
 use self::settings::Registered;
 pub(crate) use self::status::snapshot_status;
 use crate::error::EngineError;
+use crate::places;
 
 /// Name of the store with the repositories.
 const STORE: &str = "repositories";
@@ -80,12 +82,19 @@ impl Snapshots {
     /// repositories is touched.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read, or `root` is the data directory or in it.
     pub(crate) fn open(data: Arc<DataDir>, root: Option<PathBuf>) -> Result<Self, EngineError> {
         let beside = || data.path().parent().unwrap_or(data.path()).join(FOLDER);
         let root = root.unwrap_or_else(beside);
         let root = std::path::absolute(&root)
             .map_err(|error| EngineError::internal(format!("the folder of repositories: {error}")))?;
+        if places::real(&root).starts_with(places::real(data.path())) {
+            return Err(EngineError::illegal_argument(format!(
+                "the folder of snapshot repositories, {}, must not be the data directory or in it: a backup has to survive the loss \
+                 of what it is a backup of",
+                root.display()
+            )));
+        }
         let registered = match data.read_json(STORE)? {
             Some(stored) => serde_json::from_value(stored)
                 .map_err(|error| EngineError::internal(format!("store [{STORE}]: {error}")))?,
@@ -121,6 +130,37 @@ impl Snapshots {
     fn open_repository(&self, name: &str, settings: Registered) -> Result<Repository, EngineError> {
         let path = location::resolve(name, &self.root, settings.location())?;
         Ok(Repository { name: name.to_owned(), settings, layout: Layout::new(name, path.clone()), path })
+    }
+
+    /// Checks that a repository and the data directory, or the folder of another repository, do not lie in each other. Two
+    /// repositories may be the same folder.
+    ///
+    /// # Errors
+    /// `repository_exception` that says what it lies in, or what lies in it.
+    fn check_apart(&self, repository: &Repository) -> Result<(), EngineError> {
+        let location = repository.settings.location();
+        let refuse = |problem: &str| {
+            Err(errors::not_created(&repository.name, &format!("location [{location}] {problem}")))
+        };
+        let real = places::real(&repository.path);
+        if places::overlap(&real, &places::real(self.data.path())) {
+            return refuse("is the data directory, in it or around it");
+        }
+        for (name, settings) in self.registered().iter().filter(|(name, _)| **name != repository.name) {
+            let Ok(path) = location::resolve(name, &self.root, settings.location()) else { continue };
+            let other = places::real(&path);
+            if other != real && places::overlap(&real, &other) {
+                return refuse(&format!("is in or around that of another repository, [{name}]"));
+            }
+        }
+        // Those that are registered with other servers, or not any more.
+        let is_repository = |folder: &Path| Layout::new(&repository.name, folder.to_path_buf()).exists();
+        let root = places::real(&self.root);
+        let mut around = real.ancestors().skip(1).take_while(|folder| folder.starts_with(&root));
+        if around.any(is_repository) || Layout::folders(&real).iter().any(|folder| is_repository(folder)) {
+            return refuse("is in or around that of another repository");
+        }
+        Ok(())
     }
 
     /// Names of the repositories of an expression.

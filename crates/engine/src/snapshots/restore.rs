@@ -5,13 +5,14 @@
 //! crash leaves is removed at the next start.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sparrow_storage::durable;
 
 use super::layout::Layout;
-use super::manifest::{Content, IndexContent, Info};
+use super::manifest::{Content, FileEntry, IndexContent, Info};
 use super::pace::Pace;
 use super::restore_request::RestoreRequest;
 use super::running::{ReadingGuard, Running};
@@ -21,6 +22,7 @@ use crate::body::parse_object;
 use crate::error::EngineError;
 use crate::indices::{Arrival, Metadata, Names, RestoredFrom, new_uuid};
 use crate::jobs::{TaskContext, TaskSpec};
+use crate::models::Models;
 use crate::request::{CancelFlag, Reply, Request};
 
 /// Restores a snapshot, as a task.
@@ -47,11 +49,16 @@ pub(crate) fn restore_snapshot(
     let task = engine.tasks.spawn(spec, move |context| {
         let _reading = guard;
         let job = Job { engine: &owner, repository: &repository, info: &info, wanted: &wanted, context };
-        let restored = job.run(&plan, &content);
-        if let Err(error) = &restored {
-            tracing::error!(repository = repository.name, snapshot = label, %error, "nothing was restored");
+        let mut done = Vec::new();
+        if let Err(error) = job.run(&plan, &content, &mut done) {
+            if done.is_empty() {
+                tracing::error!(repository = repository.name, snapshot = label, %error, "nothing was restored");
+                return Err(error);
+            }
+            let restored = done.join(", ");
+            tracing::error!(repository = repository.name, snapshot = label, restored, %error, "a restore failed half way");
+            return Err(errors::half_restored(&repository.name, &label, &restored, &error));
         }
-        restored?;
         let indices: Vec<&String> = plan.iter().map(|(_, target)| target).collect();
         Ok(json!({"snapshot": {
             "snapshot": info.snapshot,
@@ -115,6 +122,9 @@ impl Source {
                 |error: EngineError| refuse(&format!("its global state cannot be used: {}", error.reason()));
             global.check().map_err(unusable)?;
         }
+        for model in content.models.iter().filter(|_| wanted.include_models) {
+            Models::check_upload(&model.id, &model.config).map_err(|error| refuse(&error.reason()))?;
+        }
         if wanted.include_global_state && content.global.is_none() {
             return Err(refuse(
                 "cannot restore global state since the snapshot was created without global state",
@@ -141,7 +151,13 @@ impl Job<'_> {
         errors::restore(&self.repository.name, &self.info.label(), problem)
     }
 
-    fn run(&self, plan: &[(String, String)], content: &Content) -> Result<(), EngineError> {
+    /// Restores everything that is wanted; `done` gets what is in its place, in words, also when more fails.
+    fn run(
+        &self,
+        plan: &[(String, String)],
+        content: &Content,
+        done: &mut Vec<String>,
+    ) -> Result<(), EngineError> {
         let restore_uuid = new_uuid();
         let stop = || self.context.is_cancelled();
         let mut pace = Pace::new(self.repository.settings.restore_rate(), &stop);
@@ -163,15 +179,47 @@ impl Job<'_> {
         let check =
             |names: &Names, name: &str| names.check_restorable(name, name, &|problem| self.refuse(problem));
         self.engine.indices.install(arrivals, &check)?;
+        done.extend(plan.iter().map(|(_, target)| format!("index [{target}]")));
         for (id, config, staging) in models {
             self.engine.models.adopt_upload(&id, &config, &staging.0)?;
+            done.push(format!("model [{id}]"));
         }
         if self.wanted.include_global_state
             && let Some(global) = &content.global
         {
-            global.apply(self.engine)?;
+            global.apply(self.engine, &mut |part| done.push(part.to_owned()))?;
         }
         Ok(())
+    }
+
+    /// Brings a file. A blob that turns out to be damaged is set aside where the repository may be written, so that the next snapshot
+    /// heals it.
+    fn fetch(&self, file: &FileEntry, target: &Path, pace: &mut Pace<'_>) -> Result<(), EngineError> {
+        let fetched = self.layout().fetch(&self.info.snapshot, file, target, pace);
+        if fetched.is_ok()
+            || matches!(fetched, Err(EngineError::Cancelled))
+            || self.repository.settings.is_readonly()
+        {
+            return fetched;
+        }
+        let turn = self.engine.snapshots.running.turn(&self.repository.path);
+        // A snapshot that is being made looks at what it needs itself.
+        if let Some(_turn) = turn.try_lock() {
+            match self.layout().set_aside_if_damaged(file, pace) {
+                Ok(true) => {
+                    tracing::warn!(
+                        repository = self.repository.name,
+                        blob = file.sha256,
+                        "a damaged blob was set aside"
+                    );
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(repository = self.repository.name, blob = file.sha256, %error, "a damaged blob stays in its place");
+                }
+            }
+        }
+        fetched
     }
 
     /// Brings the files of an index and opens it under its new name, which it does not have yet.
@@ -184,7 +232,7 @@ impl Job<'_> {
     ) -> Result<Arrival, EngineError> {
         let mut arrival = self.engine.indices.arrival(target)?;
         for file in &index.files {
-            self.layout().fetch(&self.info.snapshot, file, &arrival.folder().join(&file.name), pace)?;
+            self.fetch(file, &arrival.folder().join(&file.name), pace)?;
         }
         durable::sync_dir(arrival.folder())?;
         let unusable = |error: EngineError| {
@@ -223,14 +271,9 @@ impl Job<'_> {
     ) -> Result<Vec<(String, Value, super::Staging)>, EngineError> {
         let mut models = Vec::new();
         for model in &content.models {
-            if !crate::models::is_valid_id(&model.id) {
-                return Err(
-                    self.refuse(&format!("the snapshot has a model with the unusable id [{}]", model.id))
-                );
-            }
             let staging = self.engine.snapshots.staging()?;
             for file in &model.files {
-                self.layout().fetch(&self.info.snapshot, file, &staging.0.join(&file.name), pace)?;
+                self.fetch(file, &staging.0.join(&file.name), pace)?;
             }
             durable::sync_dir(&staging.0)?;
             models.push((model.id.clone(), model.config.clone(), staging));

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { seal } from '../sealed-file.js';
 import { type ApiKey, KeyStore, type NewKey } from './key-store.js';
 
 const NOW = Date.now();
@@ -22,6 +23,63 @@ const named = (name: string, more: Partial<NewKey> = {}): NewKey => ({
 });
 
 const names = (keys: readonly ApiKey[]): string[] => keys.map(({ name }) => name);
+
+describe('keys from elsewhere', () => {
+  const sound = { cluster: ['all'], indices: [{ names: ['*'], privileges: ['read'] }] };
+  const malformed: readonly unknown[] = [
+    null,
+    'all',
+    [],
+    {},
+    { ...sound, cluster: 'all' },
+    { ...sound, cluster: [1] },
+    { cluster: ['all'] },
+    { ...sound, indices: {} },
+    { ...sound, indices: [null] },
+    { ...sound, indices: [{ names: ['*'] }] },
+    { ...sound, indices: [{ names: '*', privileges: ['read'] }] },
+    { ...sound, indices: [{ names: ['*'], privileges: [null] }] },
+  ];
+
+  /** The file of a store with one key, changed. */
+  async function fileWith(change: object): Promise<string> {
+    const { key } = await (await KeyStore.open(data)).create(named('k', { roles: { r: sound } }), NOW);
+    return seal({ format: 1, keys: [{ ...key, id: 'another', ...change }] });
+  }
+
+  it('are taken when their roles are sound', async () => {
+    const text = await fileWith({ limitedBy: [{ r: sound }, {}] });
+    expect(await (await KeyStore.open(data)).adopt(text, NOW)).toEqual(['another']);
+  });
+
+  it.each(malformed.map((role) => [role]))(
+    'are refused with a role that no request could have made: %j',
+    async (role) => {
+      const changes = [
+        { roles: { r: role } },
+        { roles: { sound, r: role } },
+        { limitedBy: [{ r: sound }, { r: role }] },
+      ];
+      for (const change of changes) {
+        const text = await fileWith(change);
+        const keys = await KeyStore.open(data);
+        const before = keys.all();
+        await expect(keys.adopt(text, NOW)).rejects.toThrow('the API keys of the snapshot cannot be read');
+        expect(keys.all()).toEqual(before);
+      }
+    },
+  );
+
+  it('are refused with roles, descriptors or metadata that are no object', async () => {
+    const changes = [{ roles: [] }, { roles: 1 }, { limitedBy: {} }, { roleDescriptors: null }, { metadata: 'x' }];
+    for (const change of changes) {
+      const text = await fileWith(change);
+      await expect((await KeyStore.open(data)).adopt(text, NOW), JSON.stringify(change)).rejects.toThrow(
+        'cannot be read',
+      );
+    }
+  });
+});
 
 describe('a store that the disk does not take', () => {
   it('stays what it was, in memory and on the disk, and says so', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { StoredFileError, parseStored, readIfPresent, replaceFile } from '../durable-file.js';
 import { HttpError } from '../errors.js';
 import { seal } from '../sealed-file.js';
-import { OWNER_ROLES, type Roles } from './roles.js';
+import { OWNER_ROLES, type Roles, isRoles } from './roles.js';
 
 /** Version of the file's layout; an unknown one is refused rather than guessed at. */
 const FORMAT = 1;
@@ -349,9 +349,8 @@ function parseSnapshot(text: string): readonly ApiKey[] {
 /** Whether something has what decides about a caller. */
 function isKey(key: unknown): key is ApiKey {
   if (typeof key !== 'object' || key === null) return false;
-  const { id, name, hash, owner, invalidated, roles, limitedBy, expiration } = key as Partial<
-    Record<keyof ApiKey, unknown>
-  >;
+  const { id, name, hash, owner, invalidated, roles, limitedBy, expiration, roleDescriptors, metadata } =
+    key as Partial<Record<keyof ApiKey, unknown>>;
   return (
     typeof id === 'string' &&
     typeof name === 'string' &&
@@ -361,13 +360,14 @@ function isKey(key: unknown): key is ApiKey {
     typeof invalidated === 'boolean' &&
     isRoles(roles) &&
     (limitedBy === undefined || (Array.isArray(limitedBy) && limitedBy.every(isRoles))) &&
+    isObject(roleDescriptors) &&
+    isObject(metadata) &&
     (expiration === undefined || typeof expiration === 'number')
   );
 }
 
-/** Roles as they were read from a request once. */
-function isRoles(roles: unknown): roles is Roles {
-  return typeof roles === 'object' && roles !== null;
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** 22 characters, 128 random bits. */

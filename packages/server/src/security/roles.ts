@@ -34,6 +34,32 @@ export function parseRoles(value: unknown): Roles {
   return roles;
 }
 
+/**
+ * Whether something has the form of roles that a request was read into. Privileges need not be known: a later version may have
+ * others, and one that nobody knows allows nothing.
+ */
+export function isRoles(roles: unknown): roles is Roles {
+  return isObject(roles) && Object.values(roles).every(isRole);
+}
+
+function isRole(role: unknown): role is Role {
+  if (!isObject(role)) return false;
+  const { cluster, indices } = role as Partial<Record<keyof Role, unknown>>;
+  return areStrings(cluster) && Array.isArray(indices) && indices.every(isIndexPrivileges);
+}
+
+function isIndexPrivileges(item: unknown): item is IndexPrivileges {
+  return isObject(item) && areStrings(item['names']) && areStrings(item['privileges']);
+}
+
+function areStrings(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 function parseRole(name: string, descriptor: Record<string, unknown>): Role {
   let cluster: readonly string[] = [];
   let indices: readonly IndexPrivileges[] = [];
@@ -103,10 +129,8 @@ function strings(value: unknown, role: string, key: string): readonly string[] {
 }
 
 function object(value: unknown, name: string): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw parseError(`expected [${name}] to be an object`);
-  }
-  return value as Record<string, unknown>;
+  if (!isObject(value)) throw parseError(`expected [${name}] to be an object`);
+  return value;
 }
 
 function parseError(reason: string): HttpError {

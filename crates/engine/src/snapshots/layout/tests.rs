@@ -1,4 +1,8 @@
+use std::path::Path;
+
 use super::*;
+use crate::snapshots::manifest::FileEntry;
+use crate::snapshots::pace::Pace;
 
 fn info(name: &str) -> Info {
     Info {
@@ -146,4 +150,59 @@ fn a_change_that_was_cut_short_is_noticed_and_others_wait_for_one() {
     drop(held);
     assert!(!it.layout.begin().unwrap().crashed);
     it.layout.verify(true).unwrap();
+}
+
+#[test]
+fn what_could_not_be_read_again_is_never_put_in_place() {
+    let it = fixture();
+    let held = it.layout.begin().unwrap();
+    let nested = |levels| (1..levels).fold(serde_json::json!({}), |inner, _| serde_json::json!({"a": inner}));
+    // As deep as a store can be.
+    let (deep, deeper) = (info("deep"), info("deeper"));
+    let mut content = content(Vec::new());
+    content.indices[0].metadata = nested(127);
+    it.layout.put_snapshot(&held, &deep, &content).unwrap();
+    assert_eq!(it.layout.content(&deep.uuid).unwrap().indices[0].metadata, nested(127));
+    content.indices[0].metadata = nested(128);
+    assert!(
+        it.layout.put_snapshot(&held, &deeper, &content).unwrap_err().reason().contains("recursion limit")
+    );
+    let names: Vec<String> = it.layout.list().unwrap().infos.into_iter().map(|info| info.snapshot).collect();
+    assert_eq!(names, ["deep"]);
+}
+
+#[test]
+fn a_listing_reads_one_line() {
+    let it = fixture();
+    let held = it.layout.begin().unwrap();
+    let one = info("one");
+    it.layout.put_snapshot(&held, &one, &content(Vec::new())).unwrap();
+    let path = it.layout.root.join(file_of(&one.uuid));
+    let whole = fs::read_to_string(&path).unwrap();
+    let first = lines::read(&path, true).ok().unwrap();
+    assert_eq!(Some(first.as_slice()), whole.split_inclusive('\n').next().map(str::as_bytes));
+    assert!(lines::read(&path, false).ok().unwrap() == whole.as_bytes());
+    let is_damaged = |path: &Path| matches!(lines::read(path, true), Err(Unusable::Damaged(_)));
+    assert!(is_damaged(it.layout.root.as_path()), "a folder is no file");
+}
+
+#[test]
+fn a_blob_is_set_aside_only_when_it_is_damaged_and_nobody_changes_the_repository() {
+    let it = fixture();
+    let held = it.layout.begin().unwrap();
+    let (entry, _) = it.put(&held, 1, b"content");
+    let path = it.layout.blob(&entry.sha256);
+    let aside = || it.layout.set_aside_if_damaged(&entry, &Pace::new(None, &|| false));
+    assert!(aside().unwrap_err().reason().contains("another process"));
+    drop(held);
+    assert!(!aside().unwrap());
+    fs::write(&path, b"CONTENT").unwrap();
+    assert!(aside().unwrap());
+    assert!(!path.exists() && !aside().unwrap());
+    let held = it.layout.begin().unwrap();
+    it.layout.put_snapshot(&held, &info("one"), &content(vec![entry.clone()])).unwrap();
+    assert_eq!(it.layout.sweep(&held).unwrap(), Swept::default(), "it is all that there is");
+    assert!(it.put(&held, 1, b"content").1);
+    assert_eq!(it.layout.sweep(&held).unwrap(), Swept { blobs: 1, bytes: 7 });
+    assert_eq!(it.fetch(&entry).unwrap(), b"content");
 }
