@@ -40,7 +40,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, RwLock};
 use sparrow_index::mapping::Mapping;
 use sparrow_index::{FilterCacheStats, IndexOptions, SparrowIndex};
-use sparrow_shard::{Shard, ShardError, ShardOptions, disk_is_full};
+use sparrow_shard::{Shard, ShardError, ShardOptions};
 use sparrow_storage::{DataDir, StorageError, durable};
 
 use self::aliases::{AliasSpec, Stored};
@@ -178,12 +178,12 @@ impl Indices {
                 Err(error) => {
                     // The others go on. What cannot be read has a name that nothing else can have.
                     tracing::error!(uuid, %error, "an index cannot be opened");
-                    let lacks_room = disk_is_full(&error);
-                    broken.push((uuid.to_owned(), store.clone(), reason(&error, &data), lacks_room));
+                    let later = reopen::may_open_later(&error);
+                    broken.push((uuid.to_owned(), store.clone(), reason(&error, &data), later));
                 }
             }
         }
-        for (uuid, store, reason, lacks_room) in broken {
+        for (uuid, store, reason, may_open_later) in broken {
             let known = Metadata::names_in_damaged(&data, &store);
             let mut free: Vec<String> =
                 known.into_iter().filter(|name| !names.indices.contains_key(name)).collect();
@@ -192,7 +192,7 @@ impl Indices {
             }
             for name in free {
                 let (uuid, reason) = (uuid.clone(), reason.clone());
-                let broken = Broken { name: name.clone(), uuid, reason, lacks_room };
+                let broken = Broken { name: name.clone(), uuid, reason, may_open_later };
                 names.broken.insert(name, Arc::new(broken));
             }
         }
@@ -285,10 +285,10 @@ impl Indices {
         let housekeeping = move || {
             disk.look();
             leftovers.retry(&data);
-            if registry.names().broken.values().any(|broken| broken.lacks_room)
+            if registry.names().broken.values().any(|broken| broken.may_open_later)
                 && let Some(engine) = engine.get().and_then(Weak::upgrade)
             {
-                engine.indices.open_those_without_room();
+                engine.indices.open_refused();
             }
         };
         self.maintenance.start(&self.registry, self.flush_threshold, Box::new(housekeeping));

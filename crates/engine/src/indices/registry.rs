@@ -16,8 +16,8 @@ pub(crate) struct Broken {
     pub(crate) name: String,
     pub(crate) uuid: String,
     pub(crate) reason: String,
-    /// Whether the disk was full, so that it may open later.
-    pub(crate) lacks_room: bool,
+    /// Whether the disk refused something, so that it may open later.
+    pub(crate) may_open_later: bool,
 }
 
 impl Broken {

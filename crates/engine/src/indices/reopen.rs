@@ -1,14 +1,31 @@
-//! Opening once more what a full disk kept from being opened: replaying a log needs room for segments.
+//! Opening indices once more that the disk refused at the start: replaying a log needs room for segments.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sparrow_index::IndexError;
+use sparrow_shard::disk_is_full;
+use sparrow_storage::StorageError;
+
 use super::metadata::{self, Metadata};
 use super::{Indices, check_log, opened};
+use crate::error::EngineError;
 
 /// First and longest pause between two attempts, each of which reads the segments.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Whether an index that could not be opened may open later. What the disk refused passes, damage does not.
+pub(super) fn may_open_later(error: &EngineError) -> bool {
+    let refused = matches!(
+        error,
+        EngineError::Storage(StorageError::Io { .. })
+            | EngineError::Index(
+                IndexError::Io { .. } | IndexError::RolledBack { .. } | IndexError::Poisoned
+            )
+    );
+    refused || disk_is_full(error)
+}
 
 /// When the next attempt may be made, and how long the pause before it is.
 pub(super) struct NextAttempt {
@@ -23,8 +40,8 @@ impl Default for NextAttempt {
 }
 
 impl Indices {
-    /// Opens the indices for which there was no room, if it is time to try again.
-    pub(crate) fn open_those_without_room(&self) {
+    /// Opens the indices that the disk refused, if it is time to try again.
+    pub(crate) fn open_refused(&self) {
         {
             let mut next = self.next_attempt.lock();
             if Instant::now() < next.moment {
@@ -37,7 +54,7 @@ impl Indices {
         let _one = self.admin.lock();
         let names = self.names();
         let uuids: BTreeSet<&String> =
-            names.broken.values().filter(|broken| broken.lacks_room).map(|broken| &broken.uuid).collect();
+            names.broken.values().filter(|broken| broken.may_open_later).map(|broken| &broken.uuid).collect();
         for uuid in uuids {
             let found = opened(|| {
                 let Some(found) = Metadata::load(&self.data, &metadata::store_name(uuid))? else {
@@ -48,7 +65,7 @@ impl Indices {
             });
             match found {
                 Ok(Some(handle)) if !names.indices.contains_key(&handle.name) => {
-                    tracing::warn!(index = handle.name, "the index is open, as there is room again");
+                    tracing::warn!(index = handle.name, "the index is open: the disk no longer refuses");
                     self.registry.change(|names| {
                         names.broken.retain(|_, broken| broken.uuid != *uuid);
                         names.indices.insert(handle.name.clone(), Arc::new(handle));
