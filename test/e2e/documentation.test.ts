@@ -28,8 +28,9 @@ function commands(page: string): string {
 }
 
 let server: RunningServer;
+let repositories: string;
 beforeAll(async () => {
-  const repositories = await mkdtemp(join(tmpdir(), 'sparrow-repositories-'));
+  repositories = await mkdtemp(join(tmpdir(), 'sparrow-repositories-'));
   server = await startServer({ args: ['--repo-path', repositories] });
 });
 afterAll(async () => {
