@@ -38,8 +38,8 @@ afterAll(async () => {
 });
 
 /** Runs a page's commands as they stand, but for where the server is; resolves with the answers. */
-async function run(page: string): Promise<any[]> {
-  const script = commands(page)
+async function run(page: string, adapt = (script: string): string => script): Promise<any[]> {
+  const script = adapt(commands(page))
     .replaceAll('localhost:9200', server.url.replace('http://', ''))
     .replaceAll('data/owner.key', join(server.data, 'owner.key'));
   const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', script]);
@@ -79,12 +79,19 @@ describe('the commands of', () => {
 
   it('docs/snapshots.md make a backup and bring it back', async () => {
     await server.request('PUT', '/articles/_doc/1?refresh=true', { title: 'a' });
-    const answers = await run('docs/snapshots.md');
+    const other = await startServer({ args: ['--deploy-at-start', 'false', '--repo-path', repositories] });
+    const answers = await run('docs/snapshots.md', (script) =>
+      script
+        .replaceAll('localhost:9201', other.url.replace('http://', ''))
+        .replaceAll('elsewhere/owner.key', join(other.data, 'owner.key')),
+    ).finally(() => other.stop());
     expect(answers).toMatchObject([
       { acknowledged: true },
       { snapshot: { state: 'SUCCESS', indices: ['articles'] } },
       { snapshots: [{ snapshot: 'monday' }] },
       { snapshot: { indices: ['articles-monday'] } },
+      { acknowledged: true },
+      { snapshot: { indices: ['articles'] } },
     ]);
   });
 });
