@@ -14,6 +14,7 @@ const POLL: Duration = Duration::from_millis(5);
 /// Watches over one search. Without a time limit it costs nothing: the caller's own flag is used.
 pub struct Deadline {
     flag: Arc<AtomicBool>,
+    caller: Arc<AtomicBool>,
     timed_out: Arc<AtomicBool>,
     /// Dropped with the search, which ends the watching thread.
     _watch: Option<Sender<()>>,
@@ -24,11 +25,13 @@ impl Deadline {
     pub fn start(timeout: Option<Duration>, caller: &CancelFlag) -> Self {
         let timed_out = Arc::new(AtomicBool::new(false));
         let Some(timeout) = timeout else {
-            return Self { flag: Arc::clone(caller.flag()), timed_out, _watch: None };
+            let flag = Arc::clone(caller.flag());
+            return Self { caller: Arc::clone(&flag), flag, timed_out, _watch: None };
         };
         let flag = Arc::new(AtomicBool::new(false));
         let (sender, ended) = bounded::<()>(0);
         let end = Instant::now() + timeout;
+        let of_caller = Arc::clone(caller.flag());
         let (own, own_timed_out, caller) = (Arc::clone(&flag), Arc::clone(&timed_out), caller.clone());
         let watch = move || {
             loop {
@@ -50,12 +53,17 @@ impl Deadline {
         if let Err(error) = started {
             tracing::warn!(%error, "a search runs without its time limit");
         }
-        Self { flag, timed_out, _watch: Some(sender) }
+        Self { flag, caller: of_caller, timed_out, _watch: Some(sender) }
     }
 
     /// The flag to poll.
     pub fn flag(&self) -> &Arc<AtomicBool> {
         &self.flag
+    }
+
+    /// The flag that is set when the caller goes away, and not when the time is over.
+    pub fn caller(&self) -> &Arc<AtomicBool> {
+        &self.caller
     }
 
     /// Whether the time is over.
@@ -84,7 +92,7 @@ mod tests {
     fn the_flag_is_set_when_time_is_over() {
         let deadline = Deadline::start(Some(Duration::from_millis(5)), &CancelFlag::default());
         wait_for(&deadline);
-        assert!(deadline.is_over());
+        assert!(deadline.is_over() && !deadline.caller().load(Relaxed));
     }
 
     #[test]
@@ -93,7 +101,7 @@ mod tests {
         let deadline = Deadline::start(Some(Duration::from_secs(3600)), &caller);
         caller.cancel();
         wait_for(&deadline);
-        assert!(!deadline.is_over());
+        assert!(!deadline.is_over() && deadline.caller().load(Relaxed));
         let unlimited = Deadline::start(None, &caller);
         assert!(unlimited.flag().load(Relaxed) && !unlimited.is_over());
     }

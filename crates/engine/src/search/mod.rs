@@ -253,7 +253,9 @@ fn answer(
         .map(|(_, target)| target.counters.fetch.begin())
         .collect();
     let began = Instant::now();
-    let hits = hits::read(engine, targets, body, shown, &outcome, profile.as_deref_mut(), deadline.flag())?;
+    // As in Elasticsearch the limit is on the search itself: what it found in time is read and shown, whatever the clock says.
+    let _until_cancelled = work::stopped_by(deadline.caller());
+    let hits = hits::read(engine, targets, body, shown, &outcome, profile.as_deref_mut(), deadline.caller())?;
     drop(fetching);
     note_slow(Phase::Fetch, targets, &outcome, began, source);
     if let Some(profile) = &mut profile {
@@ -262,7 +264,7 @@ fn answer(
     outcome.profile = profile;
     let aggregations = match (&body.aggs, outcome.aggregated.take()) {
         (Some(asked), Some(collected)) => {
-            Some(asked.reduce(engine, collected, targets, body, shown, deadline.flag())?)
+            Some(asked.reduce(engine, collected, targets, body, shown, deadline.caller())?)
         }
         _ => None,
     };

@@ -150,8 +150,10 @@ fn counts_count() {
 fn a_time_limit_ends_a_search_without_an_error() {
     let node = five();
     // Whether a search without time finds something is a race; that it answers is not.
-    let hurried = node.search("five", &json!({"timeout": "0"}));
-    assert!(hurried["timed_out"] == true || ids(&hurried).len() == 5, "{hurried}");
+    for _ in 0..200 {
+        let hurried = node.search("five", &json!({"timeout": "0"}));
+        assert!(hurried["timed_out"] == true || ids(&hurried).len() == 5, "{hurried}");
+    }
     let relaxed = node.search("five", &json!({"timeout": "1m"}));
     assert_eq!(relaxed["timed_out"], false);
     assert_eq!(ids(&relaxed).len(), 5);
