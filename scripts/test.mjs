@@ -22,6 +22,7 @@ await main(async (args) => {
   if (wanted('--ts')) await runTypeScript(counts, rest, env);
   // Arguments for vitest name some of its tests: nobody waits for benchmarks then.
   if (args.includes('--bench') || (wanted('--bench') && rest.length === 0)) await runBenchmarks(counts);
+  for (const failure of counts.failures) console.log(`\nfailed: ${failure}`);
   console.log(`\n${counts}`);
   return counts.failed > 0 || counts.passed === 0 ? 1 : 0;
 });
