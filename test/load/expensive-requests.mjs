@@ -333,6 +333,20 @@ export const ROWS = [
  */
 export const LIMITED_ROWS = [
   [
+    'five `pattern_replace` in a row, and as many tokens as characters',
+    () => [
+      '/_analyze',
+      {
+        tokenizer: { type: 'ngram', min_gram: 1, max_gram: 1 },
+        char_filter: many(5, () => ({ type: 'pattern_replace', pattern: '.', replacement: '$0'.repeat(10) })),
+        text: 'aaaaaaaaaa',
+      },
+    ],
+    /circuit_breaking_exception.*<analyze>/u,
+    20,
+    400,
+  ],
+  [
     '`_mget` of a document of 1 MB, 300 times',
     () => ['/base/_mget', { ids: many(300, () => 'big') }],
     /circuit_breaking_exception.*<mget>/u,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::error::ShardError;
+use crate::refresh::guarded;
 use crate::shard::{Phase, Shard};
 
 impl Shard {
@@ -25,10 +26,7 @@ impl Shard {
                 let covered = self.next_seq_no().checked_sub(1);
                 let index = self.index();
                 // Under the write lock: no write can be lost between what is covered and the commit that says so.
-                let before = state.incomplete.replace(None);
-                let committed = index.commit_covering(covered);
-                state.incomplete = before;
-                if let Err(error) = committed {
+                if let Err(error) = guarded(&mut state, || index.commit_covering(covered)) {
                     let reason = error.to_string();
                     self.rolled_back(&mut state, error)?;
                     return Err(ShardError::Refresh { reason });

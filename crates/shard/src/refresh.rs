@@ -1,6 +1,6 @@
 //! Making writes searchable.
 
-use sparrow_index::{IndexError, SparrowIndex};
+use sparrow_index::IndexError;
 
 use crate::error::ShardError;
 use crate::shard::{Phase, Shard, WriteState};
@@ -48,9 +48,9 @@ impl Shard {
             self.visibility.take(number);
             self.versions.lock().start_refresh();
             let index = self.index();
-            if let Err(error) = self.commit(&mut state, &index) {
+            if let Err(error) = guarded(&mut state, || index.commit()) {
                 self.rolled_back(&mut state, error)?;
-                if let Err(error) = self.commit(&mut state, &index) {
+                if let Err(error) = guarded(&mut state, || index.commit()) {
                     let reason = format!("the segments lost their buffer twice: {error}");
                     state.reopen = true;
                     self.rolled_back(&mut state, error)?;
@@ -63,14 +63,6 @@ impl Shard {
         index.publish()?;
         self.versions.lock().finish_refresh();
         Ok(())
-    }
-
-    /// Commits what is buffered, in memory. Should it panic, nobody knows what the buffer has: it counts as incomplete.
-    fn commit(&self, state: &mut WriteState, index: &SparrowIndex) -> Result<(), IndexError> {
-        let before = state.incomplete.replace(None);
-        let result = index.commit();
-        state.incomplete = before;
-        result
     }
 
     /// Waits for a refresh that shows everything written before the call. The regular refresh does it; with `regular` false, or
@@ -86,6 +78,17 @@ impl Shard {
         }
         self.refresh()
     }
+}
+
+/// Commits what is buffered. Should it panic, nobody knows what the buffer has: it counts as incomplete.
+pub(crate) fn guarded(
+    state: &mut WriteState,
+    commit: impl FnOnce() -> Result<(), IndexError>,
+) -> Result<(), IndexError> {
+    let before = state.incomplete.replace(None);
+    let result = commit();
+    state.incomplete = before;
+    result
 }
 
 /// A refresh under way. One that panics has failed: whoever waits for it is told, and what it was to show is shown by the next.

@@ -93,15 +93,16 @@ export class NativeSearchEngine implements SearchEngine {
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     const { handle, reply } = this.#waiting.expect();
     const { op, path, query, opaqueId, requestId, traceId, action, rights, named } = request;
+    // What is undefined is left out of the JSON; one form of object for all requests is made faster than one with what is there.
     const asked = JSON.stringify({
       op,
       path,
       query,
-      opaque_id: opaqueId ?? null,
+      opaque_id: opaqueId,
       request_id: requestId,
       trace_id: traceId,
       action,
-      ...(named === undefined ? {} : { named: true }),
+      named: named === undefined ? undefined : true,
     });
     try {
       this.#native.execute(

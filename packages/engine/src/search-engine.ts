@@ -155,14 +155,14 @@ export interface EngineRequest {
   /** The query string's parameters that the operation knows. */
   readonly query: Readonly<Record<string, string>>;
   /** The caller's `X-Opaque-Id`, kept in the headers of a task that the request starts. */
-  readonly opaqueId?: string;
+  readonly opaqueId?: string | undefined;
   /** The number of the request, and the trace that it is part of: both stand in what the engine logs for it. */
-  readonly requestId?: string;
-  readonly traceId?: string;
+  readonly requestId?: string | undefined;
+  readonly traceId?: string | undefined;
   /** The action on indices that the operation is, where the caller is restricted. */
-  readonly action?: string;
+  readonly action?: string | undefined;
   /** What a restricted caller may do to which indices, as JSON that the engine reads. Absent: everything. */
-  readonly rights?: string;
+  readonly rights?: string | undefined;
   /**
    * Told the indices and aliases that the request came to, its body too, before it is answered or refused: up to 64 names, after
    * date math, patterns as they are.

@@ -115,7 +115,7 @@ interface Call {
   readonly isStopping: boolean;
   readonly instruments: Instruments;
   /** Is told the indices that the request names, where anybody wants to know. */
-  readonly named?: EngineRequest['named'];
+  readonly named: EngineRequest['named'];
 }
 
 /** Longest body of an operation that the engine does not carry out, in bytes. */
@@ -179,12 +179,12 @@ export class Application {
       hold.release();
     }
     this.#audit(exchange, path, trail, answer, requestId);
-    const headers: [string, string][] = [];
+    const headers: (readonly [string, string])[] = [];
     if (config.productHeader) headers.push(['X-Elastic-Product', 'Elasticsearch']);
     const opaqueId = exchange.header('x-opaque-id');
     if (opaqueId !== undefined) headers.push(['X-Opaque-Id', opaqueId]);
     headers.push(['X-Request-Id', requestId]);
-    for (const header of this.#headers) headers.push([header[0], header[1]]);
+    headers.push(...this.#headers);
     // Pages say themselves how long they may be kept; what is answered to a key may not be kept by anybody.
     if (answer.type !== 'html') headers.push(['Cache-Control', 'no-store']);
     const ms = performance.now() - begun;
@@ -264,18 +264,24 @@ async function handle(
   const endpoint = route.methods.get(method as Method) ?? (method === 'HEAD' ? route.methods.get('GET') : undefined);
   if (endpoint !== undefined) trail.endpoint = endpoint;
   const services = options.services();
-  const common = {
+  const isStopping = options.stopping?.() ?? false;
+  const { instruments } = options;
+  const named = options.audit === undefined ? undefined : (names: readonly string[]) => void (trail.named = names);
+  const call = (asked: Endpoint, from: ApiKey | undefined, body?: Uint8Array): Call => ({
     exchange,
+    endpoint: asked,
     services,
+    caller: from,
+    path,
+    query,
+    body,
     maxBodyBytes,
     requestId,
-    instruments: options.instruments,
-    isStopping: options.stopping?.() ?? false,
-    ...(options.audit === undefined ? {} : { named: (names: readonly string[]) => void (trail.named = names) }),
-  };
-  if (endpoint !== undefined && isPublic(endpoint, options)) {
-    return carryOut({ ...common, endpoint, caller: undefined, path: {}, query: {}, body: undefined });
-  }
+    isStopping,
+    instruments,
+    named,
+  });
+  if (endpoint !== undefined && isPublic(endpoint, options)) return carryOut(call(endpoint, undefined));
   if (services === undefined) throw starting();
   const caller = authenticated(exchange, services, options);
   trail.caller = caller;
@@ -296,7 +302,7 @@ async function handle(
   const leave = admission.admit('engine' in endpoint.handler ? endpoint.handler.engine : '');
   try {
     const body = await readChecked(exchange, endpoint, query, most, hold);
-    return await carryOut({ ...common, endpoint, caller, path, query, body });
+    return await carryOut(call(endpoint, caller, body));
   } finally {
     leave();
   }
@@ -323,17 +329,17 @@ async function carryOut(call: Call): Promise<Answer> {
   const { engine, caller } = serving(call);
   const asText = endpoint.reply === 'text';
   const { explicit } = negotiate(exchange.header('accept'), undefined, call.query['format']);
-  const opaqueId = exchange.header('x-opaque-id');
-  const traceId = traceOf(exchange.header('traceparent'));
+  const { action, rights } = rightsFor(caller, endpoint);
   const request: EngineRequest = {
     op: endpoint.handler.engine,
     path,
     // A table is made as JSON to become YAML.
     query: asText && explicit ? { ...withoutCommon(call.query), format: 'json' } : withoutCommon(call.query),
     requestId: call.requestId,
-    ...(opaqueId === undefined ? {} : { opaqueId }),
-    ...rightsFor(caller, endpoint),
-    ...(traceId === undefined ? {} : { traceId }),
+    opaqueId: exchange.header('x-opaque-id'),
+    traceId: traceOf(exchange.header('traceparent')),
+    action,
+    rights,
     named: call.named,
   };
   // The work stops when the connection closes before the answer is there.
@@ -448,10 +454,21 @@ async function figuresOf(services: Services | undefined): Promise<EngineFigures 
   return JSON.parse(new TextDecoder().decode(reply.body)) as EngineFigures;
 }
 
+interface Serving extends Services {
+  readonly caller: ApiKey;
+}
+
 /** What a call has once its caller is known. Public endpoints never ask for it. */
-function serving({ services, caller }: Call): Services & { readonly caller: ApiKey } {
+function serving({ services, caller }: Call): Serving {
   if (services === undefined || caller === undefined) throw starting();
-  return { ...services, caller };
+  return {
+    engine: services.engine,
+    keys: services.keys,
+    identity: services.identity,
+    data: services.data,
+    address: services.address,
+    caller,
+  };
 }
 
 async function readChecked(

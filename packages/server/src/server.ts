@@ -75,9 +75,9 @@ export async function startServer(
   const stopping = () => drain.isDraining;
   const options = { services: () => services, config, log, audit, instruments, stopping };
   const application = new Application(options);
-  const others = throughHono(options, application, log);
-  const bounded = boundedReaders(direct(application, config.maxBodyBytes, others), application.inFlight);
-  const { server, stop: stopTls } = await makeServer(config, drain.before(bounded), log);
+  const others = boundedReaders(throughHono(options, application, log), application.inFlight);
+  const listener = drain.before(direct(application, config.maxBodyBytes, others));
+  const { server, stop: stopTls } = await makeServer(config, listener, log);
   server.maxConnections = MAX_CONNECTIONS;
   drain.watch(server);
   instruments.connections.watch(server);

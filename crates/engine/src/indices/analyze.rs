@@ -208,6 +208,7 @@ impl Wanted {
         let mut place = Place::default();
         let mut tokens = Vec::new();
         for text in &self.texts {
+            let _held = analyzer.hold_filtered(text)?;
             let offsets = Utf16::new(text);
             for token in analyzer.tokens(text) {
                 if tokens.len() >= limit {
@@ -225,6 +226,7 @@ impl Wanted {
         let mut steps: Vec<(String, Vec<Value>, Place)> = Vec::new();
         let (mut count, mut shown_tokens) = (0, 0);
         for text in &self.texts {
+            let _held = analyzer.hold_filtered(text)?;
             let offsets = Utf16::new(text);
             let detail = analyzer.detail(text, limit - count).ok_or_else(|| too_many(limit))?;
             for (at, (name, text)) in detail.char_filters.into_iter().enumerate() {

@@ -26,10 +26,9 @@ const DISK_TICKS: u64 = 20;
 const REFRESH_WORKERS: usize = 3;
 const UPKEEP_WORKERS: usize = 2;
 
-/// Log of an index from which on it is flushed when its segments take less than the log.
-const SMALL_LOG: u64 = 4 << 20;
-/// Bytes of files that wait for a flush to be removed, from which on there is one if the segments take less than them.
-const SMALL_GARBAGE: u64 = 16 << 20;
+/// Bytes of the log, and of files that wait for a flush to be removed, from which on an index is flushed when its segments take less
+/// than them.
+const SMALL: u64 = 16 << 20;
 /// Time without a flush after which what lies in the log is flushed, and without a write after which an index gives back what
 /// only writing needs.
 const IDLE: Duration = Duration::from_secs(60);
@@ -212,12 +211,12 @@ fn flush_is_due(handle: &IndexHandle, threshold: u64) -> bool {
         return true;
     }
     let garbage = handle.index().garbage_bytes();
-    if log <= SMALL_LOG && garbage <= SMALL_GARBAGE {
+    if log.max(garbage) <= SMALL {
         return false;
     }
     // An index that goes away meanwhile needs no flush.
     let bytes = handle.index().stats().map_or(u64::MAX, |stats| stats.bytes.saturating_sub(garbage));
-    (log > SMALL_LOG && log > bytes) || (garbage > SMALL_GARBAGE && garbage > bytes)
+    log.max(garbage) > bytes
 }
 
 fn sync_is_due(handle: &IndexHandle) -> bool {

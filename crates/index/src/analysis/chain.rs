@@ -1,6 +1,9 @@
 //! Analyzers: char filters, a tokenizer and token filters, one behind the other.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use sparrow_types::work::{self, Held, TooMuch};
 
 use super::char_filters::{CharFilter, OffsetMap};
 use super::filters::Filter;
@@ -97,6 +100,25 @@ impl Analyzer {
             offsets.push(next.offsets);
         }
         (filtered, offsets)
+    }
+
+    /// Counts what the char filters make of a text, and what the tokens of that may take, for the request of this thread until what
+    /// comes back is dropped. Each filter runs for it, so this is for requests that are about the analyzer itself.
+    ///
+    /// # Errors
+    /// When that is too much.
+    pub fn hold_filtered(&self, text: &str) -> Result<Vec<Held>, TooMuch> {
+        let mut held = Vec::new();
+        let mut filtered = Cow::Borrowed(text);
+        for (_, filter) in &self.char_filters {
+            let next = filter.filter(&filtered);
+            held.push(work::hold("<analyze>", next.text.len() + next.offsets.bytes())?);
+            filtered = next.text.into();
+        }
+        if !self.char_filters.is_empty() {
+            held.push(work::hold("<analyze>", filtered.len().saturating_mul(size_of::<Token>()))?);
+        }
+        Ok(held)
     }
 
     /// The text as one token, through the filters that work on single characters: what term-level queries and

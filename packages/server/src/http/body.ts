@@ -4,6 +4,7 @@ import { HttpError } from '../errors.js';
 import type { Exchange } from './exchange.js';
 import { Gathered } from './gathered.js';
 import type { Hold } from './in-flight.js';
+import { StalledBodies } from './stalled-bodies.js';
 
 /**
  * The bytes of a request's body, decoded, or undefined if it has none.
@@ -28,8 +29,8 @@ export async function readBody(exchange: Exchange, limit: number, hold: Hold): P
   return decoded.length === 0 ? undefined : decoded;
 }
 
-/** How long nothing of a body may come, in milliseconds. */
-const STALLED_MS = 30_000;
+/** Bodies of which nothing came for so many milliseconds. */
+const stalledBodies = new StalledBodies(30_000);
 
 /**
  * Reads the body of a request of Node's. By events, as iterating over it costs several times as much.
@@ -39,31 +40,32 @@ const STALLED_MS = 30_000;
 export function readIncoming(incoming: IncomingMessage, limit: number, hold: Hold): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const gathered = new Gathered(Number(incoming.headers['content-length'] ?? 0), limit);
+    const fail = (error: unknown): void => {
+      reading.over();
+      incoming.pause();
+      reject(error instanceof Error ? error : new Error(String(error)));
+    };
+    const reading = stalledBodies.watch(() => {
+      fail(new HttpError('timeout', 'the body of the request stopped coming', { headers: [['Connection', 'close']] }));
+    });
     incoming.on('data', (chunk: Buffer) => {
-      const problem =
-        gathered.length + chunk.length > limit ? tooLarge(gathered.length + chunk.length, limit) : undefined;
+      reading.came();
       try {
-        if (problem !== undefined) throw problem;
+        const length = gathered.length + chunk.length;
+        if (length > limit) throw tooLarge(length, limit);
         hold.take(chunk.length);
         gathered.add(chunk);
       } catch (error) {
-        incoming.pause();
-        reject(error instanceof Error ? error : new Error(String(error)));
+        fail(error);
       }
     });
-    incoming.setTimeout(STALLED_MS, () => {
-      incoming.pause();
-      reject(
-        new HttpError('timeout', 'the body of the request stopped coming', { headers: [['Connection', 'close']] }),
-      );
-    });
     incoming.on('end', () => {
-      incoming.setTimeout(0);
+      reading.over();
       resolve(gathered.bytes());
     });
-    incoming.on('error', reject);
+    incoming.on('error', fail);
     incoming.on('close', () => {
-      if (!incoming.complete) reject(new Error('the connection closed before the body was there'));
+      if (!incoming.complete) fail(new Error('the connection closed before the body was there'));
     });
   });
 }

@@ -5,6 +5,7 @@ import { Matcher } from '../routes/matcher.js';
 import { readIncoming } from './body.js';
 import type { Exchange, Finished } from './exchange.js';
 import type { Hold } from './in-flight.js';
+import { boundReading } from './slow-readers.js';
 
 /** Methods that are answered here; `HEAD` and `OPTIONS` have rules of their own, which Hono knows. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'DELETE']);
@@ -18,6 +19,17 @@ const NOTHING = new Uint8Array(0);
  */
 export function direct(application: Application, maxBodyBytes: number, others: RequestListener): RequestListener {
   const matcher = new Matcher();
+  const finish = (answering: Promise<Finished>, outgoing: ServerResponse): void => {
+    answering
+      .then((finished) => {
+        send(outgoing, finished);
+        boundReading(outgoing, application.inFlight);
+      })
+      .catch(() => {
+        // The application answers everything; what is left is a connection that broke.
+        outgoing.destroy();
+      });
+  };
   return (incoming, outgoing) => {
     const { url = '', headers } = incoming;
     if (url.startsWith('*')) {
@@ -41,17 +53,6 @@ export function direct(application: Application, maxBodyBytes: number, others: R
     }
     finish(application.answer(new NodeExchange(incoming, outgoing, path, length), match.route, match.path), outgoing);
   };
-}
-
-function finish(answering: Promise<Finished>, outgoing: ServerResponse): void {
-  answering
-    .then((finished) => {
-      send(outgoing, finished);
-    })
-    .catch(() => {
-      // The application answers everything; what is left is a connection that broke.
-      outgoing.destroy();
-    });
 }
 
 class NodeExchange implements Exchange {

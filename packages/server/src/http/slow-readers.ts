@@ -12,14 +12,19 @@ const MIN_RATE = 32 * 1024;
 const EVERY_MS = 1000;
 
 /**
- * A listener in front of another that ends the connections of clients which do not read their answers: these would stay in
- * memory for as long as they like. What they have not read yet counts as in flight.
+ * Ends the connection of a client that does not read its answer: it would stay in memory for as long as the client likes. What
+ * was not read yet counts as in flight. Called when all of the answer was handed to the connection.
  */
+export function boundReading(outgoing: ServerResponse, inFlight: InFlight): void {
+  const unread = outgoing.writableLength;
+  if (unread > 0) watch(outgoing, unread, inFlight);
+}
+
+/** A listener in front of another whose answers are bounded so. */
 export function boundedReaders(answer: RequestListener, inFlight: InFlight): RequestListener {
   return (incoming, outgoing) => {
     outgoing.once('prefinish', () => {
-      const unread = outgoing.writableLength;
-      if (unread > 0) watch(outgoing, unread, inFlight);
+      boundReading(outgoing, inFlight);
     });
     answer(incoming, outgoing);
   };

@@ -6,8 +6,17 @@ import { ACTIONS, type Action, COMPOSITE, INDEX_ACTIONS, grants } from './action
 import type { ApiKey } from './key-store.js';
 import type { Roles } from './roles.js';
 
-/** The rights of keys as the engine reads them. A key is replaced, never changed. */
-const written = new WeakMap<ApiKey, { readonly everyIndex: boolean; readonly rights: string }>();
+/** What follows from the roles of a key. */
+interface Known {
+  readonly everyIndex: boolean;
+  /** Its rights as the engine reads them. */
+  readonly rights: string;
+  /** Actions that were found to be admitted. */
+  readonly admitted: Set<Action>;
+}
+
+/** What is worked out once for each key, which is replaced, never changed. */
+const known = new WeakMap<ApiKey, Known>();
 
 /**
  * Checks what can be told before the body is read: that the key holds the privilege for an endpoint of the cluster, or for
@@ -18,19 +27,20 @@ const written = new WeakMap<ApiKey, { readonly everyIndex: boolean; readonly rig
  */
 export function admit(key: ApiKey, { action }: Endpoint, path: Readonly<Record<string, string>>): void {
   if (action === null || action === 'public') return;
+  const { admitted } = knownOf(key);
+  if (admitted.has(action)) return;
   if (ACTIONS[action].scope === 'cluster') {
-    if (holdsOnCluster(key, (held) => grants(held, action))) return;
-    throw forbidden(key, action, '');
-  }
-  if (patterns(key, action).some((list) => list.length === 0)) {
+    if (!holdsOnCluster(key, (held) => grants(held, action))) throw forbidden(key, action, '');
+  } else if (patterns(key, action).some((list) => list.length === 0)) {
     const asked = path['index'] ?? path['name'] ?? '*';
     throw forbidden(key, action, COMPOSITE.has(action) ? '' : ` on indices [${asked}]`);
   }
+  admitted.add(action);
 }
 
 /** What a request of this key brings along for the engine to check names by; nothing for a key that may do everything there. */
 export function rightsFor(key: ApiKey, { action }: Endpoint): Pick<EngineRequest, 'action' | 'rights'> {
-  const { everyIndex, rights } = rightsOf(key);
+  const { everyIndex, rights } = knownOf(key);
   if (everyIndex && !(action !== null && HOLDS_KEYS.has(action) && !holdsOnCluster(key, holdsCluster))) return NOTHING;
   if (action !== null && WRITES_TEMPLATES.has(action) && holdsOnCluster(key, managesCluster)) return NOTHING;
   const ofIndices = action !== null && action !== 'public' && ACTIONS[action].scope === 'index';
@@ -60,10 +70,13 @@ function managesCluster(held: readonly string[]): boolean {
   return held.includes('manage') || held.includes('all');
 }
 
-function rightsOf(key: ApiKey): { readonly everyIndex: boolean; readonly rights: string } {
-  let known = written.get(key);
-  if (known === undefined) written.set(key, (known = { everyIndex: holdsEveryIndex(key), rights: write(key) }));
-  return known;
+function knownOf(key: ApiKey): Known {
+  let found = known.get(key);
+  if (found === undefined) {
+    found = { everyIndex: holdsEveryIndex(key), rights: write(key), admitted: new Set() };
+    known.set(key, found);
+  }
+  return found;
 }
 
 /** Each list of patterns stands there once: a role with many names grants dozens of actions on them. */
@@ -72,9 +85,9 @@ function write(key: ApiKey): string {
   const places = new Map<string, number>();
   const place = (list: readonly string[]): number => {
     const text = JSON.stringify(list);
-    let known = places.get(text);
-    if (known === undefined) places.set(text, (known = lists.push(list) - 1));
-    return known;
+    let at = places.get(text);
+    if (at === undefined) places.set(text, (at = lists.push(list) - 1));
+    return at;
   };
   const granted = INDEX_ACTIONS.map((action) => {
     const grant = { names: patterns(key, action).map(place), by: ACTIONS[action].privileges.join(',') };

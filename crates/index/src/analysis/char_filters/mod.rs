@@ -57,6 +57,11 @@ impl OffsetMap {
         }
     }
 
+    /// Bytes that the notes take.
+    pub fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Anchor>()
+    }
+
     /// Notes that bytes of `before` became `length` bytes at `at`. Notes come in the order of the text.
     fn replaced(&mut self, at: usize, length: usize, before: std::ops::Range<usize>, last: usize) {
         if length == before.len() {
