@@ -309,8 +309,7 @@ async function handle(
 }
 
 function authenticated(exchange: Exchange, { keys }: Services, { attempts, log }: Context): ApiKey {
-  const { from, uri } = exchange;
-  return authenticate(keys, attempts, log, { authorization: exchange.header('authorization'), from, uri }, Date.now());
+  return authenticate(keys, attempts, log, exchange, Date.now());
 }
 
 const REFUSED_PART = Buffer.from('"security_exception"');

@@ -83,7 +83,7 @@ class NodeExchange implements Exchange {
   }
 
   onGone(callback: () => void): () => void {
-    this.outgoing.once('close', callback);
+    this.outgoing.on('close', callback);
     return () => this.outgoing.off('close', callback);
   }
 }

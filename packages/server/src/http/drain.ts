@@ -60,7 +60,8 @@ export class Drain {
       const connection = this.#connections.get(socket);
       if (connection !== undefined) connection.active += 1;
       this.#answering.add(outgoing);
-      outgoing.once('close', () => {
+      // It comes once: a listener for good costs a request less than one that is taken away again.
+      outgoing.on('close', () => {
         this.#answering.delete(outgoing);
         if (connection === undefined) return;
         connection.active -= 1;

@@ -1,19 +1,10 @@
 import { HttpError } from '../errors.js';
+import type { Exchange } from '../http/exchange.js';
 import type { Logger } from '../log.js';
 import { type Attempts, MOST_FAILURES } from './attempts.js';
 import { type ApiKey, type KeyStore, decodeKey } from './key-store.js';
 
 const CHALLENGES = ['Basic realm="security" charset="UTF-8"', 'Bearer realm="security"', 'ApiKey'];
-
-/** Who knocks: what is said of a caller whose key is not known yet. */
-export interface Knock {
-  /** The `Authorization` header. */
-  readonly authorization: string | undefined;
-  /** The address that the connection came from. */
-  readonly from: string;
-  /** The path as it is shown in the error, with its query string. */
-  readonly uri: string;
-}
 
 /**
  * The key of a request. Failed attempts are counted by address and logged; after too many, further ones are refused and logged no
@@ -25,16 +16,18 @@ export function authenticate(
   keys: KeyStore,
   attempts: Attempts,
   log: Logger,
-  { authorization, from, uri }: Knock,
+  exchange: Pick<Exchange, 'header' | 'from' | 'uri'>,
   now: number,
 ): ApiKey {
+  const authorization = exchange.header('authorization');
   if (authorization === undefined || authorization.trim() === '') {
-    throw unauthenticated(`missing authentication credentials for REST request [${uri}]`);
+    throw unauthenticated(`missing authentication credentials for REST request [${exchange.uri}]`);
   }
   const parts = credentials(authorization);
   // A right key is let in whoever else knocks from there: secrets have too many bits to be guessed at any rate.
   const key = parts === undefined ? undefined : keys.verify(parts.id, parts.secret, now);
   if (key !== undefined) return key;
+  const { from } = exchange;
   const wait = attempts.wait(from, now);
   if (wait > 0) {
     throw new HttpError('too_many_attempts', `too many failed attempts to authenticate from [${from}]`, {
