@@ -3,7 +3,7 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use common::Node;
@@ -214,6 +214,101 @@ impl Observer for Disk {
             return Verdict::Torn(call.bytes.len() / 2, std::io::ErrorKind::StorageFull.into());
         }
         Verdict::Allow
+    }
+}
+
+/// Counts attempts to open a log again: each cuts it to what was durable. The disk is full all the time.
+#[derive(Default)]
+struct Attempts {
+    disk: Disk,
+    count: AtomicUsize,
+}
+
+impl Observer for Attempts {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        if call.kind == Kind::SetLength {
+            self.count.fetch_add(1, SeqCst);
+        }
+        self.disk.before(call)
+    }
+}
+
+/// Each of them reads the log and begins a file: many writers that wait for one another would do it one after the other.
+#[test]
+fn writers_that_come_while_the_log_is_closed_do_not_try_to_open_it_once_more_each() {
+    let node = Node::start();
+    let attempts = Arc::new(Attempts::default());
+    let _guard = sparrow_files::observe(node.folder.path(), attempts.clone());
+    node.ok("create_index", "index=a", "", "");
+    attempts.disk.full.store(true, SeqCst);
+    let (refused, end) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(2));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                while Instant::now() < end {
+                    assert_eq!(node.call("index_doc", "index=a", "", "{}").0, 429);
+                    refused.fetch_add(1, SeqCst);
+                }
+            });
+        }
+    });
+    // Half a second apart, by a writer or in the background.
+    let count = attempts.count.load(SeqCst);
+    assert!((2..=10).contains(&count), "{count} attempts for {} writes", refused.load(SeqCst));
+    assert!(refused.load(SeqCst) > 10 * count);
+}
+
+/// Panics at operations of a kind while the switch is on.
+struct Panics {
+    at: Kind,
+    on: AtomicBool,
+    happened: AtomicBool,
+}
+
+impl Observer for Panics {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        if call.kind == self.at && self.on.load(SeqCst) {
+            self.happened.store(true, SeqCst);
+            panic!("expected by the test");
+        }
+        Verdict::Allow
+    }
+}
+
+/// In an indexing thread while it writes a segment, and in the refresh itself while it opens it.
+#[test]
+fn a_panic_in_a_refresh_loses_nothing_and_a_later_one_shows_everything() {
+    for at in [Kind::Create, Kind::Write, Kind::Map] {
+        let node = Node::start();
+        let (on, happened) = (AtomicBool::new(false), AtomicBool::new(false));
+        let disk = Arc::new(Panics { at, on, happened });
+        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"1h"}}"#);
+        for id in ["old", "changed", "deleted"] {
+            node.ok("index_doc", &format!("index=a&id={id}"), "", r#"{"n":1}"#);
+        }
+        node.ok("refresh", "index=a", "", "");
+        node.ok("index_doc", "index=a&id=changed", "", r#"{"n":2}"#);
+        node.ok("index_doc", "index=a&id=new", "", r#"{"n":2}"#);
+        node.ok("delete_doc", "index=a&id=deleted", "", "");
+        disk.on.store(true, SeqCst);
+        let refresh = || node.call("refresh", "index=a", "", "").0;
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(refresh));
+        disk.on.store(false, SeqCst);
+        assert!(disk.happened.load(SeqCst), "{at:?}");
+        assert!(outcome.is_err() || matches!(outcome, Ok(500..)), "{at:?}: {outcome:?}");
+        assert_eq!(node.ok("get_doc", "index=a&id=changed", "", "")["_source"]["n"], json!(2));
+        until("writes are taken", || node.call("index_doc", "index=a&id=later", "", r#"{"n":2}"#).0 < 300);
+        until("it is refreshed", || refresh() < 300);
+        let seen = |node: &Node| {
+            assert_eq!(node.count("a"), 4, "{at:?}");
+            assert_eq!(node.hits("a", r#"{"query":{"term":{"n":2}}}"#).len(), 3, "{at:?}");
+        };
+        seen(&node);
+        // Nobody waits for a refresh that never comes.
+        node.ok("put_settings", "index=a", "", r#"{"index":{"refresh_interval":"10ms"}}"#);
+        node.ok("index_doc", "index=a&id=later", "refresh=wait_for", r#"{"n":2}"#);
+        seen(&node.crash());
     }
 }
 
