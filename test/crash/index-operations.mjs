@@ -29,7 +29,7 @@ async function disturbing(index, work) {
   }
 }
 
-const isAbsent = ({ users }) => users.size === 0;
+const isAbsent = ({ users, lockedBy }) => users.size === 0 && lockedBy.size === 0;
 
 async function createIndex(client) {
   const { random, model, world } = client;

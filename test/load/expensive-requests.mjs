@@ -260,7 +260,7 @@ export const ROWS = [
         text: 'a',
       },
     ],
-    /"tokens"/u,
+    /"tokens"|circuit_breaking_exception.*<analyze>/u,
     60,
     1500,
   ],

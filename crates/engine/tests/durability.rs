@@ -608,3 +608,42 @@ fn a_start_on_a_full_disk_reads_what_is_there_and_writes_again_when_there_is_roo
     let node = node.crash();
     assert_eq!((node.count("a"), node.count("other")), (2, 20));
 }
+
+/// Refuses to remove the metadata of indices while the switch is on.
+struct KeepsMetadata(AtomicBool);
+
+impl Observer for KeepsMetadata {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let is_metadata = call.path.to_string_lossy().contains("/store/index-");
+        match call.kind == Kind::Remove && is_metadata && self.0.load(SeqCst) {
+            true => Verdict::Fail(std::io::Error::other("injected: the disk keeps it")),
+            false => Verdict::Allow,
+        }
+    }
+}
+
+/// Its removal was acknowledged: only a list says so then, which later changes save again.
+#[test]
+fn an_index_removed_with_aliases_stays_removed_though_the_disk_kept_it() {
+    let node = Node::start();
+    let disk = Arc::new(KeepsMetadata(AtomicBool::new(false)));
+    let guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    for index in ["gone", "gone-too", "stays"] {
+        node.ok("create_index", &format!("index={index}"), "", "");
+    }
+    disk.0.store(true, SeqCst);
+    let removals = r#"{"actions":[{"remove_index":{"index":"gone"}},{"remove_index":{"index":"gone-too"}},
+        {"add":{"index":"stays","alias":"x"}}]}"#;
+    node.ok("update_aliases", "", "", removals);
+    let more = r#"{"actions":[{"add":{"index":"stays","alias":"y"}}]}"#;
+    node.ok("update_aliases", "", "", more);
+    let indices = |node: &Node| {
+        ["gone", "gone-too", "stays"]
+            .map(|index| node.call("exists_index", &format!("index={index}"), "", "").0)
+    };
+    assert_eq!(indices(&node), [404, 404, 200]);
+    let node = node.crash();
+    assert_eq!(indices(&node), [404, 404, 200]);
+    assert_eq!(node.ok("get_alias", "index=stays", "", "")["stays"]["aliases"], json!({"x": {}, "y": {}}));
+    drop(guard);
+}

@@ -4,11 +4,14 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use common::{Node, options};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sparrow_engine::Engine;
+use sparrow_files::{Call, Kind, Observer, Verdict};
 
 const WAIT: &str = "wait_for_completion=true";
 
@@ -200,6 +203,40 @@ fn a_rotten_blob_is_written_again_by_the_next_snapshot() {
         it.node.ok("delete_snapshot", "repository=r&snapshot=three", "", "");
     }
     assert!(!blob.with_extension("damaged").exists(), "it is no longer needed");
+}
+
+/// A disk that does not let blobs be read while the switch is on.
+struct Unreadable(AtomicBool);
+
+impl Observer for Unreadable {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let is_blob = call.path.to_string_lossy().contains("/blobs/");
+        match is_blob && matches!(call.kind, Kind::Open | Kind::Read) && self.0.load(SeqCst) {
+            true => Verdict::Fail(std::io::ErrorKind::PermissionDenied.into()),
+            false => Verdict::Allow,
+        }
+    }
+}
+
+/// It may be whole: a share that is away for a moment, files that somebody else's user made.
+#[test]
+fn a_blob_that_cannot_be_read_is_not_set_aside() {
+    let it = fixture();
+    let disk = Arc::new(Unreadable(AtomicBool::new(false)));
+    let _guard = sparrow_files::observe(it.folder.path(), disk.clone());
+    it.index();
+    it.register("r");
+    it.snapshot("one", &json!({"indices": "books"}));
+    let rename = json!({"indices": "books", "rename_pattern": "books", "rename_replacement": "again"});
+    disk.0.store(true, SeqCst);
+    for _ in 0..2 {
+        let (status, body) = it.restore("one", &rename);
+        let reason = body["error"]["reason"].as_str().unwrap_or_default();
+        assert!(status == 500 && reason.contains("cannot be read"), "{body}");
+    }
+    disk.0.store(false, SeqCst);
+    let (status, body) = it.restore("one", &rename);
+    assert_eq!(status, 200, "{body}");
 }
 
 #[test]

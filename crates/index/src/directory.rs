@@ -279,9 +279,8 @@ impl LazyDirectory {
         let _flush = self.shared.flush.lock();
         let root = &self.shared.root;
         let meta = fs::read(root.join(META))?;
-        let commit = Meta::decode(&meta)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "meta.json is damaged"))?
-            .commit;
+        let Meta { commit, manifest, .. } = Meta::decode(&meta)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "meta.json is damaged"))?;
         let mut files = Vec::new();
         for entry in fs::read_dir(root)? {
             let entry = entry?;
@@ -295,8 +294,13 @@ impl LazyDirectory {
             fs::link_or_copy(entry.path(), &copy)?;
             files.push(CommitFile { name: name.to_owned(), bytes: fs::metadata(&copy)?.len() });
         }
-        // A segment of the commit without any file is found when the copy is opened.
         let mut managed: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        // Whoever opened the folder anew may have removed some: they are of a commit that is no longer the newest.
+        if let Some(gone) =
+            manifest.iter().flat_map(|list| list.files.keys()).find(|name| !managed.contains(&name.as_str()))
+        {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("{gone} is gone")));
+        }
         managed.push(META);
         let managed = serde_json::to_vec(&managed)?;
         for (name, bytes) in [(MANAGED, &managed), (META, &meta)] {

@@ -327,7 +327,7 @@ impl SparrowIndex {
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit fails.
     pub fn commit(&self) -> Result<(), IndexError> {
-        self.writer.lock().commit(false)
+        self.writer.lock().commit()
     }
 
     /// Shows searches the newest commit and finished merges.
@@ -362,18 +362,8 @@ impl SparrowIndex {
         if writer.directory.is_poisoned() {
             return Err(IndexError::Poisoned);
         }
-        let before = writer.payload;
-        writer.payload.seq_no = before.seq_no.max(seq_no);
-        let changed = writer.payload != before;
-        writer.commit(changed).map_err(|error| {
-            writer.payload = before;
-            match error {
-                IndexError::RolledBack { source, .. } => {
-                    IndexError::RolledBack { replay_after: before.seq_no, source }
-                }
-                other => other,
-            }
-        })
+        let payload = Payload { seq_no: writer.payload.seq_no.max(seq_no), ..writer.payload };
+        writer.commit_as(payload)
     }
 
     /// Makes the newest commit durable. Writes and searches go on meanwhile.

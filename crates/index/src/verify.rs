@@ -153,7 +153,12 @@ fn checksums(root: &Path, files: &[(&str, &[Sum], u64)]) -> Vec<io::Result<u32>>
     if threads <= 1 {
         work();
     } else {
-        std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        std::thread::scope(|scope| {
+            // Where the system gives no thread, those that there are do it.
+            let spawn = |_: &usize| std::thread::Builder::new().spawn_scoped(scope, work).is_ok();
+            let _ = (1..threads).take_while(spawn).count();
+            work();
+        });
     }
     let mut read = read.into_inner();
     read.sort_by_key(|(number, _)| *number);

@@ -25,7 +25,7 @@ pub(crate) fn widen(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, 
         writer.set_mapping(mapping);
         return Ok(false);
     }
-    writer.commit(false)?;
+    writer.commit()?;
     writer.reopen(|directory| {
         add_field_norms(directory, &missing)?;
         append_to_schema(directory, &missing)

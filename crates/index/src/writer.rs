@@ -315,18 +315,24 @@ impl Writer {
     }
 
     /// Commits what is buffered, in memory. On failure everything buffered is rolled back.
-    pub fn commit(&mut self, force: bool) -> Result<(), IndexError> {
-        if !self.dirty && !force {
+    pub fn commit(&mut self) -> Result<(), IndexError> {
+        self.commit_as(self.payload)
+    }
+
+    /// As [`Writer::commit`]; the commit says `payload` about itself, which counts only once it succeeded.
+    pub fn commit_as(&mut self, payload: Payload) -> Result<(), IndexError> {
+        if !self.dirty && payload == self.payload {
             return Ok(());
         }
-        let payload = self.payload.encode()?;
+        let encoded = payload.encode()?;
         let committed = self.indexer()?.prepare_commit().and_then(|mut prepared| {
             // A plain `commit` would erase the payload.
-            prepared.set_payload(&payload);
+            prepared.set_payload(&encoded);
             prepared.commit()
         });
         match committed {
             Ok(_) => {
+                self.payload = payload;
                 self.dirty = false;
                 self.gauge.reset();
                 Ok(())

@@ -80,13 +80,13 @@ impl Shard {
     }
 }
 
-/// Commits what is buffered. Should it panic, nobody knows what the buffer has: it counts as incomplete.
+/// Changes what is buffered, or commits it. Should that panic, nobody knows what the buffer has: it counts as incomplete.
 pub(crate) fn guarded(
     state: &mut WriteState,
-    commit: impl FnOnce() -> Result<(), IndexError>,
+    change: impl FnOnce() -> Result<(), IndexError>,
 ) -> Result<(), IndexError> {
     let before = state.incomplete.replace(None);
-    let result = commit();
+    let result = change();
     state.incomplete = before;
     result
 }

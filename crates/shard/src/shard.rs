@@ -90,6 +90,8 @@ pub struct Shard {
     pub(crate) state: Mutex<WriteState>,
     pub(crate) versions: Mutex<LiveVersions>,
     pub(crate) visibility: Visibility,
+    /// While a log that was closed is opened anew: why writes are refused.
+    recovering: Mutex<Option<Phase>>,
     closed: AtomicBool,
     /// Set while a rewrite runs: the log keeps what the new segments do not have yet.
     pub(crate) rewriting: AtomicBool,
@@ -119,13 +121,13 @@ impl Opened {
         log: Replay,
     ) -> Result<Self, ShardError> {
         let (index, covered) = SparrowIndex::open(folder, mapping, &options.index)?;
+        // Segments may have a write that was committed before the log was synced, and the log not; the replay may remove it.
+        let highest = index.searcher().max_seq_no();
         let replayed = recovery::apply(log, &index, &*options.reread, covered)?;
         if replayed.records > 0 {
             index.refresh()?;
         }
         let after = |last: Option<u64>| last.map_or(0, |last| last + 1);
-        // Segments may have a write that was committed before the log was synced, and the log not.
-        let highest = index.searcher().max_seq_no();
         Ok(Self {
             index,
             replayed,
@@ -177,6 +179,7 @@ impl Shard {
             }),
             versions: Mutex::new(LiveVersions::default()),
             visibility: Visibility::default(),
+            recovering: Mutex::default(),
             closed: AtomicBool::new(false),
             rewriting: AtomicBool::new(false),
             folder_is_uncertain: AtomicBool::new(false),
@@ -367,7 +370,12 @@ impl Shard {
             return Ok(());
         }
         let began = Instant::now();
-        let result = self.recover_locked(&mut state);
+        // Also if it panics.
+        state.next_recovery = Some(began + RECOVERY_PAUSE);
+        let result = {
+            let _recovering = Recovering::begin(self, &state);
+            self.recover_locked(&mut state)
+        };
         state.next_recovery = Some(Instant::now() + began.elapsed().max(RECOVERY_PAUSE));
         if let (Err(error), Phase::ReadOnly { reason, disk_full }) = (&result, &mut state.phase) {
             // What keeps it from succeeding now is what a writer should know.
@@ -452,6 +460,10 @@ impl Shard {
 
     /// The write lock, for whoever may write now.
     pub(crate) fn lock_for_writing(&self) -> Result<MutexGuard<'_, WriteState>, ShardError> {
+        // Whoever waited for it would keep a thread from the writers of other indices.
+        if let Some(refused) = &*self.recovering.lock() {
+            refused.takes_writes()?;
+        }
         let mut state = self.state.lock();
         let failed =
             matches!(state.phase, Phase::ReadOnly { .. }) || state.reopen || self.index().is_poisoned();
@@ -472,5 +484,23 @@ impl Shard {
         self.closed.store(true, Ordering::SeqCst);
         self.visibility.close();
         self.index().retire();
+    }
+}
+
+/// Lets writers be refused at once while a log that is closed for them is opened anew, which takes as long as reading it does.
+struct Recovering<'a>(&'a Shard);
+
+impl<'a> Recovering<'a> {
+    fn begin(shard: &'a Shard, state: &WriteState) -> Self {
+        if matches!(state.phase, Phase::ReadOnly { .. }) {
+            *shard.recovering.lock() = Some(state.phase.clone());
+        }
+        Self(shard)
+    }
+}
+
+impl Drop for Recovering<'_> {
+    fn drop(&mut self) {
+        *self.0.recovering.lock() = None;
     }
 }

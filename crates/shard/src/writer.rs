@@ -9,6 +9,7 @@ use sparrow_storage::Lsn;
 
 use crate::error::ShardError;
 use crate::record::Record;
+use crate::refresh::guarded;
 use crate::shard::{Phase, Shard, WriteState};
 use crate::versions::LiveVersion;
 
@@ -75,7 +76,8 @@ impl Writer<'_> {
         let built =
             index.build(WriteDocument { id: id.clone(), seq_no, version, parsed, source: raw, replaces })?;
         let logged = self.log(&record, id, LiveVersion { seq_no, version, source: Some(stored) })?;
-        self.buffered(index.add_built(built));
+        let added = guarded(&mut self.state, || index.add_built(built));
+        self.buffered(added);
         Ok(logged)
     }
 
@@ -87,10 +89,13 @@ impl Writer<'_> {
         let seq_no = self.shard.next_seq_no();
         let record = Record { seq_no, version, id: &id, source: None }.encode();
         let logged = self.log(&record, id.clone(), LiveVersion { seq_no, version, source: None })?;
-        match existed {
-            true => self.buffered(self.shard.index().delete(&id)),
+        if existed {
+            let index = self.shard.index();
+            let deleted = guarded(&mut self.state, || index.delete(&id));
+            self.buffered(deleted);
+        } else {
             // Its version goes out of memory with the next refresh.
-            false => self.shard.mark_dirty(),
+            self.shard.mark_dirty();
         }
         Ok(logged)
     }

@@ -75,13 +75,17 @@ impl Indices {
         stored.save(&self.data)?;
         self.registry.change(|names| *names = after);
         for index in &removed {
-            if let Err(error) = self.remove_files(&before, index) {
-                tracing::error!(index, %error, "files of a removed index are left until the next start");
-                return Ok(result);
+            let Err(error) = self.remove_files(&before, index) else { continue };
+            tracing::error!(index, %error, "files of a removed index are left until the disk lets them go");
+            if let Some(handle) = before.indices.get(index) {
+                handle.shard.close();
+            }
+            if let Some(uuid) = before.uuid(index) {
+                self.leftovers.add(&self.data, uuid);
             }
         }
         if !removed.is_empty() {
-            stored.removed.clear();
+            stored.removed = self.leftovers.uuids();
             if let Err(error) = stored.save(&self.data) {
                 tracing::warn!(%error, "the list of removed indices is left until the next change");
             }
@@ -91,7 +95,8 @@ impl Indices {
 
     /// What has to be stored for these names.
     pub(super) fn stored(&self, names: &Names) -> Stored {
-        let mut stored = Stored::default();
+        // What could not be removed yet must not be there after a restart, whatever else is saved.
+        let mut stored = Stored { removed: self.leftovers.uuids(), ..Stored::default() };
         for (alias, indices) in &names.aliases {
             for (index, spec) in indices {
                 if let Some(uuid) = names.uuid(index) {

@@ -1,5 +1,8 @@
-//! Indices that could not be made, whose metadata may lie on the disk all the same: writing it down failed, perhaps when the file
-//! had its name already. After a restart such an index would be there, in the place of one that got the same name since.
+//! Indices whose metadata may lie on the disk though they are not there: writing it down failed when they were made, perhaps when
+//! the file had its name already, or removing it when they were removed. After a restart such an index would be there, in the place
+//! of one that got the same name since.
+
+use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
 use sparrow_storage::DataDir;
@@ -19,6 +22,11 @@ impl Leftovers {
         if let Err(error) = self.clear(data) {
             tracing::warn!(uuid, %error, "what is left of an index that could not be made is removed as soon as the disk lets it");
         }
+    }
+
+    /// Those whose files are left.
+    pub(super) fn uuids(&self) -> BTreeSet<String> {
+        self.0.lock().iter().cloned().collect()
     }
 
     /// Removes what was left, if the disk lets it now.

@@ -82,7 +82,7 @@ pub(crate) struct Indices {
     /// Serialises creation and deletion.
     admin: Mutex<()>,
     leftovers: Arc<Leftovers>,
-    next_attempt: Mutex<NextAttempt>,
+    next_attempt: NextAttempt,
     /// Indices are upgraded one at a time.
     upgrading: Mutex<()>,
     /// Leads the indices back to the engine.
@@ -136,7 +136,7 @@ impl Indices {
             registry: Arc::new(Registry::default()),
             admin: Mutex::new(()),
             leftovers: Arc::default(),
-            next_attempt: Mutex::default(),
+            next_attempt: NextAttempt::default(),
             upgrading: Mutex::new(()),
             engine: EngineLink::default(),
             index_options: IndexOptions {
@@ -160,6 +160,8 @@ impl Indices {
         for (store, replaces) in metadata::stores(&data)? {
             let uuid = &store[metadata::STORE_PREFIX.len()..];
             if replaced.contains(uuid) {
+                // What that one replaced is gone as well.
+                replaced.extend(replaces);
                 data.remove(&store)?;
                 continue;
             }
@@ -181,6 +183,15 @@ impl Indices {
                     let later = reopen::may_open_later(&error);
                     broken.push((uuid.to_owned(), store.clone(), reason(&error, &data), later));
                 }
+            }
+        }
+        // One that took another's place may have been opened before the one that took its own.
+        for uuid in &replaced {
+            if known.contains(uuid) {
+                data.remove(&metadata::store_name(uuid))?;
+                known.retain(|other| other != uuid);
+                names.indices.retain(|_, handle| handle.uuid != *uuid);
+                broken.retain(|(other, ..)| other != uuid);
             }
         }
         for (uuid, store, reason, may_open_later) in broken {
@@ -288,7 +299,7 @@ impl Indices {
             if registry.names().broken.values().any(|broken| broken.may_open_later)
                 && let Some(engine) = engine.get().and_then(Weak::upgrade)
             {
-                engine.indices.open_refused();
+                reopen::try_again(engine);
             }
         };
         self.maintenance.start(&self.registry, self.flush_threshold, Box::new(housekeeping));
@@ -297,6 +308,7 @@ impl Indices {
     /// Ends the background work and flushes everything.
     pub(crate) fn close(&self) {
         self.maintenance.stop();
+        self.next_attempt.finish();
         for handle in self.registry.all() {
             if let Err(error) = handle.flush() {
                 tracing::error!(index = handle.name, %error, "flush at the end failed; the log keeps the writes");

@@ -37,7 +37,7 @@ pub(crate) fn clone_snapshot(
     let _turn = take(&turn, &|| false)?;
     let listing = repository.layout.list()?;
     let taken = |name: &str| listing.infos.iter().any(|info| info.snapshot == name);
-    let made = engine.snapshots.running.creations(Some(name)).iter().any(|it| it.snapshot == target);
+    let made = engine.snapshots.running.creations_in(&repository.path).iter().any(|it| it.snapshot == target);
     if taken(&target) || made {
         return Err(errors::name_in_use(name, &target, "snapshot with the same name already exists"));
     }

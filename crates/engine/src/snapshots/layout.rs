@@ -297,8 +297,11 @@ impl Layout {
         // Before it is there: whoever lists the repository meanwhile must not see what nobody can restore.
         parse(lines.as_bytes()).map_err(|problem| self.unusable(&file, problem))?;
         let path = self.root.join(&file);
-        durable::atomic_write(&path, lines.as_bytes())
-            .map_err(|error| self.failed("written", &file, &error))?;
+        if let Err(error) = durable::atomic_write(&path, lines.as_bytes()) {
+            // It may have its name already.
+            let _ = durable::remove_file(&path);
+            return Err(self.failed("written", &file, &error));
+        }
         let problem = match lines::read(&path, false) {
             Ok(bytes) if bytes == lines.as_bytes() => return Ok(()),
             Ok(_) => Unusable::Damaged("what is read is not what was written".to_owned()),

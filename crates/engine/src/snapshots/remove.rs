@@ -38,7 +38,7 @@ pub(crate) fn delete_snapshot(
 /// Names of the snapshots of an expression, those that are being made among them.
 fn select(engine: &Engine, repository: &Repository, expression: &str) -> Result<Vec<String>, EngineError> {
     let listing = repository.layout.list()?;
-    let creations = engine.snapshots.running.creations(Some(&repository.name));
+    let creations = engine.snapshots.running.creations_in(&repository.path);
     let mut known: Vec<&str> = listing.infos.iter().map(|info| info.snapshot.as_str()).collect();
     known.extend(creations.iter().map(|creation| creation.snapshot.as_str()));
     let found = names::select(expression, &known)
@@ -48,7 +48,7 @@ fn select(engine: &Engine, repository: &Repository, expression: &str) -> Result<
 
 fn delete(engine: &Engine, repository: &Repository, wanted: &[String]) -> Result<(), EngineError> {
     let running = &engine.snapshots.running;
-    for creation in running.creations(Some(&repository.name)) {
+    for creation in running.creations_in(&repository.path) {
         if wanted.contains(&creation.snapshot) {
             creation.aborted.store(true, Relaxed);
             running.wait_for(&creation);

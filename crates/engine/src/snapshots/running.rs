@@ -105,6 +105,12 @@ impl Running {
         state.creations.iter().filter(of_it).cloned().collect()
     }
 
+    /// The creations that write to a folder, whatever the repositories there are called.
+    pub fn creations_in(&self, location: &Path) -> Vec<Arc<Creation>> {
+        let state = self.state.lock();
+        state.creations.iter().filter(|creation| creation.location == location).cloned().collect()
+    }
+
     /// What a folder is used for now, if it is.
     pub fn use_of(&self, location: &Path) -> Option<&'static str> {
         let state = self.state.lock();

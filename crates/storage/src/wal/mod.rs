@@ -92,7 +92,10 @@ impl Wal {
         let kept: Vec<PathBuf> =
             files.into_iter().map(|(_, path)| path).filter(|path| path.exists()).collect();
         let length = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
-        let begun = match (create_file(directory, generation), kept.last()) {
+        // What a killed process wrote without a sync is read now, so it has to stay: an older file has no torn tail.
+        let synced = kept.last().map_or(Ok(()), |last| replay::sync(last));
+        let next = synced.and_then(|()| create_file(directory, generation));
+        let begun = match (next, kept.last()) {
             (Ok((file, path)), _) => {
                 Begun { file, path, generation, bytes: FILE_HEADER as u64, poisoned: None }
             }

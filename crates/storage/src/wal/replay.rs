@@ -101,6 +101,13 @@ pub(super) fn check_and_repair(path: &Path, is_last: bool, durable: u64) -> Resu
     }
 }
 
+/// Makes a log file durable that a killed process left.
+pub(super) fn sync(path: &Path) -> Result<(), StorageError> {
+    // Where nothing may be written there is nothing to sync, but on some systems only what is open for writing can be.
+    let file = File::append(path).or_else(|_| File::open(path)).map_err(StorageError::io("open", path))?;
+    file.sync_all().map_err(StorageError::io("sync", path))
+}
+
 /// Appends the payloads of the records that lie in a range of bytes of the file to `payloads`.
 pub(super) fn records_between(
     path: &Path,

@@ -32,6 +32,37 @@ fn synced_records_come_back_in_order_over_several_openings() {
     }
 }
 
+/// Operations on the log's files, in their order.
+#[derive(Default)]
+struct Calls(Mutex<Vec<(sparrow_files::Kind, String)>>);
+
+impl sparrow_files::Observer for Calls {
+    fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
+        let name = call.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.0.lock().push((call.kind, name));
+        sparrow_files::Verdict::Allow
+    }
+}
+
+/// Otherwise a power cut would tear a file that is not the last any more, and the log could not be opened.
+#[test]
+fn what_a_killed_process_left_unsynced_is_durable_before_a_later_file_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    wal.append(&vec![7; 2 << 20]).unwrap();
+    drop(wal);
+    let left = only_file_with_records(folder.path()).file_name().unwrap().to_string_lossy().into_owned();
+    let calls = Arc::new(Calls::default());
+    let _guard = sparrow_files::observe(folder.path(), calls.clone());
+    let (_wal, replay) = Wal::open(folder.path()).unwrap();
+    assert_eq!(payloads(replay).len(), 1);
+    let calls = calls.0.lock();
+    let at = |wanted: &dyn Fn(&(sparrow_files::Kind, String)) -> bool| calls.iter().position(wanted);
+    let synced = at(&|(kind, name)| *kind == sparrow_files::Kind::Sync && *name == left).unwrap();
+    let begun = at(&|(kind, name)| *kind == sparrow_files::Kind::Create && name.starts_with("wal-")).unwrap();
+    assert!(synced < begun, "{calls:?}");
+}
+
 #[test]
 fn trimming_drops_what_was_appended_before_the_roll() {
     let folder = tempfile::tempdir().unwrap();

@@ -83,9 +83,11 @@ impl Layout {
         let sha256 = hash_of(&mut File::open(source).map_err(unread)?, pace, unread)?;
         let length = fs::metadata(source).map_err(unread)?.len();
         if self.has_blob(&sha256, length) {
-            match self.is_whole(&sha256, pace)? {
-                true => return Ok((sha256, length, false)),
-                false => tracing::warn!(
+            match self.is_whole(&sha256, pace) {
+                Ok(true) => return Ok((sha256, length, false)),
+                Err(EngineError::Cancelled) => return Err(EngineError::Cancelled),
+                // What cannot be read now may be damaged as well.
+                Ok(false) | Err(_) => tracing::warn!(
                     repository = self.name,
                     blob = blob_name(&sha256),
                     "a damaged blob of a repository is written again"
@@ -189,16 +191,16 @@ impl Layout {
     /// repository.
     ///
     /// # Errors
-    /// When the folder cannot be written; [`EngineError::Cancelled`].
+    /// When the blob cannot be read or the folder not written; [`EngineError::Cancelled`].
     pub fn set_aside_if_damaged(&self, entry: &FileEntry, pace: &Pace<'_>) -> Result<bool, EngineError> {
         self.check_places()?;
         self.check_place(&format!("{BLOBS}/{}", entry.sha256.get(..2).unwrap_or("00")))?;
         // Somebody may just have put a whole one in its place.
         let _lock = self.lock()?;
         let path = self.blob(&entry.sha256);
-        if !path.metadata().is_ok_and(|file| file.is_file())
-            || self.has_blob(&entry.sha256, entry.length) && self.is_whole(&entry.sha256, pace)?
-        {
+        // Only what was read and is wrong: what cannot be read today may be whole.
+        let Some(found) = path.metadata().ok().filter(|file| file.is_file()) else { return Ok(false) };
+        if found.len() == entry.length && self.is_whole(&entry.sha256, pace)? {
             return Ok(false);
         }
         let failed = |error: &dyn std::fmt::Display| self.failed("renamed", &blob_name(&entry.sha256), error);
@@ -209,15 +211,14 @@ impl Layout {
         Ok(true)
     }
 
-    /// Whether a blob can be read and its content has the hash that it is named by.
+    /// Whether the content of a blob has the hash that it is named by.
+    ///
+    /// # Errors
+    /// When it cannot be read; [`EngineError::Cancelled`].
     fn is_whole(&self, sha256: &str, pace: &Pace<'_>) -> Result<bool, EngineError> {
         let unread = |error: io::Error| self.failed("read", &blob_name(sha256), &error);
-        let Ok(mut file) = File::open(self.blob(sha256)) else { return Ok(false) };
-        match hash_of(&mut file, pace, unread) {
-            Ok(found) => Ok(found == sha256),
-            Err(EngineError::Cancelled) => Err(EngineError::Cancelled),
-            Err(_) => Ok(false),
-        }
+        let mut file = File::open(self.blob(sha256)).map_err(unread)?;
+        Ok(hash_of(&mut file, pace, unread)? == sha256)
     }
 
     pub(super) fn blob(&self, sha256: &str) -> PathBuf {
