@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sparrow_index::analysis::{Analysis, Analyzer, CustomAnalyzer, Token};
+use sparrow_index::analysis::{Analysis, Analyzer, CustomAnalyzer, Token, Unfinished};
 use sparrow_index::mapping::FieldType;
 
 use super::IndexHandle;
@@ -208,12 +208,9 @@ impl Wanted {
         let mut place = Place::default();
         let mut tokens = Vec::new();
         for text in &self.texts {
-            let _held = analyzer.hold_filtered(text)?;
+            let trial = analyzer.trial(text).map_err(|why| unfinished(why, limit))?;
             let offsets = Utf16::new(text);
-            for token in analyzer.tokens(text) {
-                if tokens.len() >= limit {
-                    return Err(too_many(limit));
-                }
+            for token in trial.tokens(limit - tokens.len()).map_err(|why| unfinished(why, limit))? {
                 tokens.push(Value::Object(place.show(&token, &offsets)));
             }
             place.next_text(gap, offsets.length());
@@ -226,9 +223,9 @@ impl Wanted {
         let mut steps: Vec<(String, Vec<Value>, Place)> = Vec::new();
         let (mut count, mut shown_tokens) = (0, 0);
         for text in &self.texts {
-            let _held = analyzer.hold_filtered(text)?;
+            let trial = analyzer.trial(text).map_err(|why| unfinished(why, limit))?;
             let offsets = Utf16::new(text);
-            let detail = analyzer.detail(text, limit - count).ok_or_else(|| too_many(limit))?;
+            let detail = trial.detail(limit - count).map_err(|why| unfinished(why, limit))?;
             for (at, (name, text)) in detail.char_filters.into_iter().enumerate() {
                 if filtered.len() <= at {
                     filtered.push((name, Vec::new()));
@@ -352,6 +349,14 @@ impl Utf16 {
 
     fn length(&self) -> usize {
         self.length
+    }
+}
+
+fn unfinished(why: Unfinished, limit: usize) -> EngineError {
+    match why {
+        Unfinished::Stopped(stopped) => stopped.into(),
+        Unfinished::TooMuch(error) => error.into(),
+        Unfinished::TooManyTokens => too_many(limit),
     }
 }
 

@@ -235,7 +235,9 @@ pub(super) fn run_node(
     let mut fit = Vec::with_capacity(who.len());
     for &at in who {
         let Item { document, steps, .. } = &mut items[at];
-        match runtime.together.step(steps, || document.weight()) {
+        // Nobody may wait for it any more.
+        let may_run = work::check().map_err(ProcessorError::from);
+        match may_run.and_then(|()| runtime.together.step(steps, || document.weight())) {
             Ok(()) => fit.push(at),
             Err(error) => fail(&mut items[at], node, error),
         }
@@ -244,9 +246,8 @@ pub(super) fn run_node(
     match &node.action {
         Action::Each(processor) => {
             for (&at, &before) in fit.iter().zip(&before) {
-                let stopped = work::check().map_err(|_| ProcessorError::Model(ModelError::Cancelled));
                 let document = &mut items[at].document;
-                let result = stopped.and_then(|()| processor.run(document));
+                let result = processor.run(document);
                 let grown = runtime.together.grow(before, document.added);
                 if let Err(error) = grown.and(result) {
                     fail(&mut items[at], node, error);

@@ -144,9 +144,13 @@ impl Matching {
     }
 }
 
-/// Looks at the clock at every [`MATCHES_BETWEEN`]th match.
+/// Looks at the clock, and whether anybody still waits, at every [`MATCHES_BETWEEN`]th match.
 fn check_time(matches: usize, end: End) -> Result<(), ProcessorError> {
-    match matches.is_multiple_of(MATCHES_BETWEEN) && Instant::now() > end.at {
+    if !matches.is_multiple_of(MATCHES_BETWEEN) {
+        return Ok(());
+    }
+    work::check()?;
+    match Instant::now() > end.at {
         true => Err(ProcessorError::Matching { milliseconds: end.limit.as_millis() as u64 }),
         false => Ok(()),
     }
@@ -255,5 +259,11 @@ mod tests {
         let late = End { at: Instant::now() - Duration::from_secs(1), limit: MATCHING };
         assert!(matches!(replace_all(&regex, "a", "b", late), Err(ProcessorError::Matching { .. })));
         assert!(matches!(split(&regex, "a", late), Err(ProcessorError::Matching { .. })));
+        // Nobody waits for it any more.
+        let memory = std::sync::Arc::new(work::Memory::new(usize::MAX, usize::MAX));
+        let stop = std::sync::Arc::new(true.into());
+        let _entered = work::enter(Some(work::Work::new(stop, memory)));
+        let stopped = replace_all(&regex, "a", "b", end);
+        assert!(matches!(stopped, Err(ProcessorError::Model(crate::models::ModelError::Cancelled))));
     }
 }

@@ -1,5 +1,7 @@
 //! What can go wrong when a pipeline is defined and when it runs.
 
+use sparrow_types::work;
+
 use crate::error::{EngineError, Exception};
 use crate::models::ModelError;
 use crate::strict_json::MOST_LEVELS;
@@ -474,7 +476,10 @@ impl ProcessorError {
     pub fn is_final(&self) -> bool {
         matches!(
             self,
-            Self::TooMuchTogether { .. } | Self::TooManySteps { .. } | Self::TooManyPipelines { .. }
+            Self::TooMuchTogether { .. }
+                | Self::TooManySteps { .. }
+                | Self::TooManyPipelines { .. }
+                | Self::Model(ModelError::Cancelled)
         )
     }
 
@@ -486,6 +491,12 @@ impl ProcessorError {
             Self::Fail { .. } | Self::NotLoaded { .. } => 500,
             _ => 400,
         }
+    }
+}
+
+impl From<work::Stopped> for ProcessorError {
+    fn from(_: work::Stopped) -> Self {
+        Self::Model(ModelError::Cancelled)
     }
 }
 

@@ -1,9 +1,6 @@
 //! Analyzers: char filters, a tokenizer and token filters, one behind the other.
 
-use std::borrow::Cow;
 use std::sync::Arc;
-
-use sparrow_types::work::{self, Held, TooMuch};
 
 use super::char_filters::{CharFilter, OffsetMap};
 use super::filters::Filter;
@@ -95,30 +92,11 @@ impl Analyzer {
         let mut filtered = text.to_owned();
         let mut offsets = Vec::with_capacity(self.char_filters.len());
         for (_, filter) in &self.char_filters {
-            let next = filter.filter(&filtered);
+            let next = filter.filter(&filtered, &|| false);
             filtered = next.text;
             offsets.push(next.offsets);
         }
         (filtered, offsets)
-    }
-
-    /// Counts what the char filters make of a text, and what the tokens of that may take, for the request of this thread until what
-    /// comes back is dropped. Each filter runs for it, so this is for requests that are about the analyzer itself.
-    ///
-    /// # Errors
-    /// When that is too much.
-    pub fn hold_filtered(&self, text: &str) -> Result<Vec<Held>, TooMuch> {
-        let mut held = Vec::new();
-        let mut filtered = Cow::Borrowed(text);
-        for (_, filter) in &self.char_filters {
-            let next = filter.filter(&filtered);
-            held.push(work::hold("<analyze>", next.text.len() + next.offsets.bytes())?);
-            filtered = next.text.into();
-        }
-        if !self.char_filters.is_empty() {
-            held.push(work::hold("<analyze>", filtered.len().saturating_mul(size_of::<Token>()))?);
-        }
-        Ok(held)
     }
 
     /// The text as one token, through the filters that work on single characters: what term-level queries and
@@ -126,7 +104,7 @@ impl Analyzer {
     pub fn normalize(&self, text: &str) -> String {
         let mut filtered = text.to_owned();
         for (_, filter) in self.char_filters.iter().filter(|(_, filter)| filter.normalizes()) {
-            filtered = filter.filter(&filtered).text;
+            filtered = filter.filter(&filtered, &|| false).text;
         }
         if filtered.is_empty() {
             return filtered;
@@ -137,34 +115,10 @@ impl Analyzer {
         }
         tokens.next().map(|token| token.text).unwrap_or_default()
     }
-
-    /// Every step by itself. `limit` bounds the tokens that are kept of each; `None` when there are more.
-    pub fn detail(&self, text: &str, limit: usize) -> Option<Detail> {
-        let mut char_filters = Vec::new();
-        let mut filtered = text.to_owned();
-        for (name, filter) in &self.char_filters {
-            filtered = filter.filter(&filtered).text;
-            char_filters.push((name.clone(), filtered.clone()));
-        }
-        let collect = |tokens: Tokens<'_>| -> Option<Vec<Token>> {
-            let tokens: Vec<Token> = tokens.take(limit + 1).collect();
-            (tokens.len() <= limit).then_some(tokens)
-        };
-        let number =
-            |tokens: &[Token]| -> Vec<Token> { positioned(Box::new(tokens.iter().cloned())).collect() };
-        let mut tokens = collect(self.tokenized(text))?;
-        let tokenizer = Step { name: self.tokenizer.0.clone(), tokens: number(&tokens) };
-        let mut filters = Vec::with_capacity(self.filters.len());
-        for (name, filter) in &self.filters {
-            tokens = collect(filter.apply(Box::new(tokens.into_iter())))?;
-            filters.push(Step { name: name.clone(), tokens: number(&tokens) });
-        }
-        Some(Detail { char_filters, tokenizer, filters })
-    }
 }
 
 /// Takes an offset back through all char filters, to the start of a character.
-fn correct(offsets: &[OffsetMap], offset: usize, text: &str) -> usize {
+pub(super) fn correct(offsets: &[OffsetMap], offset: usize, text: &str) -> usize {
     let offset = offsets.iter().rev().fold(offset, |offset, map| map.correct(offset)).min(text.len());
     (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -17,6 +17,7 @@ mod porter;
 mod registry;
 mod token;
 mod tokenizers;
+mod trial;
 mod unicode;
 mod words;
 
@@ -29,6 +30,7 @@ pub use error::AnalysisError;
 pub(crate) use pattern::JavaPattern;
 pub use registry::{Analysis, AnalysisLimits, CustomAnalyzer};
 pub use token::{Token, Tokens};
+pub use trial::{Trial, Unfinished};
 
 /// tantivy's tokenizers, with an analyzer under each name that the schema of an index may have.
 pub(crate) fn tokenizers(analysis: &Arc<Analysis>, used: impl Iterator<Item = String>) -> TokenizerManager {

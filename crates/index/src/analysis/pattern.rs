@@ -213,13 +213,13 @@ impl Replacement {
         }
     }
 
-    /// Replaces the matches in `text`, all or the first, telling `seen` each match and what stands for it.
+    /// Replaces the matches in `text`. `goes_on` is told each match and the bytes that stand for it, and says whether to look
+    /// for another.
     pub fn apply(
         &self,
         regex: &Regex,
         text: &str,
-        all: bool,
-        mut seen: impl FnMut(std::ops::Range<usize>, usize),
+        mut goes_on: impl FnMut(std::ops::Range<usize>, usize) -> bool,
     ) -> String {
         let mut out = String::with_capacity(text.len());
         let mut last = 0;
@@ -235,9 +235,8 @@ impl Replacement {
             out.push_str(&text[last..found.start()]);
             let before = out.len();
             self.push(&captures, &mut out);
-            seen(found.range(), out.len() - before);
             last = found.end();
-            if !all {
+            if !goes_on(found.range(), out.len() - before) {
                 break;
             }
         }

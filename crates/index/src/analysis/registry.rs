@@ -436,7 +436,10 @@ fn locate<'a>(
 /// The words of a synonym rule: the chain so far without what would keep rules from being plain words.
 fn rule_tokens(before: &Analyzer, text: &str) -> Result<Vec<Token>, AnalysisError> {
     let (text, mut filters) = (
-        before.char_filters.iter().fold(text.to_owned(), |text, (_, filter)| filter.filter(&text).text),
+        before
+            .char_filters
+            .iter()
+            .fold(text.to_owned(), |text, (_, filter)| filter.filter(&text, &|| false).text),
         Vec::new(),
     );
     for (name, filter) in &before.filters {

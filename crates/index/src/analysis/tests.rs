@@ -61,3 +61,40 @@ fn chains_do_as_lucene_does() {
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+#[test]
+fn a_trial_shows_what_the_analyzer_makes_and_ends_with_its_request() {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use sparrow_types::work::{Memory, Work, enter};
+
+    let grows = json!({"type": "pattern_replace", "pattern": ".", "replacement": "$0$0 "});
+    let analyzer =
+        analyzer(&json!({"char_filter": [grows], "tokenizer": "standard", "filter": ["lowercase"]}));
+    let shown = analyzer.trial("AB").unwrap().tokens(10).unwrap();
+    assert_eq!(shown, analyzer.tokens("AB").collect::<Vec<_>>());
+    assert_eq!(shown.len(), 2);
+    let detail = analyzer.trial("AB").unwrap().detail(10).unwrap();
+    assert_eq!(detail.char_filters, [("__anonymous__pattern_replace".to_owned(), "AA BB ".to_owned())]);
+    assert_eq!(
+        (detail.tokenizer.tokens[0].text.as_str(), detail.filters[0].tokens[0].text.as_str()),
+        ("AA", "aa")
+    );
+    assert!(matches!(analyzer.trial("AB").unwrap().tokens(1), Err(Unfinished::TooManyTokens)));
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let memory = Arc::new(Memory::new(2_000_000, 1_000_000));
+    let _entered = enter(Some(Work::new(Arc::clone(&stop), Arc::clone(&memory))));
+    let long = "a".repeat(10_000);
+    let trial = analyzer.trial(&long).unwrap();
+    let held = memory.figures().used;
+    assert!(held >= 30_000);
+    assert!(matches!(trial.tokens(100_000), Err(Unfinished::TooMuch(_))));
+    stop.store(true, Relaxed);
+    assert!(matches!(trial.tokens(100_000), Err(Unfinished::Stopped(_))));
+    assert!(matches!(analyzer.trial(&long), Err(Unfinished::Stopped(_))));
+    // A document is analyzed to its end.
+    assert_eq!(analyzer.tokens(&long).count(), 10_000);
+    drop(trial);
+    assert!(memory.figures().used < held);
+}

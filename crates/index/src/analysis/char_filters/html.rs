@@ -39,7 +39,7 @@ struct Markup {
 }
 
 impl CharFilter for HtmlStrip {
-    fn filter(&self, text: &str) -> Filtered {
+    fn filter(&self, text: &str, _: &dyn Fn() -> bool) -> Filtered {
         let mut out = String::with_capacity(text.len());
         let mut offsets = OffsetMap::default();
         // Searches for an end that is not there are made once, so that hostile text costs no more than its length.

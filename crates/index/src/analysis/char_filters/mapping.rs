@@ -79,7 +79,7 @@ fn unescape(text: &str) -> Option<String> {
 }
 
 impl CharFilter for Mapping {
-    fn filter(&self, text: &str) -> Filtered {
+    fn filter(&self, text: &str, _: &dyn Fn() -> bool) -> Filtered {
         let mut out = String::with_capacity(text.len());
         let mut offsets = OffsetMap::default();
         let mut at = 0;

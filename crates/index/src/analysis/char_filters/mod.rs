@@ -18,7 +18,8 @@ use pattern::PatternReplace;
 
 /// Changes a text and keeps account of its offsets.
 pub(super) trait CharFilter: Debug + Send + Sync {
-    fn filter(&self, text: &str) -> Filtered;
+    /// What comes back is of no use when `is_stopped` says yes meanwhile: then it does not go on.
+    fn filter(&self, text: &str, is_stopped: &dyn Fn() -> bool) -> Filtered;
 
     /// Whether it works on single characters, so that a normalizer may have it.
     fn normalizes(&self) -> bool {

@@ -6,7 +6,7 @@ use super::{CharFilter, Filtered, OffsetMap, last_len};
 pub(super) struct Persian;
 
 impl CharFilter for Persian {
-    fn filter(&self, text: &str) -> Filtered {
+    fn filter(&self, text: &str, _: &dyn Fn() -> bool) -> Filtered {
         let mut out = String::with_capacity(text.len());
         let mut offsets = OffsetMap::default();
         let mut rest = 0;

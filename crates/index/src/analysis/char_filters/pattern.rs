@@ -7,6 +7,9 @@ use crate::analysis::error::AnalysisError;
 use crate::analysis::params::Params;
 use crate::analysis::pattern::{Replacement, compile};
 
+/// Matches after which it is looked whether anybody still waits.
+const MATCHES_BETWEEN: usize = 256;
+
 #[derive(Debug)]
 pub(super) struct PatternReplace {
     regex: Regex,
@@ -28,15 +31,18 @@ impl PatternReplace {
 }
 
 impl CharFilter for PatternReplace {
-    fn filter(&self, text: &str) -> Filtered {
+    fn filter(&self, text: &str, is_stopped: &dyn Fn() -> bool) -> Filtered {
         let mut offsets = OffsetMap::default();
         // Length of the output before a match, as the input moves along.
         let mut shift = 0isize;
-        let text = self.replacement.apply(&self.regex, text, true, |range, length| {
+        let mut matches = 0usize;
+        let text = self.replacement.apply(&self.regex, text, |range, length| {
             let at = range.start.saturating_add_signed(shift);
             shift += length as isize - range.len() as isize;
             let last = last_len(text, &range);
             offsets.replaced(at, length, range, last);
+            matches += 1;
+            matches % MATCHES_BETWEEN != 0 || !is_stopped()
         });
         Filtered { text, offsets }
     }

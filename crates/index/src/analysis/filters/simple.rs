@@ -356,7 +356,7 @@ pub(super) fn build(kind: &str, params: &Params<'_>) -> Result<Option<Arc<dyn Fi
             let all = params.flag("all", true)?;
             text_filter("pattern_replace", true, move |text| {
                 if regex.is_match(text).unwrap_or(false) {
-                    *text = replacement.apply(&regex, text, all, |_, _| {});
+                    *text = replacement.apply(&regex, text, |_, _| all);
                 }
             })
         }
