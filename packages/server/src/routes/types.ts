@@ -41,8 +41,8 @@ export interface Endpoint {
   /** `text`: plain text unless `format=json` or the `Accept` header asks for JSON. */
   readonly reply?: 'json' | 'text';
   /**
-   * Whether the work stops when the caller goes away; that of `GET` does unless this says otherwise. Never that of a single write,
-   * while many in one request stop between two parts.
+   * Whether the work stops when the caller goes away; that of `GET` does unless this says otherwise. Never that of a single write:
+   * some clients send one and do not wait. Many in one request stop between two parts.
    */
   readonly cancellable?: boolean;
 }
