@@ -59,11 +59,19 @@ pub fn disk_is_full(error: &(dyn std::error::Error + 'static)) -> bool {
         }
         next = error.source();
     }
-    // Some libraries keep only the sentence: numbers 28 and 122 are those of Linux, 112 that of Windows.
+    // A closed log and some libraries keep only the sentence: numbers 28 and 122 are those of Linux, 112 that of Windows; the last
+    // two are what Rust says of a kind without a number.
     let sentence = error.to_string();
-    ["No space left on device", "(os error 28)", "(os error 122)", "(os error 112)", "storage full"]
-        .iter()
-        .any(|words| sentence.contains(words))
+    [
+        "No space left on device",
+        "(os error 28)",
+        "(os error 122)",
+        "(os error 112)",
+        "no storage space",
+        "quota exceeded",
+    ]
+    .iter()
+    .any(|words| sentence.contains(words))
 }
 
 #[cfg(test)]
@@ -80,6 +88,10 @@ mod tests {
         let number =
             StorageError::Poisoned { reason: "write x: No space left on device (os error 28)".into() };
         assert!(ShardError::from(number).is_disk_full());
+        for kind in [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded] {
+            let kept = StorageError::Io { action: "sync", path: "x".into(), source: kind.into() }.to_string();
+            assert!(ShardError::from(StorageError::Poisoned { reason: kept }).is_disk_full());
+        }
         assert!(!ShardError::Closed.is_disk_full());
         let other = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
         let other = StorageError::Io { action: "write", path: "x".into(), source: other };
