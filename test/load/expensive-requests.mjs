@@ -339,7 +339,7 @@ export const LIMITED_ROWS = [
       {
         tokenizer: { type: 'ngram', min_gram: 1, max_gram: 1 },
         char_filter: many(5, () => ({ type: 'pattern_replace', pattern: '.', replacement: '$0'.repeat(10) })),
-        text: 'aaaaaaaaaa',
+        text: 'a'.repeat(100),
       },
     ],
     /circuit_breaking_exception.*<analyze>/u,

@@ -480,8 +480,12 @@ impl Shard {
     /// Ends the shard: writes, refreshes and flushes that come later are refused, and nobody waits any longer. Searches that hold
     /// a snapshot finish.
     pub fn close(&self) {
-        self.state.lock().phase = Phase::Closed;
-        self.closed.store(true, Ordering::SeqCst);
+        {
+            let mut state = self.state.lock();
+            state.phase = Phase::Closed;
+            // Before the lock is given back: whoever was refused because of the phase asks this why.
+            self.closed.store(true, Ordering::SeqCst);
+        }
         self.visibility.close();
         self.index().retire();
     }
