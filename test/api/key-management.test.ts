@@ -1,5 +1,6 @@
 // Updating, querying and deriving keys, failed attempts, and the audit log.
 import { mkdtemp, readFile, stat } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -44,6 +45,64 @@ async function reads(key: Key): Promise<string[]> {
   const statuses = await Promise.all(names.map(async (name) => (await as(key, 'GET', `/${name}/_doc/1`)).status));
   return names.filter((_, at) => statuses[at] === 200);
 }
+
+/** Begins a request with half of its body; the result ends it and says the status of the answer. */
+async function begin(key: Key, method: string, path: string, body: unknown): Promise<() => Promise<number>> {
+  const { hostname, port } = new URL(server.url);
+  const text = JSON.stringify(body);
+  const half = text.length >> 1;
+  const socket = connect(Number(port), hostname);
+  const answer = new Promise<number>((resolve, reject) => {
+    socket.once('data', (data) => {
+      resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(data.toString())?.[1]));
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    `Host: ${hostname}`,
+    `Authorization: ApiKey ${key.encoded}`,
+    'Content-Type: application/json',
+    `Content-Length: ${String(text.length)}`,
+  ];
+  await new Promise<void>((resolve) =>
+    socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, half)}`, () => {
+      resolve();
+    }),
+  );
+  // An answer to another request says that the server has read the head of this one.
+  await server.request('GET', '/');
+  return () => {
+    socket.write(text.slice(half));
+    return answer;
+  };
+}
+
+describe('a key whose request is on its way', () => {
+  it('may do nothing with it when it was ended meanwhile', async () => {
+    const key = await make(on(['logs-*'], ['all'], ['manage_own_api_key']));
+    const requests = await Promise.all([
+      begin(key, 'POST', '/_security/api_key', { name: 'successor' }),
+      begin(key, 'PUT', `/_security/api_key/${key.id}`, { metadata: { a: 1 } }),
+      begin(key, 'DELETE', '/_security/api_key', { ids: [key.id], owner: true }),
+      begin(key, 'PUT', '/logs-1/_doc/from-an-ended-key', { a: 1 }),
+      begin(key, 'POST', '/logs-1/_search', { query: { match_all: {} } }),
+    ]);
+    expect((await server.request('DELETE', '/_security/api_key', { ids: [key.id] })).status).toBe(200);
+    expect(await Promise.all(requests.map((finish) => finish()))).toEqual([401, 401, 401, 401, 401]);
+    expect((await server.request('GET', '/logs-1/_doc/from-an-ended-key')).status).toBe(404);
+  });
+
+  it('may do with it what it may do then', async () => {
+    const key = await make(on(['logs-*'], ['all']));
+    const write = await begin(key, 'PUT', '/logs-1/_doc/from-a-lowered-key', { a: 1 });
+    const search = await begin(key, 'POST', '/logs-1/_search', { query: { match_all: {} } });
+    const lowered = { role_descriptors: on(['logs-*'], ['read']) };
+    expect((await server.request('PUT', `/_security/api_key/${key.id}`, lowered)).status).toBe(200);
+    expect([await write(), await search()]).toEqual([403, 200]);
+  });
+});
 
 describe('a key that is made by a key', () => {
   it('may do no more than its maker, through all generations', async () => {

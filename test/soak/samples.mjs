@@ -58,6 +58,7 @@ export class Sampler {
       seconds: Math.round(seconds),
       anonymousBytes: line('RssAnon') * 1024,
       heapBytes: figures.get('sparrow_javascript_heap_bytes{state="used"}') ?? 0,
+      heapCommittedBytes: figures.get('sparrow_javascript_heap_bytes{state="committed"}') ?? 0,
       descriptors: readdirSync(`/proc/${this.pid}/fd`).length,
       threads: line('Threads'),
       documents,

@@ -5,6 +5,7 @@ import { type Context, Hono } from 'hono';
 import { type AppOptions, Application } from './application.js';
 import { readFetchBody, readIncoming } from './http/body.js';
 import type { Exchange, Finished } from './http/exchange.js';
+import { onClose } from './http/gone.js';
 import { honoPath, routesByPath } from './routes/table.js';
 
 /** What `@hono/node-server` puts into the context; absent under `app.request()`. */
@@ -38,10 +39,7 @@ function exchangeOf(context: Context<ServerEnv>): Exchange {
     // From Node's request: a Fetch `Request` has no body with GET, and the documented search is a GET with a body.
     readBody: (limit, hold) =>
       incoming === undefined ? readFetchBody(context.req.raw, limit, hold) : readIncoming(incoming, limit, hold),
-    onGone: (callback) => {
-      outgoing?.once('close', callback);
-      return () => outgoing?.off('close', callback);
-    },
+    onGone: (callback) => (outgoing === undefined ? () => undefined : onClose(outgoing, callback)),
   };
 }
 

@@ -49,7 +49,7 @@ import {
 import { type Action, COMPOSITE } from './security/actions.js';
 import { Attempts } from './security/attempts.js';
 import type { AuditLog } from './security/audit.js';
-import { authenticate, claimedKey } from './security/authenticate.js';
+import { authenticate, claimedKey, stillHolding } from './security/authenticate.js';
 import { admit, rightsFor } from './security/authorize.js';
 import type { ApiKey, KeyStore } from './security/key-store.js';
 
@@ -302,7 +302,9 @@ async function handle(
   const leave = admission.admit('engine' in endpoint.handler ? endpoint.handler.engine : '');
   try {
     const body = await readChecked(exchange, endpoint, query, most, hold);
-    return await carryOut(call(endpoint, caller, body));
+    const holder = stillHolding(services.keys, caller, Date.now());
+    if (holder !== caller) admit(holder, endpoint, path);
+    return await carryOut(call(endpoint, holder, body));
   } finally {
     leave();
   }

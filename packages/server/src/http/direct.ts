@@ -4,6 +4,7 @@ import type { Application } from '../application.js';
 import { Matcher } from '../routes/matcher.js';
 import { readIncoming } from './body.js';
 import type { Exchange, Finished } from './exchange.js';
+import { onClose } from './gone.js';
 import type { Hold } from './in-flight.js';
 import { boundReading } from './slow-readers.js';
 
@@ -83,8 +84,7 @@ class NodeExchange implements Exchange {
   }
 
   onGone(callback: () => void): () => void {
-    this.outgoing.on('close', callback);
-    return () => this.outgoing.off('close', callback);
+    return onClose(this.outgoing, callback);
   }
 }
 

@@ -1,6 +1,8 @@
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 
+import { closeQueued } from './gone.js';
+
 /**
  * How long a connection that was in use a moment ago may still bring a request when the server stops: its client has perhaps
  * sent one already, which a close at that moment would cut off. Clients that work through a list send the next within
@@ -15,8 +17,8 @@ const RETRY_SECONDS = 1;
 const TO_THE_END = /^\/(?:_live|_ready|_health|metrics)(?:\?|$)/;
 
 interface Connection {
-  /** Requests that are being answered. */
-  active: number;
+  /** Answers that are not finished, to requests in the order in which they came. */
+  readonly answers: Set<ServerResponse>;
   /** When the last answer was finished, or the connection made; milliseconds as `performance.now()` counts. */
   last: number;
   /** Bytes that had come by then: more means that a request is on its way. */
@@ -31,7 +33,6 @@ interface Connection {
  */
 export class Drain {
   readonly #connections = new Map<Socket, Connection>();
-  readonly #answering = new Set<ServerResponse>();
   #draining = false;
   /** Called when the last connection is gone that was there before. */
   #emptied: (() => void) | undefined;
@@ -45,9 +46,11 @@ export class Drain {
   watch(server: Server): void {
     const event = 'setSecureContext' in server ? 'secureConnection' : 'connection';
     server.on(event, (socket: Socket) => {
-      this.#connections.set(socket, { active: 0, last: performance.now(), bytes: 0, late: this.#draining });
+      const answers = new Set<ServerResponse>();
+      this.#connections.set(socket, { answers, last: performance.now(), bytes: 0, late: this.#draining });
       socket.once('close', () => {
         this.#connections.delete(socket);
+        closeQueued(socket, answers);
         this.#check();
       });
     });
@@ -57,17 +60,18 @@ export class Drain {
   before(answer: RequestListener): RequestListener {
     return (incoming, outgoing) => {
       const { socket } = incoming;
+      // What was still read of a connection that is gone: nobody would learn that nobody waits for it.
+      if (socket.destroyed) return;
       const connection = this.#connections.get(socket);
-      if (connection !== undefined) connection.active += 1;
-      this.#answering.add(outgoing);
-      // It comes once: a listener for good costs a request less than one that is taken away again.
-      outgoing.on('close', () => {
-        this.#answering.delete(outgoing);
-        if (connection === undefined) return;
-        connection.active -= 1;
-        connection.last = performance.now();
-        connection.bytes = socket.bytesRead;
-      });
+      if (connection !== undefined) {
+        connection.answers.add(outgoing);
+        // It comes once: a listener for good costs a request less than one that is taken away again.
+        outgoing.on('close', () => {
+          connection.answers.delete(outgoing);
+          connection.last = performance.now();
+          connection.bytes = socket.bytesRead;
+        });
+      }
       if (this.#draining) {
         // The answer says `Connection: close`, and the connection ends with it.
         outgoing.shouldKeepAlive = false;
@@ -97,7 +101,9 @@ export class Drain {
     }, GRACE_MS);
     // A turn later, so that connections which wait to be accepted are: closing would reset them.
     await new Promise((resolve) => setImmediate(resolve));
-    for (const outgoing of this.#answering) this.#endWith(outgoing);
+    for (const { answers } of this.#connections.values()) {
+      for (const outgoing of answers) this.#endWith(outgoing);
+    }
     this.#endIdle(GRACE_MS);
     await new Promise<void>((resolve) => {
       this.#emptied = resolve;
@@ -134,8 +140,8 @@ export class Drain {
   /** Ends the connections on which nothing is under way, and nothing has been for so many milliseconds. */
   #endIdle(since: number): void {
     const now = performance.now();
-    for (const [socket, { active, last, bytes }] of this.#connections) {
-      if (active === 0 && socket.bytesRead === bytes && now - last >= since) socket.destroy();
+    for (const [socket, { answers, last, bytes }] of this.#connections) {
+      if (answers.size === 0 && socket.bytesRead === bytes && now - last >= since) socket.destroy();
     }
   }
 

@@ -1,5 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 
+import { onClose } from './gone.js';
 import type { InFlight } from './in-flight.js';
 
 /** How long any answer may take to be read, in milliseconds. */
@@ -38,7 +39,7 @@ function watch(outgoing: ServerResponse, unread: number, inFlight: InFlight): vo
   const timer = setInterval(() => {
     if (performance.now() - begun > patience) outgoing.destroy();
   }, EVERY_MS).unref();
-  outgoing.once('close', () => {
+  onClose(outgoing, () => {
     clearInterval(timer);
     hold.release();
   });

@@ -63,6 +63,7 @@ export async function createApiKey(
       ...(lifetime === undefined ? {} : { expiration: now + lifetime }),
     },
     now,
+    caller,
   );
   const { key } = issued;
   return {
@@ -102,7 +103,7 @@ export async function updateApiKey(
   const action: Action = 'cluster:admin/xpack/security/api_key/update';
   const problem = unchangeable(keys, caller, action, id, change, now);
   if (problem !== undefined) throw problem;
-  return { updated: (await keys.update([id], change, caller.owner, now)).length > 0 };
+  return { updated: (await keys.update([id], change, now, caller)).length > 0 };
 }
 
 /** `POST /_security/api_key/_bulk_update`: keys that cannot be updated do not keep the others from it. */
@@ -128,7 +129,7 @@ export async function updateApiKeys(
     if (problem !== undefined) details[id] = problem.describe();
   }
   const possible = [...new Set(ids)].filter((id) => details[id] === undefined);
-  const updated = await keys.update(possible, change, caller.owner, now);
+  const updated = await keys.update(possible, change, now, caller);
   const count = Object.keys(details).length;
   return {
     updated,
@@ -260,6 +261,7 @@ export async function invalidateApiKeys(
   const invalidated = await keys.invalidate(
     selected.map((key) => key.id),
     now,
+    caller,
   );
   const known = new Set(selected.map((key) => key.id));
   const unknown = wanted.filter((key) => typeof key !== 'string' || !known.has(key));

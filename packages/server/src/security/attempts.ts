@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-/** Failed attempts of an address within {@link WINDOW_MS}, after which only keys that were used before are looked at. */
+/** Failed attempts of an address within {@link WINDOW_MS}, after which further ones are refused as too many. Right keys are let in. */
 export const MOST_FAILURES = 20;
 
 /** Milliseconds after the first failure until an address begins anew. */

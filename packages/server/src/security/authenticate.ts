@@ -3,8 +3,7 @@ import type { Exchange } from '../http/exchange.js';
 import type { Logger } from '../log.js';
 import { type Attempts, MOST_FAILURES } from './attempts.js';
 import { type ApiKey, type KeyStore, decodeKey } from './key-store.js';
-
-const CHALLENGES = ['Basic realm="security" charset="UTF-8"', 'Bearer realm="security"', 'ApiKey'];
+import { unauthenticated } from './unauthenticated.js';
 
 /**
  * The key of a request. Failed attempts are counted by address and logged; after too many, further ones are refused and logged no
@@ -37,7 +36,22 @@ export function authenticate(
   const failures = attempts.failed(from, now);
   log.warn('authentication failed', { from, failures, ...(parts === undefined ? {} : { key_id: claimed(parts.id) }) });
   if (failures === MOST_FAILURES) log.warn('no more attempts to authenticate for a while', { from });
-  throw unauthenticated(
+  throw unknownKey();
+}
+
+/**
+ * The same key as it is now: its request took as long to come as its sender liked.
+ *
+ * @throws {HttpError} 401 if it was ended meanwhile
+ */
+export function stillHolding(keys: KeyStore, caller: ApiKey, now: number): ApiKey {
+  const key = keys.current(caller, now);
+  if (key === undefined) throw unknownKey();
+  return key;
+}
+
+function unknownKey(): HttpError {
+  return unauthenticated(
     'unable to authenticate with provided credentials and anonymous access is not allowed for this request',
   );
 }
@@ -57,11 +71,4 @@ function credentials(authorization: string): { readonly id: string; readonly sec
   const [scheme = '', encoded = ''] = authorization.trim().split(/\s+/, 2);
   // Only this scheme: a bearer token is not a key, whatever it decodes to.
   return scheme.toLowerCase() === 'apikey' ? decodeKey(encoded) : undefined;
-}
-
-function unauthenticated(reason: string): HttpError {
-  return new HttpError('unauthenticated', reason, {
-    metadata: { header: { 'WWW-Authenticate': CHALLENGES } },
-    headers: CHALLENGES.map((challenge) => ['WWW-Authenticate', challenge] as const),
-  });
 }

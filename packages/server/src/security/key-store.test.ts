@@ -24,6 +24,28 @@ const named = (name: string, more: Partial<NewKey> = {}): NewKey => ({
 
 const names = (keys: readonly ApiKey[]): string[] => keys.map(({ name }) => name);
 
+describe('a key that asks for a change', () => {
+  it('has to hold, and to be what it was, when its turn comes', async () => {
+    const keys = await KeyStore.open(data);
+    const { key: first } = await keys.create(named('first'), NOW);
+    const { key: other } = await keys.create(named('other'), NOW);
+    const ended = keys.invalidate([first.id], NOW);
+    const asked = [
+      keys.create(named('successor'), NOW, first),
+      keys.update([first.id], { metadata: { a: 1 } }, NOW, first),
+      keys.invalidate([other.id], NOW, first),
+    ];
+    await ended;
+    for (const change of asked) await expect(change).rejects.toMatchObject({ status: 401 });
+    expect(names(keys.all())).toEqual(['first', 'other']);
+    expect(keys.current(other, NOW)).toBe(other);
+    await keys.update([other.id], { metadata: { a: 1 } }, NOW, other);
+    await expect(keys.create(named('of what it was'), NOW, other)).rejects.toMatchObject({ status: 401 });
+    expect(keys.current(other, NOW)).toMatchObject({ metadata: { a: 1 } });
+    expect(keys.current(first, NOW)).toBeUndefined();
+  });
+});
+
 describe('keys from elsewhere', () => {
   const sound = { cluster: ['all'], indices: [{ names: ['*'], privileges: ['read'] }] };
   const malformed: readonly unknown[] = [
@@ -92,7 +114,7 @@ describe('a store that the disk does not take', () => {
     await mkdir(inTheWay);
     await expect(keys.create(named('two'), NOW)).rejects.toThrow('EISDIR');
     await expect(keys.invalidate([key.id], NOW)).rejects.toThrow('EISDIR');
-    await expect(keys.update([key.id], { metadata: { team: 'b' } }, true, NOW)).rejects.toThrow('EISDIR');
+    await expect(keys.update([key.id], { metadata: { team: 'b' } }, NOW)).rejects.toThrow('EISDIR');
     await expect(keys.setOwner(data, 'mine', 'secret', NOW)).rejects.toThrow('EISDIR');
     expect(keys.all()).toEqual([key]);
     expect(keys.verify(key.id, secret, NOW)).toBe(key);
@@ -159,13 +181,13 @@ describe('the room for keys', () => {
     );
     await keys.create(others('c', long), NOW);
     await expect(keys.create(others('d', long), NOW)).rejects.toMatchObject({ status: 400, reason });
-    await expect(keys.update([key.id], { metadata: { x: 'ä'.repeat(2000) } }, false, NOW)).rejects.toMatchObject({
+    await expect(keys.update([key.id], { metadata: { x: 'ä'.repeat(2000) } }, NOW, key)).rejects.toMatchObject({
       reason,
     });
     expect(keys.get(key.id)).toBe(key);
     const full = await KeyStore.open(data, { bytes: 100 });
     await expect(full.create(named('d'), NOW)).rejects.toMatchObject({ status: 400 });
-    expect(await full.update([key.id], { metadata: {} }, true, NOW)).toEqual([key.id]);
+    expect(await full.update([key.id], { metadata: {} }, NOW)).toEqual([key.id]);
     expect(await full.invalidate([key.id], NOW)).toEqual([key.id]);
   });
 

@@ -6,6 +6,7 @@ import { StoredFileError, parseStored, readIfPresent, replaceFile } from '../dur
 import { HttpError } from '../errors.js';
 import { seal } from '../sealed-file.js';
 import { OWNER_ROLES, type Roles, isRoles } from './roles.js';
+import { unauthenticated } from './unauthenticated.js';
 
 /** Version of the file's layout; an unknown one is refused rather than guessed at. */
 const FORMAT = 1;
@@ -131,28 +132,40 @@ export class KeyStore {
    */
   verify(id: string, secret: string, now: number): ApiKey | undefined {
     const key = this.#keys.get(id);
-    if (!this.#matches(key, secret) || key === undefined || key.invalidated) return undefined;
-    return key.expiration !== undefined && key.expiration <= now ? undefined : key;
-  }
-
-  #matches(key: ApiKey | undefined, secret: string): boolean {
     const given = Buffer.from(secret);
     const known = key === undefined ? undefined : this.#verified.get(key);
-    if (known?.length === given.length && timingSafeEqual(known, given)) return true;
-    const expected = Buffer.from(key?.hash ?? sha256(''), 'hex');
-    const matches = timingSafeEqual(expected, Buffer.from(sha256(secret), 'hex'));
-    if (matches && key !== undefined) this.#verified.set(key, given);
-    return matches;
+    if (known?.length !== given.length || !timingSafeEqual(known, given)) {
+      const expected = Buffer.from(key?.hash ?? sha256(''), 'hex');
+      if (!timingSafeEqual(expected, Buffer.from(sha256(secret), 'hex'))) return undefined;
+    }
+    if (key === undefined || !holds(key, now)) return undefined;
+    if (known === undefined) this.#verified.set(key, given);
+    return key;
   }
 
-  /** @throws {HttpError} 400 when there is no room for it */
-  async create(fields: NewKey, now: number): Promise<IssuedKey> {
+  /**
+   * What has become of a key that was verified before: another request may have ended it meanwhile, or given it other rights.
+   * Undefined if it holds no more at `now`.
+   */
+  current({ id, hash }: ApiKey, now: number): ApiKey | undefined {
+    const key = this.#keys.get(id);
+    return key?.hash === hash && holds(key, now) ? key : undefined;
+  }
+
+  /**
+   * @param by the key that asks for it; absent: the server itself
+   * @throws {HttpError} 400 when there is no room for it, 401 when `by` does not hold any longer
+   */
+  async create(fields: NewKey, now: number, by?: ApiKey): Promise<IssuedKey> {
     const issued = issue(randomId(), randomId(), { ...fields, owner: false }, now);
     const byOwner = fields.limitedBy === undefined;
-    await this.#change((keys) => {
-      keys.set(issued.key.id, issued.key);
-      this.#fit(keys, byOwner, now);
-    }, now);
+    await this.#change(
+      (keys) => {
+        keys.set(issued.key.id, issued.key);
+        this.#fit(keys, byOwner, now);
+      },
+      { now, by },
+    );
     return issued;
   }
 
@@ -161,7 +174,7 @@ export class KeyStore {
     const issued = issue(randomId(), randomId(), ownerFields(), now);
     // The file first: a key in force that nobody knows would lock everybody out.
     await replaceFile(KeyStore.ownerKeyFile(data), `${issued.encoded}\n`);
-    await this.#change((keys) => keys.set(issued.key.id, issued.key), now);
+    await this.#change((keys) => keys.set(issued.key.id, issued.key), { now });
     return issued;
   }
 
@@ -169,49 +182,63 @@ export class KeyStore {
   async setOwner(data: string, id: string, secret: string, now: number): Promise<void> {
     const current = this.owner();
     if (current?.id !== id || current.hash !== sha256(secret)) {
-      await this.#change((keys) => {
-        if (current !== undefined) keys.delete(current.id);
-        keys.set(id, issue(id, secret, ownerFields(), now).key);
-      }, now);
+      await this.#change(
+        (keys) => {
+          if (current !== undefined) keys.delete(current.id);
+          keys.set(id, issue(id, secret, ownerFields(), now).key);
+        },
+        { now },
+      );
     }
     // The file held the key before; the person who sets the key keeps it.
     await rm(KeyStore.ownerKeyFile(data), { force: true });
   }
 
-  /** Invalidates keys; says which were valid until now. */
-  async invalidate(ids: readonly string[], now: number): Promise<readonly string[]> {
-    return this.#change((keys) => {
-      const valid = ids.filter((id) => keys.get(id)?.invalidated === false);
-      for (const id of valid) {
-        const key = keys.get(id);
-        if (key !== undefined) keys.set(id, { ...key, invalidated: true, invalidation: now });
-      }
-      return valid;
-    }, now);
+  /**
+   * Invalidates keys; says which were valid until now.
+   *
+   * @param by the key that asks for it; absent: the server itself
+   * @throws {HttpError} 401 when `by` does not hold any longer
+   */
+  async invalidate(ids: readonly string[], now: number, by?: ApiKey): Promise<readonly string[]> {
+    return this.#change(
+      (keys) => {
+        const valid = ids.filter((id) => keys.get(id)?.invalidated === false);
+        for (const id of valid) {
+          const key = keys.get(id);
+          if (key !== undefined) keys.set(id, { ...key, invalidated: true, invalidation: now });
+        }
+        return valid;
+      },
+      { now, by },
+    );
   }
 
   /**
    * Changes keys; says of which ones something was changed.
    *
-   * @param byOwner whether the owner key asks for it
-   * @throws {HttpError} 400 when there is no room for what they become
+   * @param by the key that asks for it; absent: the server itself
+   * @throws {HttpError} 400 when there is no room for what they become, 401 when `by` does not hold any longer
    */
-  async update(ids: readonly string[], change: KeyChange, byOwner: boolean, now: number): Promise<readonly string[]> {
-    return this.#change((keys) => {
-      const updated: string[] = [];
-      for (const id of ids) {
-        const before = keys.get(id);
-        // Another request may have ended it meanwhile.
-        if (before === undefined || before.invalidated) continue;
-        const key: ApiKey = { ...before, ...change };
-        // Roles from the file and from a request differ in their prototypes, but not in their text.
-        if (JSON.stringify(key) === JSON.stringify(before)) continue;
-        keys.set(id, key);
-        updated.push(id);
-      }
-      this.#fit(keys, byOwner, now);
-      return updated;
-    }, now);
+  async update(ids: readonly string[], change: KeyChange, now: number, by?: ApiKey): Promise<readonly string[]> {
+    return this.#change(
+      (keys) => {
+        const updated: string[] = [];
+        for (const id of ids) {
+          const before = keys.get(id);
+          // Another request may have ended it meanwhile.
+          if (before === undefined || before.invalidated) continue;
+          const key: ApiKey = { ...before, ...change };
+          // Roles from the file and from a request differ in their prototypes, but not in their text.
+          if (JSON.stringify(key) === JSON.stringify(before)) continue;
+          keys.set(id, key);
+          updated.push(id);
+        }
+        this.#fit(keys, by?.owner ?? true, now);
+        return updated;
+      },
+      { now, by },
+    );
   }
 
   /**
@@ -224,12 +251,15 @@ export class KeyStore {
    */
   async adopt(text: string, now: number): Promise<readonly string[]> {
     const others = parseSnapshot(text).filter((key) => !key.owner && endOf(key) > now);
-    return this.#change((keys) => {
-      const adopted = others.filter(({ id }) => !keys.has(id));
-      for (const key of adopted) keys.set(key.id, key);
-      this.#fit(keys, true, now);
-      return adopted.map(({ id }) => id);
-    }, now);
+    return this.#change(
+      (keys) => {
+        const adopted = others.filter(({ id }) => !keys.has(id));
+        for (const key of adopted) keys.set(key.id, key);
+        this.#fit(keys, true, now);
+        return adopted.map(({ id }) => id);
+      },
+      { now },
+    );
   }
 
   /**
@@ -276,11 +306,13 @@ export class KeyStore {
    * Makes a change once those before it are done, and forgets keys that ended long ago.
    *
    * @param plan changes a copy of the keys as they are then
+   * @param by the key whose rights `plan` was made with: changed meanwhile, it is not carried out
    * @throws what `plan` throws, or why the file cannot be written; the keys are then what they were
    */
-  #change<T>(plan: (keys: Keys) => T, now: number): Promise<T> {
+  #change<T>(plan: (keys: Keys) => T, { now, by }: { now: number; by?: ApiKey | undefined }): Promise<T> {
     const change = async (): Promise<T> => {
       const before = this.#keys;
+      if (by !== undefined && before.get(by.id) !== by) throw changedMeanwhile();
       const after = new Map([...before].filter(([, key]) => endOf(key) + RETENTION_MS > now));
       const result = plan(after);
       if (after.size === before.size && [...after].every(([id, key]) => before.get(id) === key)) return result;
@@ -303,6 +335,14 @@ export class KeyStore {
   #write(keys: ReadonlyMap<string, ApiKey>): Promise<void> {
     return replaceFile(this.#path, seal({ format: FORMAT, keys: [...keys.values()] }));
   }
+}
+
+function changedMeanwhile(): HttpError {
+  return unauthenticated('the API key of this request was changed or ended while it was carried out');
+}
+
+function holds({ invalidated, expiration = Infinity }: ApiKey, now: number): boolean {
+  return !invalidated && expiration > now;
 }
 
 /** When a key ended or will end, in milliseconds since the epoch. */
