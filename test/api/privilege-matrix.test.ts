@@ -45,7 +45,9 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [BY_QUERY, 'reindex update_by_query delete_by_query'],
   [VIEW, 'get_index exists_index get_mapping get_field_mapping get_alias cat_aliases get_data_stream'],
   [VIEW, 'validate_query search_shards'],
-  [[...VIEW, ...READ], 'field_caps resolve_index'],
+  // Its example has an [index_filter], which is a search.
+  [READ, 'field_caps'],
+  [[...VIEW, ...READ], 'resolve_index'],
   [[...MONITOR, 'view'], 'get_settings'],
   [MONITOR, 'index_stats index_segments recovery cat_indices cat_shards cat_segments cat_recovery'],
   [MAINTAIN, 'refresh flush force_merge clear_cache'],

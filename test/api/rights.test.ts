@@ -129,6 +129,32 @@ describe('documents that queries name', () => {
   });
 });
 
+describe('_field_caps with an [index_filter]', () => {
+  const filter = (prefix: string): object => ({ index_filter: { prefix: { words: prefix } } });
+
+  it('tells nobody what is in an index who may not read it', async () => {
+    const as = await keyWith(on(['secret'], ['view_index_metadata']));
+    expect((await as('POST', '/secret/_field_caps?fields=*')).status).toBe(200);
+    const guesses = [CANARY.slice(0, 2), 'not it'].map((text) =>
+      as('POST', '/secret/_field_caps?fields=*', filter(text)),
+    );
+    for (const { status, body } of await Promise.all(guesses)) {
+      expect(status).toBe(403);
+      expect(body.error.reason).toContain('action [indices:data/read/search] is unauthorized');
+    }
+    const pattern = await as('POST', '/secre*/_field_caps?fields=*', filter(CANARY.slice(0, 2)));
+    expect(pattern.body.indices ?? []).toEqual([]);
+  });
+
+  it('is for who may read it, by an alias too', async () => {
+    await put('/secret/_alias/disclosed', {});
+    const as = await keyWith(on(['disclosed'], ['read', 'view_index_metadata']));
+    const { status, body } = await as('POST', '/disclosed/_field_caps?fields=*', { index_filter: { match_all: {} } });
+    expect([status, body.indices]).toEqual([200, ['secret']]);
+    await server.request('DELETE', '/secret/_alias/disclosed');
+  });
+});
+
 describe('create_doc', () => {
   it('adds and never overwrites', async () => {
     await put('/feed/_doc/1', { a: 1 });

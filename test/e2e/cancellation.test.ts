@@ -143,6 +143,32 @@ describe('when the client goes away', () => {
   });
 });
 
+describe('waiting for tasks', () => {
+  it('ends with the connection, and leaves room for others', async () => {
+    const source = { index: 'docs' };
+    const dest = { index: 'slow-copy' };
+    const path = '/_reindex?wait_for_completion=false&requests_per_second=10';
+    const { task } = (await server.request('POST', path, { source: { ...source, size: 10 }, dest })).body;
+    const each = `/_tasks/${String(task)}?wait_for_completion=true&timeout=1000d`;
+    for (let round = 0; round < 4; round += 1) {
+      const sockets = await Promise.all(Array.from({ length: 60 }, () => send('GET', each, '')));
+      await pause(300);
+      for (const socket of sockets) socket.destroy();
+      await pause(300);
+    }
+    const one = '/_reindex?max_docs=1';
+    expect((await server.request('POST', one, { source, dest: { index: 'one' } })).status).toBe(200);
+    const listing = '/_tasks?wait_for_completion=true&timeout=2s';
+    expect((await server.request('GET', listing)).body.node_failures).toHaveLength(1);
+    await server.request('POST', `/_tasks/${String(task)}/_cancel?wait_for_completion=true`);
+  });
+
+  it('does not make two listings wait for each other', async () => {
+    const listings = Array.from({ length: 20 }, () => answered('GET', '/_tasks?wait_for_completion=true&timeout=60s'));
+    expect(Math.max(...(await Promise.all(listings)))).toBeLessThan(SOON_MS);
+  });
+});
+
 describe('waiting for the cluster', () => {
   const threads = (): number =>
     Number(/^Threads:\s*(\d+)$/m.exec(readFileSync(`/proc/${String(server.process.pid)}/status`, 'utf8'))?.[1]);

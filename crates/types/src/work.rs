@@ -375,7 +375,7 @@ impl Growing {
         Self { label, pending: 0 }
     }
 
-    /// Adds bytes, and looks whether the request is to stop whenever a larger piece is full.
+    /// Adds bytes, which are taken whenever a larger piece is full. Whether the request is to stop is for [`check`] to say.
     ///
     /// # Errors
     /// When there are too many.

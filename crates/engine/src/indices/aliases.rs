@@ -32,7 +32,8 @@ pub(crate) fn name_for(alias: &str, index: &str) -> Result<String, EngineError> 
 /// What an alias says about one of its indices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct AliasSpec {
-    /// A query in its JSON form: whoever names the index by the alias sees only what it matches.
+    /// A query in its JSON form: a search that names the index by the alias sees only what it matches. Reads by id do not ask it, as
+    /// in Elasticsearch.
     pub(crate) filter: Option<Value>,
     pub(crate) index_routing: Option<String>,
     pub(crate) search_routing: Option<String>,

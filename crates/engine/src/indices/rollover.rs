@@ -103,7 +103,12 @@ pub(crate) fn rollover(
     if rolls {
         let planned = engine.indices.planned(&provided, &given)?;
         engine.indices.create(planned, making)?;
-        let swapped = engine.indices.change_aliases(|_| {
+        let swapped = engine.indices.change_aliases(|names| {
+            // Somebody else may have rolled it over, or taken it away, since the conditions were judged.
+            if !matches!(names.write_index(alias), Ok(Some(index)) if index == old) {
+                let reason = format!("rollover target [{alias}] does not point to write index [{old}] any longer");
+                return Err(EngineError::illegal_argument(reason));
+            }
             let mut changes = Vec::new();
             if spec.is_write_index == Some(true) {
                 let before = AliasSpec { is_write_index: Some(false), ..spec.clone() };

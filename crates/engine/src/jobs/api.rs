@@ -22,7 +22,7 @@ pub(crate) fn get_task(
     engine: &Engine,
     request: &Request,
     _body: &[u8],
-    _cancel: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let id = TaskId::parse(request.part("task"))?;
     let wait = request.params().bool("wait_for_completion", false)?;
@@ -31,10 +31,12 @@ pub(crate) fn get_task(
         return Err(id.of_another_node());
     }
     if let Some(task) = engine.tasks.find(id.number) {
+        let _place = wait.then(|| engine.tasks.waiting()).transpose()?;
         // A task that has just ended is still listed for a moment.
-        let outcome = task.wait(Some(if wait { timeout } else { Duration::ZERO }));
-        return match outcome {
+        let timeout = if wait { timeout } else { Duration::ZERO };
+        return match task.wait_unless(Some(timeout), &|| cancel.is_cancelled()) {
             Some(outcome) => Ok(Reply::ok(&record::view(&record::completed(&outcome)))),
+            None if cancel.is_cancelled() => Err(EngineError::Cancelled),
             None if wait => Err(EngineError::api(
                 429,
                 Exception::new(
@@ -56,7 +58,7 @@ pub(crate) fn list_tasks(
     engine: &Engine,
     request: &Request,
     _body: &[u8],
-    _cancel: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let params = request.params();
     let detailed = params.bool("detailed", false)?;
@@ -64,14 +66,18 @@ pub(crate) fn list_tasks(
     let timeout = params.duration("timeout")?.unwrap_or(DEFAULT_WAIT);
     let filter = Filter::new(request)?;
     let group = GroupBy::parse(params.get("group_by").unwrap_or("nodes"))?;
-    let own = engine
-        .tasks
-        .enter(TaskSpec::new("cluster:monitor/tasks/lists", "").opaque_id(request.opaque_id.clone()))?;
+    let _own = engine.tasks.enter(TaskSpec::listing().opaque_id(request.opaque_id.clone()))?;
     let mut tasks = filter.select(engine);
     if wait {
+        let _place = engine.tasks.waiting()?;
         let deadline = Instant::now() + timeout;
-        for task in tasks.iter().filter(|task| task.number != own.number()) {
-            if task.wait(Some(deadline.saturating_duration_since(Instant::now()))).is_none() {
+        // Two listings that wait for each other would wait for ever.
+        for task in tasks.iter().filter(|task| !task.spec.is_listing()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if task.wait_unless(Some(left), &|| cancel.is_cancelled()).is_none() {
+                if cancel.is_cancelled() {
+                    return Err(EngineError::Cancelled);
+                }
                 // A failure of the node that was asked, not of the request.
                 let cause = json!({
                     "type": "timeout_exception",
@@ -93,9 +99,7 @@ pub(crate) fn list_tasks(
 /// As [`list_tasks`].
 pub(crate) fn listed(engine: &Engine, request: &Request) -> Result<Vec<Arc<Task>>, EngineError> {
     let filter = Filter::new(request)?;
-    let _own = engine
-        .tasks
-        .enter(TaskSpec::new("cluster:monitor/tasks/lists", "").opaque_id(request.opaque_id.clone()))?;
+    let _own = engine.tasks.enter(TaskSpec::listing().opaque_id(request.opaque_id.clone()))?;
     Ok(filter.select(engine))
 }
 
@@ -104,7 +108,7 @@ pub(crate) fn cancel_tasks(
     engine: &Engine,
     request: &Request,
     _body: &[u8],
-    _cancel: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let params = request.params();
     let wait = params.bool("wait_for_completion", false)?;
@@ -133,13 +137,14 @@ pub(crate) fn cancel_tasks(
             }
         }
     };
+    let _place = wait.then(|| engine.tasks.waiting()).transpose()?;
     for task in &tasks {
         engine.tasks.cancel(task);
     }
     let shown = group.show(engine, &tasks, detailed);
     if wait {
         for task in &tasks {
-            task.wait(None);
+            task.wait_unless(None, &|| cancel.is_cancelled());
         }
     }
     Ok(Reply::ok(&shown))

@@ -11,6 +11,9 @@ use super::record;
 use super::tasks::{Store, TaskSpec};
 use crate::error::EngineError;
 
+/// How often whoever waits for a task looks whether anybody waits for it still.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// What a job tells about itself while it runs.
 pub(crate) trait Progress: Send + Sync + std::fmt::Debug {
     /// The `status` of the task.
@@ -151,16 +154,18 @@ impl Task {
 
     /// Waits for the end; none if the time is over before.
     pub fn wait(&self, timeout: Option<Duration>) -> Option<Outcome> {
+        self.wait_unless(timeout, &|| false)
+    }
+
+    /// As [`Task::wait`]; none also soon after `is_unwanted` says that nobody waits any longer.
+    pub fn wait_unless(&self, timeout: Option<Duration>, is_unwanted: &dyn Fn() -> bool) -> Option<Outcome> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut outcome = self.outcome.lock();
-        while outcome.is_none() {
-            match deadline {
-                None => self.ended.wait(&mut outcome),
-                Some(deadline) => {
-                    if self.ended.wait_until(&mut outcome, deadline).timed_out() {
-                        return outcome.clone();
-                    }
-                }
+        while outcome.is_none() && !is_unwanted() {
+            let look = Instant::now() + LOOK;
+            let until = deadline.map_or(look, |deadline| deadline.min(look));
+            if self.ended.wait_until(&mut outcome, until).timed_out() && deadline == Some(until) {
+                break;
             }
         }
         outcome.clone()

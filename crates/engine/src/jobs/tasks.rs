@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -18,11 +18,14 @@ use crate::executor::caught;
 const KEPT_RESULTS: usize = 1000;
 /// Most tasks that run at once, without those that are parts of others.
 const MOST_RUNNING: usize = 64;
+/// Most requests that wait for tasks at once: each has a thread, and others need some too.
+const MOST_WAITING: usize = 64;
 /// Most parts of tasks that run at once.
 const MOST_PARTS: usize = 2048;
 /// Longest wait for tasks to stop when the server stops.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(20);
 const PREFIX: &str = "task-";
+const LISTING: &str = "cluster:monitor/tasks/lists";
 
 /// What a task is, before it starts.
 #[derive(Debug, Clone)]
@@ -55,6 +58,15 @@ impl TaskSpec {
             started_ms: None,
             progress: None,
         }
+    }
+
+    /// A request that shows tasks, and shows itself among them.
+    pub fn listing() -> Self {
+        Self::new(LISTING, "")
+    }
+
+    pub(super) fn is_listing(&self) -> bool {
+        self.action == LISTING
     }
 
     /// It can be cancelled.
@@ -150,6 +162,8 @@ pub(crate) struct Tasks {
     node: String,
     next: AtomicU64,
     running: Arc<Mutex<BTreeMap<u64, Arc<Task>>>>,
+    /// Requests that wait for tasks.
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Tasks {
@@ -166,6 +180,7 @@ impl Tasks {
             store: Arc::new(Store { data, kept: Mutex::new(kept), closing: AtomicBool::new(false) }),
             next: AtomicU64::new(next),
             running: Arc::default(),
+            waiting: Arc::default(),
         })
     }
 
@@ -210,6 +225,18 @@ impl Tasks {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let task = self.register(number, spec)?;
         Ok(TaskGuard { task, running: Arc::clone(&self.running) })
+    }
+
+    /// A place among the requests that wait for tasks, until it is dropped.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn waiting(&self) -> Result<Waiting, EngineError> {
+        let place = Waiting(Arc::clone(&self.waiting));
+        if place.0.fetch_add(1, Ordering::Relaxed) < MOST_WAITING {
+            return Ok(place);
+        }
+        Err(EngineError::Rejected { queue: "tasks", capacity: MOST_WAITING })
     }
 
     /// Asks a task and its parts to stop.
@@ -291,7 +318,8 @@ impl Tasks {
         let mut running = self.running.lock();
         let is_part = spec.parent.is_some();
         let capacity = if is_part { MOST_PARTS } else { MOST_RUNNING };
-        if running.values().filter(|task| task.spec.parent.is_some() == is_part).count() >= capacity {
+        let counts = |other: &&Arc<Task>| other.spec.parent.is_some() == is_part && !other.spec.is_listing();
+        if !spec.is_listing() && running.values().filter(counts).count() >= capacity {
             return Err(EngineError::Rejected { queue: "tasks", capacity });
         }
         let task = Arc::new(Task::new(number, &self.node, spec));
@@ -369,6 +397,15 @@ impl TaskHandle {
     }
 }
 
+/// A request that waits for tasks, counted while this lives.
+pub(crate) struct Waiting(Arc<AtomicUsize>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Shows an operation as a task while it lives.
 pub(crate) struct TaskGuard {
     task: Arc<Task>,
@@ -376,11 +413,6 @@ pub(crate) struct TaskGuard {
 }
 
 impl TaskGuard {
-    /// Number of the task.
-    pub fn number(&self) -> u64 {
-        self.task.number
-    }
-
     /// What the work of the task needs.
     pub fn context(&self, tasks: &Tasks) -> TaskContext {
         TaskContext { task: Arc::clone(&self.task), store: Arc::clone(&tasks.store) }

@@ -211,11 +211,19 @@ fn start_sweep(open: Weak<Mutex<Open>>) -> bool {
         loop {
             std::thread::sleep(SWEEP);
             let Some(open) = open.upgrade() else { return };
-            let mut open = open.lock();
             let now = Instant::now();
-            open.contexts.retain(|_, context| context.ends > now);
-            if open.contexts.is_empty() {
-                open.swept = false;
+            let mut held = open.lock();
+            let ended: Vec<Context> = held
+                .contexts
+                .extract_if(|_, context| context.ends <= now)
+                .map(|(_, context)| context)
+                .collect();
+            let is_empty = held.contexts.is_empty();
+            held.swept &= !is_empty;
+            drop(held);
+            // What they saw is unmapped, which nobody who opens one should wait for.
+            drop(ended);
+            if is_empty {
                 return;
             }
         }

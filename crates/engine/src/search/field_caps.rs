@@ -18,6 +18,7 @@ use crate::error::EngineError;
 use crate::indices::IndexHandle;
 use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
+use crate::rights::Action;
 
 /// Fields that every index has: name, type, searchable, aggregatable.
 const METADATA: [(&str, &str, bool, bool); 14] = [
@@ -67,8 +68,13 @@ pub(crate) fn field_caps(
     bytes: &[u8],
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let mut handles = resolve_indices(engine, request)?;
     let mut asked = read(request, bytes)?;
+    let right = match &asked.index_filter {
+        None => request.right(),
+        // Which indices hold a match says what is in them, which seeing their fields does not entitle to.
+        Some(_) => request.right().and(Action::Search),
+    };
+    let mut handles = resolve_indices(engine, request, right)?;
     if asked.fields.is_empty() {
         return Err(EngineError::invalid("no fields specified"));
     }

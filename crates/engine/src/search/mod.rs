@@ -99,7 +99,7 @@ pub(crate) fn search(
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
-    let handles = resolve_indices(engine, request)?;
+    let handles = resolve_indices(engine, request, request.right())?;
     body.fuse();
     if let Some(pit) = &body.pit {
         let targets = point_in_time::targets(engine, request, pit)?;
@@ -327,7 +327,7 @@ pub(crate) fn count(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let params = request.params();
-    let handles = resolve_indices(engine, request)?;
+    let handles = resolve_indices(engine, request, request.right())?;
     let mut query = body::parse_count(bytes)?;
     if let Some(text) = uri::query_string(params)? {
         query = Some(text);
@@ -532,9 +532,13 @@ impl Borrow<IndexHandle> for Searched {
 }
 
 /// The indices that a search reads.
-fn resolve_indices(engine: &Engine, request: &Request) -> Result<Vec<Searched>, EngineError> {
+fn resolve_indices(
+    engine: &Engine,
+    request: &Request,
+    right: Right<'_>,
+) -> Result<Vec<Searched>, EngineError> {
     let options = ResolveOptions::from_params(&request.params())?;
-    let found = engine.indices.resolve_filtered(request.part("index"), &options, request.right())?;
+    let found = engine.indices.resolve_filtered(request.part("index"), &options, right)?;
     let searched = |Resolved { handle, filter, .. }: Resolved| {
         let restricted = match filter {
             None => None,

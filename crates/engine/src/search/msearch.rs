@@ -52,6 +52,7 @@ pub(crate) fn msearch(
     }
     // Every search has to be well-formed before any runs, as one that is not fails the request.
     for item in &items {
+        work::check()?;
         let params = Params::new(&item.params);
         let mut body = super::body::SearchBody::parse(item.body, super::uri::size(params)?)?;
         super::uri::apply(params, &mut body)?;
@@ -178,6 +179,7 @@ fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, Engine
     let mut memory = Growing::new("<msearch>");
     let mut lines = bytes.split(|byte| *byte == b'\n');
     while let Some(header) = lines.next() {
+        work::check()?;
         let blank = header.iter().all(u8::is_ascii_whitespace);
         let Some(body) = lines.next() else {
             if blank {

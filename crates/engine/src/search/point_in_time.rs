@@ -23,7 +23,7 @@ pub(crate) fn open(
     bytes: &[u8],
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let handles = resolve_indices(engine, request)?;
+    let handles = resolve_indices(engine, request, request.right())?;
     let params = request.params();
     let Some(keep_alive) = params.get("keep_alive") else {
         return Err(EngineError::invalid("[keep_alive] is not specified"));

@@ -17,6 +17,9 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
 
+/// How often whoever waits for the page before looks whether anybody waits for the next.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// What a request to a scroll says.
 #[derive(Default)]
 struct Asked {
@@ -37,8 +40,16 @@ pub(crate) fn next(
     let Content::Scroll(scroll) = engine.contexts.get(id, request.caller.holder(), asked.keep_alive)? else {
         return Err(EngineError::illegal_argument("Cannot parse scroll id"));
     };
-    // Pages of one scroll come one after the other.
-    let mut scroll = scroll.lock();
+    // Pages of one scroll come one after the other. Who waits for one keeps a worker from other searches, and goes when nobody
+    // waits for it.
+    let mut scroll = loop {
+        if let Some(turn) = scroll.try_lock_for(LOOK) {
+            break turn;
+        }
+        if cancel.is_cancelled() {
+            return Err(EngineError::Cancelled);
+        }
+    };
     let mut shown = scroll.shown;
     shown.total_as_int = request.params().bool("rest_total_hits_as_int", false)?;
     let ids = OpenIds { scroll: Some(id), pit: None };

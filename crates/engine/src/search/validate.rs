@@ -25,7 +25,7 @@ pub(crate) fn validate_query(
     let rewrite = params.bool("rewrite", false)?;
     // There is one shard of each index, and so all of them are asked anyway.
     params.bool("all_shards", false)?;
-    let handles = resolve_indices(engine, request)?;
+    let handles = resolve_indices(engine, request, request.right())?;
     let mut query = match read(bytes) {
         Ok(query) => query,
         Err(error) => {

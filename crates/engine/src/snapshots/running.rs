@@ -163,7 +163,10 @@ impl Running {
 
     /// The turn of a folder, to be taken with [`take`].
     pub fn turn(&self, location: &Path) -> Arc<Mutex<()>> {
-        self.turns.lock().entry(location.to_path_buf()).or_default().clone()
+        let mut turns = self.turns.lock();
+        // Folders of repositories that come and go would stay for ever.
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        turns.entry(location.to_path_buf()).or_default().clone()
     }
 }
 

@@ -48,8 +48,14 @@ export const JOB_ENDPOINTS: readonly Endpoint[] = [
   ...engine('list_tasks', 'cluster:monitor/tasks/lists', ['GET /_tasks'], {
     params: [...WHICH_TASKS, 'master_timeout'],
   }),
-  ...engine('cancel_tasks', 'cluster:admin/tasks/cancel', ['POST /_tasks/_cancel'], { params: WHICH_TASKS }),
-  ...engine('cancel_task', 'cluster:admin/tasks/cancel', ['POST /_tasks/{task}/_cancel'], { params: WHICH_TASKS }),
+  ...engine('cancel_tasks', 'cluster:admin/tasks/cancel', ['POST /_tasks/_cancel'], {
+    cancellable: true,
+    params: WHICH_TASKS,
+  }),
+  ...engine('cancel_task', 'cluster:admin/tasks/cancel', ['POST /_tasks/{task}/_cancel'], {
+    cancellable: true,
+    params: WHICH_TASKS,
+  }),
   ...engine(
     'upgrade_index',
     'cluster:admin/xpack/upgrade',

@@ -1,10 +1,12 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sparrow_storage::{DataDir, StorageError};
 
-use super::{KEPT_RESULTS, TaskSpec, Tasks};
+use super::{KEPT_RESULTS, MOST_RUNNING, MOST_WAITING, TaskSpec, Tasks};
 use crate::error::EngineError;
 
 fn open(folder: &tempfile::TempDir) -> Tasks {
@@ -12,11 +14,42 @@ fn open(folder: &tempfile::TempDir) -> Tasks {
     for _ in 0..500 {
         match DataDir::open(folder.path()) {
             Ok(data) => return Tasks::open(Arc::new(data)).unwrap(),
-            Err(StorageError::Locked { .. }) => std::thread::sleep(std::time::Duration::from_millis(10)),
+            Err(StorageError::Locked { .. }) => std::thread::sleep(Duration::from_millis(10)),
             Err(error) => panic!("{error}"),
         }
     }
     panic!("the directory stays locked")
+}
+
+#[test]
+fn who_waits_for_a_task_goes_when_nobody_waits_for_the_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let tasks = open(&folder);
+    let task = tasks.enter(TaskSpec::new("a", "")).unwrap();
+    let running = tasks.running().remove(0);
+    let unwanted = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| running.wait_unless(None, &|| unwanted.load(Ordering::SeqCst)).is_none());
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!waits.is_finished());
+        unwanted.store(true, Ordering::SeqCst);
+        assert!(waits.join().unwrap());
+    });
+    drop(task);
+    assert!(running.wait_unless(None, &|| false).is_some());
+}
+
+#[test]
+fn listings_and_those_who_wait_keep_no_job_from_starting() {
+    let folder = tempfile::tempdir().unwrap();
+    let tasks = open(&folder);
+    let _listings: Vec<_> = (0..200).map(|_| tasks.enter(TaskSpec::listing()).unwrap()).collect();
+    let _jobs: Vec<_> = (0..MOST_RUNNING).map(|_| tasks.enter(TaskSpec::new("a", "")).unwrap()).collect();
+    assert_eq!(tasks.enter(TaskSpec::new("a", "")).err().unwrap().status(), 429);
+    let waiting: Vec<_> = (0..MOST_WAITING).map(|_| tasks.waiting().unwrap()).collect();
+    assert_eq!(tasks.waiting().err().unwrap().status(), 429);
+    drop(waiting);
+    assert!(tasks.waiting().is_ok());
 }
 
 #[test]
@@ -90,7 +123,7 @@ fn a_running_task_shows_itself_and_can_be_cancelled() {
     assert_eq!(view["status"], json!({"n": 1}));
     assert_eq!(view["cancellable"], json!(true));
     assert_eq!(running[0].view(false).get("status"), None);
-    assert!(running[0].wait(Some(std::time::Duration::from_millis(5))).is_none());
+    assert!(running[0].wait(Some(Duration::from_millis(5))).is_none());
     running[0].cancel();
     assert!(matches!(handle.wait(), Err(EngineError::Cancelled)));
     while !tasks.running().is_empty() {

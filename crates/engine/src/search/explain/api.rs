@@ -21,7 +21,7 @@ pub(crate) fn explain_document(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let params = request.params();
-    let handles = resolve_indices(engine, request)?;
+    let handles = resolve_indices(engine, request, request.right())?;
     let [searched] = &handles[..] else {
         return Err(EngineError::illegal_argument("a document is explained in one index"));
     };
