@@ -8,11 +8,31 @@ export const IDS = 600;
 /** Documents that a copy through the pipeline takes. */
 const COPIED = 120;
 
+/** Milliseconds from one thing that a searcher does to the next, and from one that a writer does. */
+const SEARCH_EVERY = 10;
+const WRITE_EVERY = 40;
+const KEEP_EVERY = 500;
+
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/**
+ * Waits for the next turn of a client. The load is the same all the time, as long as the machine can carry it: what a server needs
+ * follows from it, and machines are faster at one time than at another.
+ */
+function turns(every) {
+  let next = performance.now();
+  return async () => {
+    // What was missed is not caught up with.
+    next = Math.max(next + every, performance.now());
+    await pause(next - performance.now());
+  };
+}
 
 /** Searches of all kinds, contexts opened and closed, what is cut off and what is wrong. */
 export async function searcher(world, random) {
+  const turn = turns(SEARCH_EVERY);
   while (!world.over) {
+    await turn();
     const kind = random.weighted([
       [20, search],
       [2, scroll],
@@ -85,7 +105,9 @@ async function reads(world, random) {
 export async function writer(world, random, number) {
   let n = 0;
   const id = () => `${number}-${random.below(IDS)}`;
+  const turn = turns(WRITE_EVERY);
   while (!world.over) {
+    await turn();
     const index = random.pick(INDICES);
     const have = world.documents.get(index);
     n += 1;
@@ -101,7 +123,6 @@ export async function writer(world, random, number) {
     if (kind === 'update') await updateOne(world, random, { index, have, n, id: id() });
     if (kind === 'delete') await deleteOne(world, { index, have, id: id() });
     if (kind === 'deleteByQuery') await deleteSome(world, { index, have, ids: [id(), id(), id()] });
-    await pause(random.below(30));
   }
 }
 
@@ -164,7 +185,9 @@ async function deleteSome(world, { index, have, ids }) {
 /** Copies through the pipeline, merges, snapshots, indices made and removed, aliases moved, figures asked for. */
 export async function keeper(world, random) {
   const state = { copies: 0, snapshots: 0, snapshot: undefined, embedded: 'soak-embedded-0' };
+  const turn = turns(KEEP_EVERY);
   while (!world.over) {
+    await turn();
     const kind = random.weighted([
       [2, copyAndSwap],
       [2, merge],
@@ -173,7 +196,6 @@ export async function keeper(world, random) {
       [3, figures],
     ]);
     await kind(world, random, state);
-    await pause(100 + random.below(300));
   }
 }
 

@@ -2,12 +2,16 @@
 
 const MIB = 2 ** 20;
 
-/** How much a figure may grow from the first quarter to the last: by a factor, and by so much besides. */
+/**
+ * How much a figure may grow from the first quarter to the last: by a factor, and by so much besides. Of each quarter the median counts,
+ * unless `of` says otherwise.
+ */
 export const BOUNDS = {
   anonymousBytes: { times: 1.1, plus: 16 * MIB, name: 'anonymous memory' },
   descriptors: { times: 1.1, plus: 8, name: 'open descriptors' },
   threads: { times: 1.1, plus: 2, name: 'threads' },
-  diskPerDocument: { times: 1.25, plus: 512, name: 'disk for each live document' },
+  // It grows for a minute until the log is trimmed, so that a median depends on when one looks.
+  diskPerDocument: { times: 1.25, plus: 512, name: 'disk for each live document, at most', of: highest },
   p99: { times: 1.5, plus: 5, name: 'p99 of searches' },
 };
 
@@ -21,6 +25,10 @@ export const SHORT_BOUNDS = {
   p99: { ...BOUNDS.p99, times: 4, plus: 50 },
 };
 
+function highest(numbers) {
+  return Math.max(...numbers);
+}
+
 function median(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -30,9 +38,9 @@ function median(numbers) {
 /** Medians of the first and the last quarter of the windows, by figure, and whether each stayed within its bound. */
 export function growth(windows, bounds = BOUNDS) {
   const quarter = Math.max(1, Math.floor(windows.length / 4));
-  return Object.entries(bounds).map(([figure, { times, plus, name }]) => {
-    const of = (part) => median(part.map((window) => window[figure]));
-    const [first, last] = [of(windows.slice(0, quarter)), of(windows.slice(-quarter))];
+  return Object.entries(bounds).map(([figure, { times, plus, name, of = median }]) => {
+    const shownBy = (part) => of(part.map((window) => window[figure]));
+    const [first, last] = [shownBy(windows.slice(0, quarter)), shownBy(windows.slice(-quarter))];
     const limit = first * times + plus;
     return { figure, name, first, last, limit, passed: Number.isFinite(last) && last <= limit };
   });
