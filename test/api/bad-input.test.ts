@@ -183,7 +183,7 @@ describe('bodies', () => {
       ['another encoding', send(text, { ...JSON_TYPE, 'content-encoding': 'rot13' })],
       ['no gzip', send(text, { ...JSON_TYPE, 'content-encoding': 'gzip' })],
       ['no zstd', send(text, { ...JSON_TYPE, 'content-encoding': 'zstd' })],
-      ...MALFORMED.map(([name, body]) => [name, send(ndjson ? lined(body) : body)] as const),
+      ...MALFORMED.map(([name, body]) => [name, send(ndjson ? lined(operation, body) : body)] as const),
     ];
     if (NEEDS_BODY.has(operation)) requests.push(['no body', send(undefined, {})]);
     if (!ndjson && !DOCUMENTS.has(operation)) {
@@ -216,7 +216,8 @@ function othersThan(value: unknown): unknown[] {
   return [{ zzz_unknown: 1 }, [['zzz']]];
 }
 
-/** As the line of a document or a search. */
-function lined(body: string | Buffer): Buffer {
-  return Buffer.concat([Buffer.from('{"index":"books"}\n'), Buffer.from(body), Buffer.from('\n')]);
+/** As the line of a document or a search, behind one with which nothing is wrong. */
+function lined(operation: string, body: string | Buffer): Buffer {
+  const head = operation === 'bulk' ? '{"index":{"_index":"books"}}' : '{"index":"books"}';
+  return Buffer.concat([Buffer.from(`${head}\n`), Buffer.from(body), Buffer.from('\n')]);
 }
