@@ -106,7 +106,8 @@ pub(crate) fn rollover(
         let swapped = engine.indices.change_aliases(|names| {
             // Somebody else may have rolled it over, or taken it away, since the conditions were judged.
             if !matches!(names.write_index(alias), Ok(Some(index)) if index == old) {
-                let reason = format!("rollover target [{alias}] does not point to write index [{old}] any longer");
+                let reason =
+                    format!("rollover target [{alias}] does not point to write index [{old}] any longer");
                 return Err(EngineError::illegal_argument(reason));
             }
             let mut changes = Vec::new();

@@ -11,7 +11,8 @@ mod injector;
 mod workload;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use common::{Node, copy_tree, options};
 use sparrow_engine::{Engine, EngineOptions};
@@ -20,6 +21,9 @@ use sparrow_files::power::{Random, Recorder};
 
 use injector::{Injector, Mode};
 use workload::{STEPS, World};
+
+/// Cases that are tried side by side.
+const AT_ONCE: usize = 4;
 
 fn seed() -> u64 {
     std::env::var("SPARROW_FAULTS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
@@ -72,6 +76,37 @@ fn count_calls() -> BTreeMap<Kind, u64> {
     injector.seen()
 }
 
+/// Runs the workload with a fault in it and compares: how many operations were acknowledged, how many refused, and what failed.
+fn with_fault(injector: Injector, context: &str) -> (usize, usize, Option<Kind>) {
+    let injector = Arc::new(injector);
+    let folder = tempfile::tempdir().unwrap();
+    let guard = sparrow_files::observe(folder.path(), injector.clone());
+    let node = match open(folder) {
+        Ok(node) => node,
+        Err((folder, _)) => {
+            // The fault was met while starting: without it the next start has to succeed.
+            injector.disarm();
+            open(folder).unwrap_or_else(|(_, error)| panic!("{context}: {error}"))
+        }
+    };
+    let mut world = World::default();
+    for step in STEPS {
+        world.run(&node, step);
+        if injector.has_fired() {
+            // There is room again: everything goes on without a restart.
+            world.check_reads(&node, &format!("{context}, in step {}", step.name));
+            injector.disarm();
+        }
+    }
+    injector.disarm();
+    world.settle(&node, context);
+    world.check(&node, context);
+    let fired = injector.fired_at();
+    drop(guard);
+    after_a_crash(node, &world, context);
+    (world.acknowledged, world.refused.len(), fired)
+}
+
 #[test]
 fn every_call_fails_once() {
     let calls = count_calls();
@@ -79,41 +114,23 @@ fn every_call_fails_once() {
     let mut random = Random(seed());
     let modes = [Mode::Error, Mode::Torn, Mode::Full];
     let cases = chosen(total as usize * modes.len(), 45, &mut random);
-    let (mut acknowledged, mut refused, mut fired) = (0, 0, BTreeMap::<Kind, u64>::new());
-    for case in &cases {
-        let (kth, mode) = ((case / modes.len()) as u64, modes[case % modes.len()]);
-        let context = format!("seed {}, case {case}: call {kth} of {total} fails as {mode:?}", seed());
-        let injector = Arc::new(Injector::new(kth, mode));
-        let folder = tempfile::tempdir().unwrap();
-        let guard = sparrow_files::observe(folder.path(), injector.clone());
-        let node = match open(folder) {
-            Ok(node) => node,
-            Err((folder, _)) => {
-                // The fault was met while starting: without it the next start has to succeed.
-                injector.disarm();
-                open(folder).unwrap_or_else(|(_, error)| panic!("{context}: {error}"))
-            }
-        };
-        let mut world = World::default();
-        for step in STEPS {
-            world.run(&node, step);
-            if injector.has_fired() {
-                // There is room again: everything goes on without a restart.
-                world.check_reads(&node, &format!("{context}, in step {}", step.name));
-                injector.disarm();
+    let (next, sums) = (AtomicUsize::new(0), Mutex::new((0, 0, BTreeMap::<Kind, u64>::new())));
+    let work = || {
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (kth, mode) = ((case / modes.len()) as u64, modes[case % modes.len()]);
+            let context = format!("seed {}, case {case}: call {kth} of {total} fails as {mode:?}", seed());
+            let (acknowledged, refused, fired) = with_fault(Injector::new(kth, mode), &context);
+            let mut sums = sums.lock().unwrap();
+            sums.0 += acknowledged;
+            sums.1 += refused;
+            if let Some(kind) = fired {
+                *sums.2.entry(kind).or_default() += 1;
             }
         }
-        injector.disarm();
-        world.settle(&node, &context);
-        world.check(&node, &context);
-        acknowledged += world.acknowledged;
-        refused += world.refused.len();
-        if let Some(kind) = injector.fired_at() {
-            *fired.entry(kind).or_default() += 1;
-        }
-        drop(guard);
-        after_a_crash(node, &world, &context);
-    }
+    };
+    // Most of the time goes by in waiting for a disk that works again.
+    std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+    let (acknowledged, refused, fired) = sums.into_inner().unwrap();
     report(&format!(
         "faults: {} cases of {}, operations acknowledged {acknowledged}, refused {refused}, fired at {fired:?}; lost 0, half there 0",
         cases.len(),

@@ -18,11 +18,14 @@ const PATHS = routesByPath().flatMap(({ path }) =>
 );
 
 describe('the matcher', () => {
-  it.each([...new Set(PATHS)].filter((path) => path !== '//' && path !== '/'))('finds what Hono finds: %s', async (path) => {
-    const found = matcher.match(path);
-    const expected = (await (await hono.request(path)).json()) as unknown;
-    expect({ route: found?.route.path, path: found?.path }).toEqual(expected);
-  });
+  it.each([...new Set(PATHS)].filter((path) => path !== '//' && path !== '/'))(
+    'finds what Hono finds: %s',
+    async (path) => {
+      const found = matcher.match(path);
+      const expected = (await (await hono.request(path)).json()) as unknown;
+      expect({ route: found?.route.path, path: found?.path }).toEqual(expected);
+    },
+  );
 
   it('finds a search, twice the same', () => {
     const found = matcher.match('/books/_search');
