@@ -255,6 +255,7 @@ impl LazyDirectory {
                 return Err(error);
             }
         };
+        self.forget_unmapped();
         let _removal = self.shared.removal.lock();
         let mut state = self.shared.state.lock();
         state.durable = written.or(state.durable.take());
@@ -269,6 +270,11 @@ impl LazyDirectory {
             }
         }
         Ok(())
+    }
+
+    /// tantivy remembers the path of every file that it ever mapped, unless it is asked how many are mapped now.
+    fn forget_unmapped(&self) {
+        let _ = self.inner.get_cache_info();
     }
 
     /// Links the files of the durable commit into `target`, an empty directory, which is an index of its own then;
