@@ -19,6 +19,41 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// A copy of a data directory without its stores, or a store that somebody moved away, takes no document with it.
+#[test]
+fn an_index_without_metadata_keeps_its_files_and_comes_back_with_it() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", "");
+    node.ok("create_index", "index=deleted", "", "");
+    node.ok("index_doc", "index=a&id=1", "", r#"{"x":1}"#);
+    node.ok("index_doc", "index=deleted&id=1", "", r#"{"x":1}"#);
+    let deleted = uuid_of(&node, "deleted");
+    node.ok("delete_index", "index=deleted", "", "");
+    let store = format!("store/index-{}.json", uuid_of(&node, "a"));
+    let copy = node.copy_data();
+    // As if the end of that deletion had been cut off.
+    std::fs::create_dir_all(copy.path().join("indices").join(&deleted).join("segments")).unwrap();
+    let metadata = std::fs::read(copy.path().join(&store)).unwrap();
+    std::fs::remove_file(copy.path().join(&store)).unwrap();
+    let report = sparrow_engine::check::check(copy.path()).unwrap();
+    let files: Vec<&str> = report.problems.iter().map(|problem| problem.file.as_str()).collect();
+    assert_eq!(files, [store.as_str()]);
+
+    let without = Node::open(copy, |_| {});
+    assert_eq!(without.call("get_doc", "index=a&id=1", "", "").0, 404);
+    assert!(!without.folder.path().join("indices").join(&deleted).exists());
+    let copy = without.copy_data();
+    without.engine.close();
+    std::fs::write(copy.path().join(&store), metadata).unwrap();
+    let again = Node::open(copy, |_| {});
+    assert_eq!(again.ok("get_doc", "index=a&id=1", "", "")["_source"], json!({"x": 1}));
+}
+
+fn uuid_of(node: &Node, index: &str) -> String {
+    let settings = node.ok("get_settings", &format!("index={index}"), "", "");
+    settings[index]["settings"]["index"]["uuid"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn a_narrower_mapping_leaves_logged_documents_readable() {
     let node = Node::start();

@@ -591,10 +591,16 @@ function refusal(error: unknown, exchange: Exchange, requestId: string, log: Log
     log.error('request failed', {
       ...named(exchange, requestId),
       status: known?.status ?? 500,
-      error: error instanceof Error ? (error.stack ?? String(error)) : String(error),
+      error: described(error),
     });
   }
   return known ?? json(500, new HttpError('internal', 'an internal error; see the log').toJson());
+}
+
+/** What went wrong, for the log: the reason where the engine gave one, with the place in the code where it is a fault of ours. */
+function described(error: unknown): string {
+  if (error instanceof EngineError) return error.reason;
+  return error instanceof Error ? (error.stack ?? String(error)) : String(error);
 }
 
 /** Statuses that say that no work was done for a request. */

@@ -28,6 +28,7 @@ export class UsageError extends Error {
  */
 export async function runDataCommand(args: readonly string[]): Promise<Said> {
   const [command, ...rest] = args;
+  if (rest.includes('--help')) return { text: USAGE, exitCode: 0 };
   const json = rest.includes('--json');
   const into = valueOf(rest, '--into');
   const places = rest.filter((arg, at) => !arg.startsWith('--') && rest[at - 1] !== '--into');
@@ -87,9 +88,17 @@ function describeRepair({ found, into, indices, left_out: leftOut }: Repair): st
       const rest = notes.map((note) => `; ${note}`).join('');
       return `index [${name}]: ${whole ? 'copied whole, ' : ''}${String(kept)} documents kept, ${count} lost${which}${rest}`;
     }),
-    `${into}: ${String(indices.length)} indices, ${String(indices.filter(({ whole }) => !whole).length)} of them repaired`,
+    `${into}: ${counted(indices)}`,
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function counted(indices: Repair['indices']): string {
+  const whole = indices.filter((index) => index.whole).length;
+  // Without its mapping nothing of an index can be kept.
+  const leftOut = indices.filter((index) => !index.whole && index.lost === undefined && index.kept === 0).length;
+  const repaired = indices.length - whole - leftOut;
+  return `${String(whole)} indices copied whole, ${String(repaired)} repaired as far as possible, ${String(leftOut)} left out`;
 }
 
 function line(value: object): string {

@@ -90,7 +90,7 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     ...setting<string | undefined>(
       undefined,
       apiKey,
-      'base64 of `id:secret`, the secret of 128 random bits or more (`openssl rand -hex 32` makes one)',
+      'base64 of `id:secret`, the secret of 128 random bits or more (a command in docs/api-keys.md makes one)',
       'the owner key',
     ),
     flag: false,

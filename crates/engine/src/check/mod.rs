@@ -12,7 +12,7 @@ use sparrow_storage::{DataDir, StorageError, salvage};
 
 pub use self::repair::{Repair, RepairedIndex, repair};
 use crate::error::EngineError;
-use crate::indices::{METADATA_PREFIX, Metadata, check_log};
+use crate::indices::{METADATA_PREFIX, Metadata, check_log, claim};
 
 /// The state of all files of a data directory that no server has open, as `sparrow check` prints it.
 #[derive(Debug, Clone, Serialize)]
@@ -89,6 +89,13 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
         };
         report.indices.push(CheckedIndex { name, uuid, damaged: !problems.is_empty() });
         report.problems.extend(problems);
+    }
+    let is_known = |uuid: &str| report.indices.iter().any(|index| index.uuid == uuid);
+    for uuid in claim::orphans(data, &is_known)? {
+        let file = format!("store/{METADATA_PREFIX}{uuid}.json");
+        let reason = format!("it is missing, and [indices/{uuid}] holds an index");
+        report.problems.push(Problem { file, reason, affected: format!("index [{uuid}]") });
+        report.indices.push(CheckedIndex { name: uuid.clone(), uuid, damaged: true });
     }
     Ok(report)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::aliases::{AliasSpec, Stored};
 use super::registry::Names;
-use super::{Indices, names};
+use super::{Indices, claim, names};
 use crate::error::{EngineError, Exception};
 
 /// One change to one index.
@@ -71,8 +71,11 @@ impl Indices {
         if removed.is_empty() && after.aliases == before.aliases {
             return Ok(result);
         }
+        let roots: Vec<_> =
+            removed.iter().filter_map(|index| Some(self.data.index_dir(before.uuid(index)?))).collect();
+        roots.iter().try_for_each(|root| claim::withdraw(root))?;
         // All of it is done from here on: a crash leaves only files behind, which the next start removes.
-        stored.save(&self.data)?;
+        stored.save(&self.data).inspect_err(|_| roots.iter().for_each(|root| claim::mark(root)))?;
         self.registry.change(|names| *names = after);
         for index in &removed {
             let Err(error) = self.remove_files(&before, index) else { continue };

@@ -289,12 +289,16 @@ impl IndexHandle {
     pub(crate) fn delete(&self) -> Result<(), EngineError> {
         // None for an index that an earlier attempt ended without removing it.
         let changer = self.changer().ok();
+        super::claim::withdraw(&self.root())?;
         let removed = self.data.remove(&super::metadata::store_name(&self.uuid));
         if let Some(changer) = changer {
             // Its metadata may be gone all the same when that failed.
             if removed.is_ok() || self.replace_metadata(&changer, |_| Ok(())).is_err() {
                 changer.close();
             }
+        }
+        if removed.is_err() {
+            super::claim::mark(&self.root());
         }
         removed?;
         remove_folder(&self.root());

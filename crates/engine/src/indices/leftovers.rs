@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use parking_lot::Mutex;
 use sparrow_storage::DataDir;
 
-use super::{handle, metadata};
+use super::{claim, handle, metadata};
 use crate::error::EngineError;
 
 /// The uuids of indices whose making was refused and whose files have not been removed for certain.
@@ -43,6 +43,7 @@ impl Leftovers {
     pub(super) fn clear(&self, data: &DataDir) -> Result<(), EngineError> {
         let mut left = self.0.lock();
         while let Some(uuid) = left.last() {
+            claim::withdraw(&data.index_dir(uuid))?;
             data.remove(&metadata::store_name(uuid))?;
             handle::remove_folder(&data.index_dir(uuid));
             left.pop();

@@ -7,6 +7,7 @@ mod aliases;
 pub(crate) mod analyze;
 pub(crate) mod blocks;
 pub(crate) mod cat;
+pub(crate) mod claim;
 mod date_math;
 mod disk;
 pub(crate) mod field_mapping;
@@ -153,6 +154,7 @@ impl Indices {
         let mut names = Names::default();
         let stored = Stored::load(&data)?;
         for uuid in &stored.removed {
+            claim::withdraw(&data.index_dir(uuid))?;
             data.remove(&metadata::store_name(uuid))?;
         }
         let (mut known, mut broken) = (Vec::new(), Vec::new());
@@ -162,6 +164,7 @@ impl Indices {
             if replaced.contains(uuid) {
                 // What that one replaced is gone as well.
                 replaced.extend(replaces);
+                claim::withdraw(&data.index_dir(uuid))?;
                 data.remove(&store)?;
                 continue;
             }
@@ -188,6 +191,7 @@ impl Indices {
         // One that took another's place may have been opened before the one that took its own.
         for uuid in &replaced {
             if known.contains(uuid) {
+                claim::withdraw(&data.index_dir(uuid))?;
                 data.remove(&metadata::store_name(uuid))?;
                 known.retain(|other| other != uuid);
                 names.indices.retain(|_, handle| handle.uuid != *uuid);
@@ -217,9 +221,19 @@ impl Indices {
             }
         }
         indices.registry.change(|it| *it = names);
-        // Folders without metadata: of an index whose creation or deletion was cut short.
+        known.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
+        let orphans = claim::orphans(&data, &|uuid| known.iter().any(|other| other == uuid))?;
+        for uuid in &orphans {
+            tracing::error!(
+                uuid,
+                "an index is not served, as its metadata [store/{}.json] is missing: its files are left where they are, bring the \
+                 metadata back or restore a snapshot",
+                metadata::store_name(uuid)
+            );
+        }
+        // Other folders without metadata are of an index whose creation or deletion was cut short.
         for uuid in durable::list_dir(&data.path().join("indices"))? {
-            if !known.contains(&uuid) {
+            if !known.contains(&uuid) && !orphans.contains(&uuid) {
                 handle::remove_folder(&data.index_dir(&uuid));
             }
         }
@@ -414,6 +428,7 @@ impl Indices {
             self.leftovers.add(&self.data, &uuid);
             return Err(error);
         }
+        claim::mark(&root);
         let handle = Arc::new(self.handle(metadata, shard, Opened::created()));
         self.registry.change(|names| {
             names.indices.insert(name, handle.clone());
@@ -452,6 +467,7 @@ impl Indices {
             return handle.delete();
         }
         if let Some(broken) = names.broken.get(name) {
+            claim::withdraw(&self.data.index_dir(&broken.uuid))?;
             self.data.remove(&metadata::store_name(&broken.uuid))?;
             handle::remove_folder(&self.data.index_dir(&broken.uuid));
         }

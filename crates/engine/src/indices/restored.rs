@@ -8,7 +8,7 @@ use sparrow_storage::durable;
 
 use super::aliases::{AliasSpec, OfIndex};
 use super::registry::Names;
-use super::{FIRST_FOLDER, IndexHandle, Indices, Metadata, alias_changes, handle, new_uuid};
+use super::{FIRST_FOLDER, IndexHandle, Indices, Metadata, alias_changes, claim, handle, new_uuid};
 use crate::error::EngineError;
 
 /// Where a restored index came from.
@@ -216,6 +216,7 @@ impl Indices {
         }
         for arrival in &mut arrivals {
             arrival.installed = true;
+            claim::mark(&arrival.root);
         }
         self.registry.change(|names| *names = after);
         drop(guards);

@@ -21,17 +21,19 @@ export function json(status: number, body: object): Answer {
   return { status, body: JSON.stringify(body) };
 }
 
-/** Tells a client that was refused for now when to come again. */
-function laterIf(status: number): readonly (readonly [string, string])[] {
-  return status === 429 ? [['Retry-After', String(RETRY_SECONDS)]] : [];
+type Headers = readonly (readonly [string, string])[];
+
+/** Tells a client that was refused for now when to come again, unless its answer does. */
+function laterIf(status: number, headers: Headers = []): Headers {
+  if (status !== 429 || headers.some(([name]) => name === 'Retry-After')) return headers;
+  return [...headers, ['Retry-After', String(RETRY_SECONDS)]];
 }
 
 /** Turns anything thrown into an answer; undefined for what is nobody's refusal but a fault of ours. */
 export function answerToError(error: unknown): Answer | undefined {
   if (error instanceof EngineError) return { status: error.status, body: error.body, headers: laterIf(error.status) };
   if (error instanceof HttpError) {
-    const headers = [...(error.details.headers ?? []), ...laterIf(error.status)];
-    return { ...json(error.status, error.toJson()), headers };
+    return { ...json(error.status, error.toJson()), headers: laterIf(error.status, error.details.headers) };
   }
   if (error instanceof RoutingError) return { ...json(error.status, error.toJson()), headers: error.headers };
   return undefined;

@@ -1,0 +1,49 @@
+//! The mark in the folder of every index that the store knows. Who takes an index out of the store takes its mark away first. So a
+//! folder without metadata tells how that came about: without the mark, the making or removing of its index was cut short, and it goes;
+//! with the mark, somebody took the metadata away, and its documents are kept.
+
+use std::path::Path;
+
+use sparrow_storage::{DataDir, durable};
+
+use crate::error::EngineError;
+
+const MARK: &str = "claimed";
+
+/// Marks the folder of an index whose metadata is in the store. Where that fails the next start tries again.
+pub(super) fn mark(root: &Path) {
+    let path = root.join(MARK);
+    if sparrow_files::metadata(&path).is_ok() {
+        return;
+    }
+    if let Err(error) = sparrow_files::write(&path, b"") {
+        tracing::warn!(path = %path.display(), %error, "the folder of an index is not marked as one");
+    }
+}
+
+/// Takes the mark away, durably: the metadata may go then.
+///
+/// # Errors
+/// What the disk refuses; the mark is there then, or is put back at the next start.
+pub(super) fn withdraw(root: &Path) -> Result<(), EngineError> {
+    let path = root.join(MARK);
+    let removed = match sparrow_files::remove_file(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        removed => removed,
+    };
+    removed
+        .and_then(|()| sparrow_files::sync_dir(root))
+        .map_err(sparrow_storage::StorageError::io("remove", &path))
+        .map_err(EngineError::from)
+}
+
+/// Folders of indices whose metadata the store does not have, by their uuids: those that it had.
+///
+/// # Errors
+/// When the folders cannot be listed.
+pub(crate) fn orphans(data: &DataDir, is_known: &dyn Fn(&str) -> bool) -> Result<Vec<String>, EngineError> {
+    let mut folders = durable::list_dir(&data.path().join("indices"))?;
+    folders
+        .retain(|uuid| !is_known(uuid) && sparrow_files::metadata(data.index_dir(uuid).join(MARK)).is_ok());
+    Ok(folders)
+}
