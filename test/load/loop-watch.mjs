@@ -2,6 +2,7 @@
 //
 // Writes down every turn of a process's event loop that took longer than a few milliseconds: when it ended, and for how long the
 // thread held it. Time in which the thread waited for a processor is not counted: it belongs to whatever else the machine does.
+import { setImmediate } from 'node:timers';
 import { appendFileSync, readFileSync } from 'node:fs';
 import process from 'node:process';
 

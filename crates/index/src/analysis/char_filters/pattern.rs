@@ -42,7 +42,7 @@ impl CharFilter for PatternReplace {
             let last = last_len(text, &range);
             offsets.replaced(at, length, range, last);
             matches += 1;
-            matches % MATCHES_BETWEEN != 0 || !is_stopped()
+            !matches.is_multiple_of(MATCHES_BETWEEN) || !is_stopped()
         });
         Filtered { text, offsets }
     }
