@@ -70,6 +70,43 @@ function talk(text: string, quiet = 300): Promise<string> {
   });
 }
 
+describe('a path with a segment of dots', () => {
+  /** Status of an answer to a path that nobody resolves on the way. */
+  const status = (method: string, path: string): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const headers = { authorization: `ApiKey ${server.apiKey}` };
+      const request = httpRequest(server.url, { method, path, headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      request.on('error', reject).end();
+    });
+
+  it.each(['..', '.', '%2e%2E', '%2E', '.%2e'])('is never that of another: %s', async (id) => {
+    for (const [method, path] of [
+      ['DELETE', `/books/_doc/${id}`],
+      ['DELETE', `/books/_doc/${id}?refresh=true`],
+      ['DELETE', `/books/_doc/${id}/`],
+      ['DELETE', `/books/_doc/1/${id}/${id}`],
+      ['POST', `/books/_doc/${id}/_close`],
+      ['GET', `/books/_doc/${id}`],
+      ['HEAD', `/books/_doc/${id}`],
+      ['GET', `/${id}/_cluster/health`],
+    ] as const) {
+      expect(await status(method, path), `${method} ${path}`).toBe(400);
+    }
+    expect((await call('GET', '/books/_count')).body.count).toBe(40);
+  });
+
+  it('leaves an id of dots to bodies', async () => {
+    await call('POST', '/dots/_bulk?refresh=true', '{"index":{"_id":".."}}\n{"n":1}\n{"index":{"_id":"1"}}\n{"n":2}\n');
+    expect((await call('POST', '/dots/_mget', { ids: ['..'] })).body.docs[0]._source).toEqual({ n: 1 });
+    await call('POST', '/dots/_bulk?refresh=true', '{"delete":{"_id":".."}}\n');
+    expect((await call('GET', '/dots/_count')).body.count).toBe(1);
+    await call('DELETE', '/dots');
+  });
+});
+
 describe('a target that is no path', () => {
   const asked = (line: string, ...headers: string[]): Promise<string> =>
     talk(`${[line, ...headers, `Authorization: ApiKey ${server.apiKey}`, 'Connection: close'].join('\r\n')}\r\n\r\n`);

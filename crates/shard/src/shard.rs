@@ -477,15 +477,16 @@ impl Shard {
         state.phase.takes_writes().map(|()| state)
     }
 
+    /// Both at once: whoever is refused because of the phase asks the other why.
+    pub(crate) fn mark_closed(&self, state: &mut WriteState) {
+        state.phase = Phase::Closed;
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
     /// Ends the shard: writes, refreshes and flushes that come later are refused, and nobody waits any longer. Searches that hold
     /// a snapshot finish.
     pub fn close(&self) {
-        {
-            let mut state = self.state.lock();
-            state.phase = Phase::Closed;
-            // Before the lock is given back: whoever was refused because of the phase asks this why.
-            self.closed.store(true, Ordering::SeqCst);
-        }
+        self.mark_closed(&mut self.state.lock());
         self.visibility.close();
         self.index().retire();
     }

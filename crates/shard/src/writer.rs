@@ -104,7 +104,7 @@ impl Writer<'_> {
     /// and this.
     pub fn close(self) {
         let Self { shard, mut state } = self;
-        state.phase = Phase::Closed;
+        shard.mark_closed(&mut state);
         drop(state);
         shard.close();
     }

@@ -67,11 +67,13 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
     for model in crate::models::damages(data) {
         report.problems.push(model);
     }
+    let mut misplaced = Vec::new();
     for store in stores.iter().filter(|store| store.starts_with(METADATA_PREFIX)) {
         let uuid = store[METADATA_PREFIX.len()..].to_owned();
         let (name, problems) = match Metadata::load(data, store) {
             Ok(Some(metadata)) if metadata.uuid != uuid => {
                 let reason = format!("it has the metadata of the index with uuid [{}]", metadata.uuid);
+                misplaced.push(metadata.uuid);
                 let affected = format!("index [{}]", metadata.name);
                 (metadata.name, vec![Problem { file: format!("store/{store}.json"), reason, affected }])
             }
@@ -90,8 +92,10 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
         report.indices.push(CheckedIndex { name, uuid, damaged: !problems.is_empty() });
         report.problems.extend(problems);
     }
-    let is_known = |uuid: &str| report.indices.iter().any(|index| index.uuid == uuid);
-    for uuid in claim::orphans(data, &is_known)? {
+    let is_known = |uuid: &str| {
+        report.indices.iter().any(|index| index.uuid == uuid) || misplaced.iter().any(|other| other == uuid)
+    };
+    for uuid in claim::orphans(data, &is_known)?.into_iter().filter(|uuid| claim::is_marked(data, uuid)) {
         let file = format!("store/{METADATA_PREFIX}{uuid}.json");
         let reason = format!("it is missing, and [indices/{uuid}] holds an index");
         report.problems.push(Problem { file, reason, affected: format!("index [{uuid}]") });

@@ -37,13 +37,23 @@ pub(super) fn withdraw(root: &Path) -> Result<(), EngineError> {
         .map_err(EngineError::from)
 }
 
-/// Folders of indices whose metadata the store does not have, by their uuids: those that it had.
+/// Folders below `indices` that no metadata in the store is of, by their names: of indices that had some, and what Sparrow did not make.
 ///
 /// # Errors
 /// When the folders cannot be listed.
 pub(crate) fn orphans(data: &DataDir, is_known: &dyn Fn(&str) -> bool) -> Result<Vec<String>, EngineError> {
     let mut folders = durable::list_dir(&data.path().join("indices"))?;
-    folders
-        .retain(|uuid| !is_known(uuid) && sparrow_files::metadata(data.index_dir(uuid).join(MARK)).is_ok());
+    folders.retain(|name| !is_known(name) && (is_marked(data, name) || !is_ours(&data.index_dir(name))));
     Ok(folders)
+}
+
+/// Whether the store had metadata for a folder.
+pub(crate) fn is_marked(data: &DataDir, uuid: &str) -> bool {
+    sparrow_files::metadata(data.index_dir(uuid).join(MARK)).is_ok()
+}
+
+/// Whether nothing is in a folder but what the making of an index puts there. A data directory may be that of another program.
+fn is_ours(root: &Path) -> bool {
+    let made = |name: &String| name == "wal" || name.starts_with("segments");
+    durable::list_dir(root).is_ok_and(|names| names.iter().all(made))
 }

@@ -224,6 +224,13 @@ impl Indices {
         known.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
         let orphans = claim::orphans(&data, &|uuid| known.iter().any(|other| other == uuid))?;
         for uuid in &orphans {
+            if !claim::is_marked(&data, uuid) {
+                tracing::warn!(
+                    folder = uuid,
+                    "a folder among those of the indices is not Sparrow's: it is left alone"
+                );
+                continue;
+            }
             tracing::error!(
                 uuid,
                 "an index is not served, as its metadata [store/{}.json] is missing: its files are left where they are, bring the \

@@ -11,6 +11,9 @@ import { boundReading } from './slow-readers.js';
 /** Methods that are answered here; `HEAD` and `OPTIONS` have rules of their own, which Hono knows. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'DELETE']);
 
+/** A segment that stands for another one, escaped or not. */
+const DOTS = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i;
+
 const NOTHING = new Uint8Array(0);
 
 /**
@@ -40,6 +43,11 @@ export function direct(application: Application, maxBodyBytes: number, others: R
     }
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
+    if (DOTS.test(path)) {
+      // Fetch resolves them: a request for the document [..] would be one for its index. No route has such a segment.
+      finish(application.answer(new NodeExchange(incoming, outgoing, path, 0), undefined, {}), outgoing);
+      return;
+    }
     const match = METHODS.has(incoming.method ?? '') ? matcher.match(path) : undefined;
     const length = Number(headers['content-length'] ?? 0);
     const unusual =

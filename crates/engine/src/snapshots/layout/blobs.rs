@@ -199,8 +199,11 @@ impl Layout {
         let _lock = self.lock()?;
         let path = self.blob(&entry.sha256);
         // Only what was read and is wrong: what cannot be read today may be whole.
-        let Some(found) = path.metadata().ok().filter(|file| file.is_file()) else { return Ok(false) };
-        if found.len() == entry.length && self.is_whole(&entry.sha256, pace)? {
+        if !path.metadata().is_ok_and(|file| file.is_file()) {
+            return Ok(false);
+        }
+        // Whatever length the entry gives it: other snapshots may need it.
+        if self.is_whole(&entry.sha256, pace)? {
             return Ok(false);
         }
         let failed = |error: &dyn std::fmt::Display| self.failed("renamed", &blob_name(&entry.sha256), error);
