@@ -89,6 +89,7 @@ describe('the commands of', () => {
       { acknowledged: true },
       { snapshot: { state: 'SUCCESS', indices: ['articles'] } },
       { snapshots: [{ snapshot: 'monday' }] },
+      { snapshot: { state: 'SUCCESS', feature_states: [{ feature_name: 'security' }] } },
       { snapshot: { indices: ['articles-monday'] } },
       { acknowledged: true },
       { snapshot: { indices: ['articles'] } },
