@@ -36,7 +36,7 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     sync_parent(path).or_else(unless_missing)
 }
 
-fn unless_missing(error: io::Error) -> io::Result<()> {
+pub(crate) fn unless_missing(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 

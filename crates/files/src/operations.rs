@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::call::{Call, Kind, run};
+use crate::durable::unless_missing;
 use crate::file::File;
 
 /// Reads a whole file.
@@ -54,15 +55,19 @@ pub fn hard_link(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()>
     run(&Call { to: Some(to), ..Call::on(Kind::Link, from) }, || fs::hard_link(from, to))
 }
 
-/// Gives a file that never changes a second name, or copies it where the file system cannot link. A copy's content is durable
-/// when this returns; the new name is not (see [`sync_dir`]).
+/// Gives a file that never changes a second name, or copies it where the file system cannot link; a file that has the name is
+/// replaced. A copy's content is durable when this returns; the new name is not (see [`sync_dir`]).
 ///
 /// # Errors
 /// When it can neither be linked nor copied.
 pub fn link_or_copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     if hard_link(&from, &to).is_err() {
-        copy(from, &to)?;
-        File::open(to)?.sync_data()?;
+        // A file system over a network may link and yet report an error. Emptying what has the name would then empty the
+        // original, also for those who have it mapped: the name has to go before anything is written.
+        remove_file(&to).or_else(unless_missing)?;
+        let mut copy = File::create_new(to)?;
+        io::copy(&mut File::open(from)?, &mut copy)?;
+        copy.sync_data()?;
     }
     Ok(())
 }
@@ -202,4 +207,43 @@ pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// When an observer lets mappings fail.
 pub fn about_to_map(path: &Path) -> io::Result<()> {
     run(&Call::on(Kind::Map, path), || Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::call::{Observer, Verdict, observe};
+
+    /// A file system that links, and then says that it did not or really does not.
+    struct Links {
+        done: bool,
+    }
+
+    impl Observer for Links {
+        fn before(&self, call: &Call<'_>) -> Verdict {
+            let error = || io::Error::other("injected: the answer was lost");
+            match call.kind {
+                Kind::Link if self.done => Verdict::Torn(0, error()),
+                Kind::Link => Verdict::Fail(error()),
+                _ => Verdict::Allow,
+            }
+        }
+    }
+
+    #[test]
+    fn the_original_keeps_its_content_when_a_link_was_made_and_yet_failed() {
+        for done in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let _guard = observe(folder.path(), Arc::new(Links { done }));
+            let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+            fs::write(&from, "content").unwrap();
+            let open = fs::File::open(&from).unwrap();
+            link_or_copy(&from, &to).unwrap();
+            assert_eq!(open.metadata().unwrap().len(), 7, "who has the file open or mapped sees all of it");
+            assert_eq!(fs::read(&from).unwrap(), b"content");
+            assert_eq!(fs::read(&to).unwrap(), b"content");
+        }
+    }
 }
