@@ -218,6 +218,19 @@ fn versions_can_be_counted_outside() {
     let (status, body) = node.call("get_doc", "index=books&id=1", "version=8", "");
     assert_eq!(status, 409, "{body}");
     assert!(node.error("index_doc", "index=books&id=1", "version=3", "{}").2.contains("if_seq_no"));
+
+    // Nothing comes after the highest one but itself.
+    let highest = i64::MAX as u64;
+    assert_eq!(put(highest, "external").1["_version"], json!(highest));
+    for operation in ["index_doc", "delete_doc"] {
+        let (status, _, reason) = node.error(operation, "index=books&id=1", "", "{}");
+        assert_eq!(status, 409, "{reason}");
+        assert!(
+            reason.ends_with("current version [9223372036854775807] is the highest there is"),
+            "{reason}"
+        );
+    }
+    assert_eq!(put(highest, "external_gte").0, 200);
 }
 
 #[test]

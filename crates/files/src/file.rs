@@ -21,9 +21,19 @@ impl File {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// When it is not there or cannot be read.
+    /// When it is not there or cannot be read, or is no file: a folder, a pipe, a device.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::opened(path.as_ref(), Kind::Open, fs::OpenOptions::new().read(true))
+        let mut options = fs::OpenOptions::new();
+        options.read(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+
+            // Opening a pipe would wait for somebody who writes into it.
+            options.custom_flags(libc::O_NONBLOCK);
+        }
+        let opened = Self::opened(path.as_ref(), Kind::Open, &options)?;
+        if opened.metadata()?.is_file() { Ok(opened) } else { Err(io::Error::other("not a regular file")) }
     }
 
     /// Creates a file, or empties the one that is there, and opens it for writing.
@@ -156,5 +166,20 @@ impl Write for &File {
 impl Seek for File {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
         self.file.seek(position)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_and_a_pipe_that_nobody_writes_into_are_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [folder.path(), &pipe] {
+            assert_eq!(File::open(path).unwrap_err().to_string(), "not a regular file", "{}", path.display());
+        }
     }
 }

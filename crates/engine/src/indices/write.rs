@@ -421,7 +421,13 @@ impl IndexHandle {
             }
         }
         let Some(external) = conditions.external_version else {
-            return Ok(current.map_or(1, |current| current.version + 1));
+            return match current.map(|current| current.version) {
+                None => Ok(1),
+                Some(version) if version < i64::MAX as u64 => Ok(version + 1),
+                Some(version) => {
+                    Err(conflict(format!("current version [{version}] is the highest there is")))
+                }
+            };
         };
         match current {
             Some(current)
