@@ -285,25 +285,39 @@ impl IndexHandle {
     /// Forgets the index and removes its files. Searches that still hold a snapshot finish.
     ///
     /// # Errors
-    /// When the disk refuses; the index is then what it was, unless its metadata cannot be saved again either.
-    pub(crate) fn delete(&self) -> Result<(), EngineError> {
-        // None for an index that an earlier attempt ended without removing it.
+    /// When the disk refuses.
+    pub(crate) fn delete(&self) -> Result<(), NotDeleted> {
+        let as_before = |error| NotDeleted { error, half: false };
+        // None while the engine closes.
         let changer = self.changer().ok();
-        super::claim::withdraw(&self.root())?;
+        super::claim::withdraw(&self.root()).map_err(as_before)?;
         let removed = self.data.remove(&super::metadata::store_name(&self.uuid));
-        if let Some(changer) = changer {
-            // Its metadata may be gone all the same when that failed.
-            if removed.is_ok() || self.replace_metadata(&changer, |_| Ok(())).is_err() {
-                changer.close();
+        // Its metadata may be gone all the same when that failed.
+        let kept =
+            |changer: &Writer<'_>| removed.is_err() && self.replace_metadata(changer, |_| Ok(())).is_ok();
+        let gone = changer.as_ref().is_some_and(|changer| !kept(changer));
+        if gone && let Some(changer) = changer {
+            changer.close();
+        }
+        if let Err(error) = removed {
+            if !gone {
+                super::claim::mark(&self.root());
             }
+            return Err(NotDeleted { error: error.into(), half: gone });
         }
-        if removed.is_err() {
-            super::claim::mark(&self.root());
-        }
-        removed?;
         remove_folder(&self.root());
         Ok(())
     }
+}
+
+/// Why an index was not deleted.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct NotDeleted {
+    pub(crate) error: EngineError,
+    /// Whether its metadata is perhaps gone, and could not be written again: the index is closed, and what is left of it has to be
+    /// removed. Otherwise it is as before.
+    pub(crate) half: bool,
 }
 
 /// Names of the searchable segments.

@@ -10,17 +10,18 @@ use sparrow_storage::DataDir;
 use super::{claim, handle, metadata};
 use crate::error::EngineError;
 
-/// The uuids of indices whose making was refused and whose files have not been removed for certain.
+/// The uuids of indices whose making was refused, or whose deletion failed half-way, and whose files have not been removed for
+/// certain.
 #[derive(Default)]
 pub(super) struct Leftovers(Mutex<Vec<String>>);
 
 impl Leftovers {
-    /// Removes what an index that was not made has on the disk: now if the disk lets it, else as soon as it does, and before the
+    /// Removes what an index that was not made, or is no longer there, has on the disk: now if the disk lets it, else as soon as it does, and before the
     /// next index is made. None of its files may be in use.
     pub(super) fn add(&self, data: &DataDir, uuid: &str) {
         self.0.lock().push(uuid.to_owned());
         if let Err(error) = self.clear(data) {
-            tracing::warn!(uuid, %error, "what is left of an index that could not be made is removed as soon as the disk lets it");
+            tracing::warn!(uuid, %error, "what is left of an index is removed as soon as the disk lets it");
         }
     }
 
@@ -32,7 +33,7 @@ impl Leftovers {
     /// Removes what was left, if the disk lets it now.
     pub(super) fn retry(&self, data: &DataDir) {
         if !self.0.lock().is_empty() && self.clear(data).is_ok() {
-            tracing::info!("what was left of an index that could not be made is removed");
+            tracing::info!("what was left of an index is removed");
         }
     }
 

@@ -48,8 +48,8 @@ use self::aliases::{AliasSpec, Stored};
 pub(crate) use self::date_math::resolve as concrete_name;
 use self::disk::{DiskWatch, Flooded};
 pub(crate) use self::disk::{Watermark, Watermarks};
-use self::handle::SharedMetadata;
 pub(crate) use self::handle::{Found, IndexHandle, remove_folder};
+use self::handle::{NotDeleted, SharedMetadata};
 use self::leftovers::Leftovers;
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
@@ -447,7 +447,8 @@ impl Indices {
     /// Deletes an index, with its part in aliases.
     ///
     /// # Errors
-    /// [`EngineError::IndexNotFound`], or a failure of the disk, after which it is there as before, or takes no writes until the next start if the disk goes on refusing.
+    /// [`EngineError::IndexNotFound`], or a failure of the disk: the index is there as before, or, when the disk does not even let
+    /// its metadata be kept, not there any more, and its files go as soon as the disk lets them.
     pub(crate) fn delete(&self, name: &str) -> Result<(), EngineError> {
         let _one = self.admin.lock();
         // One of them could take the place of the index, and then have its name.
@@ -456,8 +457,17 @@ impl Indices {
         if before.uuid(name).is_none() {
             return Err(EngineError::IndexNotFound { name: name.to_owned() });
         }
-        self.remove_files(&before, name)?;
+        let half = match self.remove_files(&before, name) {
+            Ok(()) => None,
+            Err(failed) if failed.half => Some(failed.error),
+            Err(failed) => return Err(failed.error),
+        };
         self.registry.change(|names| names.remove(name));
+        if half.is_some()
+            && let Some(uuid) = before.uuid(name)
+        {
+            self.leftovers.add(&self.data, uuid);
+        }
         let after = self.names();
         if after.aliases != before.aliases
             && let Err(error) = self.stored(&after).save(&self.data)
@@ -465,17 +475,18 @@ impl Indices {
             // What is left of them names an index that is not there.
             tracing::warn!(index = name, %error, "aliases of a deleted index are left in the store");
         }
-        Ok(())
+        half.map_or(Ok(()), Err)
     }
 
     /// Removes what an index has on the disk, its metadata first.
-    fn remove_files(&self, names: &Names, name: &str) -> Result<(), EngineError> {
+    fn remove_files(&self, names: &Names, name: &str) -> Result<(), NotDeleted> {
         if let Some(handle) = names.indices.get(name) {
             return handle.delete();
         }
         if let Some(broken) = names.broken.get(name) {
-            claim::withdraw(&self.data.index_dir(&broken.uuid))?;
-            self.data.remove(&metadata::store_name(&broken.uuid))?;
+            let as_before = |error| NotDeleted { error, half: false };
+            claim::withdraw(&self.data.index_dir(&broken.uuid)).map_err(as_before)?;
+            self.data.remove(&metadata::store_name(&broken.uuid)).map_err(|error| as_before(error.into()))?;
             handle::remove_folder(&self.data.index_dir(&broken.uuid));
         }
         Ok(())

@@ -2,8 +2,8 @@
 //! there, and the server goes on.
 //!
 //! `npm run test:faults` runs every place and more power cuts; `npm test` a sample of both. The seed and the number of rounds come
-//! from `SPARROW_FAULTS_SEED` and `SPARROW_FAULTS_ROUNDS` (`all` for every place). `SPARROW_FAULTS_CASE` names one case, which is then run
-//! that often.
+//! from `SPARROW_FAULTS_SEED` and `SPARROW_FAULTS_ROUNDS` (`all` for every place). `SPARROW_FAULTS_CASE` names one case, or the
+//! first and the last of several (`12-40`), which are then run that often.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -32,8 +32,10 @@ fn seed() -> u64 {
 /// How many of `all` cases are run, and which.
 fn chosen(all: usize, usual: usize, random: &mut Random) -> Vec<usize> {
     let rounds = std::env::var("SPARROW_FAULTS_ROUNDS").unwrap_or_default();
-    if let Some(case) = std::env::var("SPARROW_FAULTS_CASE").ok().and_then(|case| case.parse().ok()) {
-        return vec![case; rounds.parse().unwrap_or(1)];
+    if let Ok(cases) = std::env::var("SPARROW_FAULTS_CASE") {
+        let number = |case: &str| case.parse::<usize>().expect("the number of a case");
+        let (first, last) = cases.split_once('-').unwrap_or((&cases, &cases));
+        return (0..rounds.parse().unwrap_or(1)).flat_map(|_| number(first)..=number(last)).collect();
     }
     let wanted = if rounds == "all" { all } else { rounds.parse().unwrap_or(usual) };
     if wanted >= all {
@@ -62,6 +64,17 @@ fn after_a_crash(node: Node, world: &World, context: &str) {
     node.engine.close();
 }
 
+/// Names the case that a panic ends.
+struct Case<'a>(&'a str);
+
+impl Drop for Case<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            report(self.0);
+        }
+    }
+}
+
 /// Calls of a whole run without faults, by kind.
 fn count_calls() -> BTreeMap<Kind, u64> {
     let injector = Arc::new(Injector::new(u64::MAX, Mode::Error));
@@ -78,6 +91,7 @@ fn count_calls() -> BTreeMap<Kind, u64> {
 
 /// Runs the workload with a fault in it and compares: how many operations were acknowledged, how many refused, and what failed.
 fn with_fault(injector: Injector, context: &str) -> (usize, usize, Option<Kind>) {
+    let _case = Case(context);
     let injector = Arc::new(injector);
     let folder = tempfile::tempdir().unwrap();
     let guard = sparrow_files::observe(folder.path(), injector.clone());
