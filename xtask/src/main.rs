@@ -3,6 +3,7 @@
 //! The same checks run as a test, so that `npm test` holds them.
 
 mod audit;
+mod circles;
 mod tidy;
 
 use std::io::Write;

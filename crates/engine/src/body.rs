@@ -1,11 +1,11 @@
 //! Reading JSON bodies, with the errors that Elasticsearch's parser gives.
 
 use serde_json::{Map, Value};
-pub(crate) use sparrow_index::mapping::json_token as token;
+pub(crate) use sparrow_mapping::json_token as token;
 
 use crate::error::{EngineError, Exception};
-use crate::search::json::{JsonError, Location, read};
-use crate::strict_json;
+use sparrow_wire::json::{JsonError, Location, read};
+use sparrow_wire::strict_json;
 
 /// Reads a JSON body.
 ///

@@ -6,62 +6,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::private_paths;
+use sparrow_analysis::AnalysisError;
 use sparrow_index::IndexError;
-use sparrow_index::analysis::AnalysisError;
-use sparrow_index::mapping::{DocumentError, MappingError};
+use sparrow_mapping::{DocumentError, MappingError};
 use sparrow_storage::StorageError;
 use sparrow_types::work;
-
-/// One exception as a body shows it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Exception {
-    /// Its type, such as `illegal_argument_exception`.
-    pub kind: &'static str,
-    /// Its sentence.
-    pub reason: String,
-    /// Further members, in order.
-    pub details: Map<String, Value>,
-    /// What caused it.
-    pub caused_by: Option<Box<Exception>>,
-}
-
-impl Exception {
-    /// An exception without details.
-    pub fn new(kind: &'static str, reason: impl Into<String>) -> Self {
-        Self { kind, reason: reason.into(), details: Map::new(), caused_by: None }
-    }
-
-    /// Adds a member.
-    #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.details.insert(name.to_owned(), value.into());
-        self
-    }
-
-    /// Adds the cause.
-    #[must_use]
-    pub fn because(mut self, cause: Exception) -> Self {
-        self.caused_by = Some(Box::new(cause));
-        self
-    }
-
-    /// `{type, reason, …, caused_by?}`
-    pub fn to_json(&self) -> Value {
-        let mut object = self.head();
-        if let Some(cause) = &self.caused_by {
-            object.insert("caused_by".into(), cause.to_json());
-        }
-        Value::Object(object)
-    }
-
-    fn head(&self) -> Map<String, Value> {
-        let mut object = Map::new();
-        object.insert("type".into(), self.kind.into());
-        object.insert("reason".into(), self.reason.as_str().into());
-        object.extend(self.details.clone());
-        object
-    }
-}
+pub use sparrow_wire::Exception;
 
 /// Whatever keeps an operation from its result.
 #[derive(Debug, thiserror::Error)]

@@ -18,7 +18,6 @@ mod named;
 mod options;
 mod origin;
 mod params;
-mod pattern;
 mod pipelines;
 mod places;
 pub mod presentation;
@@ -30,7 +29,6 @@ mod semantic;
 mod slow_log;
 mod snapshots;
 mod stores;
-mod strict_json;
 mod upgrade;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use parking_lot::RwLock;
 
-use crate::error::Exception;
+use sparrow_wire::Exception;
 
 /// Paths as text, longest first, each with what is shown in its place. Of the process and not of an engine, because errors are put
 /// into words where no engine is at hand.

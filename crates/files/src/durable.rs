@@ -32,12 +32,8 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// When the file is there and cannot be removed; when the disk does not keep the removal.
 pub fn remove_file(path: &Path) -> io::Result<()> {
-    operations::remove_file(path).or_else(unless_missing)?;
-    sync_parent(path).or_else(unless_missing)
-}
-
-pub(crate) fn unless_missing(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+    operations::remove_file(path).or_else(operations::unless_missing)?;
+    sync_parent(path).or_else(operations::unless_missing)
 }
 
 /// Creates a folder and its parents, durably.

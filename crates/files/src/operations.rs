@@ -5,7 +5,6 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::call::{Call, Kind, run};
-use crate::durable::unless_missing;
 use crate::file::File;
 
 /// Reads a whole file.
@@ -87,6 +86,11 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
 pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     run(&Call::on(Kind::Remove, path), || fs::remove_file(path))
+}
+
+/// The absence of what was to be removed is no error.
+pub(crate) fn unless_missing(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 /// Creates a folder.

@@ -10,11 +10,9 @@ use sparrow_files as fs;
 use sparrow_postings::Format;
 use tantivy::{Index, IndexSettings};
 
-use crate::analysis::Analysis;
 use crate::directory::{CommitFile, LazyDirectory, META};
 use crate::error::IndexError;
 use crate::filter_cache::FilterCache;
-use crate::mapping::{Mapping, ParsedDocument};
 use crate::plugins::{self, Gauge, MergeStats, VectorSettings};
 use crate::schema::IndexSchema;
 use crate::snapshot::Snapshot;
@@ -22,6 +20,8 @@ use crate::verify::Damage;
 use crate::widen;
 pub use crate::writer::BuiltDocument;
 use crate::writer::{self, Payload, Writer};
+use sparrow_analysis::Analysis;
+use sparrow_mapping::{Mapping, ParsedDocument};
 
 /// How often a forced merge waits for background merges to end.
 const MERGE_ATTEMPTS: usize = 3000;

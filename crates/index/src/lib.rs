@@ -6,16 +6,12 @@
 //! WAL belong to the engine: this crate stores the numbers it is given.
 
 pub mod aggregations;
-pub mod analysis;
 mod directory;
 mod error;
 mod filter_cache;
 mod index;
 mod manifest;
-pub mod mapping;
 mod merge_policy;
-pub mod passages;
-pub mod pattern;
 pub mod plugins;
 pub mod query;
 mod salvage;
@@ -32,10 +28,6 @@ pub use directory::CommitFile;
 pub use error::IndexError;
 pub use filter_cache::{FilterCache, FilterCacheStats};
 pub use index::{BuiltDocument, IndexOptions, IndexStats, SegmentStats, SparrowIndex, WriteDocument};
-pub use mapping::{
-    DateFormat, DocumentError, Dynamic, FieldType, Limits, Mapping, MappingError, NumberValue,
-    ParsedDocument, SourceFilter,
-};
 pub use plugins::MergeStats;
 pub use salvage::{SalvagedDoc, SalvagedIndex};
 pub use schema::IndexSchema;

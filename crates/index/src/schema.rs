@@ -14,8 +14,8 @@ use tantivy::schema::{
     NumericOptions, STORED, Schema, TextFieldIndexing, TextOptions,
 };
 
-use crate::analysis::tokenizer_name;
-use crate::mapping::{FieldType, Mapping, TextIndexOptions, TextOptions as TextMapping};
+use sparrow_analysis::tokenizer_name;
+use sparrow_mapping::{FieldType, Mapping, TextIndexOptions, TextOptions as TextMapping};
 
 /// Reserved field: the document's `_id`.
 pub const ID: &str = "_id";
@@ -27,8 +27,6 @@ pub const VERSION: &str = "_version";
 pub const SOURCE: &str = "_source";
 /// Reserved field: paths of the mapped leaves a document has.
 pub const FIELD_NAMES: &str = "_field_names";
-/// Reserved path among the keywords: fields of a document with values that `ignore_malformed` or `ignore_above` leave out.
-pub const IGNORED: &str = "_ignored";
 /// Reserved field: keywords by path.
 pub const KEYWORDS: &str = "_kw";
 /// Reserved field: numbers, booleans and dates by path.

@@ -9,14 +9,14 @@ use tantivy::columnar::Column;
 use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, Term};
 
-use crate::analysis::{Analysis, Analyzer};
 use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
-use crate::mapping::{DEFAULT_ANALYZER, FieldType, Mapping};
-use crate::passages;
 use crate::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use crate::query::{Query, QueryError, SnapshotCache};
 use crate::schema::{IndexSchema, SEQ_NO, VERSION};
+use sparrow_analysis::{Analysis, Analyzer};
+use sparrow_mapping::passages;
+use sparrow_mapping::{DEFAULT_ANALYZER, FieldType, Mapping};
 
 /// Where a live document is, and the numbers of its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct StoredDoc {
     pub seq_no: SeqNo,
     pub version: u64,
     pub source: Vec<u8>,
-    /// The payload of its passages ([`crate::passages::decode`]), if it has any.
+    /// The payload of its passages ([`sparrow_mapping::passages::decode`]), if it has any.
     pub passages: Option<Vec<u8>>,
 }
 

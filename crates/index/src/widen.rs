@@ -15,8 +15,8 @@ use tantivy::{Directory, Index, TantivyError};
 
 use crate::directory::{LazyDirectory, META};
 use crate::error::IndexError;
-use crate::mapping::Mapping;
 use crate::writer::Writer;
+use sparrow_mapping::Mapping;
 
 /// Puts `mapping` in force; `true` if the index had to be reopened.
 pub(crate) fn widen(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, IndexError> {

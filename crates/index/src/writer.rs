@@ -15,12 +15,10 @@ use tantivy::{
     TantivyDocument, Term,
 };
 
-use crate::analysis::{self, Analysis};
 use crate::directory::LazyDirectory;
 use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::index::{IndexOptions, WriteDocument};
-use crate::mapping::{DenseVector, FieldType, Mapping, NumberValue};
 use crate::merge_policy::Tiers;
 use crate::plugins::{
     Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens, encode_vector,
@@ -28,6 +26,8 @@ use crate::plugins::{
 use crate::schema::{self, IndexSchema};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 use crate::values;
+use sparrow_analysis::Analysis;
+use sparrow_mapping::{DenseVector, FieldType, Mapping, NumberValue};
 
 /// Smallest memory budget of an indexing thread tantivy accepts.
 const MIN_THREAD_BUDGET: usize = 15_000_000;
@@ -112,7 +112,7 @@ pub(crate) fn prepare(
     vectors: &Arc<VectorSettings>,
     analysis: &Arc<Analysis>,
 ) {
-    index.set_tokenizers(analysis::tokenizers(analysis, schema::analyzers(&index.schema())));
+    index.set_tokenizers(sparrow_analysis::tokenizers(analysis, schema::analyzers(&index.schema())));
     index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone(), vectors: vectors.clone() }));
 }
 

@@ -10,7 +10,8 @@ use common::{Model, books, check, copy_dir, options, put};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use sparrow_index::{Mapping, SparrowIndex};
+use sparrow_index::SparrowIndex;
+use sparrow_mapping::Mapping;
 
 struct Run {
     rng: StdRng,

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Model, books, check, copy_dir, document, mapping, options, put};
 use serde_json::{Value, json};
-use sparrow_index::{Format, IndexError, IndexOptions, ParsedDocument, SparrowIndex, WriteDocument};
+use sparrow_index::{Format, IndexError, IndexOptions, SparrowIndex, WriteDocument};
+use sparrow_mapping::ParsedDocument;
 use tantivy::Term;
 use tantivy::collector::TopDocs;
 use tantivy::query::{Query, TermQuery};
@@ -318,7 +319,7 @@ fn an_old_format_is_rewritten_while_it_is_used() {
     let old_dir = dir.path().join("old");
     let new_dir = dir.path().join("new");
     let old_options = IndexOptions { sparse_format: Format::V1, ..options(1) };
-    let excluding = sparrow_index::Mapping::parse(&json!({
+    let excluding = sparrow_mapping::Mapping::parse(&json!({
         "_source": {"excludes": ["v", "title"]},
         "properties": {"title": {"type": "text"}, "v": {"type": "sparse_vector"}, "n": {"type": "long"}}
     }))

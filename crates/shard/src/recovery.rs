@@ -1,7 +1,7 @@
 //! Bringing segments to the state that was acknowledged: a commit, then the log.
 
-use sparrow_index::mapping::{Mapping, ParsedDocument};
 use sparrow_index::{IndexError, SparrowIndex, WriteDocument};
+use sparrow_mapping::{Mapping, ParsedDocument};
 use sparrow_storage::Replay;
 
 use crate::error::ShardError;

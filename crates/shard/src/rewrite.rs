@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sparrow_index::mapping::Mapping;
 use sparrow_index::{Format, IndexError, RewriteProgress, RewriteStats, SparrowIndex};
+use sparrow_mapping::Mapping;
 use sparrow_storage::Generation;
 
 use crate::error::ShardError;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use sparrow_index::mapping::Mapping;
 use sparrow_index::{DocMeta, IndexOptions, Snapshot, SparrowIndex};
+use sparrow_mapping::Mapping;
 use sparrow_storage::{Replay, Wal};
 
 use crate::error::ShardError;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
-use sparrow_index::mapping::{Mapping, ParsedDocument};
 use sparrow_index::{IndexError, WriteDocument};
+use sparrow_mapping::{Mapping, ParsedDocument};
 use sparrow_storage::Lsn;
 
 use crate::error::ShardError;

@@ -13,9 +13,9 @@ use crate::error::EngineError;
 use crate::indices::{Watermark, Watermarks};
 use crate::memory;
 use crate::params::parse_duration;
-use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::stores;
+use sparrow_wire::glob;
 
 const STORE: &str = "cluster-settings";
 
@@ -242,7 +242,7 @@ impl ClusterSettings {
                 (None, Some(name)) => (true, name),
                 (None, None) => (true, part),
             };
-            if pattern::matches(name, index) {
+            if glob::matches(name, index) {
                 return match allowed {
                     true => Ok(()),
                     false => refused(&format!(
@@ -283,7 +283,7 @@ fn apply(scope: &str, value: &Value, target: &mut Flat, changed: &mut Flat) -> R
             if !wild {
                 known(scope, &name)?;
             }
-            target.retain(|known, _| !pattern::matches(&name, known));
+            target.retain(|known, _| !glob::matches(&name, known));
             continue;
         };
         let kind = known(scope, &name)?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sparrow_index::{FieldType, Mapping};
+use sparrow_mapping::{FieldType, Mapping};
 use sparrow_types::work::{self, Growing};
 
 use super::reply::write_json;

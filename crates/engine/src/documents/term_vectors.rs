@@ -8,9 +8,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use sparrow_index::mapping::values_at;
+use sparrow_index::Snapshot;
 use sparrow_index::query::{TermPlace, TermVector};
-use sparrow_index::{FieldType, Mapping, Snapshot};
+use sparrow_mapping::values_at;
+use sparrow_mapping::{FieldType, Mapping};
 
 use self::asked::{Asked, Filter};
 use super::get::check_version;
@@ -18,9 +19,9 @@ use crate::Engine;
 use crate::body::parse_json;
 use crate::error::EngineError;
 use crate::indices::{Found, IndexHandle};
-use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::search::query_error;
+use sparrow_wire::glob;
 
 /// Most documents of a request.
 const MAX_DOCUMENTS: usize = 1_024;
@@ -149,7 +150,7 @@ fn vectors(
 /// The fields with terms that are asked for, by name.
 fn fields(mapping: &Mapping, asked: &Asked) -> Vec<String> {
     let wanted = |path: &str| match &asked.fields {
-        Some(patterns) => patterns.iter().any(|wanted| pattern::matches(wanted, path)),
+        Some(patterns) => patterns.iter().any(|wanted| glob::matches(wanted, path)),
         None if asked.doc.is_some() => true,
         None => kept(mapping, path).is_some(),
     };

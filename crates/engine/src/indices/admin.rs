@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sparrow_index::mapping::Mapping;
+use sparrow_mapping::Mapping;
 
 use super::aliases::AliasSpec;
 use super::blocks::Access;
@@ -15,9 +15,9 @@ use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
 use crate::params::Params;
-use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::Action;
+use sparrow_wire::glob;
 
 /// The version that `GET /{index}` reports as the creator's.
 const CREATED_VERSION: &str = "8537000";
@@ -225,7 +225,7 @@ pub(crate) fn get_settings(
     let defaults = params.bool("include_defaults", false)?;
     let names: Vec<&str> = request.part("name").split(',').map(str::trim).collect();
     let all = names.iter().all(|name| name.is_empty() || *name == "_all" || *name == "*");
-    let chosen = |name: &str| all || names.iter().any(|one| pattern::matches(one, name));
+    let chosen = |name: &str| all || names.iter().any(|one| glob::matches(one, name));
     let shape = |mut settings: BTreeMap<String, Value>| {
         settings.retain(|name, _| chosen(name));
         shown(settings, flat)

@@ -12,9 +12,9 @@ use super::{ResolveOptions, concrete_name, names};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::{EngineError, Exception};
-use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::Right;
+use sparrow_wire::glob;
 
 /// Most actions of one request.
 const MAX_ACTIONS: usize = 10_000;
@@ -399,7 +399,7 @@ fn is_pattern(name: &str) -> bool {
 }
 
 fn selects(pattern: &str, alias: &str) -> bool {
-    pattern == "_all" || pattern::matches(pattern, alias)
+    pattern == "_all" || glob::matches(pattern, alias)
 }
 
 fn one(key: &str, value: &Value) -> Result<String, EngineError> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sparrow_index::analysis::{Analysis, Analyzer, CustomAnalyzer, Token, Unfinished};
-use sparrow_index::mapping::FieldType;
+use sparrow_analysis::{Analysis, Analyzer, CustomAnalyzer, Token, Unfinished};
+use sparrow_mapping::FieldType;
 
 use super::IndexHandle;
 use super::settings::DEFAULT_ANALYZED_TOKENS;

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::{IndexHandle, ResolveOptions};
 use crate::Engine;
 use crate::error::EngineError;
-use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_wire::glob;
 
 /// `GET [/{index}]/_mapping/field/{fields}`
 pub(crate) fn get_field_mapping(
@@ -40,7 +40,7 @@ fn fields(handle: &IndexHandle, wanted: &str) -> Map<String, Value> {
     paths.sort_unstable();
     let mut out = Map::new();
     for path in paths {
-        if !wanted.split(',').any(|wanted| pattern::matches(wanted.trim(), path)) {
+        if !wanted.split(',').any(|wanted| glob::matches(wanted.trim(), path)) {
             continue;
         }
         let Some((name, field)) = find(&definition, path) else { continue };

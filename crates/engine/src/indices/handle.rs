@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
-use sparrow_index::mapping::Mapping;
-use sparrow_index::passages;
 use sparrow_index::{Snapshot, SparrowIndex};
+use sparrow_mapping::Mapping;
+use sparrow_mapping::passages;
 use sparrow_shard::{LiveVersion, Shard, ShardError, Writer};
 use sparrow_storage::{DataDir, StorageError, durable};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use sparrow_index::mapping::Mapping;
+use sparrow_mapping::Mapping;
 use sparrow_storage::DataDir;
 
 use super::settings::Settings;

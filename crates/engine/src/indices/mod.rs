@@ -39,8 +39,8 @@ use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
-use sparrow_index::mapping::Mapping;
 use sparrow_index::{FilterCacheStats, IndexOptions, SparrowIndex};
+use sparrow_mapping::Mapping;
 use sparrow_shard::{Shard, ShardError, ShardOptions};
 use sparrow_storage::{DataDir, StorageError, durable};
 

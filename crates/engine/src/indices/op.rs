@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::error::{EngineError, Exception};
 use crate::semantic::Embedded;
-use crate::strict_json::{MOST_LEVELS, levels};
+use sparrow_wire::strict_json::{MOST_LEVELS, levels};
 
 /// What to do with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

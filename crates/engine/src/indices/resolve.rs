@@ -10,8 +10,8 @@ use super::registry::Names;
 use super::{IndexHandle, Indices, date_math};
 use crate::error::{EngineError, Exception};
 use crate::params::Params;
-use crate::pattern;
 use crate::rights::Right;
+use sparrow_wire::glob;
 
 /// How a multi-target expression treats what is not there, closed or hidden.
 #[derive(Debug, Clone)]
@@ -180,14 +180,14 @@ impl Names {
         for part in expression.split(',').map(str::trim) {
             let pattern = |part: &str| if part == "_all" { "*".to_owned() } else { part.to_owned() };
             if let Some(excluded) = part.strip_prefix('-').filter(|_| pattern_seen) {
-                found.retain(|alias: &String| !pattern::matches(&pattern(excluded), alias));
+                found.retain(|alias: &String| !glob::matches(&pattern(excluded), alias));
             } else if part == "_all" || part.contains('*') {
                 pattern_seen = true;
                 let hidden = |alias: &String| {
                     self.aliases[alias].values().any(|spec| spec.is_hidden == Some(true)) && !options.hidden
                 };
                 let wanted = |alias: &&String| {
-                    pattern::matches(&pattern(part), alias) && right.sees(alias) && !hidden(alias)
+                    glob::matches(&pattern(part), alias) && right.sees(alias) && !hidden(alias)
                 };
                 found.extend(self.aliases.keys().filter(wanted).cloned());
             } else if self.aliases.contains_key(part) && right.sees(part) {
@@ -282,7 +282,7 @@ impl Names {
             Some(handle) if handle.is_closed() => options.closed,
             _ => options.open,
         };
-        let wanted = |name: &str| pattern::matches(pattern, name) && right.sees(name);
+        let wanted = |name: &str| glob::matches(pattern, name) && right.sees(name);
         let mut any = false;
         for (name, handle) in &self.indices {
             if wanted(name) && in_state(name) && shown(name, handle.settings().is_hidden()) {
@@ -317,10 +317,10 @@ impl Names {
         let of_alias: BTreeSet<&String> = self
             .aliases
             .iter()
-            .filter(|(alias, _)| pattern::matches(pattern, alias) && right.sees(alias))
+            .filter(|(alias, _)| glob::matches(pattern, alias) && right.sees(alias))
             .flat_map(|(_, indices)| indices.keys())
             .collect();
-        found.retain(|name, _| !pattern::matches(pattern, name) && !of_alias.contains(name));
+        found.retain(|name, _| !glob::matches(pattern, name) && !of_alias.contains(name));
     }
 
     /// What is seen of an index: all, as soon as one of the names that lead to it shows all.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use sparrow_index::analysis::{Analysis, AnalysisLimits};
-use sparrow_index::mapping::{Limits, MOST_LEVELS};
+use sparrow_analysis::{Analysis, AnalysisLimits};
+use sparrow_mapping::{Limits, MOST_LEVELS};
 
 use super::known_settings as known;
 use crate::error::EngineError;
@@ -165,7 +165,7 @@ impl Settings {
         if let Some(name) = given.0.keys().find(|name| fixed(name)) {
             return Err(refuse(&format!("cannot modify setting [index.{name}] on restore")));
         }
-        let is_ignored = |name: &str| ignored.iter().any(|one| crate::pattern::matches(one, name));
+        let is_ignored = |name: &str| ignored.iter().any(|one| sparrow_wire::glob::matches(one, name));
         if let Some(name) =
             ignored.iter().find(|name| fixed(name) || matches!(name.as_str(), "number_of_replicas"))
         {

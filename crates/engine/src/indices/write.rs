@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sparrow_index::mapping::{Mapping, ParsedDocument};
-use sparrow_index::passages;
+use sparrow_mapping::passages;
+use sparrow_mapping::{Mapping, ParsedDocument};
 use sparrow_shard::{LiveVersion, Logged, LookedUp, NewDocument, ShardError, Writer};
 use sparrow_storage::Lsn;
 

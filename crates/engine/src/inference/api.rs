@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sparrow_index::mapping::SemanticModel;
+use sparrow_mapping::SemanticModel;
 
 use super::settings::{self, status};
 use super::{Endpoint, TaskType};

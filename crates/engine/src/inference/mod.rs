@@ -16,7 +16,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::{ModelInfo, ModelKind};
-use sparrow_index::mapping::Chunking;
+use sparrow_mapping::Chunking;
 use sparrow_storage::{DataDir, StorageError};
 
 pub(crate) use self::api::{delete_endpoint, get_endpoint, put_endpoint, update_endpoint};

@@ -1,7 +1,7 @@
 //! The body of `PUT _inference`: which service, with which settings.
 
 use serde_json::{Map, Value};
-use sparrow_index::mapping::{Chunking, ChunkingError};
+use sparrow_mapping::{Chunking, ChunkingError};
 
 use super::problems::{Problems, java_map};
 use super::{Endpoint, TaskType, shown};

@@ -11,8 +11,8 @@ use super::tasks::TaskSpec;
 use super::{NODE_NAME, NODE_ROLES};
 use crate::Engine;
 use crate::error::{ApiError, EngineError, Exception};
-use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_wire::glob;
 
 /// How long a request for a task waits unless it says otherwise.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
@@ -268,7 +268,7 @@ impl<'a> Filter<'a> {
         let node = engine.tasks.node();
         let here = self.nodes.is_none_or(|nodes| {
             nodes.split(',').any(|name| {
-                ["_all", "_local", "_master", node].contains(&name) || pattern::matches(name, NODE_NAME)
+                ["_all", "_local", "_master", node].contains(&name) || glob::matches(name, NODE_NAME)
             })
         });
         if !here {
@@ -282,7 +282,7 @@ impl<'a> Filter<'a> {
     /// Whether a task has the action and the parent that are asked for.
     fn matches(&self, task: &Task) -> bool {
         self.actions.is_none_or(|actions| {
-            actions.split(',').any(|pattern| pattern::matches(pattern.trim(), &task.spec.action))
+            actions.split(',').any(|pattern| glob::matches(pattern.trim(), &task.spec.action))
         }) && self.parent.is_none_or(|parent| task.parent_id().as_deref() == Some(parent))
     }
 }

@@ -374,7 +374,7 @@ pub(super) fn optional_object(body: &[u8]) -> Result<Map<String, Value>, EngineE
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Map::new());
     }
-    match crate::strict_json::from_slice(body) {
+    match sparrow_wire::strict_json::from_slice(body) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(EngineError::parse("request body must be an object")),
         Err(error) => Err(EngineError::api(

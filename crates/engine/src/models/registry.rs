@@ -296,7 +296,7 @@ impl Registry {
         let mut found: Vec<Arc<RegisteredModel>> = Vec::new();
         for part in expression.split(',').filter(|part| !part.is_empty()) {
             let matches: Vec<_> = if part.contains('*') {
-                visible().filter(|model| crate::pattern::matches(part, &model.id)).cloned().collect()
+                visible().filter(|model| sparrow_wire::glob::matches(part, &model.id)).cloned().collect()
             } else {
                 vec![Arc::clone(known.find(part).ok_or_else(|| part.to_owned())?)]
             };

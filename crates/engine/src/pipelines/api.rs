@@ -171,7 +171,7 @@ fn object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(EngineError::parse("request body is required"));
     }
-    match crate::strict_json::from_slice(body) {
+    match sparrow_wire::strict_json::from_slice(body) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(EngineError::parse("request body must be an object")),
         Err(error) => Err(EngineError::api(

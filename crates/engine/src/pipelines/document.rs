@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::effort::{MOST_ADDED, Matching, weight};
 use super::error::ProcessorError;
-use crate::strict_json::{MOST_LEVELS, levels};
+use sparrow_wire::strict_json::{MOST_LEVELS, levels};
 
 /// Fields beside the source that a path can name at its first step.
 const METADATA: [&str; 8] = [

@@ -4,7 +4,7 @@ use sparrow_types::work;
 
 use crate::error::{EngineError, Exception};
 use crate::models::ModelError;
-use crate::strict_json::MOST_LEVELS;
+use sparrow_wire::strict_json::MOST_LEVELS;
 
 /// A pipeline definition that cannot be accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

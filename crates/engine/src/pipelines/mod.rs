@@ -328,7 +328,7 @@ fn check_version(
 }
 
 fn is_named(expression: &str, id: &str) -> bool {
-    expression.is_empty() || expression.split(',').any(|part| crate::pattern::matches(part, id))
+    expression.is_empty() || expression.split(',').any(|part| sparrow_wire::glob::matches(part, id))
 }
 
 fn prepare(source: Map<String, Value>, given: &mut IngestDoc, now: &str) -> Document {

@@ -1,6 +1,6 @@
 //! Answers that are looked at as a whole: readable twins in statistics (`human`), traces in errors (`error_trace`).
 
-use sparrow_index::mapping::date::iso_millis;
+use sparrow_mapping::date::iso_millis;
 
 use super::scan::{Malformed, Scanner, Token, escaped, unescaped};
 

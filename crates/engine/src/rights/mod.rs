@@ -17,7 +17,8 @@ use sha2::{Digest, Sha256};
 pub use self::action::Action;
 use self::written::{Patterns, Written};
 use crate::error::{EngineError, Exception};
-use crate::{named, pattern};
+use crate::named;
+use sparrow_wire::glob;
 
 /// Keys whose rights are kept as they were read last, and bytes of their texts: what is read of one takes about as much again.
 const KEPT: usize = 64;
@@ -68,7 +69,7 @@ struct Grant {
 impl Grant {
     fn covers(&self, name: &str) -> bool {
         !self.names.is_empty()
-            && self.names.iter().all(|list| list.iter().any(|one| pattern::matches_role(one, name)))
+            && self.names.iter().all(|list| list.iter().any(|one| glob::matches_role(one, name)))
     }
 
     /// Whether there can be no name that it covers.

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_encoder::Attribution;
+use sparrow_index::DocAddress;
 use sparrow_index::query::Explanation;
-use sparrow_index::{DocAddress, FieldType};
+use sparrow_mapping::FieldType;
 
 use super::execute::Target;
 use super::texts::texts_at;

@@ -11,7 +11,6 @@ use super::dsl::{self, Context, KnnSearch, value};
 use super::error::SearchError;
 use super::fields::{self, FieldRequest, StoredFields};
 use super::highlight::Highlight;
-use super::json::{self, Json, Member, Node};
 use super::paging::{self, PointInTime, SliceOf};
 use super::rank::{self, RankFusion};
 use super::rescore::{self, Rescore};
@@ -21,6 +20,7 @@ use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
 use super::term_suggest::{self, Suggester};
 use crate::params::parse_duration;
+use sparrow_wire::json::{self, Json, Member, Node};
 
 /// Patterns of `_source`: each is held against each path of each hit.
 const MOST_SOURCE_PATTERNS: usize = 1_024;

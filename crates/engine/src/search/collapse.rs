@@ -2,14 +2,14 @@
 
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::query::{BoolQuery, Query, QueryKind};
-use sparrow_index::{FieldType, Mapping};
+use sparrow_mapping::{FieldType, Mapping};
 
 use super::body::SearchBody;
 use super::dsl::{Context, value};
 use super::error::{SearchError, Shard};
-use super::json::{Json, Node};
 use super::sort::plan::without_columns;
 use super::suggest::suggestions;
+use sparrow_wire::json::{Json, Node};
 
 /// Hits of a group shown by an inner hits section that names no number.
 const DEFAULT_INNER_SIZE: usize = 3;

@@ -4,9 +4,9 @@ use serde_json::json;
 use sparrow_index::aggregations::AggregationError;
 use sparrow_index::query::QueryError;
 
-use super::json::{JsonError, Location};
 use super::suggest::did_you_mean;
 use crate::error::{ApiError, EngineError, Exception, circuit_breaking};
+use sparrow_wire::json::{JsonError, Location};
 
 /// A search request that cannot be answered.
 #[derive(Debug, thiserror::Error)]

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sparrow_index::query::Query;
-use sparrow_index::{FieldType, Mapping};
+use sparrow_mapping::{FieldType, Mapping};
 
 use super::body::{self, read_object};
 use super::dsl::{self, Context, value};
 use super::error::SearchError;
-use super::json::Json;
 use super::point_in_time::keep_matching;
 use super::{encode, resolve_indices, target};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::IndexHandle;
-use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::Action;
+use sparrow_wire::glob;
+use sparrow_wire::json::Json;
 
 /// Fields that every index has: name, type, searchable, aggregatable.
 const METADATA: [(&str, &str, bool, bool); 14] = [
@@ -163,7 +163,7 @@ fn read(request: &Request, bytes: &[u8]) -> Result<Asked, EngineError> {
 
 impl Asked {
     fn wants(&self, path: &str) -> bool {
-        self.fields.iter().any(|wanted| pattern::matches(wanted, path))
+        self.fields.iter().any(|wanted| glob::matches(wanted, path))
     }
 
     fn leaves_out(&self, filter: &str) -> bool {

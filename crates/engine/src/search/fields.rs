@@ -2,19 +2,20 @@
 
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
-use sparrow_index::mapping::{ip, values_at};
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
-use sparrow_index::{DocAddress, FieldType, Mapping, Snapshot};
+use sparrow_index::{DocAddress, Snapshot};
+use sparrow_mapping::{FieldType, Mapping};
+use sparrow_mapping::{ip, values_at};
 use sparrow_types::work;
 
 use super::decimal::DecimalFormat;
 use super::dsl::value;
 use super::error::{SearchError, Shard};
-use super::json::{Json, Node};
 use super::sort::plan::without_columns;
 use super::sort::values::{date_from_text, format_date, parse_formats};
 use super::suggest::suggestions;
-use crate::pattern;
+use sparrow_wire::glob;
+use sparrow_wire::json::{Json, Node};
 
 /// A field, or several by a pattern, with the format of its values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -216,7 +217,7 @@ impl FieldSource<'_> {
                 leaves(&source, "", &mut found);
                 for (path, value) in found {
                     let mapped = !matches!(mapping.field(&path), None | Some(FieldType::Object { .. }));
-                    if !mapped && pattern::matches(&request.pattern, &path) {
+                    if !mapped && glob::matches(&request.pattern, &path) {
                         match out.get_mut(&path) {
                             Some(Value::Array(values)) => values.push(value.clone()),
                             _ => insert(&mut out, &path, vec![value.clone()]),
@@ -369,8 +370,7 @@ fn insert(out: &mut Map<String, Value>, path: &str, values: Vec<Value>) {
 
 /// Mapped fields that a pattern names, by name.
 fn matching<'a>(mapping: &'a Mapping, wanted: &str) -> Vec<(&'a str, &'a FieldType)> {
-    let mut found: Vec<_> =
-        mapping.leaf_fields().filter(|(path, _)| pattern::matches(wanted, path)).collect();
+    let mut found: Vec<_> = mapping.leaf_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
     found.sort_by_key(|(path, _)| *path);
     found
 }
@@ -390,7 +390,7 @@ fn leaves<'a>(value: &'a Value, path: &str, out: &mut Vec<(String, &'a Value)>) 
     }
 }
 
-type Dates = (Vec<sparrow_index::DateFormat>, Vec<sparrow_index::DateFormat>);
+type Dates = (Vec<sparrow_mapping::DateFormat>, Vec<sparrow_mapping::DateFormat>);
 
 /// A value as its field reads it; `None` for what the field ignores.
 fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Option<Value> {
@@ -428,7 +428,7 @@ fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Option
         }
         float if float.is_float() => {
             let number: f64 = text()?.trim().parse().ok()?;
-            let number = sparrow_index::mapping::normalize_float(float, number);
+            let number = sparrow_mapping::normalize_float(float, number);
             Some(match float {
                 FieldType::Float | FieldType::HalfFloat => short(number as f32),
                 _ => number.into(),

@@ -22,7 +22,6 @@ mod fusion;
 mod highlight;
 mod hits;
 mod java_float;
-pub(crate) mod json;
 pub(crate) mod knn_search;
 mod limits;
 mod lookup;
@@ -380,7 +379,7 @@ pub(crate) fn encode_query(
 /// As of a search with this slice; illegal argument for one that divides by a field.
 pub(crate) fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
     let bytes = slice.to_string();
-    let (node, _) = json::read(bytes.as_bytes()).map_err(SearchError::from)?;
+    let (node, _) = sparrow_wire::json::read(bytes.as_bytes()).map_err(SearchError::from)?;
     let (part, parts) = paging::parse_slice(&node)?.by_id()?;
     let most = SearchLimits::default().slices_per_scroll;
     if parts as usize > most {
@@ -398,7 +397,7 @@ pub(crate) fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
 /// When it is not a query.
 pub(crate) fn parse_query(query: &Value) -> Result<Query, EngineError> {
     let bytes = query.to_string();
-    let (node, _) = json::read(bytes.as_bytes()).map_err(SearchError::from)?;
+    let (node, _) = sparrow_wire::json::read(bytes.as_bytes()).map_err(SearchError::from)?;
     Ok(dsl::parse_query(&node, Context::new(body::DEFAULT_SIZE))?)
 }
 

@@ -9,7 +9,6 @@ use serde_json::Value;
 use sparrow_types::work::{self, Growing};
 
 use super::dsl::value;
-use super::json::{self, Json};
 use super::{SearchError, search};
 use crate::Engine;
 use crate::deprecation;
@@ -18,6 +17,7 @@ use crate::origin;
 use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::Action;
+use sparrow_wire::json::{self, Json};
 
 /// Bytes of all answers together, from which on further searches are refused.
 const MAX_ANSWER: usize = 512 << 20;

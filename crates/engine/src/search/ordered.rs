@@ -11,11 +11,12 @@ use super::error::SearchError;
 use super::execute::{self, Target};
 use super::resolve::set_default_fields;
 use super::sort::{self, Sort};
-use super::{SearchLimits, default_fields, json, shard};
+use super::{SearchLimits, default_fields, shard};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::IndexHandle;
 use crate::request::CancelFlag;
+use sparrow_wire::json;
 
 /// A query as an index takes it: within its bounds, and with its fields for query strings that name none.
 ///

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use sparrow_index::FieldType;
-use sparrow_index::Mapping;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, Slice, SortMode, SortValue};
+use sparrow_mapping::FieldType;
+use sparrow_mapping::Mapping;
 
 use super::dsl::value;
 use super::error::{SearchError, Shard};
-use super::json::{Json, Node};
 use super::suggest::suggestions;
 use crate::params::parse_duration;
+use sparrow_wire::json::{Json, Node};
 
 /// One of several parts of a search's documents.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use super::dsl::value;
 use super::error::SearchError;
 use super::fusion::Method;
-use super::json::Node;
 use super::retriever::{MAX_WINDOW, Window};
 use super::suggest::suggestions;
+use sparrow_wire::json::Node;
 
 /// Window of each list when the request names none. The interface had 100 while `sub_searches` were
 /// current and 10 later; the larger one lets the lists meet.
@@ -119,7 +119,7 @@ pub fn parse(node: &Node) -> Result<RankFusion, SearchError> {
 #[cfg(test)]
 mod tests {
     use super::{RankFusion, Window, parse};
-    use crate::search::json;
+    use sparrow_wire::json;
 
     fn rank(text: &str) -> Result<RankFusion, String> {
         let (node, _) = json::read(text.as_bytes()).expect("valid JSON");

@@ -4,8 +4,8 @@ use sparrow_index::query::{Explanation, Query};
 
 use super::dsl::{self, Context, value};
 use super::error::SearchError;
-use super::json::{Json, Node};
 use super::suggest::suggestions;
+use sparrow_wire::json::{Json, Node};
 
 /// Hits scored again unless the request says how many.
 const DEFAULT_WINDOW: usize = 10;

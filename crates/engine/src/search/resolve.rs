@@ -242,7 +242,7 @@ mod tests {
     use super::{model_uses, resolve};
     use crate::models::{ModelError, Purpose, TextEncoder};
     use crate::search::dsl::{Context, parse_query};
-    use crate::search::json;
+    use sparrow_wire::json;
 
     /// Makes one token of each text, or a vector of its length; notes the calls.
     #[derive(Default)]

@@ -10,12 +10,12 @@ use super::contexts::Content;
 use super::deadline::Deadline;
 use super::dsl::value;
 use super::error::SearchError;
-use super::json::Json;
 use super::response::OpenIds;
 use super::{answer, uri};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_wire::json::Json;
 
 /// How often whoever waits for the page before looks whether anybody waits for the next.
 const LOOK: Duration = Duration::from_millis(50);

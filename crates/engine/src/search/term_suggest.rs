@@ -9,8 +9,8 @@ use sparrow_index::query::{StringDistance, SuggestMode, SuggestedWord, TermSugge
 use super::dsl::value;
 use super::error::SearchError;
 use super::execute::Target;
-use super::json::{Json, Node};
 use super::suggest::suggestions;
+use sparrow_wire::json::{Json, Node};
 
 const PARSER: &str = "term";
 const KEYS: &[&str] = &[

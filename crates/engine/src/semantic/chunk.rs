@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use sparrow_index::mapping::{Chunking, Separator};
+use sparrow_mapping::{Chunking, Separator};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The passages of a text as byte ranges, in order; together they cover all of its words. None for a text without any

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_encoder::{Encoded, Output};
-use sparrow_index::mapping::{Chunking, Mapping, SemanticText};
-use sparrow_index::passages::{self, FieldPassages, MAX_PASSAGES, Passage, PassageVector};
+use sparrow_mapping::passages::{self, FieldPassages, MAX_PASSAGES, Passage, PassageVector};
+use sparrow_mapping::{Chunking, Mapping, SemanticText};
 
 use super::{Embedded, chunk};
 use crate::body::parse_source;

@@ -6,7 +6,7 @@ pub(crate) mod embed;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
-use sparrow_index::mapping::Mapping;
+use sparrow_mapping::Mapping;
 
 use crate::Engine;
 use crate::error::EngineError;

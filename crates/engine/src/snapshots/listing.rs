@@ -433,7 +433,7 @@ impl Shown {
 
 /// A moment in milliseconds since the epoch, as dates are written.
 fn date(millis: u64) -> String {
-    sparrow_index::mapping::date::format_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+    sparrow_mapping::date::format_millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

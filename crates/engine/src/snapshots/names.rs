@@ -4,7 +4,7 @@
 
 use super::errors;
 use crate::error::EngineError;
-use crate::pattern;
+use sparrow_wire::glob;
 
 const FORBIDDEN: &[char] = &['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ','];
 const MAX_BYTES: usize = 255;
@@ -94,7 +94,7 @@ pub(super) fn select<'a>(expression: &str, known: &[&'a str]) -> Result<Vec<&'a 
         pattern_seen |= wild;
         let mut found = false;
         for (at, known) in known.iter().enumerate() {
-            if if wild { pattern::matches(name, known) } else { name == *known } {
+            if if wild { glob::matches(name, known) } else { name == *known } {
                 chosen[at] = wanted;
                 found = true;
             }

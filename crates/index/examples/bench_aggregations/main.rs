@@ -13,7 +13,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use sparrow_index::aggregations::*;
 use sparrow_index::query::{Query, QueryKind, RangeQuery};
-use sparrow_index::{IndexOptions, Limits, Mapping, SparrowIndex, WriteDocument};
+use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument};
+use sparrow_mapping::{Limits, Mapping};
 
 use checks::Row;
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use sparrow_index::{IndexOptions, Limits, Mapping, Snapshot, SparrowIndex, WriteDocument};
+use sparrow_index::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
+use sparrow_mapping::{Limits, Mapping};
 
 use crate::Arguments;
 use crate::corpus::{Corpus, spread};

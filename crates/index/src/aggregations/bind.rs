@@ -6,8 +6,8 @@ use sparrow_types::work;
 use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;
 use super::fields::{Accepts, Fields, Kind, Resolved};
-use crate::mapping::normalize_float;
 use crate::query::Query;
+use sparrow_mapping::normalize_float;
 
 /// Documents that a query matches: words of 64 bits, for each segment.
 pub type Matches = Vec<Vec<u64>>;
@@ -125,7 +125,7 @@ impl Bound {
                             resolved.date(value, now, false).map(|millis| millis as f64)
                         }
                         Some(value) => {
-                            let text = crate::mapping::java_string(value);
+                            let text = sparrow_mapping::java_string(value);
                             let number = text
                                 .trim()
                                 .parse::<f64>()

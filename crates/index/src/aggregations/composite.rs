@@ -276,7 +276,7 @@ pub fn after_key(
     let now = 0;
     match source.group {
         Group::Interval(_) => {
-            let text = crate::mapping::java_string(value);
+            let text = sparrow_mapping::java_string(value);
             let number = text.parse().map_err(|_| invalid(AggregationError::NumberFormat(text.clone())))?;
             Ok(Key::double(number))
         }

@@ -8,11 +8,11 @@ use super::ast::{ValueSource, ValueType};
 use super::error::AggregationError;
 use super::format::{Decimal, ValueFormat, date_format};
 use super::key::Key;
-use crate::mapping::{DateFormat, FieldType, date, ip, java_string};
 use crate::query::{DateRequest, QueryError, keyword_column, number_column};
 use crate::schema::{SEQ_NO, VERSION};
 use crate::snapshot::Snapshot;
 use crate::zone::Zone;
+use sparrow_mapping::{DateFormat, FieldType, date, ip, java_string};
 
 /// Types of values as aggregations tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

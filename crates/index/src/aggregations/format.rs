@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use time::{OffsetDateTime, UtcOffset, Weekday};
 
-use crate::mapping::date::parse_formats;
-use crate::mapping::{DateFormat, ip, java_double};
 use crate::zone::Zone;
+use sparrow_mapping::date::parse_formats;
+use sparrow_mapping::{DateFormat, ip, java_double};
 
 /// How the values of a field are shown as text.
 #[derive(Debug, Clone, PartialEq)]

@@ -211,8 +211,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{CalendarUnit, Interval, Rounding};
-    use crate::mapping::date::{format_millis, parse_date, parse_formats};
     use crate::zone::Zone;
+    use sparrow_mapping::date::{format_millis, parse_date, parse_formats};
 
     const UNITS: [CalendarUnit; 8] = [
         CalendarUnit::Second,

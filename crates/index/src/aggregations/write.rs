@@ -12,7 +12,7 @@ use super::partial::{Computed, Partial, Stats};
 use super::reduce::{HitWriter, sort_values};
 use super::sketch::Distribution;
 use super::write_summaries::{self, hdr_value, single, write_stats};
-use crate::mapping::java_double;
+use sparrow_mapping::java_double;
 
 /// The members of an `aggregations` object.
 pub fn write_all(

@@ -24,7 +24,7 @@ pub(super) fn range_name(
                 let now = time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000;
                 Ok(Some(field.date(value, now as i64, false)? as f64))
             }
-            _ => Ok(crate::mapping::java_string(value).trim().parse().ok()),
+            _ => Ok(sparrow_mapping::java_string(value).trim().parse().ok()),
         }
     };
     let (from, to) = (end(&asked.from)?, end(&asked.to)?);

@@ -13,7 +13,7 @@ use super::reduce::sort_values;
 use super::sketch::Distribution;
 use super::strings::StringStats;
 use super::write::{any_number, key_value, number, optional};
-use crate::mapping::java_double;
+use sparrow_mapping::java_double;
 
 /// The members of a `boxplot`. Without values the ends are infinite, as Elasticsearch writes them.
 pub fn boxplot(mut found: Distribution, format: &ValueFormat, out: &mut Map<String, Value>) {

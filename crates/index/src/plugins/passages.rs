@@ -19,7 +19,7 @@ use tantivy::directory::OwnedBytes;
 
 use super::plugin::{Tokens, encode_tokens};
 use super::vectors::{VectorFields, encode_vector};
-use crate::passages::{Passage, PassageVector};
+use sparrow_mapping::passages::{Passage, PassageVector};
 
 const MAGIC: &[u8; 8] = b"SPRWPSG1";
 const HEADER: usize = 24;

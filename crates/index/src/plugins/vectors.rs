@@ -17,7 +17,7 @@ use tantivy::schema::Schema;
 
 use super::container::{ContainerWriter, PartKind};
 use super::reader::DenseReader;
-use crate::mapping::{FieldType, Mapping, VectorOptions};
+use sparrow_mapping::{FieldType, Mapping, VectorOptions};
 
 /// Vectors from which on a merged segment gets a graph, unless told otherwise. Fewer are compared exactly in less than
 /// two milliseconds; see `docs/design/vectors/hnsw.md`.

@@ -10,7 +10,7 @@ use super::compile::{Compiler, scalar_text};
 use super::error::QueryError;
 use super::fields::StringTerms;
 use super::multi_term::{TermFilter, multi_term};
-use crate::mapping::ip;
+use sparrow_mapping::ip;
 
 impl Compiler<'_> {
     /// The documents with an address, or one of a network (`10.0.0.0/8`); no score.

@@ -15,7 +15,8 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 use sparrow_types::SeqNo;
 
-use crate::passages::PassageVector;
+pub use sparrow_mapping::PruningConfig;
+use sparrow_mapping::passages::PassageVector;
 
 pub use function::*;
 pub use intervals::*;
@@ -241,27 +242,6 @@ pub enum Pruning {
     /// As the field's `index_options` say, which by default leave out nothing; a configuration takes the
     /// place of the field's.
     ByField(Option<PruningConfig>),
-}
-
-/// `pruning_config`: a token is left out when it is both frequent and of low weight.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PruningConfig {
-    /// A token is frequent when its share of documents is at least this many times the average.
-    pub tokens_freq_ratio_threshold: f32,
-    /// A weight is low when it is at most this share of the highest query weight.
-    pub tokens_weight_threshold: f32,
-    /// Scores the left out tokens instead of the kept ones.
-    pub only_score_pruned_tokens: bool,
-}
-
-impl Default for PruningConfig {
-    fn default() -> Self {
-        Self {
-            tokens_freq_ratio_threshold: 5.0,
-            tokens_weight_threshold: 0.4,
-            only_score_pruned_tokens: false,
-        }
-    }
 }
 
 /// A text that becomes a sparse clause by the encoder.

@@ -22,9 +22,10 @@ use super::regexp::Automaton;
 use super::score_error::ScoreErrors;
 use super::simple_query_string;
 use super::weights;
-use crate::mapping::FieldType;
-use crate::schema::{ID, IGNORED};
+use crate::schema::ID;
 use crate::snapshot::Snapshot;
+use sparrow_mapping::FieldType;
+use sparrow_mapping::IGNORED;
 
 /// Bytes that a clause takes at least while it is looked for.
 const CLAUSE_BYTES: usize = 512;

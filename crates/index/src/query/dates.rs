@@ -3,9 +3,9 @@
 use time::{Date, Month, OffsetDateTime};
 
 use super::error::QueryError;
-use crate::mapping::DateFormat;
-use crate::mapping::date::parse_date;
 use crate::zone::Zone;
+use sparrow_mapping::DateFormat;
+use sparrow_mapping::date::parse_date;
 
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
@@ -160,7 +160,7 @@ fn shift_months(local: i64, count: i64) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::DateRequest;
-    use crate::mapping::DateFormat;
+    use sparrow_mapping::DateFormat;
 
     /// 2024-03-31T10:20:30.456Z, a Sunday.
     const NOW: i64 = 1_711_880_430_456;
@@ -168,7 +168,7 @@ mod tests {
     fn check(text: &str, zone: Option<&str>, round_up: bool, expected: Option<&str>) {
         let formats = [DateFormat::StrictDateOptionalTime, DateFormat::EpochMillis];
         let request = DateRequest::new(&formats, NOW, zone).unwrap();
-        let parsed = request.parse(text, round_up, true).ok().map(crate::mapping::date::format_millis);
+        let parsed = request.parse(text, round_up, true).ok().map(sparrow_mapping::date::format_millis);
         assert_eq!(parsed.as_deref(), expected, "{text} {zone:?} {round_up}");
     }
 

@@ -7,7 +7,7 @@ use super::columns::Numbers;
 use super::compile::{Compiler, scalar_text};
 use super::dates::DateRequest;
 use super::error::QueryError;
-use crate::mapping::FieldType;
+use sparrow_mapping::FieldType;
 
 /// A decay function whose numbers are known.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,8 +15,8 @@ use super::dates::DateRequest;
 use super::decay::span_millis;
 use super::error::QueryError;
 use super::weights;
-use crate::mapping::FieldType;
 use crate::plugins::SegmentPlugins;
+use sparrow_mapping::FieldType;
 
 impl Compiler<'_> {
     pub(super) fn rank_feature(

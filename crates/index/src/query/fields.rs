@@ -7,8 +7,8 @@ use tantivy::{Searcher, Term};
 
 use super::error::QueryError;
 use super::explain::explained_bm25;
-use crate::mapping::NumberValue;
 use crate::schema::{IndexSchema, KEYWORDS, NUMBERS};
+use sparrow_mapping::NumberValue;
 
 /// tantivy splits JSON paths at dots; ours are one flat key, so dots are escaped.
 fn flat_key(path: &str) -> String {

@@ -19,8 +19,8 @@ use super::fields::keyword_column;
 use super::score_error::ScoreErrors;
 use super::weights;
 use crate::filter_cache::SegmentDocs;
-use crate::mapping::FieldType;
 use crate::schema::SEQ_NO;
+use sparrow_mapping::FieldType;
 
 /// Documents of each segment, found by the segment's id.
 type DocsBySegment = FxHashMap<SegmentId, SegmentDocs>;

@@ -21,8 +21,8 @@ use super::multi_term::{Fuzzy, TermFilter, Wildcard, expand_fuzzy};
 use super::query_string;
 use super::regexp::Automaton;
 use super::simple_query_string;
-use crate::mapping::FieldType;
 use crate::snapshot::Snapshot;
+use sparrow_mapping::FieldType;
 
 /// Bytes that a token of a text takes while it is marked.
 const TOKEN_BYTES: usize = 96;

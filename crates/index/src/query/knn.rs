@@ -11,7 +11,7 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use super::semantic;
 use super::weights::{self, ListScorer};
-use crate::mapping::{DenseVector, FieldType, component_problem, magnitude_problem, preview};
+use sparrow_mapping::{DenseVector, FieldType, component_problem, magnitude_problem, preview};
 
 impl Compiler<'_> {
     /// Finds the neighbours and returns a weight that matches just them.

@@ -14,8 +14,8 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use super::minimum::minimum_should_match;
 use super::multi_term::Wildcard;
-use crate::mapping::{FieldType, values_at};
 use crate::schema::ID;
+use sparrow_mapping::{FieldType, values_at};
 
 const CLAUSE: &str = "more_like_this";
 /// Most words of an example that are looked at.

@@ -13,7 +13,7 @@ use super::fields::{FieldStatistics, StringTerms, term_weight};
 use super::scored::{Bm25, SummedWeight};
 use super::text::{any, best_of, boosted, join, should};
 use super::weights;
-use crate::mapping::FieldType;
+use sparrow_mapping::FieldType;
 
 /// A field of `cross_fields` with what is known of it.
 struct CrossField {

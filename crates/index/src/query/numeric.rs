@@ -15,8 +15,8 @@ use super::fields::number_term;
 use super::multi_term::{TermFilter, multi_term};
 use super::value_range::Interval;
 use super::weights;
-use crate::mapping::date::parse_formats;
-use crate::mapping::{DateFormat, FieldType, NumberValue, normalize_float};
+use sparrow_mapping::date::parse_formats;
+use sparrow_mapping::{DateFormat, FieldType, NumberValue, normalize_float};
 
 impl Compiler<'_> {
     /// One exact number or boolean; no score.

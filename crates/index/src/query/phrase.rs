@@ -11,7 +11,7 @@ use super::multi_term::{DEFAULT_EXPANSIONS, TermFilter, first_terms};
 use super::scored::{Bm25, PhraseWeight};
 use super::text::any;
 use super::weights;
-use crate::mapping::{FieldType, TextIndexOptions};
+use sparrow_mapping::{FieldType, TextIndexOptions};
 
 impl Compiler<'_> {
     pub(super) fn match_phrase(

@@ -14,9 +14,9 @@ use tantivy::{DocId, DocSet, TERMINATED};
 
 use super::ast::{BoolQuery, KnnQuery, Pruning, Query, QueryKind, SemanticQuery, SparseOrigin, SparseQuery};
 use super::error::QueryError;
-use crate::mapping::{FieldType, Mapping};
-use crate::passages::PassageVector;
 use crate::plugins::{PassageMap, SparseReader};
+use sparrow_mapping::passages::PassageVector;
+use sparrow_mapping::{FieldType, Mapping};
 
 /// By how much more passages are asked for when those found are of too few documents.
 const GROWTH: usize = 4;

@@ -19,9 +19,9 @@ use super::error::QueryError;
 use super::explain::TOKEN_TAG;
 use super::semantic::PassageScorer;
 use super::weights;
-use crate::mapping::{FieldType, Mapping, SemanticModel};
 use crate::plugins::{PassageMap, SegmentPlugins, SparseReader};
 use crate::snapshot::Snapshot;
+use sparrow_mapping::{FieldType, Mapping, SemanticModel};
 
 /// A sparse clause checked against the mapping: the tokens that take part, each once.
 #[derive(Debug, Clone, PartialEq)]

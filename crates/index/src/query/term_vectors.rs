@@ -11,8 +11,8 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use super::fields::FieldStatistics;
 use super::multi_term::{TermFilter, scan_terms};
-use crate::mapping::FieldType;
 use crate::snapshot::Snapshot;
+use sparrow_mapping::FieldType;
 
 /// Most tokens of a field.
 const MAX_TOKENS: usize = 200_000;

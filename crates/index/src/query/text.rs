@@ -15,7 +15,7 @@ use super::minimum::minimum_should_match;
 use super::multi_term::{Fuzzy, TermFilter, multi_term};
 use super::scored::{Bm25, SummedWeight};
 use super::weights;
-use crate::mapping::FieldType;
+use sparrow_mapping::FieldType;
 
 impl Compiler<'_> {
     pub(super) fn match_query(
@@ -198,7 +198,7 @@ impl Compiler<'_> {
         if path == crate::schema::ID {
             return Some(StringTerms::text(schema.id, path));
         }
-        if path == crate::schema::IGNORED {
+        if path == sparrow_mapping::IGNORED {
             return Some(StringTerms::keyword(schema, path));
         }
         match self.snapshot.mapping().field(path)? {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sparrow_index::{IndexOptions, Limits, Mapping, SparrowIndex, WriteDocument};
+use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument};
+use sparrow_mapping::{Limits, Mapping};
 
 pub fn mapping(properties: Value) -> Mapping {
     Mapping::parse(&json!({ "dynamic": "strict", "properties": properties })).expect("valid mapping")

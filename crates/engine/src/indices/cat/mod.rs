@@ -96,7 +96,7 @@ pub(crate) fn cat_indices(
                 stats.docs.into(),
                 stats.deleted.into(),
                 created.to_string().into(),
-                sparrow_index::mapping::date::format_millis(created as i64).into(),
+                sparrow_mapping::date::format_millis(created as i64).into(),
                 Cell::Bytes(stats.bytes),
                 Cell::Bytes(stats.bytes),
                 Cell::Bytes(stats.bytes),

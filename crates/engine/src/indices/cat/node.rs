@@ -207,7 +207,7 @@ fn here(engine: &Engine, list: &str) -> bool {
     list.is_empty()
         || list.split(',').map(str::trim).any(|name| {
             ["_all", "_local", "_master", engine.node_id(), HOST, "master:true", "data:true"].contains(&name)
-                || crate::pattern::matches(name, NODE_NAME)
+                || sparrow_wire::glob::matches(name, NODE_NAME)
         })
 }
 
@@ -286,7 +286,7 @@ pub(crate) fn cat_thread_pool(
     let machine = Machine::read(body);
     let patterns = request.part("thread_pool_patterns");
     let wanted = |name: &str| {
-        patterns.is_empty() || patterns.split(',').any(|one| crate::pattern::matches(one.trim(), name))
+        patterns.is_empty() || patterns.split(',').any(|one| sparrow_wire::glob::matches(one.trim(), name))
     };
     let mut table = Table::new(THREAD_POOL);
     for lane in engine.lanes() {

@@ -172,7 +172,7 @@ pub(crate) fn cat_templates(
 ) -> Result<Reply, EngineError> {
     let set = engine.indices.templates.set();
     let pattern = request.part("name");
-    let wanted = |name: &str| pattern.is_empty() || crate::pattern::matches(pattern, name);
+    let wanted = |name: &str| pattern.is_empty() || sparrow_wire::glob::matches(pattern, name);
     let list = |items: &[String]| format!("[{}]", items.join(", "));
     let mut table = Table::new(TEMPLATES);
     for (name, template) in set.legacy.iter().filter(|(name, _)| wanted(name)) {
@@ -210,7 +210,7 @@ pub(crate) fn cat_component_templates(
     let pattern = request.part("name");
     let mut table = Table::new(COMPONENTS);
     for (name, component) in &set.component {
-        if !pattern.is_empty() && !crate::pattern::matches(pattern, name) {
+        if !pattern.is_empty() && !sparrow_wire::glob::matches(pattern, name) {
             continue;
         }
         let users = set.index.values().filter(|template| template.composed_of.contains(name)).count();

@@ -303,7 +303,7 @@ pub(crate) fn cat_recovery(
         let restored = opened.restored.as_ref().filter(|_| !handle.is_closed());
         let source = |name: Option<&String>| Cell::from(name.map_or("n/a", String::as_str));
         let stop = opened.millis + opened.took.as_millis() as u64;
-        let date = |millis: u64| sparrow_index::mapping::date::format_millis(millis as i64);
+        let date = |millis: u64| sparrow_mapping::date::format_millis(millis as i64);
         // As in Elasticsearch, what lies where it is used needs no recovery.
         table.row(vec![
             handle.name.as_str().into(),
@@ -391,7 +391,7 @@ pub(crate) fn cat_trained_models(
             config["license_level"].as_str().map(str::to_ascii_uppercase).into(),
             config["create_time"]
                 .as_u64()
-                .map(|millis| sparrow_index::mapping::date::format_millis(millis as i64))
+                .map(|millis| sparrow_mapping::date::format_millis(millis as i64))
                 .into(),
             text("version"),
             text("description"),

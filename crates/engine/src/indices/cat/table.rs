@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::error::EngineError;
 use crate::params::Params;
-use crate::pattern;
 use crate::request::Reply;
+use sparrow_wire::glob;
 
 /// One column of a table.
 pub(super) struct Column {
@@ -222,7 +222,7 @@ impl Table {
                 chosen.push((at, name));
             } else if name.contains('*') {
                 for (at, column) in self.columns.iter().enumerate() {
-                    if pattern::matches(name, column.name) && !chosen.iter().any(|(known, _)| *known == at) {
+                    if glob::matches(name, column.name) && !chosen.iter().any(|(known, _)| *known == at) {
                         chosen.push((at, column.name));
                     }
                 }

@@ -10,8 +10,8 @@ use super::{Body, Component, IndexTemplate, TemplateSet};
 use crate::Engine;
 use crate::body::{parse_json, parse_object};
 use crate::error::{EngineError, Exception};
-use crate::pattern;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_wire::glob;
 
 /// Most templates of each kind.
 pub(super) const MOST: usize = 10_000;
@@ -291,7 +291,7 @@ pub(crate) fn simulate(
     let Some((name, template)) = found else { return Ok(Reply::ok(&json!({}))) };
     let matches = |patterns: &[String]| match index.is_empty() {
         true => overlap(patterns, &template.patterns),
-        false => patterns.iter().any(|one| pattern::matches(one, index)),
+        false => patterns.iter().any(|one| glob::matches(one, index)),
     };
     let legacy = set.legacy.iter().map(|(name, it)| (name, &it.patterns));
     let others = set.index.iter().filter(|(other, _)| *other != name).map(|(name, it)| (name, &it.patterns));
@@ -332,7 +332,7 @@ pub(super) fn chosen<T>(names: &str, all: &Named<T>) -> Result<Vec<String>, Vec<
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for one in names.split(',').map(str::trim) {
         if one.contains('*') {
-            found.extend(all.keys().filter(|name| pattern::matches(one, name)).cloned());
+            found.extend(all.keys().filter(|name| glob::matches(one, name)).cloned());
         } else if all.contains_key(one) {
             found.push(one.to_owned());
         } else {

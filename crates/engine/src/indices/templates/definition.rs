@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use sparrow_index::mapping::Mapping;
+use sparrow_mapping::Mapping;
 
 use crate::error::{EngineError, Exception};
 use crate::indices::Settings;

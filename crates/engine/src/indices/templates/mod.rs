@@ -12,16 +12,16 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value, json};
-use sparrow_index::mapping::Mapping;
+use sparrow_mapping::Mapping;
 use sparrow_storage::DataDir;
 
 pub(crate) use self::definition::{Body, Component, IndexTemplate, Legacy};
 use super::aliases::AliasSpec;
 use super::{CreateIndex, Indices, Settings, date_math};
 use crate::error::{EngineError, Exception};
-use crate::pattern;
 use crate::rights::Right;
 use crate::stores::{self, Unusable};
+use sparrow_wire::glob;
 
 const STORE: &str = "templates";
 
@@ -92,7 +92,7 @@ impl TemplateSet {
             return self.check_parts(name, template);
         }
         let mut legacy =
-            self.legacy.iter().filter(|(_, it)| it.patterns.iter().any(|one| pattern::matches(one, index)));
+            self.legacy.iter().filter(|(_, it)| it.patterns.iter().any(|one| glob::matches(one, index)));
         legacy.try_for_each(|(name, it)| refuse_unusable("template", name, it.unusable.as_ref()))
     }
 
@@ -119,7 +119,7 @@ impl TemplateSet {
     pub(crate) fn matching(&self, index: &str) -> Option<(&String, &Arc<IndexTemplate>)> {
         self.index
             .iter()
-            .filter(|(_, template)| template.patterns.iter().any(|one| pattern::matches(one, index)))
+            .filter(|(_, template)| template.patterns.iter().any(|one| glob::matches(one, index)))
             .max_by_key(|(_, template)| template.priority.unwrap_or(0))
     }
 
@@ -139,7 +139,7 @@ impl TemplateSet {
         let mut matching: Vec<&Arc<Legacy>> = self
             .legacy
             .values()
-            .filter(|template| template.patterns.iter().any(|one| pattern::matches(one, index)))
+            .filter(|template| template.patterns.iter().any(|one| glob::matches(one, index)))
             .collect();
         matching.sort_by_key(|template| template.order);
         matching.into_iter().fold(Body::default(), |below, template| below.overlaid(&template.body))

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use sparrow_encoder::Encoded;
-use sparrow_index::mapping::{Limits, Mapping, ParsedDocument};
-use sparrow_index::passages::{self, PassageVector};
+use sparrow_mapping::passages::{self, PassageVector};
+use sparrow_mapping::{Limits, Mapping, ParsedDocument};
 
 use super::plan::{Position, Source};
 use super::prepare::{NO_PIPELINE, parse_stored};

@@ -3,8 +3,8 @@
 use sparrow_index::query::{BoolQuery, BoostingQuery, Query, QueryKind};
 
 use super::super::error::SearchError;
-use super::super::json::Node;
 use super::{Common, Context, members, parse_query, unknown_field, unknown_token, value};
+use sparrow_wire::json::Node;
 
 const BOOL_KEYS: &[&str] = &[
     "must",

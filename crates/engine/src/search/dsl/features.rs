@@ -3,8 +3,8 @@
 use sparrow_index::query::{DistanceFeatureQuery, Query, QueryKind, RankFeatureQuery, RankFunction};
 
 use super::super::error::SearchError;
-use super::super::json::{Member, Node};
 use super::{Common, members, unknown_field, unknown_token, value};
+use sparrow_wire::json::{Member, Node};
 
 /// `rank_feature`.
 pub fn rank_feature(body: &Node) -> Result<Query, SearchError> {

@@ -6,9 +6,9 @@ use sparrow_index::query::{
 };
 
 use super::super::error::SearchError;
-use super::super::json::{Json, Member, Node};
 use super::patterns::rewrite;
 use super::{Common, no_text, not_supported, single_field, unknown_token, value};
+use sparrow_wire::json::{Json, Member, Node};
 
 /// A clause of one field as it was read: `{field: text}` or `{field: {"query": text, …}}`.
 struct TextClause {

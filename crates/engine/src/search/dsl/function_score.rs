@@ -6,8 +6,8 @@ use sparrow_index::query::{
 };
 
 use super::super::error::SearchError;
-use super::super::json::{Json, Location, Member, Node};
 use super::{Common, Context, members, parse_query, unknown_token, value};
+use sparrow_wire::json::{Json, Location, Member, Node};
 
 const CLAUSE: &str = "function_score";
 

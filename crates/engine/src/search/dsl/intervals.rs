@@ -8,8 +8,8 @@ use sparrow_index::query::{
 };
 
 use super::super::error::SearchError;
-use super::super::json::{Json, Member, Node};
 use super::{Common, Context, members, single_field, unknown_field, value};
+use sparrow_wire::json::{Json, Member, Node};
 
 const CLAUSE: &str = "intervals";
 const RULES: &[&str] = &["match", "any_of", "all_of", "prefix", "wildcard", "regexp", "fuzzy", "range"];

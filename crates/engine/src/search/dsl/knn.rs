@@ -1,12 +1,12 @@
 //! kNN: the `knn` query and the `knn` section of a search, which share their keys.
 
-use sparrow_index::mapping::hex;
 use sparrow_index::query::{KnnBuilderQuery, KnnQuery, Query, QueryKind};
+use sparrow_mapping::hex;
 
 use super::super::error::SearchError;
-use super::super::json::{Json, Node};
 use super::compound::one_or_many;
 use super::{Common, Context, members, unknown_field, value};
+use sparrow_wire::json::{Json, Node};
 
 const KEYS: &[&str] = &[
     "field",

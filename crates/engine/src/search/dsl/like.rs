@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sparrow_index::query::{LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind};
 
 use super::super::error::SearchError;
-use super::super::json::{Json, Node};
 use super::{Common, members, value};
+use sparrow_wire::json::{Json, Node};
 
 const CLAUSE: &str = "more_like_this";
 /// Most examples of a query: each document is read before the search.

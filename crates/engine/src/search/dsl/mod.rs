@@ -22,8 +22,8 @@ pub mod value;
 use sparrow_index::query::{Query, QueryKind};
 
 use super::error::SearchError;
-use super::json::{Location, Member, Node};
 use super::suggest::suggestions;
+use sparrow_wire::json::{Location, Member, Node};
 
 pub use fulltext::operator_named;
 pub use knn::{KnnSearch, parse_search as parse_knn_search};

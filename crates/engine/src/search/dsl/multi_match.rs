@@ -3,9 +3,9 @@
 use sparrow_index::query::{CombinedFieldsQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind};
 
 use super::super::error::SearchError;
-use super::super::json::Node;
 use super::fulltext::{default_match, operator, query_text, slop, take_match_option, zero_terms};
 use super::{Common, members, not_supported, unknown_field, value};
+use sparrow_wire::json::Node;
 
 /// `multi_match`.
 pub fn multi_match(body: &Node) -> Result<Query, SearchError> {

@@ -3,9 +3,9 @@
 use sparrow_index::query::{FuzzyQuery, Query, QueryKind, RegexpQuery, Rewrite, regexp_flags};
 
 use super::super::error::SearchError;
-use super::super::json::{Member, Node};
 use super::term::{exact_value, plain_text};
 use super::{Common, not_supported, single_field, unknown_token, value};
+use sparrow_wire::json::{Member, Node};
 
 /// `prefix`.
 pub fn prefix(body: &Node) -> Result<Query, SearchError> {

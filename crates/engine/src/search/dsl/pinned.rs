@@ -3,8 +3,8 @@
 use sparrow_index::query::{BoolQuery, Query, QueryKind};
 
 use super::super::error::SearchError;
-use super::super::json::{Json, Node};
 use super::{Common, Context, members, not_supported, parse_query, unknown_field, value};
+use sparrow_wire::json::{Json, Node};
 
 const CLAUSE: &str = "pinned";
 /// Most documents that are chosen.

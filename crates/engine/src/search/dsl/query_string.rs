@@ -3,11 +3,11 @@
 use sparrow_index::query::{Query, QueryKind, QueryStringQuery, SimpleQueryStringQuery, simple_flags};
 
 use super::super::error::SearchError;
-use super::super::json::{Json, Node};
 use super::fulltext::operator;
 use super::multi_match::{boosted_fields, multi_match_type};
 use super::patterns::rewrite;
 use super::{Common, members, not_supported, unknown_token, value};
+use sparrow_wire::json::{Json, Node};
 
 /// `query_string`.
 pub fn query_string(body: &Node) -> Result<Query, SearchError> {

@@ -7,8 +7,8 @@ use sparrow_index::query::{
 
 use super::super::error::SearchError;
 use super::super::java_float::f32_text;
-use super::super::json::{Json, Node};
 use super::{Common, members, no_text, not_supported, single_field, unknown_field, value};
+use sparrow_wire::json::{Json, Node};
 
 const SPARSE_KEYS: &[&str] =
     &["field", "query_vector", "inference_id", "query", "prune", "pruning_config", "boost", "_name"];

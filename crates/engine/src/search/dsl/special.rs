@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use sparrow_index::query::{Query, QueryKind, SemanticQuery};
 
 use super::super::error::SearchError;
-use super::super::json::{self, Json, Node};
 use super::{Common, Context, members, not_supported, parse_query, unknown_field, unknown_token, value};
+use sparrow_wire::json::{self, Json, Node};
 
 /// Candidates for dense passages, unless more documents are wanted: as for a kNN clause.
 const CANDIDATES: usize = 100;

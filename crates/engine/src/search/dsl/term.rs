@@ -6,9 +6,9 @@ use sparrow_index::query::{
 };
 
 use super::super::error::SearchError;
-use super::super::json::{Json, Member, Node};
 use super::patterns::rewrite;
 use super::{Common, members, not_supported, single_field, unknown_field, unknown_token, value};
+use sparrow_wire::json::{Json, Member, Node};
 
 /// `term`.
 pub fn term(body: &Node) -> Result<Query, SearchError> {

@@ -1,7 +1,7 @@
 //! Scalars as Elasticsearch reads them: numbers and booleans may also be written as strings.
 
 use super::super::error::SearchError;
-use super::super::json::{Json, Node};
+use sparrow_wire::json::{Json, Node};
 
 /// The text of a scalar; numbers and booleans as they were written.
 pub fn text(node: &Node) -> Result<String, SearchError> {

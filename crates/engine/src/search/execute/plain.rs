@@ -6,11 +6,11 @@ use std::sync::Arc;
 use sparrow_index::query::{BoolQuery, Query, QueryKind, SearchOptions, TotalHits};
 
 use super::{Hit, List, Outcome, Run, Target, total, with_k};
-use crate::pattern;
 use crate::search::body::SearchBody;
 use crate::search::dsl::KnnSearch;
 use crate::search::error::SearchError;
 use crate::search::rescore::Rescore;
+use sparrow_wire::glob;
 
 impl Run<'_> {
     pub(super) fn plain(&mut self) -> Result<Outcome, SearchError> {
@@ -115,7 +115,7 @@ pub(super) fn boosted(targets: &[Target], body: &SearchBody, number: usize, mut 
         return query;
     }
     let index = &targets[number].shard.index;
-    if let Some((_, boost)) = body.indices_boost.iter().find(|(names, _)| pattern::matches(names, index)) {
+    if let Some((_, boost)) = body.indices_boost.iter().find(|(names, _)| glob::matches(names, index)) {
         query.boost *= boost;
     }
     query

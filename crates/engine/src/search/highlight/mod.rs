@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use sparrow_index::query::{Explanation, MatchedText, Query, QueryKind, TextMatcher};
-use sparrow_index::{FieldType, Mapping};
+use sparrow_mapping::{FieldType, Mapping};
 use sparrow_types::work;
 
 use self::fragments::{Fragment, Mark};
@@ -145,7 +145,7 @@ impl<'a> Highlighter<'a> {
                         )
                     })
                     .map(|(path, _)| path)
-                    .filter(|path| crate::pattern::matches(name, path))
+                    .filter(|path| sparrow_wire::glob::matches(name, path))
                     .collect(),
             };
             paths.sort_unstable();

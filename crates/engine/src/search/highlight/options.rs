@@ -4,8 +4,8 @@ use sparrow_index::query::Query;
 
 use super::super::dsl::{self, Context, value};
 use super::super::error::SearchError;
-use super::super::json::{Json, Member, Node};
 use super::super::suggest::suggestions;
+use sparrow_wire::json::{Json, Member, Node};
 
 /// Fields of a `highlight`: each is a pass over a hit.
 const MOST_FIELDS: usize = 256;

@@ -11,8 +11,8 @@ use super::body::SearchBody;
 use super::dsl::KnnSearch;
 use super::error::SearchError;
 use super::fusion::{Method, Normalizer};
-use super::json::Member;
 use super::rescore::Rescore;
+use sparrow_wire::json::Member;
 
 pub use parse::parse;
 

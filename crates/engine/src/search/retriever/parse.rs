@@ -4,7 +4,6 @@ use super::super::body::SearchBody;
 use super::super::dsl::{self, Context, value};
 use super::super::error::SearchError;
 use super::super::fusion::{Method, Normalizer};
-use super::super::json::{Json, Location, Member, Node};
 use super::super::rank;
 use super::super::rescore;
 use super::super::suggest::suggestions;
@@ -14,6 +13,7 @@ use super::{
     not_supported_inside,
 };
 use sparrow_index::query::Query;
+use sparrow_wire::json::{Json, Location, Member, Node};
 
 /// Deepest nesting of retrievers.
 const MAX_DEPTH: usize = 10;

@@ -6,8 +6,8 @@ use sparrow_index::query::Query;
 use super::super::dsl::{self, Context};
 use super::super::error::SearchError;
 use super::super::fusion::{Method, Normalizer};
-use super::super::json;
 use super::Fusion;
+use sparrow_wire::json;
 
 /// `query` and `fields` of a compound retriever.
 #[derive(Debug, Default)]

@@ -8,8 +8,8 @@ use sparrow_index::query::sorted::SortMode;
 
 use super::dsl::value;
 use super::error::SearchError;
-use super::json::{Json, Member, Node};
 use super::suggest::suggestions;
+use sparrow_wire::json::{Json, Member, Node};
 
 /// Order of the hits.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sparrow_index::query::sorted::{
     After, ColumnKey, ColumnKind, Missing, SortKey, SortMode, SortSource, SortValue, Ties,
 };
-use sparrow_index::{DateFormat, FieldType, Mapping};
+use sparrow_mapping::{DateFormat, FieldType, Mapping};
 
 use super::SortField;
 use super::values::{Shown, parse_formats};
@@ -285,7 +285,7 @@ fn unmapped(name: &str) -> Option<FieldType> {
         "date" => FieldType::Date { formats: parse_formats(super::values::DEFAULT_FORMAT).ok()? },
         "ip" => FieldType::Ip,
         "keyword" | "version" | "constant_keyword" | "wildcard" => {
-            return match sparrow_index::Mapping::parse(
+            return match sparrow_mapping::Mapping::parse(
                 &serde_json::json!({"properties": {"f": {"type": "keyword"}}}),
             ) {
                 Ok(mapping) => mapping.field("f").cloned(),

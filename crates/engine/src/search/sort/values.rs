@@ -1,9 +1,9 @@
 //! How values of fields are read from requests and shown in hits.
 
 use serde_json::Value;
-use sparrow_index::DateFormat;
-use sparrow_index::mapping::{date, ip};
 use sparrow_index::query::sorted::SortValue;
+use sparrow_mapping::DateFormat;
+use sparrow_mapping::{date, ip};
 
 use crate::pipelines::DatePattern;
 use crate::search::error::SearchError;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::Doc;
-use crate::mapping::date::format_millis;
+use sparrow_mapping::date::format_millis;
 
 /// Values of a document under a key.
 type Values<'a, K> = &'a dyn Fn(&Doc) -> Vec<K>;

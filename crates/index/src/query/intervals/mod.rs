@@ -24,7 +24,7 @@ use super::fields::StringTerms;
 use super::multi_term::{Expansion, Fuzzy, TermFilter, Wildcard, expand_fuzzy, first_terms};
 use super::regexp::Automaton;
 use super::weights;
-use crate::mapping::{FieldType, TextIndexOptions};
+use sparrow_mapping::{FieldType, TextIndexOptions};
 
 /// Most words that a prefix, a pattern or a misspelt word stands for.
 const MAX_EXPANSIONS: usize = 128;

@@ -9,8 +9,8 @@ use crate::query::ast::Query;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::fields::keyword_column;
-use crate::schema::IGNORED;
 use crate::snapshot::Snapshot;
+use sparrow_mapping::IGNORED;
 
 impl Snapshot {
     /// Score of each of `docs` for a query, in their order; `None` where it does not match.

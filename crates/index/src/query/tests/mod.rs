@@ -21,7 +21,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Query, QueryError, QueryStringQuery, SearchOptions, TopDocs};
-use crate::{IndexOptions, Limits, Mapping, Snapshot, SparrowIndex, WriteDocument};
+use crate::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
+use sparrow_mapping::{Limits, Mapping};
 
 /// An index with one segment per batch of documents.
 pub(crate) struct Fixture {

@@ -8,8 +8,9 @@ use super::super::ast::{
     TotalRelation,
 };
 use super::Fixture;
-use crate::passages::{FieldPassages, Passage, PassageVector};
-use crate::{IndexOptions, Limits, WriteDocument};
+use crate::{IndexOptions, WriteDocument};
+use sparrow_mapping::Limits;
+use sparrow_mapping::passages::{FieldPassages, Passage, PassageVector};
 
 /// Weights that half precision holds exactly, so that scores can be compared exactly.
 type Tokens = Vec<(u8, u8)>;
@@ -157,7 +158,7 @@ proptest! {
         let expected = built.expected(filtered, |passage| dot(&asked, &tokens(passage)));
         let clause = Query::new(QueryKind::Semantic(SemanticQuery {
             field: "s".into(),
-            vectors: vec![(crate::mapping::DEFAULT_INFERENCE_ID.into(), PassageVector::Sparse(asked.clone()))],
+            vectors: vec![(sparrow_mapping::DEFAULT_INFERENCE_ID.into(), PassageVector::Sparse(asked.clone()))],
             k: size,
             num_candidates: 100,
             ..SemanticQuery::default()

@@ -22,7 +22,7 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(EngineError::parse("request body is required"));
     }
-    let value: Value = crate::strict_json::from_slice(body).map_err(|error| {
+    let value: Value = sparrow_wire::strict_json::from_slice(body).map_err(|error| {
         let place = format!("[{}:{}] {error}", error.line(), error.column());
         EngineError::api(400, Exception::new("x_content_parse_exception", place))
     })?;

@@ -8,7 +8,7 @@ use super::options::Options;
 use super::scalar;
 use crate::search::dsl::{self, Context};
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Member, Node};
+use sparrow_wire::json::{Json, Member, Node};
 
 /// Buckets of a `terms` aggregation that asks for no number.
 const DEFAULT_SIZE: usize = 10;

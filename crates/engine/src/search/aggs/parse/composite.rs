@@ -6,7 +6,7 @@ use sparrow_index::aggregations::{AggregationKind, Composite, CompositeSource, G
 use super::histograms::{date_interval, date_offset, deprecated_interval, rounding};
 use super::options::Options;
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Member, Node};
+use sparrow_wire::json::{Json, Member, Node};
 
 /// Buckets of a page that asks for no number.
 const DEFAULT_SIZE: usize = 10;

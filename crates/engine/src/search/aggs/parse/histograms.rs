@@ -9,7 +9,7 @@ use sparrow_index::aggregations::{
 use super::options::Options;
 use super::scalar;
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Member};
+use sparrow_wire::json::{Json, Member};
 
 fn by_key() -> Vec<Order> {
     vec![Order { by: OrderBy::Key, ascending: true }]

@@ -6,7 +6,7 @@ use super::options::Options;
 use crate::search::body::SearchBody;
 use crate::search::dsl::Context;
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Node};
+use sparrow_wire::json::{Json, Node};
 
 /// Hits of a bucket that asks for no number.
 const DEFAULT_SIZE: usize = 3;

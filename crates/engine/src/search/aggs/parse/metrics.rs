@@ -4,7 +4,7 @@ use sparrow_index::aggregations::{AggregationKind, Percentiles, StatsKind, Value
 
 use super::options::Options;
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Member};
+use sparrow_wire::json::{Json, Member};
 
 /// Distinct values up to which a count is exact unless the request says otherwise.
 const DEFAULT_THRESHOLD: usize = 3_000;

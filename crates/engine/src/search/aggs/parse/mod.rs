@@ -16,8 +16,8 @@ use self::options::Options;
 use crate::search::body::SearchBody;
 use crate::search::dsl::Context;
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Member, Node};
 use crate::search::suggest::suggestions;
+use sparrow_wire::json::{Json, Member, Node};
 
 /// Levels of aggregations below each other.
 const MOST_LEVELS: usize = 30;

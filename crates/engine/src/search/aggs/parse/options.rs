@@ -6,8 +6,8 @@ use sparrow_index::aggregations::{Order, OrderBy, ValueSource, ValueType};
 use super::{metric_path, scalar};
 use crate::search::dsl::value;
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Member, Node};
 use crate::search::suggest::suggestions;
+use sparrow_wire::json::{Json, Member, Node};
 
 /// An aggregation's object and what errors call it.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use sparrow_index::aggregations::{
 use super::metric_path;
 use super::options::Options;
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Member, Node};
+use sparrow_wire::json::{Json, Member, Node};
 
 pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     if options.parser == "bucket_sort" {

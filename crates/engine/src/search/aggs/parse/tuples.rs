@@ -9,7 +9,7 @@ use super::hits::sort_key;
 use super::options::Options;
 use crate::search::dsl::{self, Context};
 use crate::search::error::SearchError;
-use crate::search::json::{Json, Node};
+use sparrow_wire::json::{Json, Node};
 
 /// Most queries of an `adjacency_matrix`: as many as a `bool` of Elasticsearch has clauses at least.
 const MOST_FILTERS: usize = 100;

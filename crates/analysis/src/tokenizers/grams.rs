@@ -1,0 +1,124 @@
+//! `ngram` and `edge_ngram`: every piece of some length.
+
+use super::super::error::AnalysisError;
+use super::super::params::Params;
+use super::super::token::{Token, Tokens, WORD};
+use super::Tokenizer;
+use super::runs::CharKind;
+
+/// Longest grams: longer ones are no terms.
+const MAX_GRAM: i64 = 10_000;
+
+#[derive(Debug)]
+pub(crate) struct Grams {
+    min: usize,
+    max: usize,
+    /// Only those at the start of a run.
+    edge: bool,
+    /// Characters that grams consist of; none: all.
+    kinds: Vec<CharKind>,
+}
+
+/// Reads `min_gram` and `max_gram`, 1 and 2 unless they are given. Only grams at the edge may differ by more than `max_diff`.
+pub(crate) fn gram_bounds(
+    params: &Params<'_>,
+    edge: bool,
+    max_diff: i64,
+) -> Result<(usize, usize), AnalysisError> {
+    let (min, max) = (params.number("min_gram", 1)?, params.number("max_gram", 2)?);
+    if !edge && max.saturating_sub(min) > max_diff {
+        return Err(AnalysisError::illegal(format!(
+            "The difference between max_gram and min_gram in NGram Tokenizer must be less than or equal to: \
+             [{max_diff}] but was [{}]. This limit can be set by changing the [index.max_ngram_diff] index \
+             level setting.",
+            max.saturating_sub(min)
+        )));
+    }
+    if min < 1 {
+        return Err(AnalysisError::illegal("minGram must be greater than zero"));
+    }
+    if min > max {
+        return Err(AnalysisError::illegal("minGram must not be greater than maxGram"));
+    }
+    if max > MAX_GRAM {
+        return Err(AnalysisError::illegal(format!("maxGram must not be greater than {MAX_GRAM}")));
+    }
+    Ok((min as usize, max as usize))
+}
+
+impl Grams {
+    pub fn new(params: &Params<'_>, edge: bool, max_diff: i64) -> Result<Self, AnalysisError> {
+        let (min, max) = gram_bounds(params, edge, max_diff)?;
+        let mut kinds = Vec::new();
+        for name in params.list("token_chars")?.unwrap_or_default() {
+            let name = name.to_lowercase();
+            match name.as_str() {
+                "custom" => {
+                    let own = params.text("custom_token_chars")?.ok_or_else(|| {
+                        AnalysisError::illegal(
+                            "Token type: 'custom' requires setting `custom_token_chars`",
+                        )
+                    })?;
+                    kinds.extend(own.chars().map(CharKind::One));
+                }
+                name => kinds.push(CharKind::named(name).ok_or_else(|| {
+                    AnalysisError::illegal(format!(
+                        "Unknown token type: '{name}', must be one of [letter, digit, whitespace, punctuation, \
+                         symbol, custom]"
+                    ))
+                })?),
+            }
+        }
+        if params.has("custom_token_chars") && kinds.is_empty() {
+            return Err(AnalysisError::illegal(
+                "[custom_token_chars] needs [token_chars] to name [custom]".to_owned(),
+            ));
+        }
+        Ok(Self { min, max, edge, kinds })
+    }
+
+    fn has(&self, c: char) -> bool {
+        self.kinds.is_empty() || self.kinds.iter().any(|kind| kind.has(c))
+    }
+}
+
+impl Tokenizer for Grams {
+    fn tokens<'a>(&'a self, text: &'a str) -> Tokens<'a> {
+        // Where the run ends that `start` is in, and where the next gram of it ends.
+        let mut start = 0;
+        let mut in_run = false;
+        let mut ends = Vec::new().into_iter();
+        let mut left_in_start: Option<usize> = None;
+        Box::new(std::iter::from_fn(move || {
+            loop {
+                if let Some(from) = left_in_start {
+                    if let Some(end) = ends.next() {
+                        return Some(Token::new(&text[from..end], from, end, WORD));
+                    }
+                    left_in_start = None;
+                }
+                let c = text[start..].chars().next()?;
+                let from = start;
+                start += c.len_utf8();
+                if !self.has(c) {
+                    in_run = false;
+                    continue;
+                }
+                if self.edge && in_run {
+                    continue;
+                }
+                in_run = true;
+                // The ends of the grams that start here.
+                let found: Vec<usize> = text[from..]
+                    .char_indices()
+                    .take_while(|(_, c)| self.has(*c))
+                    .take(self.max)
+                    .map(|(at, c)| from + at + c.len_utf8())
+                    .skip(self.min - 1)
+                    .collect();
+                ends = found.into_iter();
+                left_in_start = Some(from);
+            }
+        }))
+    }
+}

@@ -1,0 +1,224 @@
+//! Values of `dense_vector` fields: arrays of numbers, or for bytes and bits a hexadecimal string.
+
+use serde_json::Value;
+use sparrow_vectors::{Element, Similarity};
+
+use super::super::LeafNode;
+use super::super::dense::{DenseVector, MAX_DIMS, element_name, similarity_name};
+use super::super::error::{DocumentError, DocumentErrorKind};
+use super::super::location::Step;
+use super::super::types::FieldType;
+use super::super::values::{self, java_float, token_name};
+use super::Reader;
+
+impl Reader<'_> {
+    pub(super) fn dense(
+        &mut self,
+        leaf: &LeafNode,
+        field: &DenseVector,
+        path: &str,
+        value: &Value,
+    ) -> Result<(), DocumentError> {
+        if value.is_null() {
+            return Ok(());
+        }
+        if self.out.dense.iter().any(|(known, _)| known == path) {
+            return Err(self.illegal(format!(
+                "Field [{path}] of type [dense_vector] doesn't support indexing multiple values for the same field \
+                 in the same document"
+            )));
+        }
+        let vector = match value {
+            Value::Array(list) => self.components(field, path, list)?,
+            Value::String(text) if field.element != Element::Float => {
+                let bytes = hex(text).map_err(|reason| self.illegal(reason))?;
+                self.check_room(field, path, bytes.len())?;
+                bytes
+            }
+            other => return Err(self.unexpected("START_ARRAY", token_name(other).replace("_FLOAT", ""))),
+        };
+        self.steps.push(Step::End);
+        self.check_dims(leaf, field, path, vector.len())?;
+        if field.index {
+            self.check_magnitude(field, &vector)?;
+        }
+        self.steps.pop();
+        if field.index {
+            self.seen(path);
+            self.out.dense.push((path.to_owned(), vector));
+        }
+        Ok(())
+    }
+
+    fn components(
+        &mut self,
+        field: &DenseVector,
+        path: &str,
+        list: &[Value],
+    ) -> Result<Vec<f32>, DocumentError> {
+        let mut vector = Vec::with_capacity(list.len());
+        for (at, value) in list.iter().enumerate() {
+            self.steps.push(Step::Index(at));
+            self.check_room(field, path, at + 1)?;
+            let component = match value {
+                Value::Number(number) => number.as_f64().map(|float| float as f32),
+                Value::String(text) => values::parse_double(text).map(|float| float as f32),
+                _ => None,
+            };
+            let Some(component) = component else {
+                return Err(self.unexpected("VALUE_NUMBER", token_name(value).to_owned()));
+            };
+            if let Some(problem) = component_problem(field.element, component, at) {
+                return Err(self.illegal(problem));
+            }
+            vector.push(component);
+            self.steps.pop();
+        }
+        Ok(vector)
+    }
+
+    fn unexpected(&self, wanted: &str, found: String) -> DocumentError {
+        self.fail(DocumentErrorKind::Failed {
+            causes: vec![(
+                "parsing_exception",
+                format!("Failed to parse object: expecting token of type [{wanted}] but found [{found}]"),
+            )],
+        })
+    }
+
+    fn check_room(&self, field: &DenseVector, path: &str, components: usize) -> Result<(), DocumentError> {
+        match field.dims {
+            Some(dims) if field.dims_of(components) > dims => Err(self.illegal(format!(
+                "The [dense_vector] field [{path}] in doc [document with id '{}'] has more dimensions than defined in \
+                 the mapping [{dims}]",
+                self.id,
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the dimensions, and fixes those of a field that has none yet.
+    fn check_dims(
+        &mut self,
+        leaf: &LeafNode,
+        field: &DenseVector,
+        path: &str,
+        components: usize,
+    ) -> Result<(), DocumentError> {
+        let found = field.dims_of(components);
+        match field.dims {
+            Some(dims) if found != dims => Err(self.illegal(format!(
+                "The [dense_vector] field [{path}] in doc [document with id '{}'] has a different number of \
+                 dimensions [{found}] than defined in the mapping [{dims}]",
+                self.id,
+            ))),
+            Some(_) => Ok(()),
+            None if components == 0 || components > MAX_DIMS => Err(self.illegal(format!(
+                "The number of dimensions should be in the range [1, {}] but was [{found}]",
+                field.dims_of(MAX_DIMS)
+            ))),
+            None => {
+                let mut known = leaf.clone();
+                if let FieldType::DenseVector(field) = &mut known.field_type {
+                    field.dims = Some(found);
+                }
+                self.added.insert(path.to_owned(), known.into());
+                Ok(())
+            }
+        }
+    }
+
+    fn check_magnitude(&self, field: &DenseVector, vector: &[f32]) -> Result<(), DocumentError> {
+        match magnitude_problem(field, vector) {
+            Some(problem) => Err(self.illegal(problem)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is wrong with a component.
+pub fn component_problem(element: Element, component: f32, at: usize) -> Option<String> {
+    let name = element_name(element);
+    if !component.is_finite() {
+        return Some(format!(
+            "element_type [{name}] vectors do not support NaN or infinite values but found [{}] at dim [{at}];",
+            java_float(component)
+        ));
+    }
+    if element.holds(component) {
+        return None;
+    }
+    // Bits come as bytes, and Elasticsearch calls both so.
+    Some(if component.fract() == 0.0 {
+        format!(
+            "element_type [{name}] vectors only support integers between [-128, 127] but found [{component}] at dim \
+             [{at}];"
+        )
+    } else {
+        format!(
+            "element_type [{name}] vectors only support non-decimal values but found decimal value [{}] at dim \
+             [{at}];",
+            java_float(component)
+        )
+    })
+}
+
+/// What makes a vector's length unfit for a field's similarity.
+pub fn magnitude_problem(field: &DenseVector, vector: &[f32]) -> Option<String> {
+    let squared: f32 = vector.iter().map(|component| component * component).sum();
+    let float = field.element == Element::Float;
+    let problem = match field.similarity {
+        Similarity::Cosine | Similarity::DotProduct if !squared.is_finite() => {
+            return Some(format!(
+                "NaN or Infinite magnitude detected, this usually means the vector values are too extreme to fit \
+                 within a float. {}",
+                preview(field.element, vector)
+            ));
+        }
+        Similarity::Cosine if squared == 0.0 => "does not support vectors with zero magnitude",
+        Similarity::DotProduct if float && (squared - 1.0).abs() > UNIT_TOLERANCE => {
+            "can only be used with unit-length vectors"
+        }
+        _ => return None,
+    };
+    let name = similarity_name(field.similarity);
+    Some(format!("The [{name}] similarity {problem}. {}", preview(field.element, vector)))
+}
+
+/// How far the squared length of a "unit" vector may be from 1.
+const UNIT_TOLERANCE: f32 = 1e-3;
+
+/// The first components, for errors.
+pub fn preview(element: Element, vector: &[f32]) -> String {
+    let shown: Vec<String> = vector
+        .iter()
+        .take(5)
+        .map(|component| {
+            if element == Element::Float || component.fract() != 0.0 {
+                java_float(*component)
+            } else {
+                (*component as i64).to_string()
+            }
+        })
+        .collect();
+    let more = if vector.len() > 5 { ", ..." } else { "" };
+    format!("Preview of invalid vector: [{}{more}]", shown.join(", "))
+}
+
+/// Components from a hexadecimal string, two digits each.
+///
+/// # Errors
+/// A sentence about a string that is not one.
+pub fn hex(text: &str) -> Result<Vec<f32>, String> {
+    if !text.len().is_multiple_of(2) {
+        return Err(format!("found uneven number of hexadecimal digits: [{text}]"));
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let bytes = text.as_bytes().as_chunks::<2>().0.iter().map(|[high, low]| {
+        let byte = digit(*high)? * 16 + digit(*low)?;
+        Some(f32::from(byte as u8 as i8))
+    });
+    bytes
+        .collect::<Option<Vec<f32>>>()
+        .ok_or_else(|| format!("found a character that is not a hexadecimal digit: [{text}]"))
+}

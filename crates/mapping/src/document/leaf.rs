@@ -1,0 +1,366 @@
+//! Scalar values of mapped fields, and the types dynamic mapping gives to new ones.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Value};
+
+use super::super::dense::{DenseVector, MAX_DIMS};
+use super::super::dynamic::{self, MatchType};
+use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT, MAPPER_PARSING};
+use super::super::location::Step;
+use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
+use super::super::values::{self, java_string, token_name};
+use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
+use super::{Reader, Scope};
+use crate::IGNORED;
+
+/// Longest term Lucene takes, in bytes.
+pub(super) const MAX_TERM: usize = 32_766;
+/// A float array of this many numbers and more becomes a dense vector.
+const MIN_DYNAMIC_DIMS: usize = 128;
+/// `ignore_above` of the keyword that dynamic mapping adds to a text.
+const DYNAMIC_IGNORE_ABOVE: u64 = 256;
+
+/// A text field without parameters.
+static DEFAULT_TEXT: LazyLock<Arc<TextOptions>> = LazyLock::new(Arc::default);
+
+impl Reader<'_> {
+    /// The field that a new name gets from its first value: from a template, or by the usual rules.
+    pub(super) fn dynamic_field(&self, name: &str, path: &str, value: &Value) -> Result<Node, DocumentError> {
+        let leaf = self.dynamic_leaf(value);
+        if self.mapping.dynamic_templates.is_empty() {
+            return Ok(leaf.into());
+        }
+        let kind = match &leaf.field_type {
+            FieldType::Boolean => MatchType::Boolean,
+            FieldType::Long => MatchType::Long,
+            FieldType::Float => MatchType::Double,
+            FieldType::Date { .. } => MatchType::Date,
+            _ => MatchType::String,
+        };
+        let format = leaf.params.get("format").and_then(Value::as_str);
+        let template = self.template(name, path, kind, format)?;
+        // A text that looks like a date may have a template for texts only.
+        Ok(template.unwrap_or(leaf.into()))
+    }
+
+    /// The field that a template gives to a new name.
+    pub(super) fn template(
+        &self,
+        name: &str,
+        path: &str,
+        kind: MatchType,
+        format: Option<&str>,
+    ) -> Result<Option<Node>, DocumentError> {
+        dynamic::templated(&self.mapping.dynamic_templates, name, path, kind, format).map_err(|error| {
+            self.fail(DocumentErrorKind::Failed { causes: vec![(MAPPER_PARSING, error.to_string())] })
+        })
+    }
+
+    /// The format that recognises a new date, as its mapping names it; `Some(None)` is the default one.
+    fn detect_date(&self, text: &str) -> Option<Option<&str>> {
+        let Some(formats) = &self.mapping.dynamic_dates else { return date::detect(text) };
+        let found = formats.iter().find(|(_, formats)| date::parse_date(formats, text, false).is_some());
+        found.map(|(name, _)| Some(name.as_str()))
+    }
+
+    fn dynamic_leaf(&self, value: &Value) -> LeafNode {
+        let plain = |field_type| LeafNode {
+            field_type,
+            options: LeafOptions::default(),
+            params: Map::new(),
+            fields: BTreeMap::new(),
+        };
+        match value {
+            Value::Bool(_) => plain(FieldType::Boolean),
+            Value::Number(number) if number.is_f64() => plain(FieldType::Float),
+            Value::Number(_) => plain(FieldType::Long),
+            other => {
+                let text = other.as_str().unwrap_or_default();
+                let whole = text.parse::<i64>().is_ok();
+                let number = whole || values::parse_double(text).is_some();
+                if number && self.mapping.numeric_detection {
+                    return plain(if whole { FieldType::Long } else { FieldType::Float });
+                }
+                // Pure numbers are too often mistaken for years.
+                if !number
+                    && self.mapping.date_detection
+                    && let Some(format) = self.detect_date(text)
+                {
+                    let name = format.unwrap_or(date::DEFAULT_FORMAT);
+                    let mut leaf =
+                        plain(FieldType::Date { formats: date::parse_formats(name).unwrap_or_default() });
+                    if let Some(format) = format {
+                        leaf.params.insert("format".to_owned(), format.into());
+                    }
+                    return leaf;
+                }
+                let mut keyword = plain(FieldType::Keyword {
+                    ignore_above: Some(DYNAMIC_IGNORE_ABOVE as usize),
+                    normalizer: None,
+                    kind: KeywordKind::Keyword,
+                });
+                keyword.params.insert("ignore_above".to_owned(), DYNAMIC_IGNORE_ABOVE.into());
+                let mut leaf = plain(FieldType::Text { options: DEFAULT_TEXT.clone() });
+                leaf.fields.insert("keyword".to_owned(), keyword);
+                leaf
+            }
+        }
+    }
+
+    /// A value for a mapped field and its multi-fields.
+    pub(super) fn leaf(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), DocumentError> {
+        match &leaf.field_type {
+            FieldType::SparseVector | FieldType::RankFeatures => return self.sparse(leaf, path, value),
+            FieldType::DenseVector(field) => return self.dense(leaf, field, path, value),
+            FieldType::SemanticText(_) => return self.semantic(path, value),
+            _ => {}
+        }
+        if let Value::Array(values) = value {
+            return self.each(values, |reader, value| reader.leaf(leaf, path, value));
+        }
+        let shown = value;
+        let value = match (value, &leaf.options.null_value) {
+            (Value::Null, Some(null_value)) => null_value,
+            (value, _) => value,
+        };
+        if let Err(causes) = self.scalar(leaf, path, value) {
+            if leaf.options.ignore_malformed {
+                self.ignored(path);
+                return Ok(());
+            }
+            if shown.is_object() {
+                self.steps.push(Step::End);
+            }
+            return Err(self.fail(DocumentErrorKind::Field {
+                path: path.to_owned(),
+                type_name: leaf.field_type.name(),
+                id: self.id.to_owned(),
+                preview: java_string(shown),
+                causes,
+            }));
+        }
+        for (name, sub) in &leaf.fields {
+            self.leaf(sub, &join(path, name), value)?;
+        }
+        if !self.copying && !leaf.options.copy_to.is_empty() {
+            self.copying = true;
+            let copied = leaf.options.copy_to.iter().try_for_each(|target| self.copy(target, value));
+            self.copying = false;
+            return copied;
+        }
+        Ok(())
+    }
+
+    /// Values of a `semantic_text` field: scalars, and lists of them. Their passages come from elsewhere
+    /// ([`super::super::Mapping::attach_passages`]).
+    fn semantic(&mut self, path: &str, value: &Value) -> Result<(), DocumentError> {
+        let found = match value {
+            Value::Array(values) => values.iter().find(|value| value.is_array() || value.is_object()),
+            Value::Object(_) => Some(value),
+            _ => None,
+        };
+        match found {
+            None => Ok(()),
+            Some(found) => Err(self.illegal(format!(
+                "Invalid format for field [{path}], expected [String|Number|Boolean] got [{}]",
+                if found.is_array() { "ArrayList" } else { "HashMap" }
+            ))),
+        }
+    }
+
+    /// Gives a value to another field as well; what is copied is not copied on.
+    fn copy(&mut self, target: &str, value: &Value) -> Result<(), DocumentError> {
+        let root =
+            Scope { node: Some(&self.mapping.root), path: "", dynamic: self.mapping.dynamic(), depth: 1 };
+        match target.contains('.') {
+            true => self.dotted(&root, target, value),
+            false => self.entry(&root, target, value),
+        }
+    }
+
+    fn scalar(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), Vec<Cause>> {
+        match &leaf.field_type {
+            FieldType::Text { .. } => {
+                if let Some(text) = text_of(value)?
+                    && leaf.options.indexed
+                {
+                    self.seen(path);
+                    self.out.texts.push((path.to_owned(), text));
+                }
+            }
+            FieldType::Keyword { kind: KeywordKind::Constant(constant), .. } => {
+                let Some(text) = text_of(value)? else { return Ok(()) };
+                return self.constant(leaf, path, constant.as_deref(), text);
+            }
+            FieldType::Keyword { ignore_above, .. } => {
+                let Some(text) = text_of(value)? else { return Ok(()) };
+                if ignore_above.is_some_and(|limit| text.chars().count() > limit) {
+                    self.ignored(path);
+                    return Ok(());
+                }
+                if !leaf.options.indexed {
+                    return Ok(());
+                }
+                if text.len() > MAX_TERM {
+                    let preview: Vec<String> =
+                        text.as_bytes()[..30].iter().map(|&byte| (byte as i8).to_string()).collect();
+                    return Err(vec![(
+                        ILLEGAL_ARGUMENT,
+                        format!(
+                            "Document contains at least one immense term in field=\"{path}\" (whose UTF8 encoding is \
+                             longer than the max length {MAX_TERM}), all of which were skipped. Please correct the \
+                             analyzer to not produce such terms. The prefix of the first immense term is: '[{}]...'",
+                            preview.join(", ")
+                        ),
+                    )]);
+                }
+                self.seen(path);
+                // Lucene counts a repeated keyword of one document once.
+                if self.keywords_seen.insert((path.to_owned(), text.clone())) {
+                    self.out.keywords.push((path.to_owned(), text));
+                }
+            }
+            FieldType::Ip => {
+                let Some(text) = text_of(value)? else { return Ok(()) };
+                let address =
+                    ip::parse(&text).ok_or_else(|| vec![(ILLEGAL_ARGUMENT, ip::not_an_address(&text))])?;
+                if leaf.options.indexed {
+                    self.seen(path);
+                    let keyword = (path.to_owned(), ip::keyword(address));
+                    if self.keywords_seen.insert(keyword.clone()) {
+                        self.out.keywords.push(keyword);
+                    }
+                }
+            }
+            FieldType::Binary => {
+                let Some(text) = text_of(value)? else { return Ok(()) };
+                check_base64(&text).map_err(|reason| vec![(ILLEGAL_ARGUMENT, reason)])?;
+                if leaf.options.indexed {
+                    self.seen(path);
+                }
+            }
+            FieldType::RankFeature { positive_score_impact } => {
+                let Some(feature) = values::rank_feature(path, *positive_score_impact, value)? else {
+                    return Ok(());
+                };
+                if self.seen.contains(path) {
+                    return Err(vec![(
+                        ILLEGAL_ARGUMENT,
+                        format!(
+                            "[rank_feature] fields do not support indexing multiple values for the same field \
+                             [{path}] in the same document"
+                        ),
+                    )]);
+                }
+                self.seen(path);
+                self.out.numbers.push((path.to_owned(), NumberValue::F64(f64::from(feature))));
+            }
+            field_type => {
+                let number = values::number(field_type, leaf.options.coerce, value)?;
+                if let Some(number) = number
+                    && leaf.options.indexed
+                {
+                    self.seen(path);
+                    self.out.numbers.push((path.to_owned(), number));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A value of a field that has one value in all documents. The first one is it, if the mapping says none.
+    fn constant(
+        &mut self,
+        leaf: &LeafNode,
+        path: &str,
+        constant: Option<&str>,
+        text: String,
+    ) -> Result<(), Vec<Cause>> {
+        match constant {
+            // It is added to every document at the end.
+            Some(constant) if constant == text => {}
+            Some(constant) => {
+                return Err(vec![(
+                    ILLEGAL_ARGUMENT,
+                    format!(
+                        "[constant_keyword] field [{path}] only accepts values that are equal to the value defined in the \
+                         mappings [{constant}], but got [{text}]"
+                    ),
+                )]);
+            }
+            None => {
+                let mut known = leaf.clone();
+                known.field_type = FieldType::Keyword {
+                    ignore_above: None,
+                    normalizer: None,
+                    kind: KeywordKind::Constant(Some(text.as_str().into())),
+                };
+                known.params.insert("value".to_owned(), text.as_str().into());
+                self.added.insert(path.to_owned(), known.into());
+                self.seen(path);
+                self.out.keywords.push((path.to_owned(), text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a value of a field is left out.
+    fn ignored(&mut self, path: &str) {
+        let entry = (IGNORED.to_owned(), path.to_owned());
+        if self.keywords_seen.insert(entry.clone()) {
+            self.seen(IGNORED);
+            self.out.keywords.push(entry);
+        }
+    }
+
+    pub(super) fn seen(&mut self, path: &str) {
+        if !self.seen.contains(path) {
+            self.seen.insert(path.to_owned());
+            self.out.field_names.push(path.to_owned());
+        }
+    }
+}
+
+/// Text of a scalar; `None` for null.
+fn text_of(value: &Value) -> Result<Option<String>, Vec<Cause>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        Value::Bool(flag) => Ok(Some(flag.to_string())),
+        other => Err(vec![("illegal_state_exception", format!("Can't get text on a {}", token_name(other)))]),
+    }
+}
+
+/// # Errors
+/// Why a text is no base64.
+fn check_base64(text: &str) -> Result<(), String> {
+    let digits = text.trim_end_matches('=');
+    if let Some(bad) = digits.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/'))) {
+        return Err(format!("Illegal base64 character {:x}", u32::from(bad)));
+    }
+    let padding = text.len() - digits.len();
+    match (digits.len() % 4, padding) {
+        (0, 0) | (2, 0 | 2) | (3, 0 | 1) => Ok(()),
+        (1, _) => Err("Last unit does not have enough valid bits".to_owned()),
+        _ => Err("Input byte array has wrong 4-byte ending unit".to_owned()),
+    }
+}
+
+pub(super) fn looks_dense(values: &[Value]) -> bool {
+    (MIN_DYNAMIC_DIMS..=MAX_DIMS).contains(&values.len()) && values.iter().all(|value| value.is_f64())
+}
+
+pub(super) fn dense_leaf(dims: usize) -> LeafNode {
+    LeafNode {
+        field_type: FieldType::DenseVector(Box::new(DenseVector {
+            dims: Some(dims),
+            ..DenseVector::default()
+        })),
+        options: LeafOptions::default(),
+        params: Map::new(),
+        fields: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,431 @@
+//! `dynamic_templates`: what a field becomes that a document brings along.
+
+use std::sync::Arc;
+
+use regex::Regex;
+use serde_json::{Map, Value, json};
+
+use super::error::MappingError;
+use super::values::java_string;
+use super::{Node, parse};
+use sparrow_wire::glob;
+
+/// Longest pattern of `match_pattern: regex`, compiled.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+
+/// What kind of JSON value a field was first seen with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MatchType {
+    Object,
+    String,
+    Long,
+    Double,
+    Boolean,
+    Date,
+    Binary,
+}
+
+impl MatchType {
+    const ALL: [Self; 7] =
+        [Self::Object, Self::String, Self::Long, Self::Double, Self::Boolean, Self::Date, Self::Binary];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::String => "string",
+            Self::Long => "long",
+            Self::Double => "double",
+            Self::Boolean => "boolean",
+            Self::Date => "date",
+            Self::Binary => "binary",
+        }
+    }
+
+    /// The field type that `{dynamic_type}` stands for.
+    fn field_type(self) -> &'static str {
+        match self {
+            Self::String => "text",
+            Self::Double => "float",
+            other => other.name(),
+        }
+    }
+}
+
+/// Patterns of names.
+#[derive(Debug, Clone)]
+enum Names {
+    /// With `*` for any characters.
+    Simple(Vec<String>),
+    Regex(Vec<Regex>),
+}
+
+impl Names {
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Simple(patterns) => patterns.iter().any(|pattern| glob::matches(pattern, name)),
+            Self::Regex(patterns) => patterns.iter().any(|pattern| pattern.is_match(name)),
+        }
+    }
+}
+
+/// One template.
+#[derive(Debug, Clone)]
+pub(crate) struct DynamicTemplate {
+    name: String,
+    matches: Option<Names>,
+    unmatch: Option<Names>,
+    path_match: Option<Names>,
+    path_unmatch: Option<Names>,
+    types: Option<Vec<MatchType>>,
+    excluded_types: Vec<MatchType>,
+    mapping: Map<String, Value>,
+    /// As it was given.
+    definition: Value,
+}
+
+impl PartialEq for DynamicTemplate {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.definition == other.definition
+    }
+}
+
+impl DynamicTemplate {
+    /// As mappings show it.
+    pub(super) fn to_json(&self) -> Value {
+        json!({self.name.as_str(): self.definition})
+    }
+
+    fn applies(&self, name: &str, path: &str, kind: MatchType) -> bool {
+        // Without any condition it is for those who name it.
+        let conditions = [&self.matches, &self.path_match].into_iter().any(Option::is_some)
+            || self.types.is_some()
+            || !self.excluded_types.is_empty();
+        let excluded = |names: &Option<Names>, text: &str| names.as_ref().is_some_and(|it| it.matches(text));
+        conditions
+            && self.path_match.as_ref().is_none_or(|it| it.matches(path))
+            && !excluded(&self.path_unmatch, path)
+            && self.matches.as_ref().is_none_or(|it| it.matches(name))
+            && !excluded(&self.unmatch, name)
+            && self.types.as_ref().is_none_or(|types| types.contains(&kind))
+            && !self.excluded_types.contains(&kind)
+    }
+
+    /// The field that it makes. `format` is that of a date that was recognised, unless it is the default one.
+    fn field(&self, name: &str, kind: MatchType, format: Option<&str>) -> Result<Node, MappingError> {
+        let mut definition = filled(&self.mapping, name, kind.field_type());
+        if !definition.contains_key("type") && !definition.contains_key("properties") {
+            definition.insert("type".to_owned(), kind.field_type().into());
+        }
+        if let Some(format) = format
+            && definition.get("type").and_then(Value::as_str) == Some("date")
+        {
+            definition.entry("format").or_insert_with(|| format.into());
+        }
+        parse::node(name, &Value::Object(definition))
+    }
+
+    /// Whether a definition can be made of it at all.
+    fn check(&self) -> Result<(), MappingError> {
+        if contains(&Value::Object(self.mapping.clone()), "{name}") {
+            return Ok(());
+        }
+        let tried = self.types.clone().unwrap_or_else(|| MatchType::ALL.to_vec());
+        let mut last = None;
+        for kind in &tried {
+            match self.field(&format!("__dynamic__{}", self.name), *kind, None) {
+                Ok(_) => return Ok(()),
+                Err(error) => last = Some(error),
+            }
+        }
+        let Some(last) = last else { return Ok(()) };
+        let names: Vec<&str> = tried.iter().map(|kind| kind.name()).collect();
+        Err(MappingError::Nested {
+            causes: vec![
+                (
+                    "illegal_argument_exception",
+                    format!(
+                        "dynamic template [{}] has invalid content [{}], attempted to validate it with the following \
+                         match_mapping_type: [{}]",
+                        self.name,
+                        self.definition,
+                        names.join(", ")
+                    ),
+                ),
+                ("mapper_parsing_exception", last.to_string()),
+            ],
+        })
+    }
+}
+
+/// The field that the first template which applies makes, if one does.
+pub(super) fn templated(
+    templates: &[DynamicTemplate],
+    name: &str,
+    path: &str,
+    kind: MatchType,
+    format: Option<&str>,
+) -> Result<Option<Node>, MappingError> {
+    let found = templates.iter().find(|template| template.applies(name, path, kind));
+    found.map(|template| template.field(name, kind, format)).transpose()
+}
+
+/// Reads `dynamic_templates`.
+pub(super) fn parse_templates(value: &Value) -> Result<Arc<[DynamicTemplate]>, MappingError> {
+    let list = value
+        .as_array()
+        .ok_or_else(|| malformed("Dynamic template syntax error. An array of named objects is expected."))?;
+    let mut templates: Vec<DynamicTemplate> = Vec::with_capacity(list.len());
+    for one in list {
+        let named = one.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next());
+        let Some((name, definition)) = named else {
+            return Err(malformed("A dynamic template must be defined with a name"));
+        };
+        let template = parse_template(name, definition)?;
+        if templates.iter().any(|known| known.name == *name) {
+            return Err(bad(format!("A dynamic template with name [{name}] already exists")));
+        }
+        templates.push(template);
+    }
+    Ok(templates.into())
+}
+
+fn parse_template(name: &str, definition: &Value) -> Result<DynamicTemplate, MappingError> {
+    let Some(members) = definition.as_object() else {
+        return Err(malformed(&format!("template [{name}] must be an object")));
+    };
+    let regex = match members.get("match_pattern").map(java_string).as_deref() {
+        None | Some("simple") => false,
+        Some("regex") => true,
+        Some(other) => {
+            return Err(bad(format!("No matching pattern matched on [{other}]")));
+        }
+    };
+    let mut template = DynamicTemplate {
+        name: name.to_owned(),
+        matches: None,
+        unmatch: None,
+        path_match: None,
+        path_unmatch: None,
+        types: None,
+        excluded_types: Vec::new(),
+        mapping: Map::new(),
+        definition: definition.clone(),
+    };
+    let mut mapped = false;
+    for (key, value) in members {
+        match key.as_str() {
+            "match_pattern" => {}
+            "match" => template.matches = Some(names(name, key, value, regex)?),
+            "unmatch" => template.unmatch = Some(names(name, key, value, regex)?),
+            "path_match" => template.path_match = Some(names(name, key, value, regex)?),
+            "path_unmatch" => template.path_unmatch = Some(names(name, key, value, regex)?),
+            "match_mapping_type" => template.types = types(name, key, value)?,
+            "unmatch_mapping_type" => template.excluded_types = types(name, key, value)?.unwrap_or_default(),
+            "mapping" => {
+                let Some(mapping) = value.as_object() else {
+                    return Err(malformed(&format!(
+                        "[mapping] of dynamic template [{name}] must be an object"
+                    )));
+                };
+                template.mapping = mapping.clone();
+                mapped = true;
+            }
+            "runtime" => {
+                return Err(malformed(&format!(
+                    "[runtime] of dynamic template [{name}] is not supported by this server: there are no runtime fields"
+                )));
+            }
+            other => return Err(bad(format!("Illegal dynamic template parameter: [{other}]"))),
+        }
+    }
+    if !mapped {
+        return Err(malformed(&format!("template [{name}] must have either mapping or runtime set")));
+    }
+    template.check()?;
+    Ok(template)
+}
+
+/// A list of texts, or one.
+fn list(template: &str, key: &str, value: &Value) -> Result<Vec<String>, MappingError> {
+    let texts: Option<Vec<String>> = match value {
+        Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+        Value::Object(_) => None,
+        single => Some(vec![java_string(single)]),
+    };
+    texts.ok_or_else(|| bad(format!("[{key}] values must either be a string or list of strings but was [{}] in dynamic template [{template}]", java_string(value))))
+}
+
+fn names(template: &str, key: &str, value: &Value, regex: bool) -> Result<Names, MappingError> {
+    let patterns = list(template, key, value)?;
+    // Paths are matched simply, whatever is said of names, as in Elasticsearch.
+    if !regex || key.starts_with("path") {
+        return Ok(Names::Simple(patterns));
+    }
+    let compiled: Option<Vec<Regex>> = patterns
+        .iter()
+        .map(|pattern| {
+            let whole = format!("^(?:{pattern})$");
+            regex::RegexBuilder::new(&whole).size_limit(MAX_REGEX_BYTES).build().ok()
+        })
+        .collect();
+    compiled.map(Names::Regex).ok_or_else(|| {
+        bad(format!(
+            "Pattern [{}] of type [regex] is invalid. Cannot create dynamic template [{template}].",
+            patterns.join(", ")
+        ))
+    })
+}
+
+/// `None` for `*`, which means all.
+fn types(template: &str, key: &str, value: &Value) -> Result<Option<Vec<MatchType>>, MappingError> {
+    let texts = list(template, key, value)?;
+    if texts.iter().any(|text| text == "*") {
+        return Ok(None);
+    }
+    let of = |text: &String| {
+        MatchType::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+            let all: Vec<&str> = MatchType::ALL.iter().map(|kind| kind.name()).collect();
+            bad(format!("No field type matched on [{text}], possible values are [{}]", all.join(", ")))
+        })
+    };
+    texts.iter().map(of).collect::<Result<_, _>>().map(Some)
+}
+
+/// The mapping with its placeholders filled in.
+fn filled(mapping: &Map<String, Value>, name: &str, dynamic_type: &str) -> Map<String, Value> {
+    let text = |text: &str| {
+        text.replace("{name}", name)
+            .replace("{dynamic_type}", dynamic_type)
+            .replace("{dynamicType}", dynamic_type)
+    };
+    fn walk(value: &Value, text: &impl Fn(&str) -> String) -> Value {
+        match value {
+            Value::String(one) => text(one).into(),
+            Value::Array(items) => items.iter().map(|item| walk(item, text)).collect(),
+            Value::Object(map) => {
+                map.iter().map(|(key, value)| (text(key), walk(value, text))).collect::<Map<_, _>>().into()
+            }
+            other => other.clone(),
+        }
+    }
+    mapping.iter().map(|(key, value)| (text(key), walk(value, &text))).collect()
+}
+
+fn contains(value: &Value, snippet: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(snippet),
+        Value::Array(items) => items.iter().any(|item| contains(item, snippet)),
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| key.contains(snippet) || contains(value, snippet))
+        }
+        _ => false,
+    }
+}
+
+fn malformed(reason: &str) -> MappingError {
+    MappingError::Malformed { reason: reason.to_owned() }
+}
+
+fn bad(reason: String) -> MappingError {
+    MappingError::BadValue { reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FieldType, Limits, Mapping};
+    use super::*;
+
+    fn mapping(definition: Value) -> Mapping {
+        Mapping::parse(&definition).unwrap()
+    }
+
+    fn widened(mapping: &Mapping, document: Value) -> Mapping {
+        mapping.parse_document("1", &document, &Limits::default()).unwrap().1.unwrap()
+    }
+
+    fn refused(templates: Value) -> String {
+        Mapping::parse(&json!({"dynamic_templates": templates})).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn templates_give_types_by_name_path_and_kind() {
+        let definition = json!({
+            "dynamic_templates": [
+                {"ids": {"match": ["*_id", "id"], "unmatch": "raw_*", "mapping": {"type": "keyword"}}},
+                {"numbers": {"match_mapping_type": ["long", "double"], "mapping": {"type": "{dynamic_type}", "index": false}}},
+                {"below": {"path_match": "meta.*", "path_unmatch": "*.text", "match_mapping_type": "string", "mapping": {"type": "keyword", "copy_to": "all_{name}"}}},
+                {"patterns": {"match_pattern": "regex", "match": "t\\d+", "mapping": {"type": "text", "norms": false}}},
+                {"objects": {"match": "weights", "match_mapping_type": "object", "mapping": {"type": "sparse_vector"}}},
+                {"off": {"match": "blob", "match_mapping_type": "object", "mapping": {"type": "object", "enabled": false}}},
+                {"strings": {"match_mapping_type": "string", "mapping": {"type": "keyword", "ignore_above": 10}}},
+            ],
+        });
+        let before = mapping(definition.clone());
+        assert_eq!(before.to_json(), definition);
+        let after = widened(
+            &before,
+            json!({
+                "user_id": "x", "raw_id": "y", "n": 1, "f": 1.5, "meta": {"a": "b", "text": "c"}, "t12": "words", "day": "2024-01-02",
+                "weights": {"a": 1.0}, "blob": [{"x": 1}, {"y": 2}], "flag": true,
+            }),
+        );
+        let kind = |path: &str| after.field(path).map(FieldType::name);
+        for (path, expected) in [
+            ("user_id", "keyword"),
+            ("raw_id", "keyword"),
+            ("n", "long"),
+            ("f", "float"),
+            ("meta.a", "keyword"),
+            ("meta.text", "keyword"),
+            ("t12", "text"),
+            ("day", "date"),
+            ("weights", "sparse_vector"),
+            ("blob", "object"),
+            ("flag", "boolean"),
+            ("all_a", "keyword"),
+        ] {
+            assert_eq!(kind(path), Some(expected), "{path}");
+        }
+        assert_eq!(kind("blob.x").or(kind("blob.y")), None);
+        assert_eq!(after.to_json()["properties"]["n"], json!({"type": "long", "index": false}));
+        assert_eq!(after.to_json()["properties"]["raw_id"]["ignore_above"], json!(10));
+    }
+
+    #[test]
+    fn malformed_templates_are_named() {
+        for (templates, reason) in [
+            (json!({"a": {}}), "Dynamic template syntax error. An array of named objects is expected."),
+            (json!([{}]), "A dynamic template must be defined with a name"),
+            (json!([{"a": {"match": "x"}}]), "template [a] must have either mapping or runtime set"),
+            (json!([{"a": {"foo": 1, "mapping": {}}}]), "Illegal dynamic template parameter: [foo]"),
+            (
+                json!([{"a": {"match_mapping_type": "text", "mapping": {}}}]),
+                "No field type matched on [text], possible values are [object, string, long, double, boolean, date, binary]",
+            ),
+            (
+                json!([{"a": {"match": "(", "match_pattern": "regex", "mapping": {}}}]),
+                "Pattern [(] of type [regex] is invalid. Cannot create dynamic template [a].",
+            ),
+        ] {
+            assert_eq!(refused(templates), reason);
+        }
+        assert!(
+            refused(
+                json!([{"a": {"match": "x", "match_mapping_type": "string", "mapping": {"type": "strin"}}}])
+            )
+            .starts_with("dynamic template [a] has invalid content")
+        );
+        assert!(refused(json!([{"a": {"runtime": {}}}])).contains("no runtime fields"));
+    }
+
+    #[test]
+    fn dates_are_recognised_by_the_formats_of_the_mapping() {
+        let own = mapping(json!({"dynamic_date_formats": ["MM/dd/yyyy"]}));
+        let after = widened(&own, json!({"d": "09/25/2015", "e": "2015-09-25"}));
+        assert_eq!(after.to_json()["properties"]["d"], json!({"type": "date", "format": "MM/dd/yyyy"}));
+        assert_eq!(after.field("e").map(FieldType::name), Some("text"));
+        assert_eq!(after.to_json()["dynamic_date_formats"], json!(["MM/dd/yyyy"]));
+        let off = mapping(json!({"date_detection": false}));
+        assert_eq!(widened(&off, json!({"d": "2015-09-25"})).field("d").map(FieldType::name), Some("text"));
+    }
+}

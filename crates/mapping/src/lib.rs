@@ -1,0 +1,422 @@
+//! Mappings: what fields an index has, and how a JSON document becomes values of them.
+
+mod chunking;
+pub mod date;
+mod dense;
+mod document;
+mod dynamic;
+mod error;
+pub mod ip;
+mod location;
+mod parse;
+pub mod passages;
+mod print;
+mod semantic;
+mod source;
+mod sparse_options;
+#[cfg(test)]
+mod tests;
+mod types;
+mod update;
+mod values;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value};
+
+use self::dynamic::DynamicTemplate;
+use sparrow_analysis::Analysis;
+
+pub use chunking::{Chunking, ChunkingError, Separator};
+pub use dense::{DenseVector, VectorOptions};
+pub use document::dense::hex;
+pub use document::dense::{component_problem, magnitude_problem, preview};
+pub use error::{DocumentError, DocumentErrorKind, MappingError};
+pub use semantic::{DEFAULT_INFERENCE_ID, SemanticModel, SemanticText};
+pub use source::{SourceFilter, values_at};
+pub use sparse_options::{PruningConfig, SparseIndexOptions};
+pub use types::{
+    DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, KeywordKind, Limits, MOST_LEVELS, NumberValue,
+    ParsedDocument, TextIndexOptions, TextOptions, feature_value,
+};
+pub use values::{java_double, java_string};
+pub use values::{json_token, normalize_float};
+
+/// Reserved path among the keywords: fields of a document with values that `ignore_malformed` or `ignore_above` leave out.
+pub const IGNORED: &str = "_ignored";
+
+/// The `_source` part of a mapping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceConfig {
+    pub enabled: bool,
+    pub filter: SourceFilter,
+}
+
+impl Default for SourceConfig {
+    fn default() -> Self {
+        Self { enabled: true, filter: SourceFilter::default() }
+    }
+}
+
+/// A leaf's parameters that change how values are read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LeafOptions {
+    /// Whether values go into the index at all.
+    pub indexed: bool,
+    pub coerce: bool,
+    pub ignore_malformed: bool,
+    pub null_value: Option<Value>,
+    /// Fields that get the values too.
+    pub copy_to: Vec<String>,
+}
+
+impl Default for LeafOptions {
+    fn default() -> Self {
+        Self { indexed: true, coerce: true, ignore_malformed: false, null_value: None, copy_to: Vec::new() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LeafNode {
+    pub field_type: FieldType,
+    pub options: LeafOptions,
+    /// Parameters as they were written, without those that say the default.
+    pub params: Map<String, Value>,
+    pub fields: BTreeMap<String, LeafNode>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ObjectNode {
+    pub dynamic: Option<Dynamic>,
+    pub enabled: bool,
+    pub properties: BTreeMap<String, Node>,
+}
+
+impl Default for ObjectNode {
+    fn default() -> Self {
+        Self { dynamic: None, enabled: true, properties: BTreeMap::new() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Node {
+    Object(ObjectNode),
+    Leaf(Box<LeafNode>),
+}
+
+impl From<LeafNode> for Node {
+    fn from(leaf: LeafNode) -> Self {
+        Self::Leaf(Box::new(leaf))
+    }
+}
+
+/// Formats of dates, each with its name, which may stand for several.
+type DateFormats = Arc<[(String, Vec<DateFormat>)]>;
+
+/// The fields of an index. Cheap to clone apart from its tree.
+#[derive(Debug, Clone)]
+pub struct Mapping {
+    pub(crate) root: ObjectNode,
+    source: SourceConfig,
+    meta: Option<Value>,
+    date_detection: bool,
+    numeric_detection: bool,
+    /// Formats that dates of new fields are recognised by, as the mapping names them; none: the usual ones.
+    dynamic_dates: Option<DateFormats>,
+    dynamic_templates: Arc<[DynamicTemplate]>,
+    /// Fields that have the same value in every document, and that value.
+    constants: Arc<[(String, Arc<str>)]>,
+    /// Every field, object and multi-field by full path.
+    by_path: Arc<FxHashMap<String, FieldType>>,
+    /// Paths of the `semantic_text` fields, sorted: writes ask for them.
+    semantic: Arc<[String]>,
+    /// See [`Mapping::semantic_key`].
+    semantic_key: u64,
+}
+
+impl PartialEq for Mapping {
+    fn eq(&self, other: &Self) -> bool {
+        self.root == other.root
+            && self.source == other.source
+            && self.meta == other.meta
+            && self.date_detection == other.date_detection
+            && self.numeric_detection == other.numeric_detection
+            && self.dynamic_dates == other.dynamic_dates
+            && self.dynamic_templates == other.dynamic_templates
+    }
+}
+
+impl Default for Mapping {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+impl Mapping {
+    /// A mapping without fields; documents add them.
+    pub fn empty() -> Self {
+        Self {
+            root: ObjectNode::default(),
+            source: SourceConfig::default(),
+            meta: None,
+            date_detection: true,
+            numeric_detection: false,
+            dynamic_dates: None,
+            dynamic_templates: Arc::default(),
+            constants: Arc::default(),
+            by_path: Arc::default(),
+            semantic: Arc::default(),
+            semantic_key: 0,
+        }
+    }
+
+    /// Reads the `mappings` object of a create-index or put-mapping request.
+    ///
+    /// # Errors
+    /// See [`MappingError`]. The limit of fields is not checked: [`Mapping::check_total_fields`].
+    pub fn parse(definition: &Value) -> Result<Self, MappingError> {
+        parse::parse(definition)
+    }
+
+    /// The mapping as `GET _mapping` shows it: the value of `mappings`.
+    pub fn to_json(&self) -> Value {
+        print::print(self)
+    }
+
+    /// This mapping with `definition` put over it.
+    ///
+    /// # Errors
+    /// When the definition is malformed or would change a field in place.
+    pub fn merge_update(&self, definition: &Value) -> Result<Self, MappingError> {
+        update::merge_update(self, definition)
+    }
+
+    /// Type of the field, object or multi-field (`title.raw`) at `path`.
+    pub fn field(&self, path: &str) -> Option<&FieldType> {
+        self.by_path.get(path)
+    }
+
+    /// All fields with values, multi-fields included and objects not, in no particular order.
+    pub fn leaf_fields(&self) -> impl Iterator<Item = (&str, &FieldType)> {
+        self.by_path
+            .iter()
+            .filter(|(_, field_type)| !matches!(field_type, FieldType::Object { .. }))
+            .map(|(path, field_type)| (path.as_str(), field_type))
+    }
+
+    /// Fields, multi-fields and objects: what `index.mapping.total_fields.limit` counts.
+    pub fn field_count(&self) -> usize {
+        self.by_path.len()
+    }
+
+    /// Checks an explicit mapping against `index.mapping.total_fields.limit`.
+    ///
+    /// # Errors
+    /// [`MappingError::TotalFields`].
+    pub fn check_total_fields(&self, limit: usize) -> Result<(), MappingError> {
+        if self.field_count() > limit {
+            return Err(MappingError::TotalFields { limit });
+        }
+        Ok(())
+    }
+
+    /// Checks an explicit mapping against all limits of the index.
+    ///
+    /// # Errors
+    /// [`MappingError::TotalFields`], or the object or name that goes beyond another limit.
+    pub fn check_limits(&self, limits: &Limits) -> Result<(), MappingError> {
+        self.check_total_fields(limits.total_fields)?;
+        let mut paths: Vec<(&String, &FieldType)> = self.by_path.iter().collect();
+        paths.sort_unstable_by_key(|(path, _)| *path);
+        for (path, field_type) in paths {
+            let depth = path.matches('.').count() + 2;
+            if matches!(field_type, FieldType::Object { .. }) && depth > limits.depth {
+                return Err(MappingError::Limit {
+                    reason: format!(
+                        "Limit of mapping depth [{}] has been exceeded due to object field [{path}]",
+                        limits.depth
+                    ),
+                });
+            }
+            let name = path.rsplit('.').next().unwrap_or(path);
+            if let Some(reason) = limits.name_problem(name) {
+                return Err(MappingError::Limit { reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that all analyzers and normalizers that fields name are there.
+    ///
+    /// # Errors
+    /// [`MappingError::UnknownAnalyzer`], or that there is no such normalizer.
+    pub fn check_analyzers(&self, analysis: &Analysis) -> Result<(), MappingError> {
+        let mut fields: Vec<(&str, &FieldType)> = self.leaf_fields().collect();
+        fields.sort_unstable_by_key(|(path, _)| *path);
+        for (path, field_type) in fields {
+            match field_type {
+                FieldType::Text { options } => {
+                    let search = options.search_analyzer.iter().chain(&options.search_quote_analyzer);
+                    for name in std::iter::once(&options.analyzer).chain(search) {
+                        if analysis.analyzer(name).is_none() {
+                            return Err(MappingError::UnknownAnalyzer { analyzer: name.clone() });
+                        }
+                    }
+                }
+                FieldType::Keyword { normalizer: Some(name), .. } if analysis.normalizer(name).is_none() => {
+                    return Err(MappingError::Malformed {
+                        reason: format!("normalizer [{name}] not found for field [{path}]"),
+                    });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the similarities which fields name are `defined` by the index's settings.
+    ///
+    /// # Errors
+    /// A similarity that is not defined, in Elasticsearch's words.
+    pub fn check_similarities(&self, defined: impl Fn(&str) -> bool) -> Result<(), MappingError> {
+        for (path, field_type) in self.leaf_fields() {
+            if let FieldType::Text { options } = field_type
+                && let Some(name) = &options.similarity
+                && !defined(name)
+            {
+                return Err(MappingError::Malformed {
+                    reason: format!("Unknown Similarity type [{name}] for field [{path}]"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What happens to unmapped fields at the top level.
+    pub fn dynamic(&self) -> Dynamic {
+        self.root.dynamic.unwrap_or_default()
+    }
+
+    /// What is stored of a document.
+    pub fn source_filter(&self) -> &SourceConfig {
+        &self.source
+    }
+
+    /// The user's `_meta` object.
+    pub fn meta(&self) -> Option<&Value> {
+        self.meta.as_ref()
+    }
+
+    /// Definition of the leaf at `path`: its parameters as they were written (`index_options`, ...).
+    pub fn parameter(&self, path: &str, name: &str) -> Option<&Value> {
+        self.leaf(path)?.params.get(name)
+    }
+
+    /// Path at which a document holds the values of a field: its own, or for a multi-field (`title.raw`) that of the
+    /// field around it.
+    pub fn source_path<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let mut object = &self.root;
+        let mut end = 0;
+        for part in path.split('.') {
+            end += part.len();
+            match object.properties.get(part)? {
+                Node::Object(inner) => object = inner,
+                Node::Leaf(_) => return self.field(path).map(|_| &path[..end]),
+            }
+            end += 1;
+        }
+        None
+    }
+
+    /// `index_options` of the `sparse_vector` field at `path`; all unset for any other field.
+    pub fn sparse_index_options(&self, path: &str) -> SparseIndexOptions {
+        self.leaf(path)
+            .and_then(|leaf| match leaf.field_type {
+                FieldType::SparseVector => leaf.params.get("index_options"),
+                FieldType::SemanticText(_) => leaf.params.get("index_options")?.get("sparse_vector"),
+                _ => None,
+            })
+            .and_then(|options| SparseIndexOptions::parse(options).ok())
+            .unwrap_or_default()
+    }
+
+    /// Reads a document. The second part is the wider mapping to put in force **before** the document is
+    /// written, if it has fields that dynamic mapping adds.
+    ///
+    /// # Errors
+    /// See [`DocumentError`]; positions are filled in by [`DocumentError::locate`].
+    pub fn parse_document(
+        &self,
+        id: &str,
+        source: &Value,
+        limits: &Limits,
+    ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
+        document::parse_document(self, id, source, limits)
+    }
+
+    /// Finishes a mapping whose tree changed.
+    pub(crate) fn rebuilt(mut self) -> Self {
+        let mut by_path = FxHashMap::default();
+        collect(&self.root, "", &mut by_path);
+        let semantic = by_path.iter().filter(|(_, found)| matches!(found, FieldType::SemanticText(_)));
+        let mut semantic: Vec<String> = semantic.map(|(path, _)| path.clone()).collect();
+        semantic.sort_unstable();
+        self.semantic = semantic.into();
+        self.constants = by_path
+            .iter()
+            .filter_map(|(path, field_type)| match field_type {
+                FieldType::Keyword { kind: KeywordKind::Constant(Some(value)), .. } => {
+                    Some((path.clone(), value.clone()))
+                }
+                _ => None,
+            })
+            .collect();
+        self.by_path = Arc::new(by_path);
+        self.semantic_key = self.hash_semantic();
+        self
+    }
+
+    pub(crate) fn leaf(&self, path: &str) -> Option<&LeafNode> {
+        let mut object = &self.root;
+        let mut parts = path.split('.');
+        while let Some(part) = parts.next() {
+            match object.properties.get(part)? {
+                Node::Object(inner) => object = inner,
+                Node::Leaf(leaf) => {
+                    return parts.try_fold(&**leaf, |leaf, part| leaf.fields.get(part));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn collect(object: &ObjectNode, prefix: &str, by_path: &mut FxHashMap<String, FieldType>) {
+    for (name, node) in &object.properties {
+        let path = join(prefix, name);
+        match node {
+            Node::Object(inner) => {
+                by_path.insert(
+                    path.clone(),
+                    FieldType::Object { dynamic: inner.dynamic, enabled: inner.enabled },
+                );
+                collect(inner, &path, by_path);
+            }
+            Node::Leaf(leaf) => collect_leaf(leaf, path, by_path),
+        }
+    }
+}
+
+fn collect_leaf(leaf: &LeafNode, path: String, by_path: &mut FxHashMap<String, FieldType>) {
+    for (name, sub) in &leaf.fields {
+        collect_leaf(sub, join(&path, name), by_path);
+    }
+    by_path.insert(path, leaf.field_type.clone());
+}
+
+/// `prefix.name`, or `name` at the top.
+pub(crate) fn join(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
+}

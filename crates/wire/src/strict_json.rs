@@ -1,0 +1,181 @@
+//! JSON as a value, without keys that come twice.
+//!
+//! `serde_json` keeps the last of several members of one name. Elasticsearch refuses them: what was meant is anybody's guess.
+//! Finding them costs nothing, as filling the map says whether a name was there.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Reads a value.
+///
+/// # Errors
+/// What is malformed, and a member whose name its object has already.
+pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = Strict.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// Levels of objects and arrays that a reader follows. What has more can be made in memory and written as text, but nobody
+/// could read it again.
+pub const MOST_LEVELS: usize = 127;
+
+/// Levels of objects and arrays in a value; none in a number or a text. Counts no further than one above [`MOST_LEVELS`].
+pub fn levels(value: &Value) -> usize {
+    fn count(value: &Value, left: usize) -> usize {
+        if left == 0 {
+            return 0;
+        }
+        match value {
+            Value::Array(items) => 1 + items.iter().map(|item| count(item, left - 1)).max().unwrap_or(0),
+            Value::Object(members) => {
+                1 + members.values().map(|item| count(item, left - 1)).max().unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+    count(value, MOST_LEVELS + 1)
+}
+
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any valid JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Strict)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let value = members.next_value_seed(Strict)?;
+            let place = object.entry(name);
+            if let serde_json::map::Entry::Occupied(occupied) = &place {
+                return Err(A::Error::custom(format_args!("Duplicate field '{}'", occupied.key())));
+            }
+            place.or_insert(value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::{MOST_LEVELS, from_slice, levels};
+
+    #[test]
+    fn as_many_levels_are_counted_as_can_be_read() {
+        let nested =
+            |levels| (1..levels).fold(Value::Array(Vec::new()), |inner, _| Value::Array(vec![inner]));
+        for (depth, readable) in [(1, true), (MOST_LEVELS, true), (MOST_LEVELS + 1, false), (400, false)] {
+            let value = nested(depth);
+            assert_eq!(levels(&value), depth.min(MOST_LEVELS + 1));
+            let text = value.to_string();
+            assert_eq!(from_slice(text.as_bytes()).is_ok(), readable, "{depth}");
+            assert_eq!(serde_json::from_str::<Value>(&text).is_ok(), readable, "{depth}");
+        }
+        assert_eq!(levels(&Value::from(1)), 0);
+    }
+
+    #[test]
+    fn refuses_a_key_that_comes_twice_at_any_depth() {
+        for text in [r#"{"a":1,"a":1}"#, r#"{"o":[{"b":{},"b":null}]}"#, r#"{"a":1,"\u0061":2}"#] {
+            let error = from_slice(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with("Duplicate field '"), "{error}");
+        }
+        assert!(from_slice(br#"{"a":{"a":1},"b":[{"a":1},{"a":2}]}"#).is_ok());
+    }
+
+    #[test]
+    fn refuses_what_is_malformed_or_too_deep() {
+        let deep = "[".repeat(100_000);
+        for text in ["", "{", "{} {}", "[1,]", "nul", "1e999", deep.as_str(), "\"\\ud800\""] {
+            assert!(from_slice(text.as_bytes()).is_err(), "{text:.20}");
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        scalar.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::btree_map(any::<String>(), inner, 0..6)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_serde_json_reads(value in any_json()) {
+            let text = value.to_string();
+            prop_assert_eq!(from_slice(text.as_bytes()).unwrap(), serde_json::from_str::<Value>(&text).unwrap());
+        }
+
+        #[test]
+        fn never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert_eq!(from_slice(&bytes).ok().is_some(), {
+                let twice = from_slice(&bytes).err().is_some_and(|error| error.to_string().starts_with("Duplicate"));
+                !twice && serde_json::from_slice::<Value>(&bytes).is_ok()
+            });
+        }
+    }
+}
