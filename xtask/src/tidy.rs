@@ -21,9 +21,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-wire", &[]),
     ("sparrow-analysis", &["sparrow-types"]),
     ("sparrow-mapping", &["sparrow-analysis", "sparrow-vectors", "sparrow-wire"]),
+    ("sparrow-query", &["sparrow-mapping", "sparrow-wire"]),
     (
         "sparrow-index",
         &[
+            "sparrow-query",
             "sparrow-types",
             "sparrow-files",
             "sparrow-analysis",
@@ -42,6 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-analysis",
             "sparrow-encoder",
             "sparrow-mapping",
+            "sparrow-query",
             "sparrow-index",
             "sparrow-shard",
             "sparrow-storage",

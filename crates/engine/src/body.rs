@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 pub(crate) use sparrow_mapping::json_token as token;
 
 use crate::error::{EngineError, Exception};
-use sparrow_wire::json::{JsonError, Location, read};
+use sparrow_wire::json::{Location, read};
 use sparrow_wire::strict_json;
 
 /// Reads a JSON body.
@@ -19,7 +19,7 @@ pub(crate) fn parse_json(body: &[u8]) -> Result<Value, EngineError> {
     strict_json::from_slice(body).map_err(|error| match read(body) {
         // What only that reader takes has no place here either: a number out of all bounds, half of a character.
         Ok(_) => EngineError::parse(error.to_string()),
-        Err(error) => EngineError::api(400, exception(&error)),
+        Err(error) => EngineError::api(400, error.exception()),
     })
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn parse_source(source: &[u8]) -> Result<Value, EngineError> {
             ),
             Err(error) => {
                 let end = offset_of(source, error.at);
-                refuse(exception(&error), last_token(source, end))
+                refuse(error.exception(), last_token(source, end))
             }
         },
     }
@@ -94,16 +94,6 @@ pub(crate) fn position(text: &[u8], key: &str) -> (usize, usize) {
     let line = text[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
     let column = at - text[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1) + 1;
     (line, column)
-}
-
-fn exception(error: &JsonError) -> Exception {
-    let JsonError { at, detail, end_of_file } = error;
-    let (outer, inner, reason) = if *end_of_file {
-        ("x_content_e_o_f_exception", "json_e_o_f_exception", format!("[{at}] Unexpected end of file"))
-    } else {
-        ("x_content_parse_exception", "json_parse_exception", format!("[{at}] {detail}"))
-    };
-    Exception::new(outer, reason).because(Exception::new(inner, detail.as_str()))
 }
 
 fn offset_of(text: &[u8], at: Location) -> usize {

@@ -5,7 +5,6 @@
 mod body;
 pub mod check;
 mod cluster;
-mod deprecation;
 mod documents;
 mod error;
 mod executor;
@@ -166,11 +165,11 @@ impl Engine {
             &cancel.clone(),
             move || {
                 // What a request left behind that panicked on this thread.
-                deprecation::take();
+                sparrow_wire::deprecation::take();
                 let _origin = origin::enter(origin::of(&request));
                 let mut result = engine.execute(&request, body.as_ref(), &cancel);
                 if let Ok(reply) = &mut result {
-                    reply.warnings = deprecation::take();
+                    reply.warnings = sparrow_wire::deprecation::take();
                 }
                 result
             },

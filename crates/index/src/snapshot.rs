@@ -12,11 +12,11 @@ use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDo
 use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
 use crate::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
-use crate::query::{Query, QueryError, SnapshotCache};
+use crate::query::{QueryError, SnapshotCache};
 use crate::schema::{IndexSchema, SEQ_NO, VERSION};
 use sparrow_analysis::{Analysis, Analyzer};
-use sparrow_mapping::passages;
-use sparrow_mapping::{DEFAULT_ANALYZER, FieldType, Mapping};
+use sparrow_mapping::{DEFAULT_ANALYZER, FieldType, Mapping, passages};
+use sparrow_query::Query;
 
 /// Where a live document is, and the numbers of its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

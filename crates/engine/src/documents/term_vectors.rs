@@ -10,8 +10,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use sparrow_index::Snapshot;
 use sparrow_index::query::{TermPlace, TermVector};
-use sparrow_mapping::values_at;
-use sparrow_mapping::{FieldType, Mapping};
+use sparrow_mapping::{FieldType, Mapping, values_at};
 
 use self::asked::{Asked, Filter};
 use super::get::check_version;

@@ -8,8 +8,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use sparrow_index::{Snapshot, SparrowIndex};
-use sparrow_mapping::Mapping;
-use sparrow_mapping::passages;
+use sparrow_mapping::{Mapping, passages};
 use sparrow_shard::{LiveVersion, Shard, ShardError, Writer};
 use sparrow_storage::{DataDir, StorageError, durable};
 

@@ -5,8 +5,7 @@
 //! source has it all the same.
 
 use serde_json::{Map, Value};
-use sparrow_mapping::passages;
-use sparrow_mapping::{DocumentError, DocumentErrorKind, Limits, Mapping, ParsedDocument};
+use sparrow_mapping::{DocumentError, DocumentErrorKind, Limits, Mapping, ParsedDocument, passages};
 use sparrow_shard::RereadDocument;
 
 use super::write;

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sparrow_mapping::passages;
-use sparrow_mapping::{Mapping, ParsedDocument};
+use sparrow_mapping::{Mapping, ParsedDocument, passages};
 use sparrow_shard::{LiveVersion, Logged, LookedUp, NewDocument, ShardError, Writer};
 use sparrow_storage::Lsn;
 

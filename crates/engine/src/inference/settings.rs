@@ -105,7 +105,7 @@ pub(super) fn endpoint(
         return Err(status(400, format!("Unknown service [{service}]")));
     }
     if service == "elser" {
-        crate::deprecation::warn(
+        sparrow_wire::deprecation::warn(
             "The [elser] service is deprecated and will be removed in a future release. Use the [elasticsearch] service \
              instead, with [model_id] set to [.elser_model_2] in the [service_settings]",
         );

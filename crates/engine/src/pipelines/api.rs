@@ -131,7 +131,7 @@ fn document(value: Value) -> Result<Map<String, Value>, EngineError> {
         ));
     };
     if document.shift_remove("_type").is_some() {
-        crate::deprecation::warn(
+        sparrow_wire::deprecation::warn(
             "[types removal] specifying _type in pipeline simulation requests is deprecated",
         );
     }

@@ -1,14 +1,13 @@
 //! The body of a search: its sections, read and checked.
 
-use crate::deprecation;
+use sparrow_wire::{BodyError, deprecation};
 use std::time::Duration;
 
-use sparrow_index::query::{Query, TotalHits};
+use sparrow_index::query::TotalHits;
+use sparrow_query::Query;
 
 use super::aggs::{self, Aggregations};
 use super::collapse::{self, Collapse};
-use super::dsl::{self, Context, KnnSearch, value};
-use super::error::SearchError;
 use super::fields::{self, FieldRequest, StoredFields};
 use super::highlight::Highlight;
 use super::paging::{self, PointInTime, SliceOf};
@@ -20,6 +19,7 @@ use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
 use super::term_suggest::{self, Suggester};
 use crate::params::parse_duration;
+use sparrow_query::dsl::{self, Context, KnnSearch, value};
 use sparrow_wire::json::{self, Json, Member, Node};
 
 /// Patterns of `_source`: each is held against each path of each hit.
@@ -159,7 +159,7 @@ impl SearchBody {
     ///
     /// # Errors
     /// On malformed JSON and on keys and values that a search does not take.
-    pub fn parse(bytes: &[u8], size: Option<usize>) -> Result<Self, SearchError> {
+    pub fn parse(bytes: &[u8], size: Option<usize>) -> Result<Self, BodyError> {
         let mut body = SearchBody { size: size.unwrap_or(DEFAULT_SIZE), ..Self::default() };
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(body);
@@ -186,7 +186,7 @@ impl SearchBody {
     ///
     /// # Errors
     /// As [`SearchBody::parse`].
-    pub fn section(&mut self, member: &Member, context: Context) -> Result<(), SearchError> {
+    pub fn section(&mut self, member: &Member, context: Context) -> Result<(), BodyError> {
         let node = &member.value;
         match (&*member.name, &node.json) {
             ("query", Json::Object(_)) => self.query = Some(dsl::parse_query(node, context)?),
@@ -218,7 +218,7 @@ impl SearchBody {
             ("from", Json::Number(_) | Json::String(_)) => {
                 let from = value::int(node)?;
                 self.from = usize::try_from(from).map_err(|_| {
-                    SearchError::illegal(format!("[from] parameter cannot be negative but was [{from}]"))
+                    BodyError::illegal(format!("[from] parameter cannot be negative but was [{from}]"))
                 })?;
             }
             ("min_score", Json::Number(_) | Json::String(_)) => {
@@ -267,13 +267,10 @@ impl SearchBody {
             }
             ("profile", Json::Bool(_) | Json::String(_)) => self.profile = value::boolean(node)?,
             (name, _) if LATER.contains(&name) => {
-                return Err(SearchError::parsing(
-                    node.at,
-                    format!("[{name}] is not supported by this server"),
-                ));
+                return Err(BodyError::parsing(node.at, format!("[{name}] is not supported by this server")));
             }
             (name, _) => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!("Unknown key for a {} in [{name}].", node.token()),
                 ));
@@ -283,7 +280,7 @@ impl SearchBody {
     }
 
     /// `retriever`: a standard or kNN one stands for the sections of the same meaning.
-    fn retriever(&mut self, node: &Node, context: Context) -> Result<(), SearchError> {
+    fn retriever(&mut self, node: &Node, context: Context) -> Result<(), BodyError> {
         match retriever::parse(node, context)? {
             Retriever::Standard(standard) => {
                 self.query = Some(standard.query);
@@ -347,7 +344,7 @@ impl SearchBody {
 }
 
 /// Refuses sections that a retriever stands for.
-fn beside_retriever(members: &[Member]) -> Result<(), SearchError> {
+fn beside_retriever(members: &[Member]) -> Result<(), BodyError> {
     const SECTIONS: [(&str, &str); 9] = [
         ("query", "query"),
         ("sub_searches", "query"),
@@ -366,7 +363,7 @@ fn beside_retriever(members: &[Member]) -> Result<(), SearchError> {
         true => Ok(()),
         false => {
             let message = format!("cannot specify [retriever] and [{}]", found.join(", "));
-            Err(SearchError::Validation { messages: vec![message] })
+            Err(BodyError::Validation { messages: vec![message] })
         }
     }
 }
@@ -378,7 +375,7 @@ const LATER: &[&str] = &["ext", "runtime_mappings", "script_fields"];
 ///
 /// # Errors
 /// As [`SearchBody::parse`].
-pub fn parse_count(bytes: &[u8]) -> Result<Option<Query>, SearchError> {
+pub fn parse_count(bytes: &[u8]) -> Result<Option<Query>, BodyError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
@@ -386,10 +383,7 @@ pub fn parse_count(bytes: &[u8]) -> Result<Option<Query>, SearchError> {
     let mut query = None;
     for member in node.as_object().unwrap_or_default() {
         if &*member.name != "query" {
-            return Err(SearchError::parsing(
-                member.at,
-                format!("request does not support [{}]", member.name),
-            ));
+            return Err(BodyError::parsing(member.at, format!("request does not support [{}]", member.name)));
         }
         query = Some(dsl::parse_query(&member.value, Context::new(DEFAULT_SIZE))?);
     }
@@ -397,18 +391,18 @@ pub fn parse_count(bytes: &[u8]) -> Result<Option<Query>, SearchError> {
 }
 
 /// `true`, `false`, or the number of hits to count exactly.
-pub fn track_total_hits(text: &str) -> Result<TotalHits, SearchError> {
+pub fn track_total_hits(text: &str) -> Result<TotalHits, BodyError> {
     match text {
         "true" | "" => return Ok(TotalHits::Exact),
         "false" => return Ok(TotalHits::Off),
         _ => {}
     }
-    let number: i64 = text.parse().map_err(|_| SearchError::NumberFormat { input: text.to_owned() })?;
+    let number: i64 = text.parse().map_err(|_| BodyError::NumberFormat { input: text.to_owned() })?;
     match number {
         -1 => Ok(TotalHits::Off),
         2_147_483_647.. => Ok(TotalHits::Exact),
         number => u64::try_from(number).map(TotalHits::UpTo).map_err(|_| {
-            SearchError::illegal(format!(
+            BodyError::illegal(format!(
                 "[track_total_hits] parameter must be positive or equals to -1, got {number}"
             ))
         }),
@@ -419,18 +413,18 @@ pub fn track_total_hits(text: &str) -> Result<TotalHits, SearchError> {
 ///
 /// # Errors
 /// When it is negative.
-pub fn terminate_after(number: i64) -> Result<u64, SearchError> {
-    u64::try_from(number).map_err(|_| SearchError::illegal("terminateAfter must be > 0"))
+pub fn terminate_after(number: i64) -> Result<u64, BodyError> {
+    u64::try_from(number).map_err(|_| BodyError::illegal("terminateAfter must be > 0"))
 }
 
 /// A time after which a search ends with what it has; `None` for no limit.
-pub fn timeout(text: &str) -> Result<Option<Duration>, SearchError> {
-    parse_duration("timeout", text).map_err(|error| SearchError::illegal(error.reason()))
+pub fn timeout(text: &str) -> Result<Option<Duration>, BodyError> {
+    parse_duration("timeout", text).map_err(|error| BodyError::illegal(error.reason()))
 }
 
-fn sub_search(node: &Node, context: Context) -> Result<Query, SearchError> {
+fn sub_search(node: &Node, context: Context) -> Result<Query, BodyError> {
     let Some(members) = node.as_object() else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             node.at,
             format!("Expected [START_OBJECT] but found [{}]", node.token()),
         ));
@@ -440,20 +434,20 @@ fn sub_search(node: &Node, context: Context) -> Result<Query, SearchError> {
         match &*member.name {
             "query" => query = Some(dsl::parse_query(&member.value, context)?),
             _ => {
-                return Err(SearchError::UnknownField {
+                return Err(BodyError::UnknownField {
                     parser: "sub_searches",
                     field: member.name.to_string(),
-                    suggestions: super::suggest::suggestions(&member.name, &["query"]),
+                    suggestions: sparrow_wire::suggest::suggestions(&member.name, &["query"]),
                     at: member.at,
                 });
             }
         }
     }
-    query.ok_or(SearchError::Required { field: "query" })
+    query.ok_or(BodyError::Required { field: "query" })
 }
 
 /// Reads what is shown of sources.
-pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, SearchError> {
+pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, BodyError> {
     let (mut includes, mut excludes) = (Vec::new(), Vec::new());
     match &node.json {
         Json::Bool(true) => return Ok(SourceSelection::Whole),
@@ -462,7 +456,7 @@ pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, SearchErr
         Json::Array(items) => {
             for item in items {
                 let Json::String(path) = &item.json else {
-                    return Err(SearchError::parsing(
+                    return Err(BodyError::parsing(
                         item.at,
                         format!("Unknown key for a {} in [_source].", item.token()),
                     ));
@@ -476,7 +470,7 @@ pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, SearchErr
                     "includes" | "include" => &mut includes,
                     "excludes" | "exclude" => &mut excludes,
                     name => {
-                        return Err(SearchError::parsing(
+                        return Err(BodyError::parsing(
                             member.value.at,
                             format!("Unknown key for a {} in [{name}].", member.value.token()),
                         ));
@@ -486,7 +480,7 @@ pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, SearchErr
             }
         }
         Json::Null | Json::Number(_) => {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 node.at,
                 format!(
                     "Expected one of [VALUE_BOOLEAN, VALUE_STRING, START_ARRAY, START_OBJECT] but \
@@ -497,7 +491,7 @@ pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, SearchErr
         }
     }
     if includes.len() + excludes.len() > MOST_SOURCE_PATTERNS {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[_source] has [{}] patterns, at most [{MOST_SOURCE_PATTERNS}] are possible on this server",
             includes.len() + excludes.len()
         )));
@@ -509,16 +503,16 @@ pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, SearchErr
 ///
 /// # Errors
 /// When it is none.
-pub fn read_object(bytes: &[u8]) -> Result<Node, SearchError> {
+pub fn read_object(bytes: &[u8]) -> Result<Node, BodyError> {
     let (node, trailing) = json::read(bytes)?;
     if node.as_object().is_none() {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             node.at,
             format!("Expected [START_OBJECT] but found [{}]", node.token()),
         ));
     }
     match trailing {
-        Some(second) => Err(SearchError::parsing(
+        Some(second) => Err(BodyError::parsing(
             second.at,
             format!("Unexpected token [{}] found after the main object.", second.token),
         )),

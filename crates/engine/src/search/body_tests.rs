@@ -1,7 +1,8 @@
 //! Requests and the errors that a real server answered them with, and what is read out of good ones.
 
 use serde_json::{Value, json};
-use sparrow_index::query::{Operator, Pruning, Query, QueryKind, SparseOrigin, TotalHits};
+use sparrow_index::query::TotalHits;
+use sparrow_query::{Operator, Pruning, Query, QueryKind, SparseOrigin};
 
 use super::body::{SearchBody, parse_count};
 use super::error::{SearchError, Shard};

@@ -3,20 +3,20 @@
 use sparrow_index::query::TotalHits;
 
 use super::body::SearchBody;
-use super::error::SearchError;
 use super::fields::StoredFields;
 use super::retriever::{MAX_LISTS, Window};
 use super::sort::{Sort, SortField};
 use super::source_filter::SourceSelection;
+use sparrow_wire::BodyError;
 
 impl SearchBody {
     /// Checks what needs the whole request.
     ///
     /// # Errors
     /// When sections contradict each other.
-    pub fn validate(&self) -> Result<(), SearchError> {
+    pub fn validate(&self) -> Result<(), BodyError> {
         if self.query.is_some() && !self.sub_searches.is_empty() {
-            return Err(SearchError::illegal("cannot specify field [query] and field [sub_searches]"));
+            return Err(BodyError::illegal("cannot specify field [query] and field [sub_searches]"));
         }
         self.check_combinations()?;
         let mut messages = self.paging_problems();
@@ -65,7 +65,7 @@ impl SearchBody {
         }
         match messages.is_empty() {
             true => Ok(()),
-            false => Err(SearchError::Validation { messages }),
+            false => Err(BodyError::Validation { messages }),
         }
     }
 
@@ -82,12 +82,12 @@ impl SearchBody {
         asked.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
     }
 
-    fn check_combinations(&self) -> Result<(), SearchError> {
+    fn check_combinations(&self) -> Result<(), BodyError> {
         if self.search_after.is_some() && self.sort == Sort::Score {
-            return Err(SearchError::illegal("Sort must contain at least one field."));
+            return Err(BodyError::illegal("Sort must contain at least one field."));
         }
         if !self.rescore.is_empty() && self.sort != Sort::Score {
-            return Err(SearchError::illegal("Cannot use [sort] option in conjunction with [rescore]."));
+            return Err(BodyError::illegal("Cannot use [sort] option in conjunction with [rescore]."));
         }
         if let Some(collapse) = &self.collapse {
             let by_group = match &self.sort {
@@ -95,7 +95,7 @@ impl SearchBody {
                 Sort::Score => false,
             };
             if self.search_after.is_some() && !by_group {
-                return Err(SearchError::illegal(
+                return Err(BodyError::illegal(
                     "Cannot use [collapse] in conjunction with [search_after] unless the search is sorted on the \
                      same field. Multiple sort fields are not allowed.",
                 ));
@@ -106,9 +106,7 @@ impl SearchBody {
             Sort::Score => false,
         };
         if self.pit.is_none() && by_place(&self.sort) {
-            return Err(SearchError::illegal(
-                "[_shard_doc] sort field cannot be used without [point in time]",
-            ));
+            return Err(BodyError::illegal("[_shard_doc] sort field cannot be used without [point in time]"));
         }
         Ok(())
     }

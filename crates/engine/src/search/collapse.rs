@@ -1,15 +1,16 @@
 //! `collapse`: of the hits with the same value in a field only the first is shown.
 
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
-use sparrow_index::query::{BoolQuery, Query, QueryKind};
 use sparrow_mapping::{FieldType, Mapping};
+use sparrow_query::{BoolQuery, Query, QueryKind};
+use sparrow_wire::BodyError;
 
 use super::body::SearchBody;
-use super::dsl::{Context, value};
 use super::error::{SearchError, Shard};
 use super::sort::plan::without_columns;
-use super::suggest::suggestions;
+use sparrow_query::dsl::{Context, value};
 use sparrow_wire::json::{Json, Node};
+use sparrow_wire::suggest::suggestions;
 
 /// Hits of a group shown by an inner hits section that names no number.
 const DEFAULT_INNER_SIZE: usize = 3;
@@ -39,19 +40,19 @@ pub struct InnerHits {
 ///
 /// # Errors
 /// On unknown keys, and inner hits that are malformed or of the same name.
-pub fn parse(node: &Node, context: Context) -> Result<Collapse, SearchError> {
+pub fn parse(node: &Node, context: Context) -> Result<Collapse, BodyError> {
     const KEYS: &[&str] = &["field", "inner_hits", "max_concurrent_group_searches"];
     let mut field = None;
     let mut inner_hits: Vec<InnerHits> = Vec::new();
     for member in node.as_object().unwrap_or_default() {
-        let within = |error: SearchError| error.within("collapse", &member.name, member.value.at);
+        let within = |error: BodyError| error.within("collapse", &member.name, member.value.at);
         match &*member.name {
             "field" => field = Some(value::text(&member.value).map_err(within)?),
             // Groups are searched one after the other; the number limits nothing here.
             "max_concurrent_group_searches" => {
                 let number = value::int(&member.value).map_err(within)?;
                 if number < 1 {
-                    return Err(within(SearchError::illegal("maxConcurrentGroupRequests` must be positive")));
+                    return Err(within(BodyError::illegal("maxConcurrentGroupRequests` must be positive")));
                 }
             }
             "inner_hits" => match &member.value.json {
@@ -63,7 +64,7 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, SearchError> {
                 _ => inner_hits.push(parse_inner(&member.value, context).map_err(within)?),
             },
             name => {
-                return Err(SearchError::UnknownField {
+                return Err(BodyError::UnknownField {
                     parser: "collapse",
                     field: name.to_owned(),
                     suggestions: suggestions(name, KEYS),
@@ -73,24 +74,24 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, SearchError> {
         }
     }
     if inner_hits.len() > MOST_LISTS {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[collapse] has [{}] [inner_hits], at most [{MOST_LISTS}] are possible on this server",
             inner_hits.len()
         )));
     }
     for (number, one) in inner_hits.iter().enumerate() {
         if inner_hits[..number].iter().any(|other| other.name == one.name) {
-            return Err(SearchError::illegal(format!(
+            return Err(BodyError::illegal(format!(
                 "[inner_hits] already contains an entry for key [{}]",
                 one.name
             )));
         }
     }
-    let field = field.ok_or(SearchError::Required { field: "field" })?;
+    let field = field.ok_or(BodyError::Required { field: "field" })?;
     Ok(Collapse { field, inner_hits })
 }
 
-fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, SearchError> {
+fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, BodyError> {
     const KEYS: &[&str] = &[
         "name",
         "ignore_unmapped",
@@ -107,7 +108,7 @@ fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, SearchError> 
         "collapse",
     ];
     let Some(members) = node.as_object() else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             node.at,
             format!("Expected [START_OBJECT] but found [{}]", node.token()),
         ));
@@ -124,7 +125,7 @@ fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, SearchError> 
             "collapse" => {
                 let second = parse(&member.value, context)?;
                 if !second.inner_hits.is_empty() {
-                    return Err(SearchError::parsing(
+                    return Err(BodyError::parsing(
                         member.at,
                         "[inner_hits] of a [collapse] within [inner_hits] is not supported by this server",
                     ));
@@ -133,7 +134,7 @@ fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, SearchError> 
             }
             key if KEYS.contains(&key) => body.section(member, context)?,
             key => {
-                return Err(SearchError::UnknownField {
+                return Err(BodyError::UnknownField {
                     parser: "inner_hits",
                     field: key.to_owned(),
                     suggestions: suggestions(key, KEYS),
@@ -143,7 +144,7 @@ fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, SearchError> 
         }
     }
     let name = name.ok_or_else(|| {
-        SearchError::illegal("inner_hits must have a [name] set for each instance in collapse context")
+        BodyError::illegal("inner_hits must have a [name] set for each instance in collapse context")
     })?;
     Ok(InnerHits { name, body: Box::new(body) })
 }

@@ -4,52 +4,16 @@ use serde_json::json;
 use sparrow_index::aggregations::AggregationError;
 use sparrow_index::query::QueryError;
 
-use super::suggest::did_you_mean;
 use crate::error::{ApiError, EngineError, Exception, circuit_breaking};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{JsonError, Location};
 
 /// A search request that cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// The body is not JSON.
+    /// The body does not say a search.
     #[error(transparent)]
-    Json(#[from] JsonError),
-    /// There is no query (or retriever, see `what`) of this name.
-    #[error("unknown {what} [{name}] at {at}")]
-    UnknownName { what: &'static str, name: String, suggestions: Vec<&'static str>, at: Location },
-    /// A part of the body has the wrong shape; `at` is the offending token.
-    #[error("{reason} at {at}")]
-    Parsing { reason: String, at: Location },
-    /// An object holds a key it may not hold.
-    #[error("[{parser}] unknown field [{field}] at {at}")]
-    UnknownField { parser: &'static str, field: String, suggestions: Vec<&'static str>, at: Location },
-    /// A value inside `field` of `parser` is wrong.
-    #[error("[{parser}] failed to parse field [{field}] at {at}: {source}")]
-    Field { parser: &'static str, field: String, at: Location, source: Box<SearchError> },
-    /// A value has a wrong type where only its shape matters.
-    #[error("[{parser}] {field} doesn't support values of type: {token} at {at}")]
-    ValueType { parser: &'static str, field: String, token: &'static str, at: Location },
-    /// A key that has to be there is absent.
-    #[error("[{field}] is missing")]
-    Required { field: &'static str },
-    /// All keys are there but do not fit together.
-    #[error("[{parser}] cannot be built: {reason}")]
-    Build { parser: &'static str, reason: String, at: Location },
-    /// A value is out of its range.
-    #[error("{reason}")]
-    IllegalArgument { reason: String },
-    /// A value is none of those that a parameter takes.
-    #[error("{reason}")]
-    Parse { reason: String },
-    /// A text is not a number.
-    #[error("not a number: {input:?}")]
-    NumberFormat { input: String },
-    /// A parameter of the address is not a number.
-    #[error("parameter {name} is not a number: {value:?}")]
-    Parameter { name: &'static str, value: String, kind: &'static str },
-    /// Parts of the request contradict each other.
-    #[error("{}", messages.join("; "))]
-    Validation { messages: Vec<String> },
+    Body(#[from] BodyError),
     /// More hits are asked for than an index gives.
     #[error("from + size is {asked}, over the limit of {limit}")]
     WindowTooLarge { limit: usize, asked: usize, shard: Box<Shard> },
@@ -65,12 +29,6 @@ pub enum SearchError {
     /// The results of indices cannot be put together.
     #[error("{source}")]
     Reduce { source: AggregationError },
-    /// An aggregation stands where it cannot.
-    #[error("{reason}")]
-    AggregationExecution { reason: String },
-    /// An aggregation holds what it cannot.
-    #[error("{reason}")]
-    AggregationInitialization { reason: String },
     /// An index refuses a part of the request that is no query; `kind` is the exception's type.
     #[error("index {}: {reason}", shard.index)]
     OfShard { shard: Box<Shard>, kind: &'static str, reason: String },
@@ -100,34 +58,14 @@ pub struct Shard {
 }
 
 impl SearchError {
-    /// Shorthand for [`SearchError::Parsing`].
+    /// Shorthand for [`BodyError::Parsing`].
     pub fn parsing(at: Location, reason: impl Into<String>) -> Self {
-        SearchError::Parsing { reason: reason.into(), at }
+        BodyError::parsing(at, reason).into()
     }
 
-    /// Shorthand for [`SearchError::IllegalArgument`].
+    /// Shorthand for [`BodyError::IllegalArgument`].
     pub fn illegal(reason: impl Into<String>) -> Self {
-        SearchError::IllegalArgument { reason: reason.into() }
-    }
-
-    /// Names the field of the enclosing object in which this error arose. Errors of values keep the
-    /// place that they name; others take `at`.
-    #[must_use]
-    pub fn within(self, parser: &'static str, field: &str, at: Location) -> Self {
-        let at = self.location().unwrap_or(at);
-        SearchError::Field { parser, field: field.to_owned(), at, source: Box::new(self) }
-    }
-
-    fn location(&self) -> Option<Location> {
-        match self {
-            SearchError::UnknownName { at, .. }
-            | SearchError::Parsing { at, .. }
-            | SearchError::UnknownField { at, .. }
-            | SearchError::Field { at, .. }
-            | SearchError::ValueType { at, .. }
-            | SearchError::Build { at, .. } => Some(*at),
-            _ => None,
-        }
+        BodyError::illegal(reason).into()
     }
 
     /// HTTP status.
@@ -146,74 +84,7 @@ impl SearchError {
     /// The exception, without the list of shards that a failure of a shard is wrapped in.
     pub fn exception(&self) -> Exception {
         match self {
-            SearchError::Json(error) => json_exception(error),
-            SearchError::UnknownName { what, name, suggestions, at: place } => at(
-                Exception::new(
-                    "parsing_exception",
-                    match *what {
-                        "aggregation" => {
-                            format!("Unknown aggregation type [{name}]{}", did_you_mean(suggestions))
-                        }
-                        what => format!("unknown {what} [{name}]{}", did_you_mean(suggestions)),
-                    },
-                ),
-                *place,
-            )
-            .because(Exception::new(
-                "named_object_not_found_exception",
-                format!("[{place}] unknown field [{name}]"),
-            )),
-            SearchError::Parsing { reason, at: place } => {
-                at(Exception::new("parsing_exception", reason), *place)
-            }
-            SearchError::UnknownField { parser, field, suggestions, at } => Exception::new(
-                "x_content_parse_exception",
-                format!("[{at}] [{parser}] unknown field [{field}]{}", did_you_mean(suggestions)),
-            ),
-            SearchError::Field { parser, field, at, source } => Exception::new(
-                "x_content_parse_exception",
-                format!("[{at}] [{parser}] failed to parse field [{field}]"),
-            )
-            .because(source.exception()),
-            SearchError::ValueType { parser, field, token, at } => Exception::new(
-                "x_content_parse_exception",
-                format!("[{at}] [{parser}] {field} doesn't support values of type: {token}"),
-            ),
-            SearchError::Required { field } => {
-                Exception::new("illegal_argument_exception", format!("Required [{field}]"))
-            }
-            SearchError::Build { parser, reason, at: place } => {
-                let wrapper = format!("Failed to build [{parser}] after last required field arrived");
-                at(Exception::new("parsing_exception", wrapper.as_str()), *place).because(
-                    Exception::new("x_content_parse_exception", wrapper)
-                        .because(Exception::new("illegal_argument_exception", reason)),
-                )
-            }
-            SearchError::IllegalArgument { reason } => Exception::new("illegal_argument_exception", reason),
-            SearchError::Parse { reason } => Exception::new("parse_exception", reason),
-            SearchError::NumberFormat { input } => {
-                Exception::new("number_format_exception", format!("For input string: \"{input}\""))
-            }
-            SearchError::Parameter { name, value, kind } => {
-                let exception = Exception::new(
-                    "illegal_argument_exception",
-                    format!("Failed to parse {kind} parameter [{name}] with value [{value}]"),
-                );
-                match *kind {
-                    "int" | "float" | "long" => exception.because(Exception::new(
-                        "number_format_exception",
-                        format!("For input string: \"{value}\""),
-                    )),
-                    _ => exception,
-                }
-            }
-            SearchError::Validation { messages } => {
-                let mut reason = "Validation Failed: ".to_owned();
-                for (number, message) in messages.iter().enumerate() {
-                    reason.push_str(&format!("{}: {message};", number + 1));
-                }
-                Exception::new("action_request_validation_exception", reason)
-            }
+            SearchError::Body(error) => error.exception(),
             SearchError::WindowTooLarge { limit, asked, .. } => Exception::new(
                 "illegal_argument_exception",
                 format!(
@@ -254,12 +125,6 @@ impl SearchError {
             .because(cause.exception()),
             SearchError::Aggregation { source, .. } | SearchError::Reduce { source } => {
                 aggregation_exception(source)
-            }
-            SearchError::AggregationExecution { reason } => {
-                Exception::new("aggregation_execution_exception", reason)
-            }
-            SearchError::AggregationInitialization { reason } => {
-                Exception::new("aggregation_initialization_exception", reason)
             }
             SearchError::ContextMissing { id } => Exception::new(
                 "search_context_missing_exception",
@@ -339,6 +204,18 @@ impl SearchError {
     }
 }
 
+impl From<JsonError> for SearchError {
+    fn from(error: JsonError) -> Self {
+        BodyError::from(error).into()
+    }
+}
+
+impl From<BodyError> for EngineError {
+    fn from(error: BodyError) -> Self {
+        SearchError::from(error).into()
+    }
+}
+
 impl From<SearchError> for EngineError {
     fn from(error: SearchError) -> Self {
         let exception = error.exception();
@@ -399,21 +276,6 @@ fn is_own(exception: &Exception) -> bool {
     )
 }
 
-fn at(exception: Exception, at: Location) -> Exception {
-    exception.with("line", at.line).with("col", at.column)
-}
-
 fn of(exception: Exception, shard: &Shard) -> Exception {
     exception.with("index_uuid", shard.uuid.as_str()).with("index", shard.index.as_str())
-}
-
-fn json_exception(error: &JsonError) -> Exception {
-    let JsonError { at, detail, end_of_file } = error;
-    if *end_of_file {
-        Exception::new("x_content_e_o_f_exception", format!("[{at}] Unexpected end of file"))
-            .because(Exception::new("json_e_o_f_exception", detail))
-    } else {
-        Exception::new("x_content_parse_exception", format!("[{at}] {detail}"))
-            .because(Exception::new("json_parse_exception", detail))
-    }
 }

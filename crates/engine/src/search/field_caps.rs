@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sparrow_index::query::Query;
 use sparrow_mapping::{FieldType, Mapping};
+use sparrow_query::Query;
 
 use super::body::{self, read_object};
-use super::dsl::{self, Context, value};
 use super::error::SearchError;
 use super::point_in_time::keep_matching;
 use super::{encode, resolve_indices, target};
@@ -17,6 +16,7 @@ use crate::error::EngineError;
 use crate::indices::IndexHandle;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::Action;
+use sparrow_query::dsl::{self, Context, value};
 use sparrow_wire::glob;
 use sparrow_wire::json::Json;
 
@@ -133,12 +133,12 @@ fn read(request: &Request, bytes: &[u8]) -> Result<Asked, EngineError> {
                     ));
                 }
                 if !matches!(&member.value.json, Json::String(_) | Json::Array(_)) {
-                    return Err(SearchError::ValueType {
+                    return Err(SearchError::Body(sparrow_wire::BodyError::ValueType {
                         parser: "field_caps_request",
                         field: "fields".to_owned(),
                         token: member.value.token(),
                         at: member.value.at,
-                    }
+                    })
                     .into());
                 }
                 asked.fields = value::texts(&member.value)?;
@@ -148,12 +148,12 @@ fn read(request: &Request, bytes: &[u8]) -> Result<Asked, EngineError> {
                 asked.index_filter = Some(dsl::parse_query(&member.value, context)?);
             }
             name => {
-                return Err(SearchError::UnknownField {
+                return Err(SearchError::Body(sparrow_wire::BodyError::UnknownField {
                     parser: "field_caps_request",
                     field: name.to_owned(),
-                    suggestions: super::suggest::suggestions(name, &["fields", "index_filter"]),
+                    suggestions: sparrow_wire::suggest::suggestions(name, &["fields", "index_filter"]),
                     at: member.at,
-                }
+                })
                 .into());
             }
         }

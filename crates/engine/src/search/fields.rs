@@ -4,18 +4,17 @@ use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, Snapshot};
-use sparrow_mapping::{FieldType, Mapping};
-use sparrow_mapping::{ip, values_at};
+use sparrow_mapping::{FieldType, Mapping, ip, values_at};
 use sparrow_types::work;
+use sparrow_wire::{BodyError, glob};
 
 use super::decimal::DecimalFormat;
-use super::dsl::value;
 use super::error::{SearchError, Shard};
 use super::sort::plan::without_columns;
 use super::sort::values::{date_from_text, format_date, parse_formats};
-use super::suggest::suggestions;
-use sparrow_wire::glob;
+use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
+use sparrow_wire::suggest::suggestions;
 
 /// A field, or several by a pattern, with the format of its values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -50,7 +49,7 @@ const MOST_FIELDS: usize = 1_024;
 ///
 /// # Errors
 /// On anything but names and objects with `field` and `format`.
-pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, SearchError> {
+pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, BodyError> {
     let unmapped = section == "fields";
     let mut requests = Vec::new();
     for item in node.as_array().unwrap_or_default() {
@@ -61,7 +60,7 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
             }
             Json::Object(members) => members,
             _ => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     item.at,
                     format!("Expected [VALUE_STRING, START_OBJECT] but found [{}]", item.token()),
                 ));
@@ -69,7 +68,7 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
         };
         let mut request = FieldRequest::new("");
         for member in members {
-            let within = |error: SearchError| error.within("field_and_format", &member.name, member.value.at);
+            let within = |error: BodyError| error.within("field_and_format", &member.name, member.value.at);
             match &*member.name {
                 "field" => request.pattern = value::text(&member.value).map_err(within)?,
                 "format" => request.format = value::optional_text(&member.value).map_err(within)?,
@@ -77,7 +76,7 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
                     request.include_unmapped = value::boolean(&member.value).map_err(within)?;
                 }
                 name => {
-                    return Err(SearchError::UnknownField {
+                    return Err(BodyError::UnknownField {
                         parser: "field_and_format",
                         field: name.to_owned(),
                         suggestions: suggestions(name, &["field", "format", "include_unmapped"]),
@@ -87,7 +86,7 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
             }
         }
         if request.pattern.is_empty() {
-            return Err(SearchError::Required { field: "field" });
+            return Err(BodyError::Required { field: "field" });
         }
         requests.push(request);
     }
@@ -98,7 +97,7 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Se
     let distinct: Vec<FieldRequest> =
         requests.iter().filter(|_| keep.next().unwrap_or(true)).cloned().collect();
     if unmapped && distinct.len() > MOST_FIELDS {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[fields] has [{}] patterns, at most [{MOST_FIELDS}] are possible on this server",
             distinct.len()
         )));
@@ -115,11 +114,11 @@ pub fn docvalues_from_text(text: &str) -> Vec<FieldRequest> {
 ///
 /// # Errors
 /// When `_none_` stands beside others.
-pub fn stored(names: Vec<String>) -> Result<StoredFields, SearchError> {
+pub fn stored(names: Vec<String>) -> Result<StoredFields, BodyError> {
     match names.iter().any(|name| name == "_none_") {
         false => Ok(StoredFields::Some(names)),
         true if names.len() == 1 => Ok(StoredFields::Nothing),
-        true => Err(SearchError::illegal("cannot combine _none_ with other fields")),
+        true => Err(BodyError::illegal("cannot combine _none_ with other fields")),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_index::query::Query;
+use sparrow_query::Query;
 use sparrow_types::work;
 
 use super::body::SearchBody;

@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::body::read_object;
 use super::error::SearchError;
-use super::suggest::suggestions;
 use crate::Engine;
-use crate::deprecation;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_wire::deprecation;
+use sparrow_wire::suggest::suggestions;
 
 const PARSER: &str = "knn-search";
 const KEYS: &[&str] = &["knn", "filter", "_source", "fields", "docvalue_fields", "stored_fields"];
@@ -31,11 +31,13 @@ fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
     let mut search = Map::new();
     let mut filter = None;
     for member in read_object(bytes)?.as_object().unwrap_or_default() {
-        let unknown = |parser, name: &str, known: &[&'static str], at| SearchError::UnknownField {
-            parser,
-            field: name.to_owned(),
-            suggestions: suggestions(name, known),
-            at,
+        let unknown = |parser, name: &str, known: &[&'static str], at| {
+            SearchError::Body(sparrow_wire::BodyError::UnknownField {
+                parser,
+                field: name.to_owned(),
+                suggestions: suggestions(name, known),
+                at,
+            })
         };
         let value = member.value.to_value();
         match &*member.name {
@@ -47,7 +49,7 @@ fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
                 }
                 for name in KNN_KEYS {
                     if !knn.iter().any(|option| &*option.name == *name) {
-                        return Err(SearchError::Required { field: name });
+                        return Err(SearchError::Body(sparrow_wire::BodyError::Required { field: name }));
                     }
                 }
                 search.insert("knn".to_owned(), value);

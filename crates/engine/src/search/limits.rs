@@ -1,6 +1,6 @@
 //! Bounds of a search that are settings of the indices it looks at.
 
-use sparrow_index::query::{Query, QueryKind};
+use sparrow_query::{Query, QueryKind};
 
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};

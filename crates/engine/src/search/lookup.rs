@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sparrow_index::query::{
-    LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind, TermsLookupQuery,
-};
 use sparrow_mapping::values_at;
+use sparrow_query::{LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind, TermsLookupQuery};
 
 use super::error::SearchError;
 use super::resolve::{change, visit};

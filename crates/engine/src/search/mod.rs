@@ -12,7 +12,6 @@ mod collapse;
 mod contexts;
 mod deadline;
 mod decimal;
-mod dsl;
 mod error;
 mod execute;
 mod explain;
@@ -21,7 +20,6 @@ mod fields;
 mod fusion;
 mod highlight;
 mod hits;
-mod java_float;
 pub(crate) mod knn_search;
 mod limits;
 mod lookup;
@@ -39,7 +37,6 @@ pub(crate) mod scroll;
 mod semantic;
 mod sort;
 mod source_filter;
-mod suggest;
 mod term_suggest;
 pub(crate) mod texts;
 mod uri;
@@ -57,14 +54,14 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sparrow_encoder::Timings;
 use sparrow_index::Snapshot;
-use sparrow_index::query::{Query, QueryError, QueryKind, TotalHits};
+use sparrow_index::query::{QueryError, TotalHits};
+use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
 use self::body::SearchBody;
 pub(crate) use self::contexts::Contexts;
 use self::contexts::{Content, Scroll};
 use self::deadline::Deadline;
-use self::dsl::Context;
 pub(crate) use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
 pub(crate) use self::explain::explain_document;
@@ -74,7 +71,6 @@ pub(crate) use self::ordered::{Order, query_of_index};
 use self::response::OpenIds;
 use self::sort::plan::Position;
 pub(crate) use self::source_filter::SourceSelection;
-pub(crate) use self::suggest::{did_you_mean, suggestions};
 use self::uri::Presentation;
 pub(crate) use self::uri::{query_string as query_of_params, source as source_of_params};
 use crate::Engine;
@@ -85,6 +81,8 @@ use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::{Caller, Right};
 use crate::slow_log::{Phase, SlowSearches};
+use sparrow_query::dsl::Context;
+pub(crate) use sparrow_wire::suggest::{did_you_mean, suggestions};
 
 /// `_search`.
 pub(crate) fn search(
@@ -398,7 +396,7 @@ pub(crate) fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
 pub(crate) fn parse_query(query: &Value) -> Result<Query, EngineError> {
     let bytes = query.to_string();
     let (node, _) = sparrow_wire::json::read(bytes.as_bytes()).map_err(SearchError::from)?;
-    Ok(dsl::parse_query(&node, Context::new(body::DEFAULT_SIZE))?)
+    Ok(sparrow_query::dsl::parse_query(&node, Context::new(body::DEFAULT_SIZE))?)
 }
 
 /// The error of a query that an index refuses, as a search would report it.

@@ -8,15 +8,15 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sparrow_types::work::{self, Growing};
 
-use super::dsl::value;
 use super::{SearchError, search};
 use crate::Engine;
-use crate::deprecation;
 use crate::error::{EngineError, Exception};
 use crate::origin;
 use crate::params::Params;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::Action;
+use sparrow_query::dsl::value;
+use sparrow_wire::deprecation;
 use sparrow_wire::json::{self, Json};
 
 /// Bytes of all answers together, from which on further searches are refused.
@@ -56,7 +56,7 @@ pub(crate) fn msearch(
         let params = Params::new(&item.params);
         let mut body = super::body::SearchBody::parse(item.body, super::uri::size(params)?)?;
         super::uri::apply(params, &mut body)?;
-        if let Err(error @ SearchError::Validation { .. }) = body.validate() {
+        if let Err(error @ sparrow_wire::BodyError::Validation { .. }) = body.validate() {
             return Err(error.into());
         }
         if body.pit.is_some() && !item.index.is_empty() {

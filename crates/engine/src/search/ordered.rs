@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sparrow_index::query::{Query, TotalHits};
+use sparrow_index::query::TotalHits;
 use sparrow_index::{DocAddress, Snapshot};
+use sparrow_query::Query;
 
 use super::body::SearchBody;
 use super::error::SearchError;

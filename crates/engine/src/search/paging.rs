@@ -1,16 +1,16 @@
 //! Sections of a search that say which part of the hits is wanted: `slice`, `pit` and `indices_boost`.
 
+use sparrow_wire::BodyError;
 use std::time::Duration;
 
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, Slice, SortMode, SortValue};
-use sparrow_mapping::FieldType;
-use sparrow_mapping::Mapping;
+use sparrow_mapping::{FieldType, Mapping};
 
-use super::dsl::value;
 use super::error::{SearchError, Shard};
-use super::suggest::suggestions;
 use crate::params::parse_duration;
+use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
+use sparrow_wire::suggest::suggestions;
 
 /// One of several parts of a search's documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,26 +78,26 @@ impl SliceOf {
 ///
 /// # Errors
 /// On unknown keys and numbers out of range.
-pub fn parse_slice(node: &Node) -> Result<SliceOf, SearchError> {
+pub fn parse_slice(node: &Node) -> Result<SliceOf, BodyError> {
     let (mut id, mut max, mut field) = (None, None, None);
     for member in node.as_object().unwrap_or_default() {
-        let within = |error: SearchError| error.within("slice", &member.name, member.value.at);
+        let within = |error: BodyError| error.within("slice", &member.name, member.value.at);
         match &*member.name {
             "id" => {
                 let number = value::int(&member.value).map_err(within)?;
-                id =
-                    Some(u32::try_from(number).map_err(|_| {
-                        within(SearchError::illegal("id must be greater than or equal to 0"))
-                    })?);
+                id = Some(
+                    u32::try_from(number)
+                        .map_err(|_| within(BodyError::illegal("id must be greater than or equal to 0")))?,
+                );
             }
             "max" => {
                 let number = value::int(&member.value).map_err(within)?;
                 let number = u32::try_from(number).ok().filter(|number| *number > 1);
-                max = Some(number.ok_or_else(|| within(SearchError::illegal("max must be greater than 1")))?);
+                max = Some(number.ok_or_else(|| within(BodyError::illegal("max must be greater than 1")))?);
             }
             "field" => field = Some(value::text(&member.value).map_err(within)?),
             name => {
-                return Err(SearchError::UnknownField {
+                return Err(BodyError::UnknownField {
                     parser: "slice",
                     field: name.to_owned(),
                     suggestions: suggestions(name, &["id", "max", "field"]),
@@ -106,10 +106,10 @@ pub fn parse_slice(node: &Node) -> Result<SliceOf, SearchError> {
             }
         }
     }
-    let id = id.ok_or(SearchError::Required { field: "id" })?;
-    let max = max.ok_or(SearchError::Required { field: "max" })?;
+    let id = id.ok_or(BodyError::Required { field: "id" })?;
+    let max = max.ok_or(BodyError::Required { field: "max" })?;
     if id >= max {
-        return Err(SearchError::illegal("max must be greater than id"));
+        return Err(BodyError::illegal("max must be greater than id"));
     }
     Ok(SliceOf { id, max, field })
 }
@@ -127,19 +127,19 @@ pub struct PointInTime {
 ///
 /// # Errors
 /// On unknown keys and malformed values.
-pub fn parse_pit(node: &Node) -> Result<PointInTime, SearchError> {
+pub fn parse_pit(node: &Node) -> Result<PointInTime, BodyError> {
     let (mut id, mut keep_alive) = (None, None);
     for member in node.as_object().unwrap_or_default() {
-        let within = |error: SearchError| error.within("point_in_time", &member.name, member.value.at);
+        let within = |error: BodyError| error.within("point_in_time", &member.name, member.value.at);
         match &*member.name {
             "id" => id = Some(value::text(&member.value).map_err(within)?),
             "keep_alive" => {
                 let text = value::text(&member.value).map_err(within)?;
                 keep_alive = parse_duration("keep_alive", &text)
-                    .map_err(|error| within(SearchError::illegal(error.reason())))?;
+                    .map_err(|error| within(BodyError::illegal(error.reason())))?;
             }
             name => {
-                return Err(SearchError::UnknownField {
+                return Err(BodyError::UnknownField {
                     parser: "point_in_time",
                     field: name.to_owned(),
                     suggestions: suggestions(name, &["id", "keep_alive"]),
@@ -150,7 +150,7 @@ pub fn parse_pit(node: &Node) -> Result<PointInTime, SearchError> {
     }
     match id {
         Some(id) if !id.is_empty() => Ok(PointInTime { id, keep_alive }),
-        _ => Err(SearchError::illegal("point int time id is not provided")),
+        _ => Err(BodyError::illegal("point int time id is not provided")),
     }
 }
 
@@ -158,7 +158,7 @@ pub fn parse_pit(node: &Node) -> Result<PointInTime, SearchError> {
 ///
 /// # Errors
 /// On anything but expressions and numbers.
-pub fn parse_indices_boost(node: &Node) -> Result<Vec<(String, f32)>, SearchError> {
+pub fn parse_indices_boost(node: &Node) -> Result<Vec<(String, f32)>, BodyError> {
     let mut boosts = Vec::new();
     match &node.json {
         Json::Object(members) => {
@@ -169,7 +169,7 @@ pub fn parse_indices_boost(node: &Node) -> Result<Vec<(String, f32)>, SearchErro
         Json::Array(items) => {
             for item in items {
                 let Some([member]) = item.as_object() else {
-                    return Err(SearchError::parsing(
+                    return Err(BodyError::parsing(
                         item.at,
                         format!("Expected [FIELD_NAME] in [indices_boost] but found [{}]", item.token()),
                     ));
@@ -178,14 +178,14 @@ pub fn parse_indices_boost(node: &Node) -> Result<Vec<(String, f32)>, SearchErro
             }
         }
         _ => {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 node.at,
                 format!("Unknown key for a {} in [indices_boost].", node.token()),
             ));
         }
     }
     if let Some((index, boost)) = boosts.iter().find(|(_, boost)| *boost < 0.0) {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "negative [boost] are not allowed in [indices_boost] for [{index}]: [{boost}]"
         )));
     }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sparrow_index::query::Query;
+use sparrow_query::Query;
 
 use super::body::read_object;
 use super::contexts::{Content, MAX_OPEN};
-use super::dsl::{self, Context, value};
 use super::error::SearchError;
 use super::execute::Target;
 use super::paging::PointInTime;
@@ -15,6 +14,7 @@ use super::{body, encode, resolve_indices, target, uri};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_query::dsl::{self, Context, value};
 
 /// `POST /{index}/_pit`.
 pub(crate) fn open(
@@ -38,12 +38,12 @@ pub(crate) fn open(
                     filter = Some(dsl::parse_query(&member.value, Context::new(body::DEFAULT_SIZE))?);
                 }
                 name => {
-                    return Err(SearchError::UnknownField {
+                    return Err(SearchError::Body(sparrow_wire::BodyError::UnknownField {
                         parser: "open_point_in_time_request",
                         field: name.to_owned(),
-                        suggestions: super::suggest::suggestions(name, &["index_filter"]),
+                        suggestions: sparrow_wire::suggest::suggestions(name, &["index_filter"]),
                         at: member.at,
-                    }
+                    })
                     .into());
                 }
             }
@@ -96,12 +96,12 @@ pub(crate) fn close(
         match &*member.name {
             "id" => id = Some(value::text(&member.value)?),
             name => {
-                return Err(SearchError::UnknownField {
+                return Err(SearchError::Body(sparrow_wire::BodyError::UnknownField {
                     parser: "close_point_in_time_request",
                     field: name.to_owned(),
-                    suggestions: super::suggest::suggestions(name, &["id"]),
+                    suggestions: sparrow_wire::suggest::suggestions(name, &["id"]),
                     at: member.at,
-                }
+                })
                 .into());
             }
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use sparrow_encoder::Timings;
-use sparrow_index::query::{BoolQuery, Query, QueryKind};
+use sparrow_query::{BoolQuery, Query, QueryKind};
 
 use super::error::Shard;
 
@@ -279,7 +279,7 @@ fn join(queries: &[Query], open: &str, between: &str, close: &str, out: &mut Str
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use sparrow_index::query::{BoolQuery, Query, QueryKind};
+    use sparrow_query::{BoolQuery, Query, QueryKind};
 
     use super::{MAX_DESCRIPTION, describe};
 

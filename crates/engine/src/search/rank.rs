@@ -1,11 +1,11 @@
 //! `rank`: how several result lists become one.
 
-use super::dsl::value;
-use super::error::SearchError;
 use super::fusion::Method;
 use super::retriever::{MAX_WINDOW, Window};
-use super::suggest::suggestions;
+use sparrow_query::dsl::value;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
+use sparrow_wire::suggest::suggestions;
 
 /// Window of each list when the request names none. The interface had 100 while `sub_searches` were
 /// current and 10 later; the larger one lets the lists meet.
@@ -39,24 +39,24 @@ impl RankFusion {
 ///
 /// # Errors
 /// When it is not at least 1.
-pub fn rank_constant(constant: i32) -> Result<u32, SearchError> {
+pub fn rank_constant(constant: i32) -> Result<u32, BodyError> {
     u32::try_from(constant)
         .ok()
         .filter(|constant| *constant >= 1)
-        .ok_or_else(|| SearchError::illegal("[rank_constant] must be greater or equal to [1] for [rrf]"))
+        .ok_or_else(|| BodyError::illegal("[rank_constant] must be greater or equal to [1] for [rrf]"))
 }
 
 /// Checks a `rank_window_size` of a method.
 ///
 /// # Errors
 /// When it is not at least 1, or longer than this server holds lists.
-pub fn window(method: &str, size: i32) -> Result<usize, SearchError> {
+pub fn window(method: &str, size: i32) -> Result<usize, BodyError> {
     match usize::try_from(size) {
         Ok(size @ 1..=MAX_WINDOW) => Ok(size),
-        Ok(size) if size > MAX_WINDOW => Err(SearchError::illegal(format!(
+        Ok(size) if size > MAX_WINDOW => Err(BodyError::illegal(format!(
             "[rank_window_size] must be less than or equal to [{MAX_WINDOW}] for [{method}], but was [{size}]"
         ))),
-        Ok(_) | Err(_) => Err(SearchError::illegal(format!(
+        Ok(_) | Err(_) => Err(BodyError::illegal(format!(
             "[rank_window_size] must be greater or equal to [1] for [{method}]"
         ))),
     }
@@ -66,24 +66,24 @@ pub fn window(method: &str, size: i32) -> Result<usize, SearchError> {
 ///
 /// # Errors
 /// When it names another method than `rrf` or its values are out of range.
-pub fn parse(node: &Node) -> Result<RankFusion, SearchError> {
+pub fn parse(node: &Node) -> Result<RankFusion, BodyError> {
     let Some(methods) = node.as_object() else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             node.at,
             format!("Expected [START_OBJECT] but found [{}]", node.token()),
         ));
     };
     let [method] = methods else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             methods.get(1).map_or(node.end, |second| second.at),
             "expected one rank method",
         ));
     };
     if &*method.name != "rrf" {
-        return Err(SearchError::parsing(method.value.at, format!("unknown rank method [{}]", method.name)));
+        return Err(BodyError::parsing(method.value.at, format!("unknown rank method [{}]", method.name)));
     }
     let Some(members) = method.value.as_object() else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             method.value.at,
             format!("Expected [START_OBJECT] but found [{}]", method.value.token()),
         ));
@@ -96,7 +96,7 @@ pub fn parse(node: &Node) -> Result<RankFusion, SearchError> {
             "rank_constant" => rank_constant = Some(number()?),
             "rank_window_size" | "window_size" => window = Some(number()?),
             _ => {
-                return Err(SearchError::UnknownField {
+                return Err(BodyError::UnknownField {
                     parser: "rrf",
                     field: member.name.to_string(),
                     suggestions: suggestions(&member.name, KEYS),

@@ -1,11 +1,12 @@
 //! `rescore`: the first hits are scored again by other queries.
 
-use sparrow_index::query::{Explanation, Query};
+use sparrow_index::query::Explanation;
+use sparrow_query::Query;
 
-use super::dsl::{self, Context, value};
-use super::error::SearchError;
-use super::suggest::suggestions;
+use sparrow_query::dsl::{self, Context, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
+use sparrow_wire::suggest::suggestions;
 
 /// Hits scored again unless the request says how many.
 const DEFAULT_WINDOW: usize = 10;
@@ -77,16 +78,16 @@ impl Rescore {
 ///
 /// # Errors
 /// On unknown keys and rescorers, missing queries and windows that are too large.
-pub fn parse(node: &Node, context: Context) -> Result<Vec<Rescore>, SearchError> {
+pub fn parse(node: &Node, context: Context) -> Result<Vec<Rescore>, BodyError> {
     match &node.json {
         Json::Array(items) => items.iter().map(|item| one(item, context)).collect(),
         _ => Ok(vec![one(node, context)?]),
     }
 }
 
-fn one(node: &Node, context: Context) -> Result<Rescore, SearchError> {
+fn one(node: &Node, context: Context) -> Result<Rescore, BodyError> {
     let Some(members) = node.as_object() else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             node.at,
             format!("Expected [START_OBJECT] but found [{}]", node.token()),
         ));
@@ -100,7 +101,7 @@ fn one(node: &Node, context: Context) -> Result<Rescore, SearchError> {
             }
             ("query", Json::Object(_)) => rescore = Some(by_query(&member.value, context)?),
             (name, Json::Object(_)) => {
-                return Err(SearchError::UnknownName {
+                return Err(BodyError::UnknownName {
                     what: "rescorer",
                     name: name.to_owned(),
                     suggestions: suggestions(name, &["query"]),
@@ -108,20 +109,20 @@ fn one(node: &Node, context: Context) -> Result<Rescore, SearchError> {
                 });
             }
             (name, _) => {
-                return Err(SearchError::parsing(member.at, format!("rescore doesn't support [{name}]")));
+                return Err(BodyError::parsing(member.at, format!("rescore doesn't support [{name}]")));
             }
         }
     }
-    let rescore = rescore.ok_or_else(|| SearchError::parsing(node.end, "missing rescore type"))?;
+    let rescore = rescore.ok_or_else(|| BodyError::parsing(node.end, "missing rescore type"))?;
     Ok(Rescore { window, ..rescore })
 }
 
-fn by_query(node: &Node, context: Context) -> Result<Rescore, SearchError> {
+fn by_query(node: &Node, context: Context) -> Result<Rescore, BodyError> {
     const KEYS: &[&str] = &["rescore_query", "query_weight", "rescore_query_weight", "score_mode"];
     let mut query = None;
     let (mut query_weight, mut rescore_weight, mut mode) = (1.0, 1.0, ScoreMode::Total);
     for member in node.as_object().unwrap_or_default() {
-        let within = |error: SearchError| error.within("query", &member.name, member.value.at);
+        let within = |error: BodyError| error.within("query", &member.name, member.value.at);
         match &*member.name {
             "rescore_query" => query = Some(dsl::parse_query(&member.value, context).map_err(within)?),
             "query_weight" => query_weight = value::float(&member.value).map_err(within)?,
@@ -135,12 +136,12 @@ fn by_query(node: &Node, context: Context) -> Result<Rescore, SearchError> {
                     "max" => ScoreMode::Max,
                     "min" => ScoreMode::Min,
                     _ => {
-                        return Err(within(SearchError::illegal(format!("illegal score_mode [{text}]"))));
+                        return Err(within(BodyError::illegal(format!("illegal score_mode [{text}]"))));
                     }
                 };
             }
             name => {
-                return Err(SearchError::UnknownField {
+                return Err(BodyError::UnknownField {
                     parser: "query",
                     field: name.to_owned(),
                     suggestions: suggestions(name, KEYS),
@@ -149,6 +150,6 @@ fn by_query(node: &Node, context: Context) -> Result<Rescore, SearchError> {
             }
         }
     }
-    let query = query.ok_or(SearchError::Required { field: "rescore_query" })?;
+    let query = query.ok_or(BodyError::Required { field: "rescore_query" })?;
     Ok(Rescore { window: DEFAULT_WINDOW, query, query_weight, rescore_weight, mode })
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use sparrow_encoder::{Encoded, Output, Timings};
-use sparrow_index::query::{Query, QueryKind, SparseQuery};
+use sparrow_query::{Query, QueryKind, SparseQuery};
 
 use crate::error::EngineError;
 use crate::models::{ModelError, Purpose, TextEncoder};
@@ -236,12 +236,12 @@ mod tests {
 
     use parking_lot::Mutex;
     use sparrow_encoder::{Encoded, Output};
-    use sparrow_index::query::{Query, QueryKind};
+    use sparrow_query::{Query, QueryKind};
     use sparrow_types::TokenWeights;
 
     use super::{model_uses, resolve};
     use crate::models::{ModelError, Purpose, TextEncoder};
-    use crate::search::dsl::{Context, parse_query};
+    use sparrow_query::dsl::{Context, parse_query};
     use sparrow_wire::json;
 
     /// Makes one token of each text, or a vector of its length; notes the calls.

@@ -12,8 +12,8 @@ use super::execute::{Hit, Outcome};
 use super::explain;
 use super::fields::StoredFields;
 use super::highlight::Highlighted;
-use super::java_float::write_f32;
 use super::uri::Presentation;
+use sparrow_wire::java_float::write_f32;
 
 /// A hit with what its response shows.
 pub struct ShownHit<'a> {

@@ -8,13 +8,13 @@ use sparrow_types::work;
 use super::body::read_object;
 use super::contexts::Content;
 use super::deadline::Deadline;
-use super::dsl::value;
 use super::error::SearchError;
 use super::response::OpenIds;
 use super::{answer, uri};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_query::dsl::value;
 use sparrow_wire::json::Json;
 
 /// How often whoever waits for the page before looks whether anybody waits for the next.

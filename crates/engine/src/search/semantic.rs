@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
-use sparrow_index::query::{Query, QueryKind, SemanticQuery};
 use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::PassageVector;
+use sparrow_query::{Query, QueryKind, SemanticQuery};
 
 use super::error::SearchError;
 use super::resolve;

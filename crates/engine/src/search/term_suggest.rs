@@ -1,16 +1,17 @@
 //! The `suggest` section of a search: terms near the words of a text.
 
+use sparrow_wire::BodyError;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value, json};
 use sparrow_index::query::{StringDistance, SuggestMode, SuggestedWord, TermSuggest};
 
-use super::dsl::value;
 use super::error::SearchError;
 use super::execute::Target;
-use super::suggest::suggestions;
+use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
+use sparrow_wire::suggest::suggestions;
 
 const PARSER: &str = "term";
 const KEYS: &[&str] = &[
@@ -49,7 +50,7 @@ pub struct Suggester {
 ///
 /// # Errors
 /// For suggesters, keys and values that it does not take.
-pub fn parse(node: &Node) -> Result<Vec<Suggester>, SearchError> {
+pub fn parse(node: &Node) -> Result<Vec<Suggester>, BodyError> {
     let members = node.as_object().unwrap_or_default();
     let mut text = None;
     let mut suggesters = Vec::new();
@@ -60,12 +61,12 @@ pub fn parse(node: &Node) -> Result<Vec<Suggester>, SearchError> {
             }
             (_, Json::Object(_)) => suggesters.push((member.name.to_string(), &member.value)),
             (name, _) => {
-                return Err(SearchError::illegal(format!("[suggest] does not support [{name}]")));
+                return Err(BodyError::illegal(format!("[suggest] does not support [{name}]")));
             }
         }
     }
     if suggesters.len() > MAX_SUGGESTERS {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[suggest] takes at most [{MAX_SUGGESTERS}] suggesters, found [{}]",
             suggesters.len()
         )));
@@ -73,7 +74,7 @@ pub fn parse(node: &Node) -> Result<Vec<Suggester>, SearchError> {
     suggesters.into_iter().map(|(name, node)| suggester(name, node, text.as_deref())).collect()
 }
 
-fn suggester(name: String, node: &Node, common: Option<&str>) -> Result<Suggester, SearchError> {
+fn suggester(name: String, node: &Node, common: Option<&str>) -> Result<Suggester, BodyError> {
     let mut text = None;
     let mut options = None;
     for member in node.as_object().unwrap_or_default() {
@@ -84,13 +85,13 @@ fn suggester(name: String, node: &Node, common: Option<&str>) -> Result<Suggeste
             }
             (PARSER, Json::Object(_)) => options = Some(&member.value),
             (kind, Json::Object(_)) if ELSEWHERE.contains(&kind) => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("suggester [{kind}] of [{name}] is not supported by this server"),
                 ));
             }
             (kind, Json::Object(_)) => {
-                return Err(SearchError::UnknownName {
+                return Err(BodyError::UnknownName {
                     what: "suggester",
                     name: kind.to_owned(),
                     suggestions: suggestions(kind, &[PARSER, "completion", "phrase"]),
@@ -98,7 +99,7 @@ fn suggester(name: String, node: &Node, common: Option<&str>) -> Result<Suggeste
                 });
             }
             (key, _) => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("suggestion [{name}] does not support [{key}]"),
                 ));
@@ -106,13 +107,13 @@ fn suggester(name: String, node: &Node, common: Option<&str>) -> Result<Suggeste
         }
     }
     let Some(options) = options else {
-        return Err(SearchError::parsing(node.end, format!("missing suggestion object of [{name}]")));
+        return Err(BodyError::parsing(node.end, format!("missing suggestion object of [{name}]")));
     };
     let mut request = TermSuggest::default();
     let (mut size, mut shard_size) = (None, None);
     for member in options.as_object().unwrap_or_default() {
         let node = &member.value;
-        let mut read = || -> Result<bool, SearchError> {
+        let mut read = || -> Result<bool, BodyError> {
             match &*member.name {
                 "text" => text = Some(value::text(node)?),
                 "field" => request.field = value::text(node)?,
@@ -139,7 +140,7 @@ fn suggester(name: String, node: &Node, common: Option<&str>) -> Result<Suggeste
                 "max_edits" => {
                     request.max_edits = match value::int(node)? {
                         edits @ (1 | 2) => edits as usize,
-                        _ => return Err(SearchError::illegal("maxEdits must be between 1 and 2")),
+                        _ => return Err(BodyError::illegal("maxEdits must be between 1 and 2")),
                     };
                 }
                 "max_inspections" => request.max_inspections = not_negative(node, "maxInspections")?,
@@ -152,7 +153,7 @@ fn suggester(name: String, node: &Node, common: Option<&str>) -> Result<Suggeste
             Ok(true)
         };
         if !read()? {
-            return Err(SearchError::UnknownField {
+            return Err(BodyError::UnknownField {
                 parser: PARSER,
                 field: member.name.to_string(),
                 suggestions: suggestions(&member.name, KEYS),
@@ -161,10 +162,10 @@ fn suggester(name: String, node: &Node, common: Option<&str>) -> Result<Suggeste
         }
     }
     if request.field.is_empty() {
-        return Err(SearchError::parsing(options.end, "the required field option [field] is missing"));
+        return Err(BodyError::parsing(options.end, "the required field option [field] is missing"));
     }
     let Some(text) = text.or_else(|| common.map(str::to_owned)) else {
-        return Err(SearchError::illegal("The required text option is missing"));
+        return Err(BodyError::illegal("The required text option is missing"));
     };
     let size = size.unwrap_or(5);
     request.text = text;
@@ -172,39 +173,39 @@ fn suggester(name: String, node: &Node, common: Option<&str>) -> Result<Suggeste
     Ok(Suggester { name, request, size })
 }
 
-fn positive(node: &Node, name: &str) -> Result<usize, SearchError> {
+fn positive(node: &Node, name: &str) -> Result<usize, BodyError> {
     match value::int(node)? {
         number @ 1.. if number as usize <= MAX_SIZE => Ok(number as usize),
-        1.. => Err(SearchError::illegal(format!("{name} must be at most {MAX_SIZE}"))),
-        _ => Err(SearchError::illegal(format!("{name} must be positive"))),
+        1.. => Err(BodyError::illegal(format!("{name} must be at most {MAX_SIZE}"))),
+        _ => Err(BodyError::illegal(format!("{name} must be positive"))),
     }
 }
 
-fn not_negative(node: &Node, name: &str) -> Result<usize, SearchError> {
-    usize::try_from(value::int(node)?).map_err(|_| SearchError::illegal(format!("{name} must be positive")))
+fn not_negative(node: &Node, name: &str) -> Result<usize, BodyError> {
+    usize::try_from(value::int(node)?).map_err(|_| BodyError::illegal(format!("{name} must be positive")))
 }
 
-fn share(node: &Node, name: &str) -> Result<f32, SearchError> {
+fn share(node: &Node, name: &str) -> Result<f32, BodyError> {
     let share = value::float(node)?;
     match (0.0..=1.0).contains(&share) {
         true => Ok(share),
-        false => Err(SearchError::illegal(format!("{name} must be between 0 and 1"))),
+        false => Err(BodyError::illegal(format!("{name} must be between 0 and 1"))),
     }
 }
 
 /// A share of all documents, or a whole number of them.
-fn frequency(node: &Node, name: &str) -> Result<f32, SearchError> {
+fn frequency(node: &Node, name: &str) -> Result<f32, BodyError> {
     let number = value::float(node)?;
     if number < 0.0 {
-        return Err(SearchError::illegal(format!("{name} must be positive")));
+        return Err(BodyError::illegal(format!("{name} must be positive")));
     }
     if number > 1.0 && number.fract() != 0.0 {
-        return Err(SearchError::illegal(format!("if {name} is greater than 1, it must not be a fraction")));
+        return Err(BodyError::illegal(format!("if {name} is greater than 1, it must not be a fraction")));
     }
     Ok(number)
 }
 
-fn string_distance(node: &Node) -> Result<StringDistance, SearchError> {
+fn string_distance(node: &Node) -> Result<StringDistance, BodyError> {
     Ok(match &*value::text(node)?.to_lowercase() {
         "internal" | "damerau_levenshtein" => StringDistance::DamerauLevenshtein,
         "levenshtein" => StringDistance::Levenshtein,
@@ -214,9 +215,9 @@ fn string_distance(node: &Node) -> Result<StringDistance, SearchError> {
     })
 }
 
-fn no_constant(of: &str, node: &Node) -> SearchError {
+fn no_constant(of: &str, node: &Node) -> BodyError {
     let name = value::text(node).unwrap_or_default().to_uppercase();
-    SearchError::illegal(format!("No enum constant org.elasticsearch.search.suggest.{of}.{name}"))
+    BodyError::illegal(format!("No enum constant org.elasticsearch.search.suggest.{of}.{name}"))
 }
 
 /// The `suggest` member of an answer.

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use sparrow_index::query::{Query, QueryKind, QueryStringQuery};
+use sparrow_query::{Query, QueryKind, QueryStringQuery};
 
 use super::body::{self, SearchBody};
-use super::dsl::operator_named;
 use super::error::SearchError;
 use super::fields;
 use super::sort;
 use super::source_filter::SourceSelection;
 use crate::error::EngineError;
 use crate::params::{Params, parse_duration};
+use sparrow_query::dsl::operator_named;
 
 /// Longest life of a scroll or a point in time between two requests (`search.max_keep_alive`).
 const MAX_KEEP_ALIVE: Duration = Duration::from_secs(24 * 3600);
@@ -215,7 +215,8 @@ fn exact_total(search: &mut SearchBody) -> Result<(), SearchError> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use sparrow_index::query::{Operator, QueryKind, TotalHits};
+    use sparrow_index::query::TotalHits;
+    use sparrow_query::{Operator, QueryKind};
 
     use super::{Presentation, SearchBody, SourceSelection, apply, size};
     use crate::params::Params;

@@ -1,10 +1,10 @@
 //! `_validate/query`: whether a query could be run, and why not; `_search_shards`: where it would run.
 
 use serde_json::{Map, Value, json};
-use sparrow_index::query::{Query, SearchOptions, TotalHits};
+use sparrow_index::query::{SearchOptions, TotalHits};
+use sparrow_query::Query;
 
 use super::body::{self, read_object};
-use super::dsl::{self, Context};
 use super::error::SearchError;
 use super::resolve::set_default_fields;
 use super::{encode, profile, resolve_indices, target, uri};
@@ -12,6 +12,7 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::indices::{ResolveOptions, Resolved};
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_query::dsl::{self, Context};
 
 /// `GET|POST [/{index}]/_validate/query`.
 pub(crate) fn validate_query(

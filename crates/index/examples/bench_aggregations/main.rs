@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use sparrow_index::aggregations::*;
-use sparrow_index::query::{Query, QueryKind, RangeQuery};
 use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument};
 use sparrow_mapping::{Limits, Mapping};
+use sparrow_query::{Query, QueryKind, RangeQuery};
 
 use checks::Row;
 

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use sparrow_index::query::{MatchQuery, Query, QueryKind, SparseQuery};
+use sparrow_query::{MatchQuery, Query, QueryKind, SparseQuery};
 
 use crate::Arguments;
 

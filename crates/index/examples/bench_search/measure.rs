@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use sparrow_index::Snapshot;
-use sparrow_index::query::{BoolQuery, Query, QueryKind, RangeQuery, SearchOptions};
+use sparrow_index::query::SearchOptions;
 use sparrow_postings::{SegmentSearch, SharedThreshold, TopKRequest, top_k_of_segments};
+use sparrow_query::{BoolQuery, Query, QueryKind, RangeQuery};
 
 use crate::Arguments;
 use crate::build::Built;

@@ -9,9 +9,8 @@ use std::time::Instant;
 
 use serde_json::json;
 use sparrow_index::Snapshot;
-use sparrow_index::query::{
-    BoolQuery, MatchQuery, MultiMatchQuery, Query, QueryKind, QueryStringQuery, SearchOptions, TotalHits,
-};
+use sparrow_index::query::{SearchOptions, TotalHits};
+use sparrow_query::{BoolQuery, MatchQuery, MultiMatchQuery, Query, QueryKind, QueryStringQuery};
 
 use crate::Arguments;
 use crate::build::Built;

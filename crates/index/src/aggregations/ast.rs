@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::rounding::Rounding;
-use crate::query::Query;
+use sparrow_query::Query;
 
 pub use super::ast_pipeline::*;
 

@@ -6,8 +6,8 @@ use sparrow_types::work;
 use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;
 use super::fields::{Accepts, Fields, Kind, Resolved};
-use crate::query::Query;
 use sparrow_mapping::normalize_float;
+use sparrow_query::Query;
 
 /// Documents that a query matches: words of 64 bits, for each segment.
 pub type Matches = Vec<Vec<u64>>;

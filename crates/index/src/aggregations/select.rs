@@ -8,7 +8,8 @@ use super::error::AggregationError;
 use super::fields::Resolved;
 use super::key::Key;
 use super::values::Values;
-use crate::query::{Automaton, RegexpQuery};
+use crate::query::Automaton;
+use sparrow_query::RegexpQuery;
 
 /// Which codes of a segment have a bucket.
 pub enum Allowed {

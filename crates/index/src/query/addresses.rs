@@ -5,12 +5,12 @@ use std::ops::Bound;
 use serde_json::Value;
 use tantivy::query::Weight;
 
-use super::ast::RangeQuery;
 use super::compile::{Compiler, scalar_text};
 use super::error::QueryError;
 use super::fields::StringTerms;
 use super::multi_term::{TermFilter, multi_term};
 use sparrow_mapping::ip;
+use sparrow_query::RangeQuery;
 
 impl Compiler<'_> {
     /// The documents with an address, or one of a network (`10.0.0.0/8`); no score.

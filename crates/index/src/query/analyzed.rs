@@ -1,7 +1,7 @@
 //! An analysed text: its terms by position, and where synonyms of several words leave and join the text.
 
-use super::compile::MAX_CLAUSES;
 use super::error::QueryError;
+use sparrow_query::MAX_CLAUSES;
 
 /// Ways through one stretch of a text with synonyms of several words.
 const MAX_PATHS: usize = 1024;

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tantivy::{DocId, SegmentReader};
 
-use super::ast::{BoolQuery, Query, QueryKind};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::sum::{ROUNDING, RequiredMarks, Sum};
 use super::sweep::{Source, WINDOW};
 use super::walk::{BLOCK, Walk};
 use crate::filter_cache::SegmentDocs;
+use sparrow_query::{BoolQuery, Query, QueryKind};
 
 /// Each clause is walked beside all others, so their number counts twice.
 const MAX_SUMS: usize = 8;

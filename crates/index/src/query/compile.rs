@@ -8,7 +8,6 @@ use tantivy::query::{BooleanWeight, BoostWeight, Occur, SumCombiner, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{Searcher, Term};
 
-use super::ast::{BoolQuery, Query, QueryKind, RangeQuery};
 use super::bits::DocBits;
 use super::error::QueryError;
 use super::explain;
@@ -24,14 +23,12 @@ use super::simple_query_string;
 use super::weights;
 use crate::schema::ID;
 use crate::snapshot::Snapshot;
-use sparrow_mapping::FieldType;
-use sparrow_mapping::IGNORED;
+use sparrow_mapping::{FieldType, IGNORED};
+use sparrow_query::{BoolQuery, MAX_CLAUSES, Query, QueryKind, RangeQuery};
 
 /// Bytes that a clause takes at least while it is looked for.
 const CLAUSE_BYTES: usize = 512;
 
-/// Most clauses of one query; each term of a text counts.
-pub(super) const MAX_CLAUSES: usize = 16_384;
 /// Most values of one `terms` clause (`index.max_terms_count`).
 const MAX_TERMS: usize = 65_536;
 
@@ -222,7 +219,7 @@ impl<'a> Compiler<'a> {
             QueryKind::Sparse(query) => self.sparse(query),
             QueryKind::Knn(query) => self.knn(query),
             QueryKind::Semantic(query) => {
-                let bound = query.bound(self.snapshot.mapping())?;
+                let bound = super::semantic::answering(query, self.snapshot.mapping())?;
                 self.compile_kind(&bound, scoring)
             }
             QueryKind::TextExpansion(query) => {
@@ -417,11 +414,11 @@ impl<'a> Compiler<'a> {
         let matched = match self.snapshot.mapping().field(field) {
             None => Ok(weights::none()),
             Some(FieldType::SparseVector | FieldType::RankFeatures) if !lenient => {
-                return self.sparse(&super::ast::SparseQuery {
+                return self.sparse(&sparrow_query::SparseQuery {
                     field: field.to_owned(),
                     tokens: vec![(text.into(), 1.0)],
-                    pruning: super::ast::Pruning::Off,
-                    origin: super::ast::SparseOrigin::WeightedTokens,
+                    pruning: sparrow_query::Pruning::Off,
+                    origin: sparrow_query::SparseOrigin::WeightedTokens,
                 });
             }
             Some(FieldType::Ip) => self.address_term(field, text),

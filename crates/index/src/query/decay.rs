@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::ast::{DecayCurve, DecayFunction, MultiValue};
 use super::columns::Numbers;
 use super::compile::{Compiler, scalar_text};
 use super::dates::DateRequest;
 use super::error::QueryError;
 use sparrow_mapping::FieldType;
+use sparrow_query::{DecayCurve, DecayFunction, MultiValue};
 
 /// A decay function whose numbers are known.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,6 @@ use tantivy::query::{EmptyScorer, Explanation, Scorer, Weight};
 use tantivy::schema::Field;
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
-use super::ast::{DistanceFeatureQuery, QueryKind, RankFeatureQuery, RankFunction};
 use super::columns::Numbers;
 use super::compile::{Compiler, scalar_text};
 use super::dates::DateRequest;
@@ -17,6 +16,7 @@ use super::error::QueryError;
 use super::weights;
 use crate::plugins::SegmentPlugins;
 use sparrow_mapping::FieldType;
+use sparrow_query::{DistanceFeatureQuery, QueryKind, RankFeatureQuery, RankFunction};
 
 impl Compiler<'_> {
     pub(super) fn rank_feature(

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::ast::{MatchQuery, Operator, Query, QueryKind, RangeQuery, RegexpQuery, Rewrite, ZeroTerms};
+use sparrow_query::{MatchQuery, Operator, Query, QueryKind, RangeQuery, RegexpQuery, Rewrite, ZeroTerms};
 
 /// Bytes that are equal only for clauses that match the same documents of any segment under the same
 /// mapping; `None` for clauses that are not worth keeping or whose matches depend on anything else: the

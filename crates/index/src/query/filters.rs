@@ -10,13 +10,13 @@ use std::sync::atomic::AtomicBool;
 use tantivy::query::{Scorer, Weight};
 use tantivy::{SegmentReader, TERMINATED};
 
-use super::ast::{BoolQuery, Query, QueryKind};
 use super::bits::{BitsScorer, DocBits};
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
 use super::filter_key::filter_key;
 use super::{index_name, query_string, simple_query_string};
 use crate::filter_cache::{Cached, SegmentDocs};
+use sparrow_query::{BoolQuery, Query, QueryKind};
 
 impl SegmentDocs {
     /// The documents that a scorer stands on or comes to.

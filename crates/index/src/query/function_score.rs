@@ -8,9 +8,6 @@ use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
-use super::ast::{
-    BoostMode, BoostingQuery, FunctionKind, FunctionScoreQuery, Modifier, ScoreFunction, ScoreMode,
-};
 use super::columns::Numbers;
 use super::compile::Compiler;
 use super::decay::Decay;
@@ -21,6 +18,9 @@ use super::weights;
 use crate::filter_cache::SegmentDocs;
 use crate::schema::SEQ_NO;
 use sparrow_mapping::FieldType;
+use sparrow_query::{
+    BoostMode, BoostingQuery, FunctionKind, FunctionScoreQuery, Modifier, ScoreFunction, ScoreMode,
+};
 
 /// Documents of each segment, found by the segment's id.
 type DocsBySegment = FxHashMap<SegmentId, SegmentDocs>;
@@ -41,7 +41,7 @@ enum Kind {
 }
 
 impl Compiler<'_> {
-    fn docs_by_segment(&mut self, query: &super::ast::Query) -> Result<DocsBySegment, QueryError> {
+    fn docs_by_segment(&mut self, query: &sparrow_query::Query) -> Result<DocsBySegment, QueryError> {
         let docs = self.matching_docs(query)?;
         let ids = self.searcher().segment_readers().iter().map(SegmentReader::segment_id);
         Ok(ids.zip(docs).collect())

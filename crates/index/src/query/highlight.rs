@@ -10,10 +10,6 @@ use serde_json::Value;
 use sparrow_types::work;
 
 use super::analyzed::{all_paths, sections};
-use super::ast::{
-    IntervalsRule, IntervalsSource, IntervalsWords, MatchPhraseQuery, MatchQuery, MultiMatchType, Query,
-    QueryKind, RegexpQuery,
-};
 use super::compile::{Compiler, scalar_text};
 use super::error::QueryError;
 use super::more_like_this;
@@ -23,6 +19,10 @@ use super::regexp::Automaton;
 use super::simple_query_string;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
+use sparrow_query::{
+    IntervalsRule, IntervalsSource, IntervalsWords, MatchPhraseQuery, MatchQuery, MultiMatchType, Query,
+    QueryKind, RegexpQuery,
+};
 
 /// Bytes that a token of a text takes while it is marked.
 const TOKEN_BYTES: usize = 96;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::ast::{MatchQuery, QueryKind};
 use super::multi_term::Wildcard;
+use sparrow_query::{MatchQuery, QueryKind};
 
 /// Whether a clause on `_index` matches the index of this name; `None` if it is on another field, or of a kind that
 /// the name does not have.

@@ -9,7 +9,6 @@ use std::cell::{Cell, RefCell};
 use sparrow_postings::{ScoreBounds, SharedThreshold, TopKRequest};
 use tantivy::{DocAddress, DocId};
 
-use super::ast::{SearchOptions, TotalHits};
 use super::best_of::BestOf;
 use super::compile::Compiler;
 use super::error::QueryError;
@@ -17,6 +16,7 @@ use super::sparse_search::{Join, Pass};
 use super::top_docs::TopCollector;
 use super::walk::least_score;
 use crate::filter_cache::SegmentDocs;
+use crate::query::{SearchOptions, TotalHits};
 
 /// How many of the best sparse matches are found first: the more, the lower the bound of the others, but
 /// each has to be looked up in every other clause. Between 10 and 30 the postings' bounds of single blocks make

@@ -6,12 +6,12 @@ use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
 
-use super::ast::KnnQuery;
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::semantic;
 use super::weights::{self, ListScorer};
 use sparrow_mapping::{DenseVector, FieldType, component_problem, magnitude_problem, preview};
+use sparrow_query::KnnQuery;
 
 impl Compiler<'_> {
     /// Finds the neighbours and returns a weight that matches just them.

@@ -6,8 +6,7 @@
 
 mod addresses;
 mod analyzed;
-pub mod ast;
-mod best_of;
+pub mod best_of;
 mod bits;
 mod cache;
 mod columns;
@@ -23,11 +22,11 @@ mod filters;
 mod function_score;
 mod fuzzy;
 mod highlight;
+mod hits;
 mod index_name;
 mod intervals;
 mod joined;
 mod knn;
-mod lucene;
 mod minimum;
 mod more_like_this;
 mod multi_match;
@@ -65,7 +64,6 @@ mod wildcard;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use ast::*;
 pub(crate) use bits::DocBits;
 pub(crate) use cache::SnapshotCache;
 pub(crate) use dates::DateRequest;
@@ -73,6 +71,7 @@ pub use error::QueryError;
 pub use explain::Explanation;
 pub(crate) use fields::{keyword_column, number_column};
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
+pub use hits::*;
 pub(crate) use range_index::RangeIndex;
 pub(crate) use regexp::Automaton;
 pub use string_distance::StringDistance;

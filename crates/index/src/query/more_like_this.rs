@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-use super::ast::{BoolQuery, LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::minimum::minimum_should_match;
 use super::multi_term::Wildcard;
 use crate::schema::ID;
 use sparrow_mapping::{FieldType, values_at};
+use sparrow_query::{BoolQuery, LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind};
 
 const CLAUSE: &str = "more_like_this";
 /// Most words of an example that are looked at.

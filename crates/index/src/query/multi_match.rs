@@ -3,10 +3,6 @@
 use tantivy::query::Weight;
 
 use super::analyzed::{Section, sections};
-use super::ast::{
-    CombinedFieldsQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery,
-    MultiMatchType, Query, QueryKind,
-};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::fields::{FieldStatistics, StringTerms, term_weight};
@@ -14,6 +10,10 @@ use super::scored::{Bm25, SummedWeight};
 use super::text::{any, best_of, boosted, join, should};
 use super::weights;
 use sparrow_mapping::FieldType;
+use sparrow_query::{
+    CombinedFieldsQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery,
+    MultiMatchType, Query, QueryKind,
+};
 
 /// A field of `cross_fields` with what is known of it.
 struct CrossField {

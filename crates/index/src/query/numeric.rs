@@ -7,7 +7,6 @@ use tantivy::Term;
 use tantivy::query::{EnableScoring, Query as _, TermQuery, Weight};
 use tantivy::schema::IndexRecordOption;
 
-use super::ast::RangeQuery;
 use super::compile::{Compiler, scalar_text};
 use super::dates::DateRequest;
 use super::error::QueryError;
@@ -17,6 +16,7 @@ use super::value_range::Interval;
 use super::weights;
 use sparrow_mapping::date::parse_formats;
 use sparrow_mapping::{DateFormat, FieldType, NumberValue, normalize_float};
+use sparrow_query::RangeQuery;
 
 impl Compiler<'_> {
     /// One exact number or boolean; no score.

@@ -2,13 +2,13 @@
 
 use tantivy::query::Weight;
 
-use super::ast::{FuzzyQuery, Rewrite};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::fields::{StringTerms, term_weight};
 use super::multi_term::{Expansion, Fuzzy, TermFilter, expand_fuzzy, first_terms, multi_term};
 use super::text::{any, boosted};
 use super::weights;
+use sparrow_query::{FuzzyQuery, Rewrite};
 
 /// Most terms whose scores add up (`indices.query.bool.max_clause_count` of old).
 const MAX_SCORED: usize = 1024;

@@ -3,7 +3,6 @@
 use tantivy::query::{EnableScoring, PhraseQuery, Query as _, Weight};
 
 use super::analyzed::{all_paths, sections};
-use super::ast::{MatchPhrasePrefixQuery, MatchPhraseQuery, ZeroTerms};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::fields::{StringTerms, bm25_weight, term_weight};
@@ -12,6 +11,7 @@ use super::scored::{Bm25, PhraseWeight};
 use super::text::any;
 use super::weights;
 use sparrow_mapping::{FieldType, TextIndexOptions};
+use sparrow_query::{MatchPhrasePrefixQuery, MatchPhraseQuery, ZeroTerms};
 
 impl Compiler<'_> {
     pub(super) fn match_phrase(

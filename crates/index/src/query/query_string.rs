@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::ast::{
+use super::error::QueryError;
+use sparrow_query::lucene::{self, Clause, Conjunction, Leaf, Modifier, Syntax};
+use sparrow_query::{
     BoolQuery, FuzzyQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery,
     MultiMatchType, Operator, Query, QueryKind, QueryStringQuery, RangeQuery, RegexpQuery,
 };
-use super::error::QueryError;
-use super::lucene::{self, Clause, Conjunction, Leaf, Modifier, Syntax};
 
 /// What the rewriting needs to know of the index.
 pub(super) trait Fields {

@@ -5,14 +5,15 @@ use std::sync::atomic::AtomicBool;
 use sparrow_types::SeqNo;
 use tantivy::{DocAddress, TERMINATED};
 
-use super::ast::{Query, QueryKind, SearchOptions, TopDocs, TotalHits};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::semantic;
 use super::sparse_search::SparsePlan;
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
+use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
+use sparrow_query::{Query, QueryKind};
 
 /// Documents between two looks at the cancel flag.
 const CANCEL_INTERVAL: u32 = 4096;

@@ -12,57 +12,57 @@ use tantivy::directory::OwnedBytes;
 use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, TERMINATED};
 
-use super::ast::{BoolQuery, KnnQuery, Pruning, Query, QueryKind, SemanticQuery, SparseOrigin, SparseQuery};
 use super::error::QueryError;
 use crate::plugins::{PassageMap, SparseReader};
 use sparrow_mapping::passages::PassageVector;
 use sparrow_mapping::{FieldType, Mapping};
+use sparrow_query::{
+    BoolQuery, KnnQuery, Pruning, Query, QueryKind, SemanticQuery, SparseOrigin, SparseQuery,
+};
 
 /// By how much more passages are asked for when those found are of too few documents.
 const GROWTH: usize = 4;
 
-impl SemanticQuery {
-    /// The clause that answers this one under a mapping.
-    ///
-    /// # Errors
-    /// When the field is of another type, or its text was not encoded by the field's model.
-    pub fn bound(&self, mapping: &Mapping) -> Result<QueryKind, QueryError> {
-        let field = match (mapping.field(&self.field), &self.otherwise) {
-            (Some(FieldType::SemanticText(field)), _) => field,
-            (_, Some(otherwise)) => return Ok((**otherwise).clone()),
-            (None, None) => return Ok(QueryKind::MatchNone),
-            (Some(other), None) => {
-                return Err(QueryError::Unsupported {
-                    field: self.field.clone(),
-                    actual: other.name(),
-                    clause: "semantic",
-                });
-            }
-        };
-        if field.model.is_none() {
-            // No document has a value.
-            return Ok(QueryKind::MatchNone);
+/// The clause that answers a `semantic` one under a mapping.
+///
+/// # Errors
+/// When the field is of another type, or its text was not encoded by the field's model.
+pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<QueryKind, QueryError> {
+    let field = match (mapping.field(&query.field), &query.otherwise) {
+        (Some(FieldType::SemanticText(field)), _) => field,
+        (_, Some(otherwise)) => return Ok((**otherwise).clone()),
+        (None, None) => return Ok(QueryKind::MatchNone),
+        (Some(other), None) => {
+            return Err(QueryError::Unsupported {
+                field: query.field.clone(),
+                actual: other.name(),
+                clause: "semantic",
+            });
         }
-        match self.vectors.iter().find(|(id, _)| id == field.search_id()) {
-            None => Err(QueryError::NotEncoded { model_id: field.search_id().to_owned() }),
-            Some((_, PassageVector::Sparse(tokens))) => Ok(QueryKind::Sparse(SparseQuery {
-                field: self.field.clone(),
-                tokens: tokens.clone(),
-                pruning: Pruning::ByField(None),
-                origin: SparseOrigin::SparseVector,
-            })),
-            // A text without a word is near nothing.
-            Some((_, PassageVector::Dense(vector))) if vector.is_empty() => Ok(QueryKind::MatchNone),
-            Some((_, PassageVector::Dense(vector))) => Ok(QueryKind::Knn(KnnQuery {
-                field: self.field.clone(),
-                vector: vector.clone(),
-                k: self.k,
-                num_candidates: self.num_candidates,
-                oversample: None,
-                filter: self.filter.clone(),
-                similarity: None,
-            })),
-        }
+    };
+    if field.model.is_none() {
+        // No document has a value.
+        return Ok(QueryKind::MatchNone);
+    }
+    match query.vectors.iter().find(|(id, _)| id == field.search_id()) {
+        None => Err(QueryError::NotEncoded { model_id: field.search_id().to_owned() }),
+        Some((_, PassageVector::Sparse(tokens))) => Ok(QueryKind::Sparse(SparseQuery {
+            field: query.field.clone(),
+            tokens: tokens.clone(),
+            pruning: Pruning::ByField(None),
+            origin: SparseOrigin::SparseVector,
+        })),
+        // A text without a word is near nothing.
+        Some((_, PassageVector::Dense(vector))) if vector.is_empty() => Ok(QueryKind::MatchNone),
+        Some((_, PassageVector::Dense(vector))) => Ok(QueryKind::Knn(KnnQuery {
+            field: query.field.clone(),
+            vector: vector.clone(),
+            k: query.k,
+            num_candidates: query.num_candidates,
+            oversample: None,
+            filter: query.filter.clone(),
+            similarity: None,
+        })),
     }
 }
 
@@ -70,7 +70,7 @@ impl SemanticQuery {
 /// has none there. The others are bound when they are compiled.
 pub(super) fn bound(query: &Query, mapping: &Mapping) -> Result<Option<Query>, QueryError> {
     let kind = match &query.kind {
-        QueryKind::Semantic(clause) => clause.bound(mapping)?,
+        QueryKind::Semantic(clause) => answering(clause, mapping)?,
         QueryKind::Bool(tree) => {
             let all = |clauses: &[Query]| -> Result<Option<Vec<Query>>, QueryError> {
                 let new: Vec<Option<Query>> =

@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ast::{
+use super::error::QueryError;
+use super::query_string::{Fields, quoted_field};
+use sparrow_query::MAX_CLAUSES;
+use sparrow_query::{
     BoolQuery, FuzzyQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, Rewrite,
     SimpleQueryStringQuery, simple_flags,
 };
-use super::compile::MAX_CLAUSES;
-use super::error::QueryError;
-use super::query_string::{Fields, quoted_field};
 
 /// Parentheses that are looked into; deeper ones are passed over, as if they were not there.
 const MAX_DEPTH: usize = 64;

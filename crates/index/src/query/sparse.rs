@@ -13,7 +13,6 @@ use tantivy::query::{EmptyScorer, Explanation, Scorer, Weight};
 use tantivy::schema::Field;
 use tantivy::{DocId, DocSet, Score, SegmentReader};
 
-use super::ast::{Pruning, PruningConfig, SparseOrigin, SparseQuery};
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::explain::TOKEN_TAG;
@@ -22,6 +21,7 @@ use super::weights;
 use crate::plugins::{PassageMap, SegmentPlugins, SparseReader};
 use crate::snapshot::Snapshot;
 use sparrow_mapping::{FieldType, Mapping, SemanticModel};
+use sparrow_query::{Pruning, PruningConfig, SparseOrigin, SparseQuery};
 
 /// A sparse clause checked against the mapping: the tokens that take part, each once.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,7 +10,6 @@ use sparrow_postings::{ScoreBounds, SegmentSearch, SharedThreshold, TopK, TopKRe
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
-use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, SparseQuery, TopDocs, TotalHits};
 use super::bits::DocBits;
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
@@ -21,7 +20,9 @@ use super::semantic::{PassageScorer, best_documents};
 use super::sparse::SparseClause;
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
+use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
+use sparrow_query::{BoolQuery, Query, QueryKind, SparseQuery};
 
 /// How many of the best sparse matches are found when other clauses add to the scores: the more, the
 /// lower the bound of the rest.

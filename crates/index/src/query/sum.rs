@@ -12,7 +12,6 @@ use tantivy::query::Weight;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, SegmentReader, Term};
 
-use super::ast::{MatchQuery, Operator, Query, QueryKind, RegexpQuery, Rewrite, ZeroTerms};
 use super::bits::DocBits;
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
@@ -26,6 +25,7 @@ use super::walk::{CANCEL_INTERVAL, Walk};
 use super::weights;
 use crate::filter_cache::SegmentDocs;
 use crate::schema::ID;
+use sparrow_query::{MatchQuery, Operator, Query, QueryKind, RegexpQuery, Rewrite, ZeroTerms};
 
 /// More parts are scored one document after the other: the sum of so many roundings would come near
 /// [`ROUNDING`].

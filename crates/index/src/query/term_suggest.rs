@@ -4,13 +4,13 @@ use std::sync::atomic::AtomicBool;
 
 use rustc_hash::FxHashMap;
 
-use super::ast::QueryKind;
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::fuzzy::edit_distance;
 use super::multi_term::{TermFilter, scan_terms};
 use super::string_distance::StringDistance;
 use crate::snapshot::Snapshot;
+use sparrow_query::QueryKind;
 
 /// Most words of a text that suggestions are made for.
 const MAX_WORDS: usize = 1_000;

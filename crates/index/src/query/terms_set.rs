@@ -4,13 +4,13 @@ use serde_json::Value;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
-use super::ast::{TermsSetMinimum, TermsSetQuery};
 use super::columns::Numbers;
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::minimum::minimum_should_match;
 use super::text::should;
 use super::weights;
+use sparrow_query::{TermsSetMinimum, TermsSetQuery};
 
 impl Compiler<'_> {
     pub(super) fn terms_set(

@@ -6,8 +6,7 @@ use serde_json::Value;
 use tantivy::query::{BooleanWeight, BoostWeight, DisjunctionMaxCombiner, Occur, SumCombiner, Weight};
 
 use super::analyzed::{QueryToken, Section, sections};
-use super::ast::{MatchQuery, Operator, Query, ZeroTerms};
-use super::compile::{Compiler, MAX_CLAUSES, scalar_text};
+use super::compile::{Compiler, scalar_text};
 use super::error::QueryError;
 use super::explain::described;
 use super::fields::{FieldStatistics, StringTerms, term_weight};
@@ -16,6 +15,8 @@ use super::multi_term::{Fuzzy, TermFilter, multi_term};
 use super::scored::{Bm25, SummedWeight};
 use super::weights;
 use sparrow_mapping::FieldType;
+use sparrow_query::MAX_CLAUSES;
+use sparrow_query::{MatchQuery, Operator, Query, ZeroTerms};
 
 impl Compiler<'_> {
     pub(super) fn match_query(

@@ -8,7 +8,6 @@ use std::cell::RefCell;
 
 use tantivy::DocAddress;
 
-use super::ast::{BoolQuery, Query, QueryKind, SearchOptions, TopDocs, TotalHits};
 use super::best_of::BestOf;
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
@@ -17,7 +16,9 @@ use super::search::is_over;
 use super::top_docs::TopCollector;
 use super::walk::least_score;
 use crate::filter_cache::SegmentDocs;
+use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
+use sparrow_query::{BoolQuery, Query, QueryKind};
 
 /// Documents counted at a time; whole words.
 const STRETCH: u32 = 1 << 13;

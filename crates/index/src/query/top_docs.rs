@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use sparrow_types::SeqNo;
 use tantivy::DocAddress;
 
-use super::ast::{ScoredDoc, TopDocs, TotalHits, TotalRelation};
+use crate::query::{ScoredDoc, TopDocs, TotalHits, TotalRelation};
 
 /// A hit whose order is "worse is greater": the heap's top is the one to drop.
 struct Candidate(ScoredDoc);
@@ -101,8 +101,8 @@ mod tests {
     use proptest::prelude::*;
     use tantivy::DocAddress;
 
-    use super::super::ast::{TotalHits, TotalRelation};
     use super::TopCollector;
+    use crate::query::{TotalHits, TotalRelation};
 
     proptest! {
         #[test]

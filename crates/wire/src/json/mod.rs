@@ -10,6 +10,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::exception::Exception;
+
 pub use self::reader::read;
 
 /// Where a token starts; both numbers count from 1.
@@ -122,4 +124,18 @@ pub struct JsonError {
     pub detail: String,
     /// The text ends too early (Elasticsearch has a type of its own for that).
     pub end_of_file: bool,
+}
+
+impl JsonError {
+    /// The exception that an answer shows: what the parser says, twice.
+    pub fn exception(&self) -> Exception {
+        let JsonError { at, detail, end_of_file } = self;
+        if *end_of_file {
+            Exception::new("x_content_e_o_f_exception", format!("[{at}] Unexpected end of file"))
+                .because(Exception::new("json_e_o_f_exception", detail))
+        } else {
+            Exception::new("x_content_parse_exception", format!("[{at}] {detail}"))
+                .because(Exception::new("json_parse_exception", detail))
+        }
+    }
 }

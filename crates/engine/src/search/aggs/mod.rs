@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use sparrow_index::aggregations::{
     Aggregation, AggregationError, AggregationKind, Collected, ReduceOptions, reduce,
 };
-use sparrow_index::query::Query;
+use sparrow_query::Query;
 
 pub use self::parse::{Aggregations, parse};
 use super::body::SearchBody;

@@ -1,7 +1,7 @@
 //! Aggregations over what a search matches, whatever page of it is shown.
 
 use sparrow_index::aggregations::{Aggregation, AggregationError, Budget, Collected, Documents};
-use sparrow_index::query::{Query, QueryKind};
+use sparrow_query::{Query, QueryKind};
 
 use super::Run;
 use crate::search::aggs::Aggregations;

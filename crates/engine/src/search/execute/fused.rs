@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use rustc_hash::FxHashSet;
 use sparrow_index::DocAddress;
 use sparrow_index::query::sorted::{GroupId, SortValue};
-use sparrow_index::query::{Query, QueryError, TotalHits};
+use sparrow_index::query::{QueryError, TotalHits};
+use sparrow_query::Query;
 
 use super::plain::{boosted, by_score};
 use super::{Hit, List, Outcome, Run, total, with_k};

@@ -13,8 +13,9 @@ use std::time::Instant;
 
 use sparrow_index::aggregations::Collected;
 use sparrow_index::query::sorted::SortValue;
-use sparrow_index::query::{Query, QueryError, QueryKind, SearchOptions, TopDocs, TotalHits, TotalRelation};
+use sparrow_index::query::{QueryError, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_index::{DocAddress, Snapshot};
+use sparrow_query::{Query, QueryKind};
 
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};

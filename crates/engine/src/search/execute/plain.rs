@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use sparrow_index::query::{BoolQuery, Query, QueryKind, SearchOptions, TotalHits};
+use sparrow_index::query::{SearchOptions, TotalHits};
+use sparrow_query::{BoolQuery, Query, QueryKind};
 
 use super::{Hit, List, Outcome, Run, Target, total, with_k};
 use crate::search::body::SearchBody;
-use crate::search::dsl::KnnSearch;
 use crate::search::error::SearchError;
 use crate::search::rescore::Rescore;
+use sparrow_query::dsl::KnnSearch;
 use sparrow_wire::glob;
 
 impl Run<'_> {

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use sparrow_index::query::{Explanation, Query, QueryKind, SearchOptions, TotalHits};
+use sparrow_index::query::{Explanation, SearchOptions, TotalHits};
+use sparrow_query::{Query, QueryKind};
 
 use super::super::attribution::Attributor;
 use super::super::error::SearchError;

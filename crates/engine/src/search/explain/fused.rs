@@ -7,9 +7,9 @@ use sparrow_index::query::Explanation;
 use super::super::error::SearchError;
 use super::super::execute::{Branch, Hit, Key, Target, windows};
 use super::super::fusion::{Method, Normalizer};
-use super::super::java_float::f32_text;
 use super::super::retriever::{Fusion, Retriever};
 use super::of_queries;
+use sparrow_wire::java_float::f32_text;
 
 /// Explains hits of a fusion by the lists it was made from.
 pub fn explain(

@@ -10,7 +10,8 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_index::query::{Explanation, Query};
+use sparrow_index::query::Explanation;
+use sparrow_query::Query;
 
 use super::attribution::Attributor;
 use super::body::SearchBody;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use sparrow_index::query::Explanation;
 
-use super::super::java_float::write_f32;
+use sparrow_wire::java_float::write_f32;
 
 /// Writes an explanation; counts are whole numbers, everything else is a float as Java prints it.
 pub fn write(explanation: &Explanation, out: &mut Vec<u8>) {

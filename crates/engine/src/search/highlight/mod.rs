@@ -11,8 +11,9 @@ mod passages;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
-use sparrow_index::query::{Explanation, MatchedText, Query, QueryKind, TextMatcher};
+use sparrow_index::query::{Explanation, MatchedText, TextMatcher};
 use sparrow_mapping::{FieldType, Mapping};
+use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
 use self::fragments::{Fragment, Mark};

@@ -1,11 +1,11 @@
 //! The `highlight` section: options of all fields and of each.
 
-use sparrow_index::query::Query;
+use sparrow_query::Query;
 
-use super::super::dsl::{self, Context, value};
-use super::super::error::SearchError;
-use super::super::suggest::suggestions;
+use sparrow_query::dsl::{self, Context, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::suggest::suggestions;
 
 /// Fields of a `highlight`: each is a pass over a hit.
 const MOST_FIELDS: usize = 256;
@@ -114,12 +114,12 @@ impl Highlight {
     ///
     /// # Errors
     /// On keys that it does not have and values of a wrong kind.
-    pub fn parse(node: &Node, context: Context) -> Result<Self, SearchError> {
+    pub fn parse(node: &Node, context: Context) -> Result<Self, BodyError> {
         const PARSER: &str = "highlight";
         let mut highlight = Self { global: Options::default(), fields: Vec::new() };
         for member in node.as_object().unwrap_or_default() {
             let at = member.value.at;
-            let mut read = || -> Result<bool, SearchError> {
+            let mut read = || -> Result<bool, BodyError> {
                 match &*member.name {
                     "fields" => highlight.fields = fields(&member.value, context)?,
                     "encoder" => highlight.global.html = encoder(&value::text(&member.value)?)?,
@@ -140,7 +140,7 @@ impl Highlight {
         }
         highlight.global.check()?;
         if highlight.fields.len() > MOST_FIELDS {
-            return Err(SearchError::illegal(format!(
+            return Err(BodyError::illegal(format!(
                 "[highlight] has [{}] fields, at most [{MOST_FIELDS}] are possible on this server",
                 highlight.fields.len()
             )));
@@ -156,7 +156,7 @@ impl Highlight {
     ///
     /// # Errors
     /// None that [`Highlight::parse`] has not found.
-    pub fn fields(&self) -> Result<Vec<(&str, FieldOptions<'_>)>, SearchError> {
+    pub fn fields(&self) -> Result<Vec<(&str, FieldOptions<'_>)>, BodyError> {
         self.fields.iter().map(|(name, options)| Ok((name.as_str(), self.resolve(name, options)?))).collect()
     }
 
@@ -166,7 +166,7 @@ impl Highlight {
         self.global.highlight_query.iter_mut().chain(fields)
     }
 
-    fn resolve<'a>(&'a self, name: &str, own: &'a Options) -> Result<FieldOptions<'a>, SearchError> {
+    fn resolve<'a>(&'a self, name: &str, own: &'a Options) -> Result<FieldOptions<'a>, BodyError> {
         let all = &self.global;
         let size = |own: Option<i64>, all: Option<i64>, default: usize| {
             own.or(all).map_or(default, |size| usize::try_from(size).unwrap_or(0))
@@ -181,20 +181,20 @@ impl Highlight {
             "plain" => (Kind::Plain, false),
             "semantic" => (Kind::Semantic, false),
             other => {
-                return Err(SearchError::illegal(format!(
+                return Err(BodyError::illegal(format!(
                     "unknown highlighter type [{other}] for the field [{name}]"
                 )));
             }
         };
         let scanner = own.scanner.or(all.scanner).unwrap_or_default();
         if kind == Kind::Unified && !fast_vectors && scanner == Scanner::Chars {
-            return Err(SearchError::illegal("Invalid boundary scanner type: CHARS"));
+            return Err(BodyError::illegal("Invalid boundary scanner type: CHARS"));
         }
         let simple = match own.fragmenter.as_deref().or(all.fragmenter.as_deref()) {
             None | Some("span") => false,
             Some("simple") => true,
             Some(other) if kind == Kind::Plain => {
-                return Err(SearchError::illegal(format!(
+                return Err(BodyError::illegal(format!(
                     "unknown fragmenter option [{other}] for the field [{name}]"
                 )));
             }
@@ -202,7 +202,7 @@ impl Highlight {
         };
         let require_field_match = own.require_field_match.or(all.require_field_match).unwrap_or(true);
         if kind == Kind::Unified && !fast_vectors && !require_field_match && !own.matched_fields.is_empty() {
-            return Err(SearchError::illegal(
+            return Err(BodyError::illegal(
                 "Matched fields are not supported when [require_field_match] is set to [false]",
             ));
         }
@@ -232,7 +232,7 @@ impl Highlight {
 
 impl Options {
     /// Reads an option that fields and the whole section share; `false` if there is none of this name.
-    fn take(&mut self, member: &Member, context: Context) -> Result<bool, SearchError> {
+    fn take(&mut self, member: &Member, context: Context) -> Result<bool, BodyError> {
         let node = &member.value;
         match &*member.name {
             "type" => self.kind = Some(value::text(node)?),
@@ -249,7 +249,7 @@ impl Options {
             "max_analyzed_offset" => {
                 let limit: i64 = value::int(node)?.into();
                 if limit < -1 || limit == 0 {
-                    return Err(SearchError::illegal(
+                    return Err(BodyError::illegal(
                         "[max_analyzed_offset] must be a positive integer, or -1",
                     ));
                 }
@@ -272,30 +272,30 @@ impl Options {
         Ok(true)
     }
 
-    fn schema(&mut self, name: &str) -> Result<(), SearchError> {
+    fn schema(&mut self, name: &str) -> Result<(), BodyError> {
         match name {
             "default" => {}
             "styled" => {
                 self.pre_tags = Some((1..=10).map(|n| format!("<em class=\"hlt{n}\">")).collect());
                 self.post_tags = Some(vec!["</em>".to_owned()]);
             }
-            other => return Err(SearchError::illegal(format!("Unknown tag schema [{other}]"))),
+            other => return Err(BodyError::illegal(format!("Unknown tag schema [{other}]"))),
         }
         Ok(())
     }
 
-    fn check(&self) -> Result<(), SearchError> {
+    fn check(&self) -> Result<(), BodyError> {
         if self.pre_tags.is_some() && self.post_tags.is_none() {
-            return Err(SearchError::illegal("pre_tags are set but post_tags are not set"));
+            return Err(BodyError::illegal("pre_tags are set but post_tags are not set"));
         }
         Ok(())
     }
 }
 
 /// `fields`: an object, or a list of objects of one field each.
-fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, SearchError> {
+fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, BodyError> {
     let single = || {
-        SearchError::illegal(
+        BodyError::illegal(
             "[highlight] can be a single object with any number of fields or an array where each entry is an \
              object with a single field",
         )
@@ -316,7 +316,7 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, Searc
     for field in members {
         const PARSER: &str = "highlight_field";
         let Some(own) = field.value.as_object() else {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 field.value.at,
                 format!("[{PARSER}] Expected START_OBJECT but was: {}", field.value.token()),
             ));
@@ -324,7 +324,7 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, Searc
         let mut options = Options::default();
         for member in own {
             let at = member.value.at;
-            let mut read = || -> Result<bool, SearchError> {
+            let mut read = || -> Result<bool, BodyError> {
                 match &*member.name {
                     "matched_fields" => options.matched_fields = value::texts(&member.value)?,
                     "fragment_offset" => {
@@ -349,8 +349,8 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, Searc
     Ok(fields)
 }
 
-fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> SearchError {
-    SearchError::UnknownField {
+fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
+    BodyError::UnknownField {
         parser,
         field: member.name.to_string(),
         suggestions: suggestions(&member.name, known),
@@ -358,19 +358,19 @@ fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> Sea
     }
 }
 
-fn encoder(name: &str) -> Result<bool, SearchError> {
+fn encoder(name: &str) -> Result<bool, BodyError> {
     match name {
         "html" => Ok(true),
         "default" => Ok(false),
-        other => Err(SearchError::illegal(format!("unknown encoder [{other}]"))),
+        other => Err(BodyError::illegal(format!("unknown encoder [{other}]"))),
     }
 }
 
-fn scanner(name: &str) -> Result<Scanner, SearchError> {
+fn scanner(name: &str) -> Result<Scanner, BodyError> {
     match name.to_lowercase().as_str() {
         "sentence" => Ok(Scanner::Sentence),
         "word" => Ok(Scanner::Word),
         "chars" => Ok(Scanner::Chars),
-        _ => Err(SearchError::illegal(format!("unknown boundary scanner [{name}]"))),
+        _ => Err(BodyError::illegal(format!("unknown boundary scanner [{name}]"))),
     }
 }

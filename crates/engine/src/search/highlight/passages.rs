@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use sparrow_index::DocAddress;
-use sparrow_index::query::{Query, QueryKind};
 use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::{self, PassageVector};
+use sparrow_query::{Query, QueryKind};
 
 use super::super::resolve;
 use super::super::texts::values_at;

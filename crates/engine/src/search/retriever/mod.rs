@@ -5,13 +5,13 @@
 mod parse;
 mod simplified;
 
-use sparrow_index::query::{BoolQuery, Query, QueryKind};
+use sparrow_query::{BoolQuery, Query, QueryKind};
 
 use super::body::SearchBody;
-use super::dsl::KnnSearch;
-use super::error::SearchError;
 use super::fusion::{Method, Normalizer};
 use super::rescore::Rescore;
+use sparrow_query::dsl::KnnSearch;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::Member;
 
 pub use parse::parse;
@@ -242,6 +242,6 @@ fn filtered(query: Option<Query>, filter: Vec<Query>) -> Query {
 }
 
 /// What a retriever of the top is to a search.
-pub fn not_supported_inside(member: &Member) -> SearchError {
-    SearchError::illegal(format!("[{}] cannot be used in children of compound retrievers", member.name))
+pub fn not_supported_inside(member: &Member) -> BodyError {
+    BodyError::illegal(format!("[{}] cannot be used in children of compound retrievers", member.name))
 }

@@ -1,19 +1,19 @@
 //! The `retriever` section: request JSON to the tree.
 
 use super::super::body::SearchBody;
-use super::super::dsl::{self, Context, value};
-use super::super::error::SearchError;
 use super::super::fusion::{Method, Normalizer};
 use super::super::rank;
 use super::super::rescore;
-use super::super::suggest::suggestions;
 use super::simplified::{self, Simplified};
 use super::{
     DEFAULT_WINDOW, Form, Fusion, Input, Knn, MAX_LISTS, Retriever, Standard, Window, filtered,
     not_supported_inside,
 };
-use sparrow_index::query::Query;
+use sparrow_query::Query;
+use sparrow_query::dsl::{self, Context, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
+use sparrow_wire::suggest::suggestions;
 
 /// Deepest nesting of retrievers.
 const MAX_DEPTH: usize = 10;
@@ -39,26 +39,26 @@ const KNN_KEYS: &[&str] = &[
 ///
 /// # Errors
 /// When it is malformed, or of a kind that this server does not have.
-pub fn parse(node: &Node, context: Context) -> Result<Retriever, SearchError> {
+pub fn parse(node: &Node, context: Context) -> Result<Retriever, BodyError> {
     let tree = retriever(node, context, 0)?;
     let lists = tree.queries().len();
     if lists > MAX_LISTS {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[retriever] takes at most [{MAX_LISTS}] result sets, but was [{lists}]"
         )));
     }
     Ok(tree)
 }
 
-fn retriever(node: &Node, context: Context, depth: usize) -> Result<Retriever, SearchError> {
+fn retriever(node: &Node, context: Context, depth: usize) -> Result<Retriever, BodyError> {
     let Some(members) = node.as_object() else {
-        return Err(SearchError::parsing(node.at, "retriever malformed, must start with [START_OBJECT]"));
+        return Err(BodyError::parsing(node.at, "retriever malformed, must start with [START_OBJECT]"));
     };
     let Some(first) = members.first() else {
-        return Err(SearchError::parsing(node.end, "retriever malformed, empty clause found"));
+        return Err(BodyError::parsing(node.end, "retriever malformed, empty clause found"));
     };
     if let Some(second) = members.get(1) {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             second.at,
             format!("[{}] malformed retriever, expected [END_OBJECT] but found [FIELD_NAME]", first.name),
         ));
@@ -67,16 +67,16 @@ fn retriever(node: &Node, context: Context, depth: usize) -> Result<Retriever, S
 }
 
 /// A retriever by the member that names it.
-fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, SearchError> {
+fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, BodyError> {
     let (name, body) = (&*member.name, &member.value);
     if depth > MAX_DEPTH {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "the nested depth of the [{name}] retriever exceeds the maximum nested depth [{MAX_DEPTH}] for \
              retrievers"
         )));
     }
     let Some(members) = body.as_object() else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             body.at,
             format!("[{name}] retriever malformed, no [START_OBJECT] after retriever name"),
         ));
@@ -88,9 +88,9 @@ fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, S
         "linear" => linear(members, context, depth).map(Retriever::Fused),
         "rescorer" => rescorer(members, body.end, context, depth).map(Retriever::Fused),
         _ if REFUSED.contains(&name) => {
-            Err(SearchError::parsing(body.at, format!("retriever [{name}] is not supported by this server")))
+            Err(BodyError::parsing(body.at, format!("retriever [{name}] is not supported by this server")))
         }
-        _ => Err(SearchError::UnknownName {
+        _ => Err(BodyError::UnknownName {
             what: "retriever",
             name: name.to_owned(),
             suggestions: suggestions(name, KNOWN),
@@ -99,12 +99,12 @@ fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, S
     }
 }
 
-fn standard(members: &[Member], context: Context) -> Result<Standard, SearchError> {
+fn standard(members: &[Member], context: Context) -> Result<Standard, BodyError> {
     const PARSER: &str = "standard";
     let (mut query, mut filters) = (None, Vec::new());
     let mut standard = Standard::new(Query::match_all());
     for member in members {
-        let mut read = || -> Result<(), SearchError> {
+        let mut read = || -> Result<(), BodyError> {
             match &*member.name {
                 "query" => query = Some(dsl::parse_query(&member.value, context)?),
                 "filter" => filters = queries(&member.value, context)?,
@@ -126,7 +126,7 @@ fn standard(members: &[Member], context: Context) -> Result<Standard, SearchErro
     Ok(standard)
 }
 
-fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, SearchError> {
+fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyError> {
     const PARSER: &str = "knn";
     let (mut min_score, mut name) = (None, None);
     let mut clause = Vec::with_capacity(members.len());
@@ -162,7 +162,7 @@ struct Common {
 
 impl Common {
     /// Reads the member if it is one of those.
-    fn take(&mut self, parser: &'static str, member: &Member, context: Context) -> Result<bool, SearchError> {
+    fn take(&mut self, parser: &'static str, member: &Member, context: Context) -> Result<bool, BodyError> {
         let node = &member.value;
         match &*member.name {
             "query" => self.simplified.query = Some(value::text(node)?),
@@ -181,7 +181,7 @@ impl Common {
         method: Method,
         normalizer: Option<Normalizer>,
         context: Context,
-    ) -> Result<Fusion, SearchError> {
+    ) -> Result<Fusion, BodyError> {
         let mut fusion = Fusion {
             method,
             inputs: self.inputs.unwrap_or_default(),
@@ -195,7 +195,7 @@ impl Common {
         };
         let messages = self.simplified.problems(&fusion, normalizer);
         if !messages.is_empty() {
-            return Err(SearchError::Validation { messages });
+            return Err(BodyError::Validation { messages });
         }
         if let Some(query) = simplified::query(fusion.kind(), &self.simplified, context)? {
             let standard = Retriever::Standard(Standard::new(query));
@@ -207,7 +207,7 @@ impl Common {
     }
 }
 
-fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, SearchError> {
+fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "rrf";
     const KEYS: &[&str] = &[
         "retrievers",
@@ -222,7 +222,7 @@ fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, Sea
     let mut common = Common::default();
     let mut rank_constant = rank::DEFAULT_RANK_CONSTANT;
     for member in members {
-        let mut read = || -> Result<(), SearchError> {
+        let mut read = || -> Result<(), BodyError> {
             match &*member.name {
                 "retrievers" => {
                     common.inputs = Some(inputs(&member.value, |item| rrf_input(item, context, depth))?);
@@ -238,14 +238,14 @@ fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, Sea
     common.build(Method::Rrf { rank_constant }, None, context)
 }
 
-fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, SearchError> {
+fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "linear";
     const KEYS: &[&str] =
         &["retrievers", "fields", "query", "normalizer", "rank_window_size", "filter", "min_score", "_name"];
     let mut common = Common::default();
     let mut of_all = None;
     for member in members {
-        let mut read = || -> Result<(), SearchError> {
+        let mut read = || -> Result<(), BodyError> {
             match &*member.name {
                 "retrievers" => {
                     common.inputs = Some(inputs(&member.value, |item| linear_input(item, context, depth))?);
@@ -261,16 +261,13 @@ fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, 
     common.build(Method::Linear, of_all, context)
 }
 
-fn inputs(
-    node: &Node,
-    read: impl Fn(&Node) -> Result<Input, SearchError>,
-) -> Result<Vec<Input>, SearchError> {
+fn inputs(node: &Node, read: impl Fn(&Node) -> Result<Input, BodyError>) -> Result<Vec<Input>, BodyError> {
     let items = match &node.json {
         Json::Array(items) => &items[..],
         // One stands for a list of one.
         Json::Object(_) => std::slice::from_ref(node),
         _ => {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 node.at,
                 format!("Expected [START_ARRAY] but found [{}]", node.token()),
             ));
@@ -280,7 +277,7 @@ fn inputs(
 }
 
 /// `{"standard": …}` or `{"retriever": {"standard": …}, "weight": 2}`.
-fn rrf_input(node: &Node, context: Context, depth: usize) -> Result<Input, SearchError> {
+fn rrf_input(node: &Node, context: Context, depth: usize) -> Result<Input, BodyError> {
     let members = node.as_object().unwrap_or_default();
     if !members.iter().any(|member| matches!(&*member.name, "retriever" | "weight")) {
         return child(retriever(node, context, depth + 1)?, context).map(Input::new);
@@ -289,7 +286,7 @@ fn rrf_input(node: &Node, context: Context, depth: usize) -> Result<Input, Searc
 }
 
 /// `{"retriever": {"standard": …}, "weight": 2, "normalizer": "minmax"}`.
-fn linear_input(node: &Node, context: Context, depth: usize) -> Result<Input, SearchError> {
+fn linear_input(node: &Node, context: Context, depth: usize) -> Result<Input, BodyError> {
     component("retriever-component", &["retriever", "weight", "normalizer"], node, context, depth)
 }
 
@@ -299,16 +296,16 @@ fn component(
     node: &Node,
     context: Context,
     depth: usize,
-) -> Result<Input, SearchError> {
+) -> Result<Input, BodyError> {
     let Some(members) = node.as_object() else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             node.at,
             format!("[{parser}] Expected START_OBJECT but was: {}", node.token()),
         ));
     };
     let (mut found, mut weight, mut normalized) = (None, 1.0, Normalizer::None);
     for member in members {
-        let mut read = || -> Result<(), SearchError> {
+        let mut read = || -> Result<(), BodyError> {
             match &*member.name {
                 "retriever" => found = Some(child(retriever(&member.value, context, depth + 1)?, context)?),
                 "weight" => weight = value::float(&member.value)?,
@@ -320,10 +317,10 @@ fn component(
         read().map_err(|error| within(error, parser, member))?;
     }
     let Some(retriever) = found else {
-        return Err(SearchError::Required { field: "retriever" });
+        return Err(BodyError::Required { field: "retriever" });
     };
     if weight < 0.0 {
-        return Err(SearchError::Build {
+        return Err(BodyError::Build {
             parser,
             reason: format!("[weight] must be non-negative, found [{weight:?}]"),
             at: node.end,
@@ -333,7 +330,7 @@ fn component(
 }
 
 /// A retriever below another: what belongs to a search as a whole cannot be said there.
-fn child(mut retriever: Retriever, context: Context) -> Result<Retriever, SearchError> {
+fn child(mut retriever: Retriever, context: Context) -> Result<Retriever, BodyError> {
     if let Retriever::Standard(standard) = &mut retriever
         && !standard.sections.is_empty()
     {
@@ -352,18 +349,13 @@ fn child(mut retriever: Retriever, context: Context) -> Result<Retriever, Search
 }
 
 /// `{"retriever": …, "rescore": …}`: the first hits of a list scored again. It is a fusion of that one list.
-fn rescorer(
-    members: &[Member],
-    end: Location,
-    context: Context,
-    depth: usize,
-) -> Result<Fusion, SearchError> {
+fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "rescorer";
     const KEYS: &[&str] = &["retriever", "rescore", "filter", "min_score", "_name"];
     let (mut found, mut passes) = (None, Vec::new());
     let mut common = Common::default();
     for member in members {
-        let mut read = || -> Result<(), SearchError> {
+        let mut read = || -> Result<(), BodyError> {
             match &*member.name {
                 "retriever" => found = Some(child(retriever(&member.value, context, depth + 1)?, context)?),
                 "rescore" => passes = rescore::parse(&member.value, context)?,
@@ -382,7 +374,7 @@ fn rescorer(
         (Some(_), false) => "",
     };
     let Some(retriever) = found.filter(|_| missing.is_empty()) else {
-        return Err(SearchError::parsing(end, format!("Required [{missing}]")));
+        return Err(BodyError::parsing(end, format!("Required [{missing}]")));
     };
     // Behind the narrowest pass hits would be scored by other means than those before.
     common.window = passes.iter().map(|pass| pass.window).min();
@@ -390,30 +382,30 @@ fn rescorer(
     common.build(Method::Linear, None, context)
 }
 
-fn normalizer(node: &Node) -> Result<Normalizer, SearchError> {
+fn normalizer(node: &Node) -> Result<Normalizer, BodyError> {
     let name = value::text(node)?;
-    Normalizer::named(&name).ok_or_else(|| SearchError::illegal(format!("Unknown normalizer [{name}]")))
+    Normalizer::named(&name).ok_or_else(|| BodyError::illegal(format!("Unknown normalizer [{name}]")))
 }
 
 /// One query, or a list of them.
-fn queries(node: &Node, context: Context) -> Result<Vec<Query>, SearchError> {
+fn queries(node: &Node, context: Context) -> Result<Vec<Query>, BodyError> {
     match node.as_array() {
         Some(items) => items.iter().map(|item| dsl::parse_query(item, context)).collect(),
         None => Ok(vec![dsl::parse_query(node, context)?]),
     }
 }
 
-fn least(score: f32) -> Result<f32, SearchError> {
+fn least(score: f32) -> Result<f32, BodyError> {
     if score < 0.0 {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[min_score] must be greater than or equal to 0, was: [{score:?}]"
         )));
     }
     Ok(score)
 }
 
-fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> SearchError {
-    SearchError::UnknownField {
+fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
+    BodyError::UnknownField {
         parser,
         field: member.name.to_string(),
         suggestions: suggestions(&member.name, known),
@@ -422,10 +414,10 @@ fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> Sea
 }
 
 /// Names the field in which an error arose, unless the error is about the field itself or about the whole.
-fn within(error: SearchError, parser: &'static str, member: &Member) -> SearchError {
+fn within(error: BodyError, parser: &'static str, member: &Member) -> BodyError {
     match error {
-        SearchError::UnknownField { parser: of, .. } if of == parser => error,
-        SearchError::Validation { .. } => error,
+        BodyError::UnknownField { parser: of, .. } if of == parser => error,
+        BodyError::Validation { .. } => error,
         other => other.within(parser, &member.name, member.value.at),
     }
 }

@@ -1,13 +1,12 @@
 //! The short form of `rrf` and `linear`: a text and the fields to search instead of retrievers.
 
 use serde_json::json;
-use sparrow_index::query::Query;
+use sparrow_query::Query;
 
-use super::super::dsl::{self, Context};
-use super::super::error::SearchError;
 use super::super::fusion::{Method, Normalizer};
 use super::Fusion;
-use sparrow_wire::json;
+use sparrow_query::dsl::{self, Context};
+use sparrow_wire::{BodyError, json};
 
 /// `query` and `fields` of a compound retriever.
 #[derive(Debug, Default)]
@@ -58,7 +57,7 @@ impl Simplified {
 }
 
 /// The query that the short form stands for: the text in all fields, their scores added.
-pub fn query(kind: &str, simplified: &Simplified, context: Context) -> Result<Option<Query>, SearchError> {
+pub fn query(kind: &str, simplified: &Simplified, context: Context) -> Result<Option<Query>, BodyError> {
     let Some(text) = &simplified.query else { return Ok(None) };
     let mut clause = json!({"query": text, "type": "most_fields"});
     if let Some(fields) = &simplified.fields {
@@ -66,7 +65,7 @@ pub fn query(kind: &str, simplified: &Simplified, context: Context) -> Result<Op
             field.rsplit_once('^').and_then(|(_, weight)| weight.parse::<f32>().ok()).is_some_and(|w| w < 0.0)
         };
         if fields.iter().any(negative) {
-            return Err(SearchError::illegal(format!("[{kind}] per-field weights must be non-negative")));
+            return Err(BodyError::illegal(format!("[{kind}] per-field weights must be non-negative")));
         }
         clause["fields"] = json!(fields);
     }

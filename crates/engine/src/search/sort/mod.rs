@@ -6,10 +6,10 @@ pub mod values;
 use serde_json::Value;
 use sparrow_index::query::sorted::SortMode;
 
-use super::dsl::value;
-use super::error::SearchError;
-use super::suggest::suggestions;
+use sparrow_query::dsl::value;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::suggest::suggestions;
 
 /// Order of the hits.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,7 +69,7 @@ impl Sort {
 ///
 /// # Errors
 /// For a direction that is none.
-pub fn from_text(text: &str) -> Result<Sort, SearchError> {
+pub fn from_text(text: &str) -> Result<Sort, BodyError> {
     let mut keys = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, order) = part.rsplit_once(':').unwrap_or((part, ""));
@@ -86,7 +86,7 @@ pub fn from_text(text: &str) -> Result<Sort, SearchError> {
 ///
 /// # Errors
 /// On malformed orders, unknown options and orders that this server does not have.
-pub fn parse(node: &Node) -> Result<Sort, SearchError> {
+pub fn parse(node: &Node) -> Result<Sort, BodyError> {
     let mut keys = Vec::new();
     match &node.json {
         Json::String(name) => keys.push(checked(SortField::new(name))?),
@@ -97,7 +97,7 @@ pub fn parse(node: &Node) -> Result<Sort, SearchError> {
                     Json::String(name) => keys.push(checked(SortField::new(name))?),
                     Json::Object(members) => parse_object(members, &mut keys)?,
                     _ => {
-                        return Err(SearchError::illegal(
+                        return Err(BodyError::illegal(
                             "malformed sort format, within the sort array, an object, or an actual string \
                              are allowed",
                         ));
@@ -106,7 +106,7 @@ pub fn parse(node: &Node) -> Result<Sort, SearchError> {
             }
         }
         _ => {
-            return Err(SearchError::illegal(
+            return Err(BodyError::illegal(
                 "malformed sort format, either start with array, object, or an actual string",
             ));
         }
@@ -114,14 +114,14 @@ pub fn parse(node: &Node) -> Result<Sort, SearchError> {
     Ok(Sort::of(keys))
 }
 
-fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), SearchError> {
+fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), BodyError> {
     for member in members {
         let mut key = SortField::new(&member.name);
         match &member.value.json {
             Json::String(order) => key.descending = descending(order)?,
             Json::Object(options) => parse_options(options, &mut key)?,
             _ => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!(
                         "malformed sort format, within the sort array, an object, or an actual string are \
@@ -140,19 +140,19 @@ fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), Sea
 const OPTIONS: &[&str] =
     &["order", "missing", "mode", "unmapped_type", "numeric_type", "format", "nested", "nested_path"];
 
-fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), SearchError> {
+fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyError> {
     let scored = key.name == "_score";
     let parser = if scored { "_score" } else { "field_sort" };
     for option in options {
         let node = &option.value;
-        let within = |error: SearchError| error.within(parser, &option.name, node.at);
+        let within = |error: BodyError| error.within(parser, &option.name, node.at);
         match &*option.name {
             "order" => {
                 key.descending = value::text(node).and_then(|text| descending(&text)).map_err(within)?
             }
             "missing" if !scored => match &node.json {
                 Json::Array(_) | Json::Object(_) => {
-                    return Err(SearchError::ValueType {
+                    return Err(BodyError::ValueType {
                         parser,
                         field: "missing".to_owned(),
                         token: node.token(),
@@ -169,7 +169,7 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), SearchEr
             "numeric_type" if !scored => {
                 let text = value::text(node).map_err(within)?;
                 if !matches!(&*text, "long" | "double" | "date" | "date_nanos") {
-                    return Err(within(SearchError::illegal(format!(
+                    return Err(within(BodyError::illegal(format!(
                         "invalid value for [numeric_type], must be [long, double, date, date_nanos], got {text}"
                     ))));
                 }
@@ -177,13 +177,13 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), SearchEr
             }
             "format" if !scored => key.format = value::optional_text(node).map_err(within)?,
             "nested" | "nested_path" | "nested_filter" if !scored => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     option.at,
                     format!("[{}] of [sort] is not supported by this server", option.name),
                 ));
             }
             name => {
-                return Err(SearchError::UnknownField {
+                return Err(BodyError::UnknownField {
                     parser,
                     field: name.to_owned(),
                     suggestions: suggestions(name, if scored { &["order"] } else { OPTIONS }),
@@ -195,37 +195,37 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), SearchEr
     Ok(())
 }
 
-fn checked(key: SortField) -> Result<SortField, SearchError> {
+fn checked(key: SortField) -> Result<SortField, BodyError> {
     match &*key.name {
         "_script" | "_geo_distance" | "_geoDistance" => {
-            Err(SearchError::illegal(format!("[sort] by [{}] is not supported by this server", key.name)))
+            Err(BodyError::illegal(format!("[sort] by [{}] is not supported by this server", key.name)))
         }
-        "_shard_doc" if key.descending => Err(SearchError::illegal(
+        "_shard_doc" if key.descending => Err(BodyError::illegal(
             "[sort] by [_shard_doc] in descending order is not supported by this server",
         )),
         _ => Ok(key),
     }
 }
 
-fn descending(order: &str) -> Result<bool, SearchError> {
+fn descending(order: &str) -> Result<bool, BodyError> {
     match order.to_ascii_lowercase().as_str() {
         "asc" => Ok(false),
         "desc" => Ok(true),
-        _ => Err(SearchError::illegal(format!(
+        _ => Err(BodyError::illegal(format!(
             "No enum constant org.elasticsearch.search.sort.SortOrder.{}",
             order.to_uppercase()
         ))),
     }
 }
 
-fn mode(text: &str) -> Result<SortMode, SearchError> {
+fn mode(text: &str) -> Result<SortMode, BodyError> {
     match text.to_ascii_lowercase().as_str() {
         "min" => Ok(SortMode::Min),
         "max" => Ok(SortMode::Max),
         "sum" => Ok(SortMode::Sum),
         "avg" => Ok(SortMode::Avg),
         "median" => Ok(SortMode::Median),
-        _ => Err(SearchError::illegal(format!("Unknown SortMode [{text}]"))),
+        _ => Err(BodyError::illegal(format!("Unknown SortMode [{text}]"))),
     }
 }
 
@@ -233,15 +233,15 @@ fn mode(text: &str) -> Result<SortMode, SearchError> {
 ///
 /// # Errors
 /// When it is empty or holds anything else.
-pub fn parse_after(items: &[Node]) -> Result<Vec<Value>, SearchError> {
+pub fn parse_after(items: &[Node]) -> Result<Vec<Value>, BodyError> {
     if items.is_empty() {
-        return Err(SearchError::illegal("Values must contains at least one value."));
+        return Err(BodyError::illegal("Values must contains at least one value."));
     }
     items
         .iter()
         .map(|item| match item.is_scalar() {
             true => Ok(item.to_value()),
-            false => Err(SearchError::parsing(
+            false => Err(BodyError::parsing(
                 item.at,
                 format!(
                     "Expected [VALUE_STRING] or [VALUE_NUMBER] or [VALUE_BOOLEAN] or [VALUE_NULL] but found \

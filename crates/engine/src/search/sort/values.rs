@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 use sparrow_index::query::sorted::SortValue;
-use sparrow_mapping::DateFormat;
-use sparrow_mapping::{date, ip};
+use sparrow_mapping::{DateFormat, date, ip};
 
 use crate::pipelines::DatePattern;
 use crate::search::error::SearchError;
-use crate::search::java_float::write_f32;
+use sparrow_wire::java_float::write_f32;
 
 /// Format of dates that name none.
 pub const DEFAULT_FORMAT: &str = date::DEFAULT_FORMAT;
@@ -44,7 +43,8 @@ impl Shown {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let number_format = || SearchError::NumberFormat { input: text.clone() };
+        let number_format =
+            || SearchError::Body(sparrow_wire::BodyError::NumberFormat { input: text.clone() });
         Ok(match self {
             Shown::Text => SortValue::Text(text.as_str().into()),
             Shown::Ip => match ip::parse(&text) {

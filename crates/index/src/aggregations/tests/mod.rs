@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::Snapshot;
 use crate::query::tests::Fixture;
-use crate::query::{Query, QueryKind, RangeQuery};
 use crate::zone::Zone;
+use sparrow_query::{Query, QueryKind, RangeQuery};
 
 /// A document of the random tests.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
 
 use super::convert::CONSTANT_TAG;
-use crate::query::ast::{BoolQuery, FuzzyQuery, Query, QueryKind, RangeQuery, RegexpQuery, Rewrite};
 use crate::query::weights;
+use sparrow_query::{BoolQuery, FuzzyQuery, Query, QueryKind, RangeQuery, RegexpQuery, Rewrite};
 
 /// Who explains a clause.
 enum Who {

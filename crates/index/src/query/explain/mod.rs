@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicBool;
 
 use tantivy::DocAddress;
 
-use super::ast::Query;
 use super::compile::Compiler;
 use super::error::QueryError;
 use crate::snapshot::Snapshot;
+use sparrow_query::Query;
 
 pub(super) use bm25::explained as explained_bm25;
 pub(super) use convert::TOKEN_TAG;

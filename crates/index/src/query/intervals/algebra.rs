@@ -1,6 +1,6 @@
 //! Minimal intervals of a document: none holds another one of its list, so that starts and ends both ascend.
 
-use super::super::ast::{IntervalsOrder, IntervalsRelation};
+use sparrow_query::{IntervalsOrder, IntervalsRelation};
 
 /// A stretch of positions, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

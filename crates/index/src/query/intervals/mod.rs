@@ -13,10 +13,6 @@ use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 
 use self::algebra::{Interval, all_of, any_of, related};
 use super::analyzed::{Section, sections};
-use super::ast::{
-    IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource, IntervalsWords,
-    RegexpQuery,
-};
 use super::bits::DocBits;
 use super::compile::Compiler;
 use super::error::QueryError;
@@ -25,6 +21,10 @@ use super::multi_term::{Expansion, Fuzzy, TermFilter, Wildcard, expand_fuzzy, fi
 use super::regexp::Automaton;
 use super::weights;
 use sparrow_mapping::{FieldType, TextIndexOptions};
+use sparrow_query::{
+    IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource, IntervalsWords,
+    RegexpQuery,
+};
 
 /// Most words that a prefix, a pattern or a misspelt word stands for.
 const MAX_EXPANSIONS: usize = 128;

@@ -9,9 +9,9 @@ mod syntax;
 use rustc_hash::FxHashMap;
 use sparrow_types::work;
 
-use super::ast::RegexpQuery;
 use super::error::QueryError;
 use expression::{Builder, Id, NEVER};
+use sparrow_query::RegexpQuery;
 
 /// Longest expression (`index.max_regex_length`).
 const MAX_LENGTH: usize = 1000;
@@ -123,8 +123,8 @@ impl Automaton {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::ast::{RegexpQuery, regexp_flags};
     use super::{Automaton, QueryError, work};
+    use sparrow_query::{RegexpQuery, regexp_flags};
 
     fn automaton(pattern: &str) -> Automaton {
         Automaton::new(&RegexpQuery::new("f", pattern)).unwrap_or_else(|error| panic!("{pattern}: {error}"))

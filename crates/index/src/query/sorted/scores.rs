@@ -5,12 +5,12 @@ use tantivy::{DocAddress, TERMINATED, Term};
 
 use super::columns::NumberReader;
 use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
-use crate::query::ast::Query;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::fields::keyword_column;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::IGNORED;
+use sparrow_query::Query;
 
 impl Snapshot {
     /// Score of each of `docs` for a query, in their order; `None` where it does not match.

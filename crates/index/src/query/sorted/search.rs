@@ -11,10 +11,11 @@ use super::columns::{GroupReader, KeyReader, SeveralValues};
 use super::value::compare;
 use super::{MAX_SORT_KEYS, Slice, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch, Ties};
 use crate::filter_cache::SegmentDocs;
-use crate::query::ast::{Query, SearchOptions};
+use crate::query::SearchOptions;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::snapshot::Snapshot;
+use sparrow_query::Query;
 
 /// Documents between two looks at the cancel flag.
 const CANCEL_INTERVAL: u32 = 4096;

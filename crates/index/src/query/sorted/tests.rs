@@ -10,8 +10,9 @@ use super::{
     After, ColumnKey, ColumnKind, Missing, Slice, SortKey, SortMode, SortSource, SortValue, SortedSearch,
     Ties,
 };
+use crate::query::SearchOptions;
 use crate::query::tests::Fixture;
-use crate::query::{Query, QueryKind, RangeQuery, SearchOptions};
+use sparrow_query::{Query, QueryKind, RangeQuery};
 
 /// A live document: place of its last write, values by field.
 #[derive(Debug, Clone)]

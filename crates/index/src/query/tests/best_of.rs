@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::ast::{
-    BoolQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind, SearchOptions, TotalHits,
-};
 use super::Fixture;
 use super::sums::{number_at_most, scores};
+use crate::query::{SearchOptions, TotalHits};
+use sparrow_query::{BoolQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind};
 
 /// Words of the title, words of the text, a number.
 type Doc = (Vec<u8>, Vec<u8>, u8);

@@ -5,8 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 
-use super::super::{BoolQuery, MatchQuery, Query, QueryError, QueryKind, SearchOptions, SparseQuery};
+use super::super::QueryError;
 use super::Fixture;
+use crate::query::SearchOptions;
+use sparrow_query::{BoolQuery, MatchQuery, Query, QueryKind, SparseQuery};
 
 fn words(text: &str) -> Query {
     QueryKind::Match(MatchQuery { field: "t".into(), text: text.into(), ..Default::default() }).into()

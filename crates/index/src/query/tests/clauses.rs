@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::ast::{
-    MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, QueryStringQuery, RangeQuery,
-    RegexpQuery, Rewrite, SearchOptions, ZeroTerms,
-};
 use super::Fixture;
+use crate::query::SearchOptions;
+use sparrow_query::{
+    MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, QueryStringQuery, RangeQuery,
+    RegexpQuery, Rewrite, ZeroTerms,
+};
 
 fn shop() -> Fixture {
     let mut fixture = Fixture::new(json!({

@@ -4,12 +4,13 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::Explanation;
-use super::super::ast::{
-    BoolQuery, FuzzyQuery, KnnQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, Query, QueryKind,
-    SearchOptions, SparseQuery,
-};
+use super::Fixture;
 use super::random::{doc, index, query, tree};
-use super::{Fixture, QueryStringQuery};
+use crate::query::SearchOptions;
+use sparrow_query::{
+    BoolQuery, FuzzyQuery, KnnQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, Query, QueryKind,
+    QueryStringQuery, SparseQuery,
+};
 
 /// The explanations of all hits, with their scores.
 fn explained(fixture: &Fixture, query: &Query) -> Vec<(f32, Explanation)> {

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::ast::{
+use super::{Fixture, assert_close};
+use sparrow_query::{
     BoostMode, DecayCurve, DecayFunction, DistanceFeatureQuery, FunctionKind, FunctionScoreQuery, Modifier,
     MultiValue, Query, QueryKind, RankFeatureQuery, RankFunction, ScoreFunction, ScoreMode,
 };
-use super::{Fixture, assert_close};
 
 type Doc = (Option<u8>, Vec<i8>);
 

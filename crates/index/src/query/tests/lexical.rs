@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::ast::{
+use super::Fixture;
+use sparrow_query::{
     BoostingQuery, CombinedFieldsQuery, FuzzyQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery,
     MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, RegexpQuery, Rewrite, TermsSetMinimum,
     TermsSetQuery,
 };
-use super::Fixture;
 
 const WORDS: [&str; 6] = ["aa", "ab", "ba", "abc", "bb", "cab"];
 

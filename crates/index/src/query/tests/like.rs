@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::ast::{LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind};
 use super::super::{SuggestMode, SuggestedTerm, TermSuggest};
 use super::Fixture;
+use sparrow_query::{LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind};
 
 const WORDS: [&str; 7] = ["aaaa", "aaab", "aabb", "abab", "bbbb", "bbba", "aaaab"];
 

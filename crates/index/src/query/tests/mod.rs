@@ -20,9 +20,11 @@ mod syntax;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Query, QueryError, QueryStringQuery, SearchOptions, TopDocs};
+use super::QueryError;
+use crate::query::{SearchOptions, TopDocs};
 use crate::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
 use sparrow_mapping::{Limits, Mapping};
+use sparrow_query::{Query, QueryStringQuery};
 
 /// An index with one segment per batch of documents.
 pub(crate) struct Fixture {
@@ -110,7 +112,7 @@ impl Fixture {
     }
 
     fn lucene_with(&self, query: QueryStringQuery) -> String {
-        let query = Query::new(super::QueryKind::QueryString(query));
+        let query = Query::new(sparrow_query::QueryKind::QueryString(query));
         match self.snapshot().search(&query, &SearchOptions::default()) {
             Ok(_) => self.ids(query),
             Err(error) => error.reason(),

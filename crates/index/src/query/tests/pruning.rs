@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::ast::{Pruning, PruningConfig, QueryKind, SparseQuery};
 use super::Fixture;
+use sparrow_query::{Pruning, PruningConfig, QueryKind, SparseQuery};
 
 fn clause(tokens: &[(&str, f32)], pruning: Pruning) -> QueryKind {
     QueryKind::Sparse(SparseQuery {

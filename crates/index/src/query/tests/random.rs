@@ -3,10 +3,9 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::ast::{
-    BoolQuery, Query, QueryKind, RangeQuery, SearchOptions, SparseQuery, TotalHits, TotalRelation,
-};
 use super::Fixture;
+use crate::query::{SearchOptions, TotalHits, TotalRelation};
+use sparrow_query::{BoolQuery, Query, QueryKind, RangeQuery, SparseQuery};
 
 /// A document of the random tests.
 #[derive(Debug, Clone)]

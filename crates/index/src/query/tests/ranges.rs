@@ -6,9 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::ast::{BoolQuery, Query, QueryKind, RangeQuery};
 use super::Fixture;
 use crate::{FilterCache, IndexOptions};
+use sparrow_query::{BoolQuery, Query, QueryKind, RangeQuery};
 
 /// A value of a field, as what it is compared.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -176,8 +176,8 @@ fn a_column_is_sorted_after_some_scans_and_new_ranges_are_no_longer_kept() {
     let fixture = numbers(&cache);
     let snapshot = fixture.snapshot();
     let mut bytes = Vec::new();
-    for from in 0..20 {
-        assert_eq!(snapshot.count(&range(f64::from(from) + 0.5)).unwrap(), 999 - from as u64);
+    for from in 0..20_u32 {
+        assert_eq!(snapshot.count(&range(f64::from(from) + 0.5)).unwrap(), 999 - u64::from(from));
         bytes.push(cache.stats().bytes);
     }
     // A bitmap for each, then the order of the column, then nothing.
@@ -198,8 +198,8 @@ fn a_column_that_has_no_room_is_scanned() {
     // A bitmap of a thousand documents fits, their order does not.
     let cache = Arc::new(FilterCache::new(10_000));
     let fixture = numbers(&cache);
-    for from in 0..60 {
-        assert_eq!(fixture.snapshot().count(&range(f64::from(from) + 0.5)).unwrap(), 999 - from as u64);
+    for from in 0..60_u32 {
+        assert_eq!(fixture.snapshot().count(&range(f64::from(from) + 0.5)).unwrap(), 999 - u64::from(from));
         assert!(cache.stats().bytes <= 10_000);
     }
     assert!(cache.stats().evictions > 0);

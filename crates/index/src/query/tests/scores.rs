@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::ast::{MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind};
 use super::{Fixture, assert_close};
+use sparrow_query::{MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind};
 
 fn match_query(field: &str, text: &str) -> Query {
     Query::new(QueryKind::Match(MatchQuery {

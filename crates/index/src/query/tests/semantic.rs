@@ -3,14 +3,12 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::ast::{
-    BoolQuery, KnnQuery, Query, QueryKind, SearchOptions, SemanticQuery, SparseQuery, TotalHits,
-    TotalRelation,
-};
 use super::Fixture;
+use crate::query::{SearchOptions, TotalHits, TotalRelation};
 use crate::{IndexOptions, WriteDocument};
 use sparrow_mapping::Limits;
 use sparrow_mapping::passages::{FieldPassages, Passage, PassageVector};
+use sparrow_query::{BoolQuery, KnnQuery, Query, QueryKind, SemanticQuery, SparseQuery};
 
 /// Weights that half precision holds exactly, so that scores can be compared exactly.
 type Tokens = Vec<(u8, u8)>;

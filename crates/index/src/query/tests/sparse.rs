@@ -5,12 +5,13 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 
-use super::super::ast::{
-    BoolQuery, KnnQuery, Pruning, PruningConfig, Query, QueryKind, SearchOptions, SparseOrigin, SparseQuery,
-    TextExpansionQuery, TotalHits, TotalRelation,
-};
 use super::super::error::QueryError;
 use super::{Fixture, assert_close};
+use crate::query::{SearchOptions, TotalHits, TotalRelation};
+use sparrow_query::{
+    BoolQuery, KnnQuery, Pruning, PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery,
+    TextExpansionQuery,
+};
 
 fn sparse(field: &str, tokens: &[(&str, f32)]) -> SparseQuery {
     SparseQuery {

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::ast::{
-    BoolQuery, MatchQuery, Query, QueryKind, QueryStringQuery, RangeQuery, SearchOptions, SparseQuery,
-    TotalHits,
-};
 use super::Fixture;
+use crate::query::{SearchOptions, TotalHits};
+use sparrow_query::{BoolQuery, MatchQuery, Query, QueryKind, QueryStringQuery, RangeQuery, SparseQuery};
 
 #[derive(Debug, Clone)]
 struct Doc {

@@ -4,12 +4,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::ast::{
+use super::Fixture;
+use sparrow_query::{
     BoolQuery, DistanceFeatureQuery, FuzzyQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery,
     MultiMatchQuery, MultiMatchType, Query, QueryKind, QueryStringQuery, RangeQuery, Rewrite,
     SimpleQueryStringQuery,
 };
-use super::Fixture;
 
 const WORDS: [&str; 6] = ["aa", "ab", "ba", "abc", "bb", "cab"];
 
@@ -143,13 +143,7 @@ fn text(clause: &Clause) -> String {
 }
 
 fn matching(field: &str, word: &str) -> Query {
-    MatchQuery { field: field.into(), text: word.into(), ..MatchQuery::default() }.into()
-}
-
-impl From<MatchQuery> for Query {
-    fn from(query: MatchQuery) -> Self {
-        QueryKind::Match(query).into()
-    }
+    QueryKind::Match(MatchQuery { field: field.into(), text: word.into(), ..MatchQuery::default() }).into()
 }
 
 fn tree(clause: &Clause) -> Query {

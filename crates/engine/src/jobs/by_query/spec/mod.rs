@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sparrow_index::query::Query;
+use sparrow_query::Query;
 
 pub(in crate::jobs) use self::parts::requests_per_second;
 use crate::Engine;

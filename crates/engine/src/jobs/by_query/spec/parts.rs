@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 use super::{MOST_SLICES, Slices};
 use crate::body::{place, position, token};
-use crate::deprecation;
 use crate::error::{ApiError, EngineError, Exception};
 use crate::request::Request;
 use crate::search::Order;
+use sparrow_wire::deprecation;
 
 /// Largest batch, as a search page.
 const MOST_PER_BATCH: u64 = 10_000;

@@ -8,11 +8,11 @@ use super::parts::{
 };
 use super::{Destination, Kind, Operation, Spec, VersionType, remote, saved};
 use crate::body::place;
-use crate::deprecation;
 use crate::error::{EngineError, Exception};
 use crate::indices::ResolveOptions;
 use crate::request::Request;
 use crate::search::SourceSelection;
+use sparrow_wire::deprecation;
 
 /// Reads a request.
 ///

@@ -6,14 +6,14 @@ use sparrow_index::aggregations::{
 
 use super::options::Options;
 use super::scalar;
-use crate::search::dsl::{self, Context};
-use crate::search::error::SearchError;
+use sparrow_query::dsl::{self, Context};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
 /// Buckets of a `terms` aggregation that asks for no number.
 const DEFAULT_SIZE: usize = 10;
 
-pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     if options.parser == "rare_terms" {
         return rare_terms(options);
     }
@@ -68,7 +68,7 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
             "execution_hint" => {
                 let hint = options.text(member)?;
                 if !matches!(hint.as_str(), "map" | "global_ordinals") {
-                    return Err(SearchError::illegal(format!(
+                    return Err(BodyError::illegal(format!(
                         "Unknown `execution_hint`: [{hint}], expected any of [map, global_ordinals]"
                     )));
                 }
@@ -86,7 +86,7 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     }
     options.need_field(&terms.source)?;
     if matches!(terms.include, Some(Selection::Partition { .. })) && terms.exclude.is_some() {
-        return Err(SearchError::illegal(
+        return Err(BodyError::illegal(
             "Cannot specify any exclude clause when using a partition-based include",
         ));
     }
@@ -96,7 +96,7 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
 /// Most documents of a bucket of `rare_terms`.
 const MOST_RARE: i64 = 100;
 
-fn rare_terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+fn rare_terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] =
         &["field", "missing", "value_type", "max_doc_count", "precision", "include", "exclude"];
     let mut terms = Terms {
@@ -143,7 +143,7 @@ fn rare_terms(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     Ok(AggregationKind::Terms(terms))
 }
 
-fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<Selection, SearchError> {
+fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<Selection, BodyError> {
     match &member.value.json {
         Json::String(pattern) => Ok(Selection::Regexp(pattern.to_string())),
         Json::Array(items) => {
@@ -205,7 +205,7 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
 /// Filters or ranges of one aggregation: each document is held against each of them, and each filter has a bit for each document.
 const MOST_FILTERS: usize = 1_024;
 
-pub fn range(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn range(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "keyed", "ranges"];
     let dates = options.parser == "date_range";
     let takes: &[&str] =
@@ -222,7 +222,7 @@ pub fn range(options: Options<'_>) -> Result<AggregationKind, SearchError> {
                     return Err(options.wrong_type("ranges", &member.value));
                 };
                 if items.len() > MOST_FILTERS {
-                    return Err(SearchError::illegal(format!(
+                    return Err(BodyError::illegal(format!(
                         "[{}] has [{}] ranges, at most [{MOST_FILTERS}] are possible on this server",
                         options.name,
                         items.len()
@@ -237,7 +237,7 @@ pub fn range(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     }
     options.need_field(&range.source)?;
     if range.ranges.is_empty() {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "No [ranges] specified for the [{}] aggregation",
             options.name
         )));
@@ -245,7 +245,7 @@ pub fn range(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     Ok(AggregationKind::Range(range))
 }
 
-fn range_bucket(options: &Options<'_>, node: &Node) -> Result<RangeBucket, SearchError> {
+fn range_bucket(options: &Options<'_>, node: &Node) -> Result<RangeBucket, BodyError> {
     let Some(members) = node.as_object() else { return Err(options.wrong_type("ranges", node)) };
     let mut bucket = RangeBucket { key: None, from: None, to: None };
     for member in members {
@@ -258,10 +258,10 @@ fn range_bucket(options: &Options<'_>, node: &Node) -> Result<RangeBucket, Searc
             "from" => bucket.from = end()?,
             "to" => bucket.to = end()?,
             _ => {
-                return Err(SearchError::UnknownField {
+                return Err(BodyError::UnknownField {
                     parser: "range",
                     field: member.name.to_string(),
-                    suggestions: crate::search::suggest::suggestions(&member.name, &["key", "from", "to"]),
+                    suggestions: sparrow_wire::suggest::suggestions(&member.name, &["key", "from", "to"]),
                     at: member.at,
                 });
             }
@@ -270,12 +270,12 @@ fn range_bucket(options: &Options<'_>, node: &Node) -> Result<RangeBucket, Searc
     Ok(bucket)
 }
 
-pub fn filter(options: Options<'_>, context: Context) -> Result<AggregationKind, SearchError> {
+pub fn filter(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
     // `{}` matched everything in old versions; it is an error in the new ones.
     Ok(AggregationKind::Filter(dsl::parse_query(options.node, context)?))
 }
 
-pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind, SearchError> {
+pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
     let mut filters = Vec::new();
     let (mut other, mut other_key, mut keyed) = (None, None, true);
     let mut found = false;
@@ -298,7 +298,7 @@ pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind
             ("other_bucket_key", _) => other_key = Some(options.text(member)?),
             ("keyed", _) => keyed = options.boolean(member)?,
             (name, _) => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), options.name),
                 ));
@@ -306,14 +306,14 @@ pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind
         }
     }
     if filters.len() > MOST_FILTERS {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[{}] has [{}] filters, at most [{MOST_FILTERS}] are possible on this server",
             options.name,
             filters.len()
         )));
     }
     if !found || filters.is_empty() {
-        return Err(SearchError::illegal("[filters] cannot be empty"));
+        return Err(BodyError::illegal("[filters] cannot be empty"));
     }
     filters.sort_by(|a, b| a.0.cmp(&b.0));
     // A key alone asks for the bucket too.
@@ -325,7 +325,7 @@ pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind
     Ok(AggregationKind::Filters(Filters { filters, other, keyed }))
 }
 
-pub fn missing(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn missing(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     let mut source = ValueSource::default();
     for member in options.members() {
         if !options.source(member, &mut source, &["field", "missing", "value_type", "format"])? {
@@ -336,7 +336,7 @@ pub fn missing(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     Ok(AggregationKind::Missing(source))
 }
 
-pub fn global(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn global(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     match options.members().first() {
         Some(member) => Err(options.unknown(member, &[])),
         None => Ok(AggregationKind::Global),

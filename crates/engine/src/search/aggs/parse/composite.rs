@@ -5,7 +5,7 @@ use sparrow_index::aggregations::{AggregationKind, Composite, CompositeSource, G
 
 use super::histograms::{date_interval, date_offset, deprecated_interval, rounding};
 use super::options::Options;
-use crate::search::error::SearchError;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
 /// Buckets of a page that asks for no number.
@@ -16,7 +16,7 @@ const MOST_SOURCES: usize = 32;
 pub fn composite(
     options: Options<'_>,
     number: &mut dyn FnMut() -> usize,
-) -> Result<AggregationKind, SearchError> {
+) -> Result<AggregationKind, BodyError> {
     let mut sources: Option<Vec<CompositeSource>> = None;
     let mut size = DEFAULT_SIZE;
     let mut after: Option<&Member> = None;
@@ -37,14 +37,12 @@ pub fn composite(
             _ => return Err(options.unknown(member, &["sources", "size", "after"])),
         }
     }
-    let Some(sources) = sources else { return Err(SearchError::Required { field: "sources" }) };
+    let Some(sources) = sources else { return Err(BodyError::Required { field: "sources" }) };
     if sources.is_empty() {
-        return Err(SearchError::illegal("Composite [sources] cannot be null or empty"));
+        return Err(BodyError::illegal("Composite [sources] cannot be null or empty"));
     }
     if sources.len() > MOST_SOURCES {
-        return Err(SearchError::illegal(format!(
-            "Composite [sources] cannot be more than [{MOST_SOURCES}]"
-        )));
+        return Err(BodyError::illegal(format!("Composite [sources] cannot be more than [{MOST_SOURCES}]")));
     }
     let mut doubles: Vec<&str> = Vec::new();
     for (place, source) in sources.iter().enumerate() {
@@ -53,7 +51,7 @@ pub fn composite(
         }
     }
     if !doubles.is_empty() {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "Composite source names must be unique, found duplicates: [{}]",
             doubles.join(",")
         )));
@@ -62,10 +60,10 @@ pub fn composite(
     Ok(AggregationKind::Composite(Composite { sources, size, after }))
 }
 
-fn after_values(sources: &[CompositeSource], member: &Member) -> Result<Vec<Value>, SearchError> {
+fn after_values(sources: &[CompositeSource], member: &Member) -> Result<Vec<Value>, BodyError> {
     let given = member.value.as_object().unwrap_or_default();
     if given.len() != sources.len() {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[after] has {} value(s) but [sources] has {}",
             given.len(),
             sources.len()
@@ -74,10 +72,10 @@ fn after_values(sources: &[CompositeSource], member: &Member) -> Result<Vec<Valu
     let mut values = Vec::with_capacity(sources.len());
     for source in sources {
         let Some(found) = given.iter().find(|value| *value.name == source.name) else {
-            return Err(SearchError::illegal(format!("Missing value for [after.{}]", source.name)));
+            return Err(BodyError::illegal(format!("Missing value for [after.{}]", source.name)));
         };
         if !found.value.is_scalar() {
-            return Err(SearchError::illegal(format!(
+            return Err(BodyError::illegal(format!(
                 "Invalid value for [after.{}], expected a single value",
                 source.name
             )));
@@ -92,7 +90,7 @@ fn source(
     options: &Options<'_>,
     node: &Node,
     number: &mut dyn FnMut() -> usize,
-) -> Result<CompositeSource, SearchError> {
+) -> Result<CompositeSource, BodyError> {
     let Some([named]) = node.as_object() else {
         return Err(options.wrong_type("sources", node));
     };
@@ -104,12 +102,12 @@ fn source(
         "histogram" => "histogram",
         "date_histogram" => "date_histogram",
         "geotile_grid" => {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 typed.at,
                 "[geotile_grid] in [composite] is not supported by this server",
             ));
         }
-        other => return Err(SearchError::illegal(format!("invalid source type: {other}"))),
+        other => return Err(BodyError::illegal(format!("invalid source type: {other}"))),
     };
     let name = named.name.to_string();
     let inner = Options { parser, name: options.name, node: &typed.value };
@@ -190,13 +188,13 @@ fn source(
         }
     }
     if found.missing_first.is_some() && !found.missing_bucket {
-        return Err(SearchError::illegal("missingOrder can only be set if missingBucket is true"));
+        return Err(BodyError::illegal("missingOrder can only be set if missingBucket is true"));
     }
     inner.need_field(&found.source)?;
     found.group = match parser {
         "histogram" => match width {
             Some(width) => Group::Interval(width),
-            None => return Err(SearchError::Required { field: "interval" }),
+            None => return Err(BodyError::Required { field: "interval" }),
         },
         "date_histogram" => Group::Date(rounding(&found.source, interval, offset)?),
         _ => Group::Value,

@@ -8,14 +8,14 @@ use sparrow_index::aggregations::{
 
 use super::options::Options;
 use super::scalar;
-use crate::search::error::SearchError;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member};
 
 fn by_key() -> Vec<Order> {
     vec![Order { by: OrderBy::Key, ascending: true }]
 }
 
-pub fn histogram(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn histogram(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &[
         "field",
         "missing",
@@ -62,10 +62,10 @@ pub fn histogram(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     }
     options.need_field(&histogram.source)?;
     if histogram.interval == 0.0 {
-        return Err(SearchError::illegal("[interval] must be >0 for histogram aggregation"));
+        return Err(BodyError::illegal("[interval] must be >0 for histogram aggregation"));
     }
     if !histogram.offset.is_finite() {
-        return Err(SearchError::illegal("[offset] must be a finite number"));
+        return Err(BodyError::illegal("[offset] must be a finite number"));
     }
     check_bounds(histogram.extended_bounds, histogram.hard_bounds)?;
     Ok(AggregationKind::Histogram(histogram))
@@ -75,8 +75,8 @@ pub fn histogram(options: Options<'_>) -> Result<AggregationKind, SearchError> {
 fn bounds<T>(
     options: &Options<'_>,
     member: &Member,
-    read: impl Fn(&Member) -> Result<Option<T>, SearchError>,
-) -> Result<(Option<T>, Option<T>), SearchError> {
+    read: impl Fn(&Member) -> Result<Option<T>, BodyError>,
+) -> Result<(Option<T>, Option<T>), BodyError> {
     let Some(members) = member.value.as_object() else {
         return Err(options.wrong_type(&member.name, &member.value));
     };
@@ -97,7 +97,7 @@ fn bounds<T>(
 
 type NumberBounds = (Option<f64>, Option<f64>);
 
-fn number_bounds(options: &Options<'_>, member: &Member) -> Result<NumberBounds, SearchError> {
+fn number_bounds(options: &Options<'_>, member: &Member) -> Result<NumberBounds, BodyError> {
     let (min, max) =
         bounds(options, member, |end| Ok(Some(options.float(end)?).filter(|value| value.is_finite())))?;
     if let (Some(min), Some(max)) = (min, max)
@@ -110,17 +110,17 @@ fn number_bounds(options: &Options<'_>, member: &Member) -> Result<NumberBounds,
     Ok((min, max))
 }
 
-fn check_bounds(extended: Option<NumberBounds>, hard: Option<NumberBounds>) -> Result<(), SearchError> {
+fn check_bounds(extended: Option<NumberBounds>, hard: Option<NumberBounds>) -> Result<(), BodyError> {
     let (Some(extended), Some(hard)) = (extended, hard) else { return Ok(()) };
     let outside = matches!((extended.0, hard.0), (Some(e), Some(h)) if e < h)
         || matches!((extended.1, hard.1), (Some(e), Some(h)) if e > h);
     match outside {
-        true => Err(SearchError::illegal("Extended bounds have to be inside hard bounds")),
+        true => Err(BodyError::illegal("Extended bounds have to be inside hard bounds")),
         false => Ok(()),
     }
 }
 
-pub fn date_histogram(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn date_histogram(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &[
         "field",
         "missing",
@@ -171,8 +171,8 @@ pub fn date_histogram(options: Options<'_>) -> Result<AggregationKind, SearchErr
 }
 
 /// The old parameter, which Elasticsearch 8 does not take any more.
-pub fn deprecated_interval(options: &Options<'_>, member: &Member) -> SearchError {
-    SearchError::UnknownField {
+pub fn deprecated_interval(options: &Options<'_>, member: &Member) -> BodyError {
+    BodyError::UnknownField {
         parser: options.parser,
         field: member.name.to_string(),
         suggestions: vec!["fixed_interval", "calendar_interval"],
@@ -185,14 +185,14 @@ pub fn rounding(
     source: &ValueSource,
     interval: Option<Interval>,
     offset: i64,
-) -> Result<Rounding, SearchError> {
+) -> Result<Rounding, BodyError> {
     let Some(interval) = interval else {
-        return Err(SearchError::illegal("Invalid interval specified, must be non-null and non-empty"));
+        return Err(BodyError::illegal("Invalid interval specified, must be non-null and non-empty"));
     };
     let zone = match &source.time_zone {
         None => Zone::UTC,
         Some(zone) => {
-            Zone::parse(zone).ok_or_else(|| SearchError::illegal(format!("Unknown time-zone ID: {zone}")))?
+            Zone::parse(zone).ok_or_else(|| BodyError::illegal(format!("Unknown time-zone ID: {zone}")))?
         }
     };
     Ok(Rounding { interval, zone, offset })
@@ -203,7 +203,7 @@ pub fn date_interval(
     options: &Options<'_>,
     member: &Member,
     interval: &mut Option<Interval>,
-) -> Result<(), SearchError> {
+) -> Result<(), BodyError> {
     let text = options.text(member)?;
     let found = if &*member.name == "calendar_interval" {
         let Some(unit) = calendar_unit(&text) else {
@@ -270,7 +270,7 @@ fn fixed_millis(text: &str) -> Option<i64> {
 }
 
 /// Milliseconds, also as `+6h` or `-1d`.
-pub fn date_offset(options: &Options<'_>, member: &Member) -> Result<i64, SearchError> {
+pub fn date_offset(options: &Options<'_>, member: &Member) -> Result<i64, BodyError> {
     let text = options.text(member)?;
     if let Ok(millis) = text.parse::<i64>() {
         return Ok(millis);
@@ -293,6 +293,6 @@ pub fn date_offset(options: &Options<'_>, member: &Member) -> Result<i64, Search
 
 type DateBounds = (Option<Value>, Option<Value>);
 
-fn date_bounds(options: &Options<'_>, member: &Member) -> Result<DateBounds, SearchError> {
+fn date_bounds(options: &Options<'_>, member: &Member) -> Result<DateBounds, BodyError> {
     bounds(options, member, |end| scalar(options, &end.name, &end.value).map(Some))
 }

@@ -4,8 +4,8 @@ use sparrow_index::aggregations::{HitOrder, HitOrderBy, TopHits, ValueSource};
 
 use super::options::Options;
 use crate::search::body::SearchBody;
-use crate::search::dsl::Context;
-use crate::search::error::SearchError;
+use sparrow_query::dsl::Context;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
 /// Hits of a bucket that asks for no number.
@@ -30,7 +30,7 @@ pub fn top_hits(
     context: Context,
     place: usize,
     number: &mut dyn FnMut() -> usize,
-) -> Result<(TopHits, SearchBody), SearchError> {
+) -> Result<(TopHits, SearchBody), BodyError> {
     let mut top =
         TopHits { from: 0, size: DEFAULT_SIZE, sort: Vec::new(), options: place, metrics: Vec::new() };
     let mut shown = SearchBody::default();
@@ -46,7 +46,7 @@ pub fn top_hits(
             ("sort", _) => sort_key(&options, &member.value, &mut top.sort, number)?,
             (name, _) if SECTIONS.contains(&name) => shown.section(member, context)?,
             (name @ "script_fields", _) => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!(
                         "[{name}] of the [top_hits] aggregation [{}] is not supported by this server",
@@ -55,7 +55,7 @@ pub fn top_hits(
                 ));
             }
             (name, _) => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), options.name),
                 ));
@@ -74,7 +74,7 @@ pub(super) fn sort_key(
     node: &Node,
     found: &mut Vec<HitOrder>,
     number: &mut dyn FnMut() -> usize,
-) -> Result<(), SearchError> {
+) -> Result<(), BodyError> {
     let mut add = |name: &str, ascending: Option<bool>, missing_first: bool, mut source: ValueSource| {
         let (by, ascending) = match name {
             "_score" => (HitOrderBy::Score, ascending.unwrap_or(false)),
@@ -89,7 +89,7 @@ pub(super) fn sort_key(
     let direction = |node: &Node| match &node.json {
         Json::String(text) if text.eq_ignore_ascii_case("asc") => Ok(true),
         Json::String(text) if text.eq_ignore_ascii_case("desc") => Ok(false),
-        Json::String(text) => Err(SearchError::illegal(format!("Unknown sort order [{text}]"))),
+        Json::String(text) => Err(BodyError::illegal(format!("Unknown sort order [{text}]"))),
         _ => Err(options.wrong_type("sort", node)),
     };
     match &node.json {
@@ -113,7 +113,7 @@ pub(super) fn sort_key(
                             options.text(part)?;
                         }
                         name => {
-                            return Err(SearchError::parsing(
+                            return Err(BodyError::parsing(
                                 part.value.at,
                                 format!("[{name}] of [sort] in [top_hits] is not supported by this server"),
                             ));

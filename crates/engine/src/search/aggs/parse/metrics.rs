@@ -3,7 +3,7 @@
 use sparrow_index::aggregations::{AggregationKind, Percentiles, StatsKind, ValueSource};
 
 use super::options::Options;
-use crate::search::error::SearchError;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member};
 
 /// Distinct values up to which a count is exact unless the request says otherwise.
@@ -11,7 +11,7 @@ const DEFAULT_THRESHOLD: usize = 3_000;
 /// The most that a request can say.
 const MOST_THRESHOLD: usize = 40_000;
 
-pub fn stats(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn stats(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "value_type"];
     let mut source = ValueSource::default();
     let mut sigma = 2.0;
@@ -48,7 +48,7 @@ pub fn stats(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     Ok(AggregationKind::Stats(kind, source))
 }
 
-pub fn cardinality(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn cardinality(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "value_type", "precision_threshold", "execution_hint"];
     let mut source = ValueSource::default();
     let mut precision_threshold = DEFAULT_THRESHOLD;
@@ -96,7 +96,7 @@ pub fn cardinality(options: Options<'_>) -> Result<AggregationKind, SearchError>
 /// Points of one `percentiles` or `percentile_ranks`.
 const MOST_POINTS: usize = 1_024;
 
-pub fn percentiles(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn percentiles(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] =
         &["field", "missing", "format", "value_type", "percents", "values", "keyed", "tdigest", "hdr"];
     let ranks = options.parser == "percentile_ranks";
@@ -117,7 +117,7 @@ pub fn percentiles(options: Options<'_>) -> Result<AggregationKind, SearchError>
                 given = true;
                 percentiles.points = options.floats(member)?;
                 if percentiles.points.len() > MOST_POINTS {
-                    return Err(SearchError::illegal(format!(
+                    return Err(BodyError::illegal(format!(
                         "[{}] has [{}] {points_key}, at most [{MOST_POINTS}] are possible on this server",
                         options.name,
                         percentiles.points.len()
@@ -149,10 +149,10 @@ pub fn percentiles(options: Options<'_>) -> Result<AggregationKind, SearchError>
     }
     options.need_field(&percentiles.source)?;
     if digest && percentiles.hdr.is_some() {
-        return Err(SearchError::illegal("Only one percentiles method should be declared."));
+        return Err(BodyError::illegal("Only one percentiles method should be declared."));
     }
     if ranks && !given {
-        return Err(SearchError::Required { field: "values" });
+        return Err(BodyError::Required { field: "values" });
     }
     Ok(match ranks {
         true => AggregationKind::PercentileRanks(percentiles),
@@ -161,7 +161,7 @@ pub fn percentiles(options: Options<'_>) -> Result<AggregationKind, SearchError>
 }
 
 /// Options of the digest are read and checked; it is finer here than any of them asks for.
-fn tdigest(options: &Options<'_>, member: &Member) -> Result<(), SearchError> {
+fn tdigest(options: &Options<'_>, member: &Member) -> Result<(), BodyError> {
     let Json::Object(members) = &member.value.json else {
         return Err(options.wrong_type("tdigest", &member.value));
     };
@@ -183,7 +183,7 @@ fn tdigest(options: &Options<'_>, member: &Member) -> Result<(), SearchError> {
     Ok(())
 }
 
-fn hint(options: &Options<'_>, member: &Member) -> Result<(), SearchError> {
+fn hint(options: &Options<'_>, member: &Member) -> Result<(), BodyError> {
     match options.text(member)?.as_str() {
         "default" | "high_accuracy" => Ok(()),
         other => Err(options.invalid(
@@ -193,7 +193,7 @@ fn hint(options: &Options<'_>, member: &Member) -> Result<(), SearchError> {
     }
 }
 
-fn hdr(options: &Options<'_>, member: &Member) -> Result<u8, SearchError> {
+fn hdr(options: &Options<'_>, member: &Member) -> Result<u8, BodyError> {
     let Json::Object(members) = &member.value.json else {
         return Err(options.wrong_type("hdr", &member.value));
     };
@@ -214,7 +214,7 @@ fn hdr(options: &Options<'_>, member: &Member) -> Result<u8, SearchError> {
     Ok(digits as u8)
 }
 
-pub fn string_stats(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn string_stats(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "show_distribution"];
     let (mut source, mut distribution) = (ValueSource::default(), false);
     for member in options.members() {
@@ -231,7 +231,7 @@ pub fn string_stats(options: Options<'_>) -> Result<AggregationKind, SearchError
 }
 
 /// `median_absolute_deviation` and `boxplot`, which read a digest too.
-pub fn median_absolute_deviation(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn median_absolute_deviation(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "value_type", "compression", "execution_hint"];
     let mut source = ValueSource::default();
     for member in options.members() {
@@ -262,7 +262,7 @@ pub fn median_absolute_deviation(options: Options<'_>) -> Result<AggregationKind
     })
 }
 
-pub fn weighted_avg(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn weighted_avg(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     let (mut value, mut weight, mut format) = (None, None, None);
     for member in options.members() {
         match &*member.name {
@@ -288,7 +288,7 @@ pub fn weighted_avg(options: Options<'_>) -> Result<AggregationKind, SearchError
     }
     match (value, weight) {
         (Some(value), Some(weight)) => Ok(AggregationKind::WeightedAvg { value, weight, format }),
-        (None, _) => Err(SearchError::Required { field: "value" }),
-        (_, None) => Err(SearchError::Required { field: "weight" }),
+        (None, _) => Err(BodyError::Required { field: "value" }),
+        (_, None) => Err(BodyError::Required { field: "weight" }),
     }
 }

@@ -14,10 +14,10 @@ use sparrow_index::aggregations::{Aggregation, AggregationKind};
 
 use self::options::Options;
 use crate::search::body::SearchBody;
-use crate::search::dsl::Context;
-use crate::search::error::SearchError;
-use crate::search::suggest::suggestions;
+use sparrow_query::dsl::Context;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::suggest::suggestions;
 
 /// Levels of aggregations below each other.
 const MOST_LEVELS: usize = 30;
@@ -123,7 +123,7 @@ pub struct Aggregations {
 ///
 /// # Errors
 /// When it is malformed, or asks for what this server does not have.
-pub fn parse(node: &Node, context: Context) -> Result<Aggregations, SearchError> {
+pub fn parse(node: &Node, context: Context) -> Result<Aggregations, BodyError> {
     let mut parser = Parser { context, numbers: 0, count: 0, hits: Vec::new() };
     let tree = parser.list(node, 0)?;
     check_places(&tree, None)?;
@@ -144,9 +144,9 @@ impl Parser {
         self.numbers - 1
     }
 
-    fn list(&mut self, node: &Node, level: usize) -> Result<Vec<Aggregation>, SearchError> {
+    fn list(&mut self, node: &Node, level: usize) -> Result<Vec<Aggregation>, BodyError> {
         let Some(members) = node.as_object() else {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 node.at,
                 format!(
                     "Unexpected token {} in [aggs]: aggregations definitions must start with the name of the \
@@ -156,7 +156,7 @@ impl Parser {
             ));
         };
         if level >= MOST_LEVELS {
-            return Err(SearchError::illegal(format!(
+            return Err(BodyError::illegal(format!(
                 "aggregations are nested deeper than [{MOST_LEVELS}] levels"
             )));
         }
@@ -164,11 +164,11 @@ impl Parser {
         for member in members {
             self.count += 1;
             if self.count > MOST_AGGREGATIONS {
-                return Err(SearchError::illegal(format!("more than [{MOST_AGGREGATIONS}] aggregations")));
+                return Err(BodyError::illegal(format!("more than [{MOST_AGGREGATIONS}] aggregations")));
             }
             let aggregation = self.aggregation(member, level)?;
             if all.iter().any(|other| other.name == aggregation.name) {
-                return Err(SearchError::illegal(format!(
+                return Err(BodyError::illegal(format!(
                     "Two sibling aggregations cannot have the same name: [{}]",
                     aggregation.name
                 )));
@@ -178,10 +178,10 @@ impl Parser {
         Ok(all)
     }
 
-    fn aggregation(&mut self, member: &Member, level: usize) -> Result<Aggregation, SearchError> {
+    fn aggregation(&mut self, member: &Member, level: usize) -> Result<Aggregation, BodyError> {
         let name = &*member.name;
         if name.is_empty() || name.contains(['[', ']', '>']) {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 member.at,
                 format!(
                     "Invalid aggregation name [{name}]. Aggregation names can contain any character except '[', ']', \
@@ -190,7 +190,7 @@ impl Parser {
             ));
         }
         let Some(parts) = member.value.as_object() else {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 member.value.at,
                 format!(
                     "Aggregation definition for [{name} starts with a [{}], expected a [START_OBJECT].",
@@ -205,7 +205,7 @@ impl Parser {
         for part in parts {
             let (key, value) = (&*part.name, &part.value);
             if value.as_object().is_none() {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     value.at,
                     format!(
                         "Expected [START_OBJECT] under [{key}], but got a [{}] in [{name}]",
@@ -220,7 +220,7 @@ impl Parser {
                 },
                 "aggs" | "aggregations" => {
                     if subs.is_some() {
-                        return Err(SearchError::parsing(
+                        return Err(BodyError::parsing(
                             value.at,
                             format!("Found two sub aggregation definitions under [{name}]"),
                         ));
@@ -229,7 +229,7 @@ impl Parser {
                 }
                 _ => {
                     if let Some((first, _)) = kind {
-                        return Err(SearchError::parsing(
+                        return Err(BodyError::parsing(
                             value.at,
                             format!(
                                 "Found two aggregation type definitions in [{name}]: [{first}] and [{key}]"
@@ -241,7 +241,7 @@ impl Parser {
             }
         }
         let Some((type_name, kind)) = kind else {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 member.value.end,
                 format!("Missing definition for aggregation [{name}]"),
             ));
@@ -256,23 +256,23 @@ impl Parser {
                 _ => format!("Aggregator [{name}] of type [{type_name}] cannot accept sub-aggregations"),
             };
             return Err(match &aggregation.kind {
-                AggregationKind::Pipeline(_) => SearchError::parsing(member.at, what),
-                _ => SearchError::AggregationInitialization { reason: what },
+                AggregationKind::Pipeline(_) => BodyError::parsing(member.at, what),
+                _ => BodyError::AggregationInitialization { reason: what },
             });
         }
         Ok(aggregation)
     }
 
-    fn kind(&mut self, name: &str, type_name: &str, node: &Node) -> Result<AggregationKind, SearchError> {
+    fn kind(&mut self, name: &str, type_name: &str, node: &Node) -> Result<AggregationKind, BodyError> {
         let Some(known) = TYPES.iter().find(|known| **known == type_name) else {
             if ELSEWHERE.contains(&type_name) {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!("[{type_name}] aggregation [{name}] is not supported by this server"),
                 ));
             }
             let known: Vec<&'static str> = TYPES.iter().chain(ELSEWHERE).copied().collect();
-            return Err(SearchError::UnknownName {
+            return Err(BodyError::UnknownName {
                 what: "aggregation",
                 name: type_name.to_owned(),
                 suggestions: suggestions(type_name, &known),
@@ -321,10 +321,10 @@ impl Parser {
 }
 
 /// Checks what depends on where an aggregation stands.
-fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<(), SearchError> {
+fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<(), BodyError> {
     for aggregation in list {
         if let (AggregationKind::Global, Some(parent)) = (&aggregation.kind, parent) {
-            return Err(SearchError::AggregationExecution {
+            return Err(BodyError::AggregationExecution {
                 reason: format!(
                     "Aggregation [{}] cannot have a global sub-aggregation [{}]. Global aggregations can only be \
                      defined as top level aggregations",
@@ -335,7 +335,7 @@ fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<()
         if let (AggregationKind::Composite(_), Some(parent)) = (&aggregation.kind, parent)
             && !matches!(parent.kind, AggregationKind::Filter(_))
         {
-            return Err(SearchError::illegal(format!(
+            return Err(BodyError::illegal(format!(
                 "[composite] aggregation cannot be used with a parent aggregation of type: [{}]",
                 parent.type_name()
             )));
@@ -366,7 +366,7 @@ fn metric_path(text: &str) -> sparrow_index::aggregations::MetricPath {
 }
 
 /// The value of a scalar; objects and arrays are refused.
-fn scalar(options: &Options<'_>, key: &str, node: &Node) -> Result<Value, SearchError> {
+fn scalar(options: &Options<'_>, key: &str, node: &Node) -> Result<Value, BodyError> {
     match node.json {
         Json::Object(_) | Json::Array(_) | Json::Null => Err(options.wrong_type(key, node)),
         _ => Ok(node.to_value()),

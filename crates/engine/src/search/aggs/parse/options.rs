@@ -4,10 +4,10 @@ use sparrow_index::Zone;
 use sparrow_index::aggregations::{Order, OrderBy, ValueSource, ValueType};
 
 use super::{metric_path, scalar};
-use crate::search::dsl::value;
-use crate::search::error::SearchError;
-use crate::search::suggest::suggestions;
+use sparrow_query::dsl::value;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::suggest::suggestions;
 
 /// An aggregation's object and what errors call it.
 #[derive(Clone, Copy)]
@@ -27,8 +27,8 @@ impl<'a> Options<'a> {
     }
 
     /// A key that the type does not have.
-    pub fn unknown(&self, member: &Member, known: &[&'static str]) -> SearchError {
-        SearchError::UnknownField {
+    pub fn unknown(&self, member: &Member, known: &[&'static str]) -> BodyError {
+        BodyError::UnknownField {
             parser: self.parser,
             field: member.name.to_string(),
             suggestions: suggestions(&member.name, known),
@@ -37,26 +37,21 @@ impl<'a> Options<'a> {
     }
 
     /// A value of the wrong shape.
-    pub fn wrong_type(&self, key: &str, node: &Node) -> SearchError {
-        SearchError::ValueType {
-            parser: self.parser,
-            field: key.to_owned(),
-            token: node.token(),
-            at: node.at,
-        }
+    pub fn wrong_type(&self, key: &str, node: &Node) -> BodyError {
+        BodyError::ValueType { parser: self.parser, field: key.to_owned(), token: node.token(), at: node.at }
     }
 
     /// A value that is wrong in itself.
-    pub fn invalid(&self, member: &Member, reason: impl Into<String>) -> SearchError {
-        SearchError::illegal(reason).within(self.parser, &member.name, member.value.at)
+    pub fn invalid(&self, member: &Member, reason: impl Into<String>) -> BodyError {
+        BodyError::illegal(reason).within(self.parser, &member.name, member.value.at)
     }
 
     /// A whole number, at least `least`.
-    pub fn whole(&self, member: &Member, least: i64, label: &str) -> Result<i64, SearchError> {
+    pub fn whole(&self, member: &Member, least: i64, label: &str) -> Result<i64, BodyError> {
         if !member.value.is_scalar() || matches!(member.value.json, Json::Null | Json::Bool(_)) {
             return Err(self.wrong_type(&member.name, &member.value));
         }
-        let within = |error: SearchError| error.within(self.parser, &member.name, member.value.at);
+        let within = |error: BodyError| error.within(self.parser, &member.name, member.value.at);
         let found = match &member.value.json {
             Json::Number(text) | Json::String(text) => match text.parse::<i64>() {
                 Ok(found) => found,
@@ -76,14 +71,14 @@ impl<'a> Options<'a> {
     }
 
     /// A number.
-    pub fn float(&self, member: &Member) -> Result<f64, SearchError> {
+    pub fn float(&self, member: &Member) -> Result<f64, BodyError> {
         let text = match &member.value.json {
             Json::Number(text) | Json::String(text) => text,
             _ => return Err(self.wrong_type(&member.name, &member.value)),
         };
         match text.trim().parse::<f64>() {
             Ok(found) if !found.is_nan() => Ok(found),
-            _ => Err(SearchError::NumberFormat { input: text.to_string() }.within(
+            _ => Err(BodyError::NumberFormat { input: text.to_string() }.within(
                 self.parser,
                 &member.name,
                 member.value.at,
@@ -92,7 +87,7 @@ impl<'a> Options<'a> {
     }
 
     /// A boolean.
-    pub fn boolean(&self, member: &Member) -> Result<bool, SearchError> {
+    pub fn boolean(&self, member: &Member) -> Result<bool, BodyError> {
         if !matches!(member.value.json, Json::Bool(_) | Json::String(_)) {
             return Err(self.wrong_type(&member.name, &member.value));
         }
@@ -101,7 +96,7 @@ impl<'a> Options<'a> {
     }
 
     /// A text.
-    pub fn text(&self, member: &Member) -> Result<String, SearchError> {
+    pub fn text(&self, member: &Member) -> Result<String, BodyError> {
         match &member.value.json {
             Json::String(text) => Ok(text.to_string()),
             Json::Number(text) => Ok(text.to_string()),
@@ -111,7 +106,7 @@ impl<'a> Options<'a> {
     }
 
     /// Numbers of an array.
-    pub fn floats(&self, member: &Member) -> Result<Vec<f64>, SearchError> {
+    pub fn floats(&self, member: &Member) -> Result<Vec<f64>, BodyError> {
         let Some(items) = member.value.as_array() else {
             return Err(self.wrong_type(&member.name, &member.value));
         };
@@ -128,11 +123,7 @@ impl<'a> Options<'a> {
                         Json::String(text) => text.to_string(),
                         _ => item.token().to_owned(),
                     };
-                    return Err(SearchError::NumberFormat { input }.within(
-                        self.parser,
-                        &member.name,
-                        item.at,
-                    ));
+                    return Err(BodyError::NumberFormat { input }.within(self.parser, &member.name, item.at));
                 }
             }
         }
@@ -145,10 +136,10 @@ impl<'a> Options<'a> {
         member: &Member,
         source: &mut ValueSource,
         takes: &[&str],
-    ) -> Result<bool, SearchError> {
+    ) -> Result<bool, BodyError> {
         let key = &*member.name;
         if key == "script" {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 member.value.at,
                 format!(
                     "[script] of the [{}] aggregation [{}] is not supported by this server",
@@ -183,7 +174,7 @@ impl<'a> Options<'a> {
     }
 
     /// The name of a zone, or an offset; a number is hours.
-    fn time_zone(&self, member: &Member) -> Result<String, SearchError> {
+    fn time_zone(&self, member: &Member) -> Result<String, BodyError> {
         let text = match &member.value.json {
             Json::Number(hours) => {
                 let hours: i32 = hours
@@ -200,17 +191,17 @@ impl<'a> Options<'a> {
     }
 
     /// Checks that a field is named.
-    pub fn need_field(&self, source: &ValueSource) -> Result<(), SearchError> {
+    pub fn need_field(&self, source: &ValueSource) -> Result<(), BodyError> {
         match source.field.is_empty() {
             true => {
-                Err(SearchError::illegal("Required one of fields [field, script], but none were specified. "))
+                Err(BodyError::illegal("Required one of fields [field, script], but none were specified. "))
             }
             false => Ok(()),
         }
     }
 
     /// One order or a list of them.
-    pub fn order(&self, member: &Member) -> Result<Vec<Order>, SearchError> {
+    pub fn order(&self, member: &Member) -> Result<Vec<Order>, BodyError> {
         let mut found = Vec::new();
         match &member.value.json {
             Json::Object(_) => found.push(self.one_order(&member.value)?),
@@ -228,14 +219,14 @@ impl<'a> Options<'a> {
         Ok(found)
     }
 
-    fn one_order(&self, node: &Node) -> Result<Order, SearchError> {
+    fn one_order(&self, node: &Node) -> Result<Order, BodyError> {
         let Some([member]) = node.as_object() else {
-            return Err(SearchError::parsing(node.at, "Must specify at least one field for [order]"));
+            return Err(BodyError::parsing(node.at, "Must specify at least one field for [order]"));
         };
         let direction = match &member.value.json {
             Json::String(text) => text.to_ascii_lowercase(),
             _ => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("Unexpected token [{}] for [order]", member.value.token()),
                 ));
@@ -245,7 +236,7 @@ impl<'a> Options<'a> {
             "asc" => true,
             "desc" => false,
             other => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("Unknown order direction [{other}]"),
                 ));

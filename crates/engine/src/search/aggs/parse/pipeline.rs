@@ -7,10 +7,10 @@ use sparrow_index::aggregations::{
 
 use super::metric_path;
 use super::options::Options;
-use crate::search::error::SearchError;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
-pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     if options.parser == "bucket_sort" {
         return bucket_sort(options);
     }
@@ -97,7 +97,7 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
         }
     }
     let Some(path) = path else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             options.node.at,
             format!("Missing required field [buckets_path] for aggregation [{}]", options.name),
         ));
@@ -111,14 +111,14 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, SearchError> {
         "extended_stats_bucket" => PipelineKind::ExtendedStats(sigma),
         "percentiles_bucket" => PipelineKind::Percentiles { percents, keyed },
         "serial_diff" => PipelineKind::SerialDiff(lag as usize),
-        "normalize" => PipelineKind::Normalize(method.ok_or(SearchError::Required { field: "method" })?),
+        "normalize" => PipelineKind::Normalize(method.ok_or(BodyError::Required { field: "method" })?),
         "cumulative_sum" => PipelineKind::CumulativeSum,
         _ => PipelineKind::Derivative(unit),
     };
     Ok(AggregationKind::Pipeline(Pipeline { kind, path: metric_path(&path), gaps, format }))
 }
 
-fn gap_policy(options: &Options<'_>, member: &Member) -> Result<GapPolicy, SearchError> {
+fn gap_policy(options: &Options<'_>, member: &Member) -> Result<GapPolicy, BodyError> {
     match options.text(member)?.as_str() {
         "skip" => Ok(GapPolicy::Skip),
         "insert_zeros" => Ok(GapPolicy::InsertZeros),
@@ -130,7 +130,7 @@ fn gap_policy(options: &Options<'_>, member: &Member) -> Result<GapPolicy, Searc
     }
 }
 
-fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, SearchError> {
+fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     let (mut order, mut from, mut size, mut gaps) = (Vec::new(), 0, None, GapPolicy::Skip);
     for member in options.members() {
         match &*member.name {
@@ -149,7 +149,7 @@ fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, SearchError> {
         }
     }
     if order.is_empty() && from == 0 && size.is_none() {
-        return Err(SearchError::Validation {
+        return Err(BodyError::Validation {
             messages: vec![format!(
                 "[{}] is configured to perform nothing. Please set either of [sort, size, from] to use bucket_sort",
                 options.name
@@ -164,7 +164,7 @@ fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, SearchError> {
     }))
 }
 
-fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, SearchError> {
+fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, BodyError> {
     let by = |name: &str| match name {
         "_count" => OrderBy::Count,
         "_key" => OrderBy::Key,
@@ -188,7 +188,7 @@ fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, SearchErro
                     "asc" => true,
                     "desc" => false,
                     other => {
-                        return Err(SearchError::illegal(format!("Unknown sort order [{other}]")));
+                        return Err(BodyError::illegal(format!("Unknown sort order [{other}]")));
                     }
                 };
                 found.push(Order { by: by(&member.name), ascending });
@@ -204,10 +204,10 @@ pub fn check(
     aggregation: &Aggregation,
     siblings: &[Aggregation],
     parent: Option<&Aggregation>,
-) -> Result<(), SearchError> {
+) -> Result<(), BodyError> {
     let AggregationKind::Pipeline(pipeline) = &aggregation.kind else { return Ok(()) };
     let (name, type_name) = (&aggregation.name, aggregation.type_name());
-    let fail = |message: String| Err(SearchError::Validation { messages: vec![message] });
+    let fail = |message: String| Err(BodyError::Validation { messages: vec![message] });
     if pipeline.kind.is_sibling() {
         let Some(first) = pipeline.path.names.first() else {
             return fail(format!("buckets_path must be set for aggregation [{name}]"));
@@ -255,7 +255,7 @@ pub fn check(
 }
 
 /// Checks that there are aggregations of the names of a path, from a place on, below one.
-fn check_names(below: &Aggregation, path: &MetricPath, from: usize) -> Result<(), SearchError> {
+fn check_names(below: &Aggregation, path: &MetricPath, from: usize) -> Result<(), BodyError> {
     let mut level = below;
     for (place, name) in path.names.iter().enumerate().skip(from) {
         let last = place + 1 == path.names.len();
@@ -265,7 +265,7 @@ fn check_names(below: &Aggregation, path: &MetricPath, from: usize) -> Result<()
         let Some(found) = level.subs.iter().find(|sub| sub.name == *name) else {
             let which = if place == 0 { String::new() } else { format!(" [{name}]") };
             let message = format!("No aggregation{which} found for path [{}]", path.text);
-            return Err(SearchError::Validation { messages: vec![message] });
+            return Err(BodyError::Validation { messages: vec![message] });
         };
         level = found;
     }

@@ -7,8 +7,8 @@ use sparrow_index::aggregations::{
 
 use super::hits::sort_key;
 use super::options::Options;
-use crate::search::dsl::{self, Context};
-use crate::search::error::SearchError;
+use sparrow_query::dsl::{self, Context};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
 /// Most queries of an `adjacency_matrix`: as many as a `bool` of Elasticsearch has clauses at least.
@@ -19,7 +19,7 @@ const MOST_METRICS: usize = 10;
 pub fn multi_terms(
     options: Options<'_>,
     number: &mut dyn FnMut() -> usize,
-) -> Result<AggregationKind, SearchError> {
+) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &[
         "terms",
         "size",
@@ -71,8 +71,8 @@ pub fn multi_terms(
         }
     }
     match multi.key.sources.len() {
-        0 => Err(SearchError::Required { field: "terms" }),
-        1 => Err(SearchError::illegal(format!(
+        0 => Err(BodyError::Required { field: "terms" }),
+        1 => Err(BodyError::illegal(format!(
             "The [terms] parameter in the aggregation [{}] must contain at least 2 fields",
             options.name
         ))),
@@ -84,7 +84,7 @@ fn part(
     options: &Options<'_>,
     node: &Node,
     number: &mut dyn FnMut() -> usize,
-) -> Result<CompositeSource, SearchError> {
+) -> Result<CompositeSource, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "value_type"];
     let Some(members) = node.as_object() else { return Err(options.wrong_type("terms", node)) };
     let mut source = ValueSource::default();
@@ -105,7 +105,7 @@ fn part(
     })
 }
 
-pub fn adjacency_matrix(options: Options<'_>, context: Context) -> Result<AggregationKind, SearchError> {
+pub fn adjacency_matrix(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
     let mut filters = None;
     let mut separator = "&".to_owned();
     for member in options.members() {
@@ -124,10 +124,10 @@ pub fn adjacency_matrix(options: Options<'_>, context: Context) -> Result<Aggreg
         }
     }
     let Some(filters) = filters.filter(|filters| !filters.is_empty()) else {
-        return Err(SearchError::illegal(format!("[{}] is missing : filters parameter", options.name)));
+        return Err(BodyError::illegal(format!("[{}] is missing : filters parameter", options.name)));
     };
     if filters.len() > MOST_FILTERS {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "Number of filters is too large, must be less than or equal to: [{MOST_FILTERS}] but was [{}]. You can \
              increase this limit by scaling up your java heap or number of CPUs",
             filters.len()
@@ -140,7 +140,7 @@ pub fn top_metrics(
     options: Options<'_>,
     place: usize,
     number: &mut dyn FnMut() -> usize,
-) -> Result<AggregationKind, SearchError> {
+) -> Result<AggregationKind, BodyError> {
     let mut top = TopHits { from: 0, size: 1, sort: Vec::new(), options: place, metrics: Vec::new() };
     for member in options.members() {
         match (&*member.name, &member.value.json) {
@@ -173,12 +173,12 @@ pub fn top_metrics(
         }
     }
     if top.metrics.is_empty() {
-        return Err(SearchError::Required { field: "metrics" });
+        return Err(BodyError::Required { field: "metrics" });
     }
     match top.sort.len() {
-        0 => return Err(SearchError::Required { field: "sort" }),
+        0 => return Err(BodyError::Required { field: "sort" }),
         1 => {}
-        _ => return Err(SearchError::illegal("[top_metrics] only supports sorting by one field")),
+        _ => return Err(BodyError::illegal("[top_metrics] only supports sorting by one field")),
     }
     for field in &top.metrics {
         let source = ValueSource { field: field.clone(), ..ValueSource::default() };
@@ -188,7 +188,7 @@ pub fn top_metrics(
     Ok(AggregationKind::TopHits(top))
 }
 
-fn metric(options: &Options<'_>, node: &Node) -> Result<String, SearchError> {
+fn metric(options: &Options<'_>, node: &Node) -> Result<String, BodyError> {
     let Some(members) = node.as_object() else { return Err(options.wrong_type("metrics", node)) };
     let mut field = None;
     for member in members {
@@ -197,5 +197,5 @@ fn metric(options: &Options<'_>, node: &Node) -> Result<String, SearchError> {
             _ => return Err(options.unknown(member, &["field"])),
         }
     }
-    field.ok_or(SearchError::Required { field: "field" })
+    field.ok_or(BodyError::Required { field: "field" })
 }

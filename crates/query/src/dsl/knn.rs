@@ -1,11 +1,11 @@
 //! kNN: the `knn` query and the `knn` section of a search, which share their keys.
 
-use sparrow_index::query::{KnnBuilderQuery, KnnQuery, Query, QueryKind};
+use crate::{KnnBuilderQuery, KnnQuery, Query, QueryKind};
 use sparrow_mapping::hex;
 
-use super::super::error::SearchError;
 use super::compound::one_or_many;
 use super::{Common, Context, members, unknown_field, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
 const KEYS: &[&str] = &[
@@ -36,7 +36,7 @@ pub struct KnnSearch {
 }
 
 /// The `knn` query.
-pub fn query(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn query(body: &Node, context: Context) -> Result<Query, BodyError> {
     let mut parsed = parse(body, context)?;
     if !parsed.k_given {
         // As in Elasticsearch every candidate is a neighbour, unlike in the section.
@@ -45,17 +45,17 @@ pub fn query(body: &Node, context: Context) -> Result<Query, SearchError> {
     }
     check(parsed.knn.k, parsed.knn.num_candidates)
         .and_then(|()| parsed.into_query())
-        .map_err(|reason| SearchError::Build { parser: "knn", reason, at: body.end })
+        .map_err(|reason| BodyError::Build { parser: "knn", reason, at: body.end })
 }
 
 /// One `knn` section of a search.
-pub fn parse_search(body: &Node, context: Context) -> Result<KnnSearch, SearchError> {
+pub fn parse_search(body: &Node, context: Context) -> Result<KnnSearch, BodyError> {
     let parsed = parse(body, context)?;
     let k = parsed.knn.k;
     check(k, parsed.knn.num_candidates)
         .and_then(|()| parsed.into_query())
         .map(|query| KnnSearch { query, k })
-        .map_err(|reason| SearchError::IllegalArgument { reason })
+        .map_err(|reason| BodyError::IllegalArgument { reason })
 }
 
 struct Parsed {
@@ -101,7 +101,7 @@ fn check(k: usize, num_candidates: usize) -> Result<(), String> {
     Ok(())
 }
 
-fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
+fn parse(body: &Node, context: Context) -> Result<Parsed, BodyError> {
     const PARSER: &str = "knn";
     let mut parsed = Parsed {
         common: Common::default(),
@@ -114,7 +114,7 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
     let (mut field, mut k, mut num_candidates) = (None, None, None);
     for member in members(body, PARSER)? {
         let node = &member.value;
-        let mut read = || -> Result<(), SearchError> {
+        let mut read = || -> Result<(), BodyError> {
             match &*member.name {
                 "field" => field = Some(value::text(node)?),
                 "query_vector" => parsed.vector = Some(vector(node)?),
@@ -125,7 +125,7 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
                 "similarity" => parsed.knn.similarity = Some(value::float(node)?),
                 "rescore_vector" => parsed.knn.oversample = Some(rescore_vector(node)?),
                 "inner_hits" => {
-                    return Err(SearchError::illegal(
+                    return Err(BodyError::illegal(
                         "[inner_hits] is not supported on this server, as it has no [nested] fields",
                     ));
                 }
@@ -135,12 +135,12 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
             Ok(())
         };
         read().map_err(|error| match error {
-            SearchError::UnknownField { parser: PARSER, .. } => error,
+            BodyError::UnknownField { parser: PARSER, .. } => error,
             other => other.within(PARSER, &member.name, node.at),
         })?;
     }
     let Some(field) = field else {
-        return Err(SearchError::Required { field: "field" });
+        return Err(BodyError::Required { field: "field" });
     };
     parsed.knn.field = field;
     let k_given = k.is_some();
@@ -155,12 +155,12 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, SearchError> {
 }
 
 /// An array of numbers, a single one, or two hexadecimal digits for each component of one byte.
-fn vector(node: &Node) -> Result<Vec<f32>, SearchError> {
+fn vector(node: &Node) -> Result<Vec<f32>, BodyError> {
     match &node.json {
         Json::Array(items) => items.iter().map(value::float).collect(),
         Json::Number(_) => Ok(vec![value::float(node)?]),
-        Json::String(text) => hex(text).map_err(|reason| SearchError::IllegalArgument { reason }),
-        _ => Err(SearchError::ValueType {
+        Json::String(text) => hex(text).map_err(|reason| BodyError::IllegalArgument { reason }),
+        _ => Err(BodyError::ValueType {
             parser: "knn",
             field: "query_vector".to_owned(),
             token: node.token(),
@@ -170,13 +170,13 @@ fn vector(node: &Node) -> Result<Vec<f32>, SearchError> {
 }
 
 /// `{"text_embedding": {"model_id": …, "model_text": …}}` as model and text.
-fn vector_builder(node: &Node) -> Result<(String, String), SearchError> {
+fn vector_builder(node: &Node) -> Result<(String, String), BodyError> {
     const PARSER: &str = "text_embedding";
     let [builder] = members(node, "query_vector_builder")? else {
-        return Err(SearchError::parsing(node.at, "[query_vector_builder] must hold exactly one builder"));
+        return Err(BodyError::parsing(node.at, "[query_vector_builder] must hold exactly one builder"));
     };
     if &*builder.name != PARSER {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             builder.value.at,
             format!("unknown query vector builder [{}]", builder.name),
         ));
@@ -193,12 +193,12 @@ fn vector_builder(node: &Node) -> Result<(String, String), SearchError> {
         (Some(model_id), Some(model_text)) => Ok((model_id, model_text)),
         // The field's own endpoint, if it has one.
         (None, Some(model_text)) => Ok((String::new(), model_text)),
-        (_, None) => Err(SearchError::Required { field: "model_text" }),
+        (_, None) => Err(BodyError::Required { field: "model_text" }),
     }
 }
 
 /// The factor of `{"oversample": 2.0}`; 0 asks for no more than `num_candidates`. Scores are exact in any case.
-fn rescore_vector(node: &Node) -> Result<f32, SearchError> {
+fn rescore_vector(node: &Node) -> Result<f32, BodyError> {
     const PARSER: &str = "rescore_vector";
     let mut oversample = None;
     for member in members(node, PARSER)? {
@@ -209,7 +209,7 @@ fn rescore_vector(node: &Node) -> Result<f32, SearchError> {
     }
     match oversample {
         Some(factor) if factor == 0.0 || (1.0..10.0).contains(&factor) => Ok(factor),
-        Some(_) => Err(SearchError::illegal("[oversample] must be >= 1.0 and < 10.0, or 0")),
-        None => Err(SearchError::Required { field: "oversample" }),
+        Some(_) => Err(BodyError::illegal("[oversample] must be >= 1.0 and < 10.0, or 0")),
+        None => Err(BodyError::Required { field: "oversample" }),
     }
 }

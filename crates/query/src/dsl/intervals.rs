@@ -2,20 +2,20 @@
 
 use std::ops::Bound;
 
-use sparrow_index::query::{
+use crate::{
     IntervalsFilter, IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource,
     IntervalsWords, Query, QueryKind,
 };
 
-use super::super::error::SearchError;
 use super::{Common, Context, members, single_field, unknown_field, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
 const CLAUSE: &str = "intervals";
 const RULES: &[&str] = &["match", "any_of", "all_of", "prefix", "wildcard", "regexp", "fuzzy", "range"];
 
 /// `intervals`
-pub fn intervals(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn intervals(body: &Node, context: Context) -> Result<Query, BodyError> {
     let field = single_field(body, CLAUSE)?;
     let mut common = Common::default();
     let mut rule: Option<(&str, IntervalsRule)> = None;
@@ -24,7 +24,7 @@ pub fn intervals(body: &Node, context: Context) -> Result<Query, SearchError> {
             continue;
         }
         if let Some((first, _)) = &rule {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 member.at,
                 format!("Only one interval rule can be specified, found [{first}] and [{}]", member.name),
             ));
@@ -32,29 +32,26 @@ pub fn intervals(body: &Node, context: Context) -> Result<Query, SearchError> {
         rule = Some((&member.name, one_rule(member, context)?));
     }
     let Some((_, rule)) = rule else {
-        return Err(SearchError::parsing(
-            field.value.end,
-            "Missing intervals from interval query definition",
-        ));
+        return Err(BodyError::parsing(field.value.end, "Missing intervals from interval query definition"));
     };
     Ok(common.query(QueryKind::Intervals(IntervalsQuery { field: field.name.to_string(), rule })))
 }
 
 /// An object whose single key names a rule.
-fn rule(node: &Node, context: Context) -> Result<IntervalsRule, SearchError> {
+fn rule(node: &Node, context: Context) -> Result<IntervalsRule, BodyError> {
     match members(node, CLAUSE)? {
         [member] => one_rule(member, context.nested()?),
-        [] => Err(SearchError::parsing(node.end, "Expected [FIELD_NAME] but got [END_OBJECT]")),
-        [_, second, ..] => Err(SearchError::parsing(second.at, "Expected [END_OBJECT] but got [FIELD_NAME]")),
+        [] => Err(BodyError::parsing(node.end, "Expected [FIELD_NAME] but got [END_OBJECT]")),
+        [_, second, ..] => Err(BodyError::parsing(second.at, "Expected [END_OBJECT] but got [FIELD_NAME]")),
     }
 }
 
-fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchError> {
+fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, BodyError> {
     let node = &member.value;
     let name: &'static str = match RULES.iter().find(|known| **known == &*member.name) {
         Some(known) => known,
         None => {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 member.at,
                 format!("Unknown interval type [{}], expecting one of [{}]", member.name, RULES.join(", ")),
             ));
@@ -79,7 +76,7 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchEr
             (key, _) if key == text_key && !combines => text = Some(value::text(&part.value)?),
             ("intervals", "any_of" | "all_of") => {
                 let Json::Array(items) = &part.value.json else {
-                    return Err(SearchError::ValueType {
+                    return Err(BodyError::ValueType {
                         parser: name,
                         field: "intervals".to_owned(),
                         token: part.value.token(),
@@ -119,8 +116,8 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, SearchEr
             }
         }
     }
-    let needed = || text.ok_or(SearchError::Required { field: text_key });
-    let rules = || rules.ok_or(SearchError::Required { field: "intervals" });
+    let needed = || text.ok_or(BodyError::Required { field: text_key });
+    let rules = || rules.ok_or(BodyError::Required { field: "intervals" });
     let source = match name {
         "match" => IntervalsSource::Match { text: needed()?, order, words },
         "prefix" => IntervalsSource::Prefix(needed()?, words),
@@ -150,21 +147,21 @@ struct Ends {
 }
 
 impl Ends {
-    fn range(self, words: IntervalsWords) -> Result<IntervalsSource, SearchError> {
+    fn range(self, words: IntervalsWords) -> Result<IntervalsSource, BodyError> {
         let one = |included: Option<String>, excluded: Option<String>, names: &str| match (included, excluded)
         {
             (Some(end), None) => Ok(Bound::Included(end)),
             (None, Some(end)) => Ok(Bound::Excluded(end)),
-            _ => Err(SearchError::illegal(format!("Either {names}, one of them must be provided"))),
+            _ => Err(BodyError::illegal(format!("Either {names}, one of them must be provided"))),
         };
         let lower = one(self.gte, self.gt, "[gte] or [gt]")?;
         Ok(IntervalsSource::Range(lower, one(self.lte, self.lt, "[lte] or [lt]")?, words))
     }
 }
 
-fn one_filter(node: &Node, context: Context) -> Result<IntervalsFilter, SearchError> {
+fn one_filter(node: &Node, context: Context) -> Result<IntervalsFilter, BodyError> {
     let [member] = members(node, "filter")? else {
-        return Err(SearchError::parsing(node.at, "Expected exactly one rule in [filter] of [intervals]"));
+        return Err(BodyError::parsing(node.at, "Expected exactly one rule in [filter] of [intervals]"));
     };
     let relation = match &*member.name {
         "after" => IntervalsRelation::After,
@@ -176,13 +173,13 @@ fn one_filter(node: &Node, context: Context) -> Result<IntervalsFilter, SearchEr
         "not_overlapping" => IntervalsRelation::NotOverlapping,
         "overlapping" => IntervalsRelation::Overlapping,
         "script" => {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 member.at,
                 "[script] in [filter] of [intervals] is not supported by this server",
             ));
         }
         other => {
-            return Err(SearchError::illegal(format!("filter type [{other}] not supported")));
+            return Err(BodyError::illegal(format!("filter type [{other}] not supported")));
         }
     };
     Ok(IntervalsFilter { relation, rule: rule(&member.value, context)? })

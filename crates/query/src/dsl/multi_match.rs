@@ -1,14 +1,14 @@
 //! Queries over analysed text in several fields: `multi_match`, `combined_fields`.
 
-use sparrow_index::query::{CombinedFieldsQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind};
+use crate::{CombinedFieldsQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind};
 
-use super::super::error::SearchError;
 use super::fulltext::{default_match, operator, query_text, slop, take_match_option, zero_terms};
 use super::{Common, members, not_supported, unknown_field, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 
 /// `multi_match`.
-pub fn multi_match(body: &Node) -> Result<Query, SearchError> {
+pub fn multi_match(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "multi_match";
     let mut common = Common::default();
     let mut query = MultiMatchQuery { template: default_match(""), ..Default::default() };
@@ -32,7 +32,7 @@ pub fn multi_match(body: &Node) -> Result<Query, SearchError> {
         }
     }
     query.template.text =
-        text.ok_or_else(|| SearchError::parsing(body.end, "No text specified for multi_match query"))?;
+        text.ok_or_else(|| BodyError::parsing(body.end, "No text specified for multi_match query"))?;
     let name = match query.kind {
         MultiMatchType::CrossFields => "cross_fields",
         MultiMatchType::Phrase => "phrase",
@@ -41,10 +41,10 @@ pub fn multi_match(body: &Node) -> Result<Query, SearchError> {
         MultiMatchType::BestFields | MultiMatchType::MostFields => "",
     };
     if query.template.fuzziness.is_some() && matches!(name, "cross_fields" | "phrase" | "phrase_prefix") {
-        return Err(SearchError::parsing(body.end, format!("Fuzziness not allowed for type [{name}]")));
+        return Err(BodyError::parsing(body.end, format!("Fuzziness not allowed for type [{name}]")));
     }
     if slop_given && name == "bool_prefix" {
-        return Err(SearchError::parsing(body.end, format!("[slop] not allowed for type [{name}]")));
+        return Err(BodyError::parsing(body.end, format!("[slop] not allowed for type [{name}]")));
     }
     // Over every field, values of the wrong type are no matches instead of errors.
     let everything = query.fields.is_empty() || query.fields.iter().any(|(field, _)| field == "*");
@@ -53,7 +53,7 @@ pub fn multi_match(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `combined_fields`.
-pub fn combined_fields(body: &Node) -> Result<Query, SearchError> {
+pub fn combined_fields(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "combined_fields";
     const KEYS: &[&str] = &[
         "query",
@@ -81,12 +81,12 @@ pub fn combined_fields(body: &Node) -> Result<Query, SearchError> {
             _ => return Err(unknown_field(CLAUSE, member, KEYS)),
         }
     }
-    query.text = text.ok_or(SearchError::Required { field: "query" })?;
+    query.text = text.ok_or(BodyError::Required { field: "query" })?;
     if query.fields.is_empty() {
-        return Err(SearchError::Required { field: "fields" });
+        return Err(BodyError::Required { field: "fields" });
     }
     if let Some((field, boost)) = query.fields.iter().find(|(_, boost)| *boost < 1.0) {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[combined_fields] requires field boosts to be >= 1.0, got [{boost:?}] for [{field}]"
         )));
     }
@@ -94,7 +94,7 @@ pub fn combined_fields(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// Type of a query over several fields.
-pub fn multi_match_type(clause: &str, node: &Node) -> Result<MultiMatchType, SearchError> {
+pub fn multi_match_type(clause: &str, node: &Node) -> Result<MultiMatchType, BodyError> {
     let name = value::text(node)?;
     Ok(match name.as_str() {
         "best_fields" | "boolean" => MultiMatchType::BestFields,
@@ -104,7 +104,7 @@ pub fn multi_match_type(clause: &str, node: &Node) -> Result<MultiMatchType, Sea
         "phrase_prefix" => MultiMatchType::PhrasePrefix,
         "bool_prefix" => MultiMatchType::BoolPrefix,
         _ => {
-            return Err(SearchError::Parse {
+            return Err(BodyError::Parse {
                 reason: format!("failed to parse [{clause}] query type [{name}]. unknown type."),
             });
         }
@@ -112,7 +112,7 @@ pub fn multi_match_type(clause: &str, node: &Node) -> Result<MultiMatchType, Sea
 }
 
 /// Fields with boosts: `"title^2"` or a list of such.
-pub fn boosted_fields(node: &Node) -> Result<Vec<(String, f32)>, SearchError> {
+pub fn boosted_fields(node: &Node) -> Result<Vec<(String, f32)>, BodyError> {
     let mut fields = Vec::new();
     for text in value::texts(node)? {
         match text.rsplit_once('^') {
@@ -121,7 +121,7 @@ pub fn boosted_fields(node: &Node) -> Result<Vec<(String, f32)>, SearchError> {
                     .parse()
                     .ok()
                     .filter(|boost: &f32| boost.is_finite() && *boost >= 0.0)
-                    .ok_or_else(|| SearchError::NumberFormat { input: boost.to_owned() })?;
+                    .ok_or_else(|| BodyError::NumberFormat { input: boost.to_owned() })?;
                 fields.push((name.to_owned(), boost));
             }
             None => fields.push((text, 1.0)),

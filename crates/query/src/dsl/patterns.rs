@@ -1,14 +1,14 @@
 //! Queries over patterns of terms: `prefix`, `wildcard`, `regexp`, `fuzzy`.
 
-use sparrow_index::query::{FuzzyQuery, Query, QueryKind, RegexpQuery, Rewrite, regexp_flags};
+use crate::{FuzzyQuery, Query, QueryKind, RegexpQuery, Rewrite, regexp_flags};
 
-use super::super::error::SearchError;
 use super::term::{exact_value, plain_text};
 use super::{Common, not_supported, single_field, unknown_token, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};
 
 /// `prefix`.
-pub fn prefix(body: &Node) -> Result<Query, SearchError> {
+pub fn prefix(body: &Node) -> Result<Query, BodyError> {
     let exact = exact_value("prefix", &["value"], body)?;
     Ok(exact.common.query(QueryKind::Prefix {
         field: exact.field,
@@ -19,7 +19,7 @@ pub fn prefix(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `wildcard`.
-pub fn wildcard(body: &Node) -> Result<Query, SearchError> {
+pub fn wildcard(body: &Node) -> Result<Query, BodyError> {
     let exact = exact_value("wildcard", &["value", "wildcard"], body)?;
     Ok(exact.common.query(QueryKind::Wildcard {
         field: exact.field,
@@ -41,15 +41,15 @@ impl PatternClause {
     fn read(
         clause: &str,
         body: &Node,
-        mut take: impl FnMut(&Member) -> Result<bool, SearchError>,
-    ) -> Result<Self, SearchError> {
+        mut take: impl FnMut(&Member) -> Result<bool, BodyError>,
+    ) -> Result<Self, BodyError> {
         let field = single_field(body, clause)?;
         let mut common = Common::default();
         let mut given = None;
         match field.value.as_object() {
             None if field.value.is_scalar() => given = value::optional_text(&field.value)?,
             None => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     field.value.at,
                     format!("[{clause}] query does not support array of values"),
                 ));
@@ -67,7 +67,7 @@ impl PatternClause {
                 }
             }
         }
-        let value = given.ok_or_else(|| SearchError::illegal("value cannot be null"))?;
+        let value = given.ok_or_else(|| BodyError::illegal("value cannot be null"))?;
         Ok(Self { field: field.name.to_string(), value, common })
     }
 }
@@ -76,7 +76,7 @@ impl PatternClause {
 pub const MOST_STATES: usize = 100_000;
 
 /// `regexp`.
-pub fn regexp(body: &Node) -> Result<Query, SearchError> {
+pub fn regexp(body: &Node) -> Result<Query, BodyError> {
     let mut query = RegexpQuery::new("", "");
     let read = PatternClause::read("regexp", body, |member| {
         let node = &member.value;
@@ -98,7 +98,7 @@ pub fn regexp(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `INTERSECTION|COMPLEMENT` and the like.
-fn flags(text: &str) -> Result<u8, SearchError> {
+fn flags(text: &str) -> Result<u8, BodyError> {
     let mut flags = 0;
     if text.is_empty() {
         return Ok(regexp_flags::ALL);
@@ -113,7 +113,7 @@ fn flags(text: &str) -> Result<u8, SearchError> {
             "INTERVAL" => regexp_flags::INTERVAL,
             // There are no named automata to switch on.
             "NONE" | "AUTOMATON" => 0,
-            _ => return Err(SearchError::illegal(format!("Unknown regexp flag [{name}]"))),
+            _ => return Err(BodyError::illegal(format!("Unknown regexp flag [{name}]"))),
         };
     }
     Ok(flags)
@@ -134,7 +134,7 @@ fn flags_of_bits(bits: i32) -> u8 {
 }
 
 /// `fuzzy`.
-pub fn fuzzy(body: &Node) -> Result<Query, SearchError> {
+pub fn fuzzy(body: &Node) -> Result<Query, BodyError> {
     let mut query = FuzzyQuery { fuzziness: "AUTO".to_owned(), max_expansions: 50, ..FuzzyQuery::default() };
     let read = PatternClause::read("fuzzy", body, |member| {
         let node = &member.value;
@@ -153,7 +153,7 @@ pub fn fuzzy(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// How the terms of a pattern score; `None` for null.
-pub(super) fn rewrite(node: &Node) -> Result<Option<Rewrite>, SearchError> {
+pub(super) fn rewrite(node: &Node) -> Result<Option<Rewrite>, BodyError> {
     let Some(name) = value::optional_text(node)? else { return Ok(None) };
     let count = |prefix: &str| name.strip_prefix(prefix).and_then(|count| count.parse::<usize>().ok());
     Ok(Some(match name.as_str() {
@@ -171,7 +171,7 @@ pub(super) fn rewrite(node: &Node) -> Result<Option<Rewrite>, SearchError> {
             } else if let Some(count) = count("top_terms_") {
                 Rewrite::TopTerms(count)
             } else {
-                return Err(SearchError::illegal(format!("Failed to parse rewrite_method [{name}]")));
+                return Err(BodyError::illegal(format!("Failed to parse rewrite_method [{name}]")));
             }
         }
     }))

@@ -1,13 +1,13 @@
 //! Queries that score by features of documents: `rank_feature`, `distance_feature`.
 
-use sparrow_index::query::{DistanceFeatureQuery, Query, QueryKind, RankFeatureQuery, RankFunction};
+use crate::{DistanceFeatureQuery, Query, QueryKind, RankFeatureQuery, RankFunction};
 
-use super::super::error::SearchError;
 use super::{Common, members, unknown_field, unknown_token, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};
 
 /// `rank_feature`.
-pub fn rank_feature(body: &Node) -> Result<Query, SearchError> {
+pub fn rank_feature(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "rank_feature";
     const KEYS: &[&str] = &["field", "saturation", "log", "sigmoid", "linear", "boost", "_name"];
     let mut common = Common::default();
@@ -20,7 +20,7 @@ pub fn rank_feature(body: &Node) -> Result<Query, SearchError> {
             "saturation" | "log" | "sigmoid" | "linear" => {
                 let found = rank_function(member).map_err(|error| error.within(CLAUSE, &member.name, at))?;
                 if function.replace(found).is_some() {
-                    return Err(SearchError::Build {
+                    return Err(BodyError::Build {
                         parser: CLAUSE,
                         reason: "Can only specify one of [log], [saturation], [sigmoid] and [linear]"
                             .to_owned(),
@@ -32,12 +32,12 @@ pub fn rank_feature(body: &Node) -> Result<Query, SearchError> {
             _ => return Err(unknown_field(CLAUSE, member, KEYS)),
         }
     }
-    let field = field.ok_or(SearchError::Required { field: "field" })?;
+    let field = field.ok_or(BodyError::Required { field: "field" })?;
     let function = function.unwrap_or(RankFunction::Saturation { pivot: None });
     Ok(common.query(QueryKind::RankFeature(RankFeatureQuery { field, function })))
 }
 
-fn rank_function(member: &Member) -> Result<RankFunction, SearchError> {
+fn rank_function(member: &Member) -> Result<RankFunction, BodyError> {
     let parameters: (&'static str, &[&'static str]) = match &*member.name {
         "saturation" => ("saturation", &["pivot"]),
         "log" => ("log", &["scaling_factor"]),
@@ -52,12 +52,12 @@ fn rank_function(member: &Member) -> Result<RankFunction, SearchError> {
             None => return Err(unknown_field(name, option, keys)),
         }
     }
-    let required = |place: usize| values[place].ok_or(SearchError::Required { field: keys[place] });
+    let required = |place: usize| values[place].ok_or(BodyError::Required { field: keys[place] });
     let positive = |what: &str, value: f32| {
         if value > 0.0 {
             Ok(value)
         } else {
-            Err(SearchError::illegal(format!("{what} must be > 0, got: {value:?}")))
+            Err(BodyError::illegal(format!("{what} must be > 0, got: {value:?}")))
         }
     };
     Ok(match name {
@@ -67,7 +67,7 @@ fn rank_function(member: &Member) -> Result<RankFunction, SearchError> {
         "log" => {
             let scaling_factor = required(0)?;
             if scaling_factor < 1.0 {
-                return Err(SearchError::illegal(format!(
+                return Err(BodyError::illegal(format!(
                     "scalingFactor must be >= 1, got: {scaling_factor:?}"
                 )));
             }
@@ -82,7 +82,7 @@ fn rank_function(member: &Member) -> Result<RankFunction, SearchError> {
 }
 
 /// `distance_feature`.
-pub fn distance_feature(body: &Node) -> Result<Query, SearchError> {
+pub fn distance_feature(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "distance_feature";
     let mut common = Common::default();
     let (mut field, mut origin, mut pivot) = (None, None, None);
@@ -92,7 +92,7 @@ pub fn distance_feature(body: &Node) -> Result<Query, SearchError> {
             "field" => field = Some(value::text(node)?),
             "origin" if node.is_scalar() => origin = Some(node.to_value()),
             "origin" => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     "[distance_feature] on geo_point fields is not supported by Sparrow",
                 ));
@@ -106,8 +106,8 @@ pub fn distance_feature(body: &Node) -> Result<Query, SearchError> {
         }
     }
     Ok(common.query(QueryKind::DistanceFeature(DistanceFeatureQuery {
-        field: field.ok_or(SearchError::Required { field: "field" })?,
-        origin: origin.ok_or(SearchError::Required { field: "origin" })?,
-        pivot: pivot.ok_or(SearchError::Required { field: "pivot" })?,
+        field: field.ok_or(BodyError::Required { field: "field" })?,
+        origin: origin.ok_or(BodyError::Required { field: "origin" })?,
+        pivot: pivot.ok_or(BodyError::Required { field: "pivot" })?,
     })))
 }

@@ -1,18 +1,18 @@
 //! `function_score`.
 
-use sparrow_index::query::{
+use crate::{
     BoostMode, DecayCurve, DecayFunction, FunctionKind, FunctionScoreQuery, Modifier, MultiValue, Query,
     QueryKind, ScoreFunction, ScoreMode,
 };
 
-use super::super::error::SearchError;
 use super::{Common, Context, members, parse_query, unknown_token, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
 
 const CLAUSE: &str = "function_score";
 
 /// `function_score`.
-pub fn function_score(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn function_score(body: &Node, context: Context) -> Result<Query, BodyError> {
     let mut common = Common::default();
     let mut query = FunctionScoreQuery {
         query: Box::new(Query::match_all()),
@@ -58,7 +58,7 @@ pub fn function_score(body: &Node, context: Context) -> Result<Query, SearchErro
                 single = Some(kind);
             }
             _ => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!("field [{}] is not allowed in [{CLAUSE}]", member.name),
                 ));
@@ -75,8 +75,8 @@ pub fn function_score(body: &Node, context: Context) -> Result<Query, SearchErro
     Ok(common.query(QueryKind::FunctionScore(query)))
 }
 
-fn both(at: Location, first: &str, second: &str) -> SearchError {
-    SearchError::parsing(
+fn both(at: Location, first: &str, second: &str) -> BodyError {
+    BodyError::parsing(
         at,
         format!(
             "failed to parse [{CLAUSE}] query. already found [{first}], now encountering [{second}]. did you mean to \
@@ -85,19 +85,19 @@ fn both(at: Location, first: &str, second: &str) -> SearchError {
     )
 }
 
-fn checked_weight(weight: Option<f32>) -> Result<f32, SearchError> {
+fn checked_weight(weight: Option<f32>) -> Result<f32, BodyError> {
     match weight {
         Some(weight) if weight < 0.0 => {
-            Err(SearchError::illegal("[weight] cannot be negative for a filtering function"))
+            Err(BodyError::illegal("[weight] cannot be negative for a filtering function"))
         }
         weight => Ok(weight.unwrap_or(1.0)),
     }
 }
 
 /// One of the `functions`.
-fn function(node: &Node, context: Context) -> Result<ScoreFunction, SearchError> {
+fn function(node: &Node, context: Context) -> Result<ScoreFunction, BodyError> {
     let Some(options) = node.as_object() else {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             node.at,
             format!(
                 "failed to parse [{CLAUSE}]. malformed query, expected a [START_OBJECT] while parsing functions but got \
@@ -112,13 +112,13 @@ fn function(node: &Node, context: Context) -> Result<ScoreFunction, SearchError>
             "filter" => filter = Some(parse_query(&member.value, context)?),
             "weight" => weight = Some(value::float(&member.value)?),
             _ if member.value.as_object().is_none() => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("failed to parse [{CLAUSE}] query. field [{}] is not supported", member.name),
                 ));
             }
             _ if kind.is_some() => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!(
                         "failed to parse function_score functions. already found a function, now encountering [{}].",
@@ -133,24 +133,24 @@ fn function(node: &Node, context: Context) -> Result<ScoreFunction, SearchError>
         (Some(kind), _) => kind,
         (None, Some(_)) => FunctionKind::Weight,
         (None, None) => {
-            return Err(SearchError::parsing(node.end, "an entry in functions list is missing a function."));
+            return Err(BodyError::parsing(node.end, "an entry in functions list is missing a function."));
         }
     };
     Ok(ScoreFunction { filter, weight: checked_weight(weight)?, kind })
 }
 
-fn function_kind(member: &Member) -> Result<FunctionKind, SearchError> {
+fn function_kind(member: &Member) -> Result<FunctionKind, BodyError> {
     match &*member.name {
         "field_value_factor" => field_value_factor(&member.value),
         "random_score" => random_score(&member.value),
         "gauss" => decay(DecayCurve::Gauss, &member.value),
         "exp" => decay(DecayCurve::Exp, &member.value),
         "linear" => decay(DecayCurve::Linear, &member.value),
-        "script_score" => Err(SearchError::parsing(
+        "script_score" => Err(BodyError::parsing(
             member.value.at,
             "[script_score] function is not supported by Sparrow: there are no scripts",
         )),
-        name => Err(SearchError::UnknownName {
+        name => Err(BodyError::UnknownName {
             what: "function",
             name: name.to_owned(),
             suggestions: super::suggestions(
@@ -162,13 +162,13 @@ fn function_kind(member: &Member) -> Result<FunctionKind, SearchError> {
     }
 }
 
-fn field_value_factor(node: &Node) -> Result<FunctionKind, SearchError> {
+fn field_value_factor(node: &Node) -> Result<FunctionKind, BodyError> {
     let (mut field, mut factor, mut modifier, mut missing) = (None, 1.0, Modifier::None, None);
     for member in members(node, "field_value_factor")? {
         let node = &member.value;
         match &*member.name {
             _ if !node.is_scalar() => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!("[field_value_factor] field [{}] does not support lists or objects", member.name),
                 ));
@@ -178,34 +178,33 @@ fn field_value_factor(node: &Node) -> Result<FunctionKind, SearchError> {
             "modifier" => modifier = modifier_named(&value::text(node)?)?,
             "missing" => missing = Some(double(node)?),
             _ => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!("field_value_factor query does not support [{}]", member.name),
                 ));
             }
         }
     }
-    let field = field.ok_or_else(|| {
-        SearchError::parsing(node.end, "[field_value_factor] required field 'field' missing")
-    })?;
+    let field = field
+        .ok_or_else(|| BodyError::parsing(node.end, "[field_value_factor] required field 'field' missing"))?;
     Ok(FunctionKind::FieldValueFactor { field, factor, modifier, missing })
 }
 
-fn double(node: &Node) -> Result<f64, SearchError> {
+fn double(node: &Node) -> Result<f64, BodyError> {
     let text = value::text(node)?;
     let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    number.ok_or(SearchError::NumberFormat { input: text })
+    number.ok_or(BodyError::NumberFormat { input: text })
 }
 
 /// The error of a name that Java's enumerations do not have.
-fn no_constant(class: &str, name: &str) -> SearchError {
-    SearchError::illegal(format!(
+fn no_constant(class: &str, name: &str) -> BodyError {
+    BodyError::illegal(format!(
         "No enum constant org.elasticsearch.common.lucene.search.function.{class}.{}",
         name.to_uppercase()
     ))
 }
 
-fn modifier_named(name: &str) -> Result<Modifier, SearchError> {
+fn modifier_named(name: &str) -> Result<Modifier, BodyError> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "none" => Modifier::None,
         "log" => Modifier::Log,
@@ -221,7 +220,7 @@ fn modifier_named(name: &str) -> Result<Modifier, SearchError> {
     })
 }
 
-fn score_mode(name: &str) -> Result<ScoreMode, SearchError> {
+fn score_mode(name: &str) -> Result<ScoreMode, BodyError> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "multiply" => ScoreMode::Multiply,
         "sum" => ScoreMode::Sum,
@@ -233,7 +232,7 @@ fn score_mode(name: &str) -> Result<ScoreMode, SearchError> {
     })
 }
 
-fn boost_mode(name: &str) -> Result<BoostMode, SearchError> {
+fn boost_mode(name: &str) -> Result<BoostMode, BodyError> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "multiply" => BoostMode::Multiply,
         "replace" => BoostMode::Replace,
@@ -245,14 +244,14 @@ fn boost_mode(name: &str) -> Result<BoostMode, SearchError> {
     })
 }
 
-fn random_score(node: &Node) -> Result<FunctionKind, SearchError> {
+fn random_score(node: &Node) -> Result<FunctionKind, BodyError> {
     let (mut seed, mut field) = (None, None);
     for member in members(node, "random_score")? {
         let node = &member.value;
         match (&*member.name, &node.json) {
             ("seed", Json::Number(text)) => {
                 let whole: i64 = text.parse().map_err(|_| {
-                    SearchError::parsing(
+                    BodyError::parsing(
                         node.at,
                         "random_score seed must be an int, long or string, not a decimal number",
                     )
@@ -267,14 +266,14 @@ fn random_score(node: &Node) -> Result<FunctionKind, SearchError> {
                 seed = Some(text.parse::<i64>().map_or(spread, |number| number as u64));
             }
             ("seed", _) => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!("random_score seed must be an int/long or string, not '{}'", node.token()),
                 ));
             }
             ("field", _) if node.is_scalar() => field = value::optional_text(node)?,
             (name, _) => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!("random_score query does not support [{name}]"),
                 ));
@@ -288,7 +287,7 @@ fn random_score(node: &Node) -> Result<FunctionKind, SearchError> {
     Ok(FunctionKind::Random { seed, field })
 }
 
-fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, SearchError> {
+fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, BodyError> {
     let name = curve.name();
     let mut function = DecayFunction {
         curve,
@@ -305,7 +304,7 @@ fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, SearchError> {
         match (&*member.name, &node.json) {
             (field, Json::Object(options)) => {
                 if found {
-                    return Err(SearchError::parsing(
+                    return Err(BodyError::parsing(
                         node.at,
                         format!("malformed score function score parameters: [{name}] takes one field"),
                     ));
@@ -323,13 +322,13 @@ fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, SearchError> {
                             continue;
                         }
                         other => {
-                            return Err(SearchError::Parse {
+                            return Err(BodyError::Parse {
                                 reason: format!("parameter [{other}] not supported!"),
                             });
                         }
                     };
                     if !node.is_scalar() {
-                        return Err(SearchError::parsing(
+                        return Err(BodyError::parsing(
                             node.at,
                             format!(
                                 "[{name}] takes numbers and dates: [{}] of a geo_point is not supported by Sparrow",
@@ -347,11 +346,11 @@ fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, SearchError> {
                     "max" => MultiValue::Max,
                     "avg" => MultiValue::Avg,
                     "sum" => MultiValue::Sum,
-                    _ => return Err(SearchError::illegal(format!("Illegal sort mode: {mode}"))),
+                    _ => return Err(BodyError::illegal(format!("Illegal sort mode: {mode}"))),
                 };
             }
             _ => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!(
                         "malformed score function score parameters: [{name}] does not support [{}]",
@@ -362,7 +361,7 @@ fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, SearchError> {
         }
     }
     if !found {
-        return Err(SearchError::parsing(node.end, "malformed score function score parameters."));
+        return Err(BodyError::parsing(node.end, "malformed score function score parameters."));
     }
     Ok(FunctionKind::Decay(Box::new(function)))
 }

@@ -1,13 +1,11 @@
 //! Queries over analysed text in one field: `match`, `match_bool_prefix`, `match_phrase`,
 //! `match_phrase_prefix`.
 
-use sparrow_index::query::{
-    MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, ZeroTerms,
-};
+use crate::{MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, ZeroTerms};
 
-use super::super::error::SearchError;
 use super::patterns::rewrite;
 use super::{Common, no_text, not_supported, single_field, unknown_token, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
 /// A clause of one field as it was read: `{field: text}` or `{field: {"query": text, …}}`.
@@ -22,8 +20,8 @@ impl TextClause {
     fn read(
         clause: &str,
         body: &Node,
-        mut take: impl FnMut(&Member) -> Result<bool, SearchError>,
-    ) -> Result<Self, SearchError> {
+        mut take: impl FnMut(&Member) -> Result<bool, BodyError>,
+    ) -> Result<Self, BodyError> {
         let field = single_field(body, clause)?;
         let mut common = Common::default();
         let mut text = None;
@@ -45,7 +43,7 @@ impl TextClause {
 }
 
 /// `match`.
-pub fn match_query(body: &Node) -> Result<Query, SearchError> {
+pub fn match_query(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "match";
     let mut query = default_match("");
     let read = TextClause::read(CLAUSE, body, |member| take_match_option(CLAUSE, &mut query, member))?;
@@ -54,7 +52,7 @@ pub fn match_query(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `match_bool_prefix`.
-pub fn match_bool_prefix(body: &Node) -> Result<Query, SearchError> {
+pub fn match_bool_prefix(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "match_bool_prefix";
     let mut query = default_match("");
     let read = TextClause::read(CLAUSE, body, |member| match &*member.name {
@@ -66,7 +64,7 @@ pub fn match_bool_prefix(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `match_phrase_prefix`.
-pub fn match_phrase_prefix(body: &Node) -> Result<Query, SearchError> {
+pub fn match_phrase_prefix(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "match_phrase_prefix";
     let mut query = MatchPhrasePrefixQuery { max_expansions: 50, ..Default::default() };
     let read = TextClause::read(CLAUSE, body, |member| {
@@ -81,7 +79,7 @@ pub fn match_phrase_prefix(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `match_phrase`.
-pub fn match_phrase(body: &Node) -> Result<Query, SearchError> {
+pub fn match_phrase(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "match_phrase";
     let mut query = MatchPhraseQuery::default();
     let read = TextClause::read(CLAUSE, body, |member| take_phrase_option(CLAUSE, &mut query, member))?;
@@ -94,7 +92,7 @@ fn take_phrase_option(
     clause: &str,
     query: &mut MatchPhraseQuery,
     member: &Member,
-) -> Result<bool, SearchError> {
+) -> Result<bool, BodyError> {
     match &*member.name {
         "analyzer" => query.analyzer = value::optional_text(&member.value)?,
         "slop" => query.slop = slop(clause, &member.value)?,
@@ -105,19 +103,19 @@ fn take_phrase_option(
 }
 
 /// `and` or `or`, in any case.
-pub fn operator(node: &Node) -> Result<Operator, SearchError> {
+pub fn operator(node: &Node) -> Result<Operator, BodyError> {
     let text = value::text(node)?;
     operator_named(&text)
 }
 
 /// See [`operator`].
-pub fn operator_named(text: &str) -> Result<Operator, SearchError> {
+pub fn operator_named(text: &str) -> Result<Operator, BodyError> {
     if text.eq_ignore_ascii_case("or") {
         Ok(Operator::Or)
     } else if text.eq_ignore_ascii_case("and") {
         Ok(Operator::And)
     } else {
-        Err(SearchError::illegal(format!("operator needs to be either [and] or [or], but not [{text}]")))
+        Err(BodyError::illegal(format!("operator needs to be either [and] or [or], but not [{text}]")))
     }
 }
 
@@ -130,7 +128,7 @@ pub(super) fn take_match_option(
     clause: &str,
     query: &mut MatchQuery,
     member: &Member,
-) -> Result<bool, SearchError> {
+) -> Result<bool, BodyError> {
     let node = &member.value;
     match &*member.name {
         "operator" => query.operator = operator(node)?,
@@ -149,25 +147,25 @@ pub(super) fn take_match_option(
     Ok(true)
 }
 
-fn max_expansions(clause: &str, node: &Node) -> Result<usize, SearchError> {
+fn max_expansions(clause: &str, node: &Node) -> Result<usize, BodyError> {
     match value::int(node)? {
         count if count > 0 => Ok(count as usize),
-        _ => Err(SearchError::illegal(format!("[{clause}] requires maxExpansions to be positive."))),
+        _ => Err(BodyError::illegal(format!("[{clause}] requires maxExpansions to be positive."))),
     }
 }
 
-fn non_negative(clause: &str, what: &str, node: &Node) -> Result<usize, SearchError> {
+fn non_negative(clause: &str, what: &str, node: &Node) -> Result<usize, BodyError> {
     let value = value::int(node)?;
     usize::try_from(value)
-        .map_err(|_| SearchError::illegal(format!("[{clause}] requires {what} to be non-negative.")))
+        .map_err(|_| BodyError::illegal(format!("[{clause}] requires {what} to be non-negative.")))
 }
 
-pub(super) fn slop(clause: &str, node: &Node) -> Result<u32, SearchError> {
+pub(super) fn slop(clause: &str, node: &Node) -> Result<u32, BodyError> {
     let value = value::int(node)?;
-    u32::try_from(value).map_err(|_| SearchError::illegal(format!("No negative slop allowed in [{clause}]")))
+    u32::try_from(value).map_err(|_| BodyError::illegal(format!("No negative slop allowed in [{clause}]")))
 }
 
-pub(super) fn query_text(clause: &str, member: &Member) -> Result<Option<String>, SearchError> {
+pub(super) fn query_text(clause: &str, member: &Member) -> Result<Option<String>, BodyError> {
     match member.value.json {
         Json::Null => Ok(None),
         Json::Array(_) | Json::Object(_) => Err(unknown_token(clause, member)),
@@ -175,13 +173,13 @@ pub(super) fn query_text(clause: &str, member: &Member) -> Result<Option<String>
     }
 }
 
-pub(super) fn zero_terms(member: &Member) -> Result<ZeroTerms, SearchError> {
+pub(super) fn zero_terms(member: &Member) -> Result<ZeroTerms, BodyError> {
     let text = value::text(&member.value)?;
     if text.eq_ignore_ascii_case("none") {
         Ok(ZeroTerms::None)
     } else if text.eq_ignore_ascii_case("all") {
         Ok(ZeroTerms::All)
     } else {
-        Err(SearchError::parsing(member.value.at, format!("Unsupported zero_terms_query value [{text}]")))
+        Err(BodyError::parsing(member.value.at, format!("Unsupported zero_terms_query value [{text}]")))
     }
 }

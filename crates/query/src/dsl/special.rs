@@ -1,11 +1,11 @@
 //! Queries that are another one in disguise, and those that Elasticsearch has and this server has not.
 
+use crate::{Query, QueryKind, SemanticQuery};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use sparrow_index::query::{Query, QueryKind, SemanticQuery};
 
-use super::super::error::SearchError;
 use super::{Common, Context, members, not_supported, parse_query, unknown_field, unknown_token, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{self, Json, Node};
 
 /// Candidates for dense passages, unless more documents are wanted: as for a kNN clause.
@@ -40,12 +40,12 @@ pub const UNSUPPORTED: &[&str] = &[
 ];
 
 /// The error of one of [`UNSUPPORTED`].
-pub fn unsupported(name: &str, body: &Node) -> SearchError {
-    SearchError::parsing(body.at, format!("[{name}] query is not supported by Sparrow"))
+pub fn unsupported(name: &str, body: &Node) -> BodyError {
+    BodyError::parsing(body.at, format!("[{name}] query is not supported by Sparrow"))
 }
 
 /// `wrapper`: a query in base64.
-pub fn wrapper(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn wrapper(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "wrapper";
     let mut text = None;
     for member in members(body, CLAUSE)? {
@@ -53,7 +53,7 @@ pub fn wrapper(body: &Node, context: Context) -> Result<Query, SearchError> {
             ("query", Json::String(encoded)) => text = Some((encoded, member.value.at)),
             ("query", _) => return Err(unknown_token(CLAUSE, member)),
             (name, _) => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("[{CLAUSE}] query malformed, expected `query` but was {name}"),
                 ));
@@ -61,16 +61,16 @@ pub fn wrapper(body: &Node, context: Context) -> Result<Query, SearchError> {
         }
     }
     let Some((encoded, at)) = text else {
-        return Err(SearchError::parsing(body.end, "[wrapper] query malformed, no query"));
+        return Err(BodyError::parsing(body.end, "[wrapper] query malformed, no query"));
     };
-    let malformed = |_| SearchError::parsing(at, "[wrapper] query malformed: [query] is not base64");
+    let malformed = |_| BodyError::parsing(at, "[wrapper] query malformed: [query] is not base64");
     let bytes = STANDARD.decode(encoded.as_bytes()).map_err(malformed)?;
     let (node, _) = json::read(&bytes)?;
     parse_query(&node, context)
 }
 
 /// `semantic`: a text against the passages of a `semantic_text` field.
-pub fn semantic(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn semantic(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "semantic";
     let mut common = Common::default();
     let (mut field, mut text) = (None, None);
@@ -80,7 +80,7 @@ pub fn semantic(body: &Node, context: Context) -> Result<Query, SearchError> {
             ("field", Json::String(path)) => field = Some(path.to_string()),
             ("query", Json::String(query)) => text = Some(query.to_string()),
             (name @ ("field" | "query"), _) => {
-                return Err(SearchError::ValueType {
+                return Err(BodyError::ValueType {
                     parser: CLAUSE,
                     field: name.to_owned(),
                     token: node.token(),
@@ -93,12 +93,12 @@ pub fn semantic(body: &Node, context: Context) -> Result<Query, SearchError> {
     }
     let (field, text) = match (field, text) {
         (Some(field), Some(text)) => (field, text),
-        (None, Some(_)) => return Err(SearchError::Required { field: "field" }),
-        (Some(_), None) => return Err(SearchError::Required { field: "query" }),
-        (None, None) => return Err(SearchError::Required { field: "field, query" }),
+        (None, Some(_)) => return Err(BodyError::Required { field: "field" }),
+        (Some(_), None) => return Err(BodyError::Required { field: "query" }),
+        (None, None) => return Err(BodyError::Required { field: "field, query" }),
     };
     if field.is_empty() {
-        return Err(SearchError::illegal(format!("[{CLAUSE}] requires a field value")));
+        return Err(BodyError::illegal(format!("[{CLAUSE}] requires a field value")));
     }
     let k = context.size.clamp(1, MAX_DOCS);
     Ok(common.query(QueryKind::Semantic(SemanticQuery {
@@ -111,7 +111,7 @@ pub fn semantic(body: &Node, context: Context) -> Result<Query, SearchError> {
 }
 
 /// `nested`: no field is of that type, so that only the path matters.
-pub fn nested(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn nested(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "nested";
     let mut common = Common::default();
     let (mut path, mut query, mut ignore_unmapped) = (None, None, false);
@@ -124,9 +124,7 @@ pub fn nested(body: &Node, context: Context) -> Result<Query, SearchError> {
             "score_mode" => {
                 let mode = value::text(node)?;
                 if !["none", "min", "max", "avg", "sum"].contains(&mode.as_str()) {
-                    return Err(SearchError::illegal(format!(
-                        "No score mode for child query [{mode}] found"
-                    )));
+                    return Err(BodyError::illegal(format!("No score mode for child query [{mode}] found")));
                 }
             }
             // There is nothing inside that could be shown.
@@ -136,8 +134,8 @@ pub fn nested(body: &Node, context: Context) -> Result<Query, SearchError> {
         }
     }
     if query.is_none() {
-        return Err(SearchError::illegal(format!("[{CLAUSE}] requires 'query' field")));
+        return Err(BodyError::illegal(format!("[{CLAUSE}] requires 'query' field")));
     }
-    let path = path.ok_or_else(|| SearchError::illegal(format!("[{CLAUSE}] requires 'path' field")))?;
+    let path = path.ok_or_else(|| BodyError::illegal(format!("[{CLAUSE}] requires 'path' field")))?;
     Ok(common.query(QueryKind::Nested { path, ignore_unmapped }))
 }

@@ -1,9 +1,9 @@
 //! Queries made of other queries, and the two that match everything or nothing.
 
-use sparrow_index::query::{BoolQuery, BoostingQuery, Query, QueryKind};
+use crate::{BoolQuery, BoostingQuery, Query, QueryKind};
 
-use super::super::error::SearchError;
 use super::{Common, Context, members, parse_query, unknown_field, unknown_token, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 
 const BOOL_KEYS: &[&str] = &[
@@ -19,7 +19,7 @@ const BOOL_KEYS: &[&str] = &[
 ];
 
 /// `bool`.
-pub fn boolean(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn boolean(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "bool";
     let mut common = Common::default();
     let mut query = BoolQuery::default();
@@ -58,7 +58,7 @@ pub fn boolean(body: &Node, context: Context) -> Result<Query, SearchError> {
 }
 
 /// `constant_score`.
-pub fn constant_score(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn constant_score(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "constant_score";
     let mut common = Common::default();
     let mut filter = None;
@@ -68,7 +68,7 @@ pub fn constant_score(body: &Node, context: Context) -> Result<Query, SearchErro
                 filter = Some(Box::new(parse_query(&member.value, context)?));
             }
             "filter" => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("unexpected token [{}]", member.value.token()),
                 ));
@@ -79,12 +79,12 @@ pub fn constant_score(body: &Node, context: Context) -> Result<Query, SearchErro
     }
     match filter {
         Some(filter) => Ok(common.query(QueryKind::ConstantScore { filter })),
-        None => Err(SearchError::parsing(body.end, "[constant_score] requires a 'filter' element")),
+        None => Err(BodyError::parsing(body.end, "[constant_score] requires a 'filter' element")),
     }
 }
 
 /// `dis_max`.
-pub fn dis_max(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn dis_max(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "dis_max";
     let mut common = Common::default();
     let mut tie_breaker = 0.0;
@@ -98,7 +98,7 @@ pub fn dis_max(body: &Node, context: Context) -> Result<Query, SearchError> {
         }
     }
     if queries.is_empty() {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             body.end,
             "[dis_max] requires 'queries' field with at least one clause",
         ));
@@ -107,7 +107,7 @@ pub fn dis_max(body: &Node, context: Context) -> Result<Query, SearchError> {
 }
 
 /// `boosting`.
-pub fn boosting(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn boosting(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "boosting";
     let mut common = Common::default();
     let (mut positive, mut negative, mut negative_boost) = (None, None, -1.0);
@@ -125,12 +125,12 @@ pub fn boosting(body: &Node, context: Context) -> Result<Query, SearchError> {
         }
     }
     let missing = |what: &str| {
-        SearchError::parsing(body.end, format!("[boosting] query requires '{what}' query to be set'"))
+        BodyError::parsing(body.end, format!("[boosting] query requires '{what}' query to be set'"))
     };
     let positive = positive.ok_or_else(|| missing("positive"))?;
     let negative = negative.ok_or_else(|| missing("negative"))?;
     if negative_boost < 0.0 {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             body.end,
             "[boosting] query requires 'negative_boost' to be set to be a positive value'",
         ));
@@ -139,7 +139,7 @@ pub fn boosting(body: &Node, context: Context) -> Result<Query, SearchError> {
 }
 
 /// `match_all` and `match_none`.
-pub fn constant(clause: &'static str, kind: QueryKind, body: &Node) -> Result<Query, SearchError> {
+pub fn constant(clause: &'static str, kind: QueryKind, body: &Node) -> Result<Query, BodyError> {
     let mut common = Common::default();
     for member in members(body, clause)? {
         if !member.value.is_scalar() {
@@ -153,7 +153,7 @@ pub fn constant(clause: &'static str, kind: QueryKind, body: &Node) -> Result<Qu
 }
 
 /// A query, or an array of queries.
-pub fn one_or_many(node: &Node, context: Context) -> Result<Vec<Query>, SearchError> {
+pub fn one_or_many(node: &Node, context: Context) -> Result<Vec<Query>, BodyError> {
     match node.as_array() {
         Some(items) => items.iter().map(|item| parse_query(item, context)).collect(),
         None => Ok(vec![parse_query(node, context)?]),

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use sparrow_index::query::{LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind};
+use crate::{LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind};
 
-use super::super::error::SearchError;
 use super::{Common, members, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
 const CLAUSE: &str = "more_like_this";
@@ -13,7 +13,7 @@ const CLAUSE: &str = "more_like_this";
 const MAX_EXAMPLES: usize = 1_024;
 
 /// `more_like_this`.
-pub fn more_like_this(body: &Node) -> Result<Query, SearchError> {
+pub fn more_like_this(body: &Node) -> Result<Query, BodyError> {
     let mut common = Common::default();
     let mut query = MoreLikeThisQuery::default();
     for member in members(body, CLAUSE)? {
@@ -28,7 +28,7 @@ pub fn more_like_this(body: &Node) -> Result<Query, SearchError> {
                 query.max_query_terms = usize::try_from(value::int(node)?)
                     .ok()
                     .filter(|most| *most > 0)
-                    .ok_or_else(|| SearchError::illegal("requires 'maxQueryTerms' to be greater than 0"))?;
+                    .ok_or_else(|| BodyError::illegal("requires 'maxQueryTerms' to be greater than 0"))?;
             }
             ("min_term_freq", _) => query.min_term_freq = at_least_none(node)?,
             ("min_doc_freq", _) => query.min_doc_freq = at_least_none(node)? as u64,
@@ -37,7 +37,7 @@ pub fn more_like_this(body: &Node) -> Result<Query, SearchError> {
             ("max_word_length", _) => query.max_word_length = at_least_none(node)?,
             ("minimum_should_match", _) => {
                 query.minimum_should_match = value::optional_text(node)?.ok_or_else(|| {
-                    SearchError::illegal(format!("[{CLAUSE}] requires minimum should match to be non-null"))
+                    BodyError::illegal(format!("[{CLAUSE}] requires minimum should match to be non-null"))
                 })?;
             }
             ("boost_terms", _) => query.boost_terms = value::float(node)?,
@@ -49,29 +49,29 @@ pub fn more_like_this(body: &Node) -> Result<Query, SearchError> {
         }
     }
     if query.like.is_empty() {
-        return Err(SearchError::parsing(body.end, format!("{CLAUSE} requires 'like' to be specified")));
+        return Err(BodyError::parsing(body.end, format!("{CLAUSE} requires 'like' to be specified")));
     }
     if query.fields.as_ref().is_some_and(Vec::is_empty) {
-        return Err(SearchError::parsing(body.end, format!("{CLAUSE} requires 'fields' to be non-empty")));
+        return Err(BodyError::parsing(body.end, format!("{CLAUSE} requires 'fields' to be non-empty")));
     }
     Ok(common.query(QueryKind::MoreLikeThis(Box::new(query))))
 }
 
-fn unsupported(node: &Node, name: &str) -> SearchError {
-    SearchError::parsing(node.at, format!("[mlt] query does not support [{name}]"))
+fn unsupported(node: &Node, name: &str) -> BodyError {
+    BodyError::parsing(node.at, format!("[mlt] query does not support [{name}]"))
 }
 
 /// A number that sets no bound when it is 0 or less.
-fn at_least_none(node: &Node) -> Result<usize, SearchError> {
+fn at_least_none(node: &Node) -> Result<usize, BodyError> {
     Ok(value::int(node)?.max(0) as usize)
 }
 
 /// A text, a document, or a list of both.
-fn examples(name: &str, node: &Node) -> Result<Vec<LikeExample>, SearchError> {
+fn examples(name: &str, node: &Node) -> Result<Vec<LikeExample>, BodyError> {
     let single = std::slice::from_ref(node);
     let items = node.as_array().unwrap_or(single);
     if items.len() > MAX_EXAMPLES {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[{CLAUSE}] takes at most [{MAX_EXAMPLES}] texts and documents in [{name}], found [{}]",
             items.len()
         )));
@@ -80,7 +80,7 @@ fn examples(name: &str, node: &Node) -> Result<Vec<LikeExample>, SearchError> {
         .iter()
         .map(|item| match &item.json {
             Json::Object(_) => Ok(LikeExample::Document(document(item)?)),
-            Json::Array(_) | Json::Null => Err(SearchError::illegal(format!(
+            Json::Array(_) | Json::Null => Err(BodyError::illegal(format!(
                 "Content of '{name}' parameter should either be a string or an object"
             ))),
             _ => Ok(LikeExample::Text(value::text(item)?)),
@@ -89,8 +89,8 @@ fn examples(name: &str, node: &Node) -> Result<Vec<LikeExample>, SearchError> {
 }
 
 /// `{"_index": …, "_id": …}` or `{"doc": {…}}`.
-fn document(node: &Node) -> Result<LikeDocument, SearchError> {
-    let failed = |reason: String| SearchError::Parse {
+fn document(node: &Node) -> Result<LikeDocument, BodyError> {
+    let failed = |reason: String| BodyError::Parse {
         reason: format!("failed to parse More Like This item. {reason}"),
     };
     let mut document = LikeDocument::default();

@@ -1,16 +1,16 @@
 //! `query_string` and `simple_query_string`.
 
-use sparrow_index::query::{Query, QueryKind, QueryStringQuery, SimpleQueryStringQuery, simple_flags};
+use crate::{Query, QueryKind, QueryStringQuery, SimpleQueryStringQuery, simple_flags};
 
-use super::super::error::SearchError;
 use super::fulltext::operator;
 use super::multi_match::{boosted_fields, multi_match_type};
 use super::patterns::rewrite;
 use super::{Common, members, not_supported, unknown_token, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
 /// `query_string`.
-pub fn query_string(body: &Node) -> Result<Query, SearchError> {
+pub fn query_string(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "query_string";
     let mut common = Common::default();
     let mut query = QueryStringQuery::default();
@@ -58,10 +58,10 @@ pub fn query_string(body: &Node) -> Result<Query, SearchError> {
         }
     }
     let Some(text) = text else {
-        return Err(SearchError::parsing(body.end, "[query_string] must be provided with a [query]"));
+        return Err(BodyError::parsing(body.end, "[query_string] must be provided with a [query]"));
     };
     if query.default_field.is_some() && !query.fields.is_empty() {
-        return Err(SearchError::illegal(
+        return Err(BodyError::illegal(
             "[query_string] cannot use [fields] parameter in conjunction with [default_field]",
         ));
     }
@@ -70,7 +70,7 @@ pub fn query_string(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `simple_query_string`.
-pub fn simple_query_string(body: &Node) -> Result<Query, SearchError> {
+pub fn simple_query_string(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "simple_query_string";
     let mut common = Common::default();
     let mut query = SimpleQueryStringQuery::default();
@@ -82,7 +82,7 @@ pub fn simple_query_string(body: &Node) -> Result<Query, SearchError> {
             "fields" if node.as_array().is_some() => query.fields = boosted_fields(node)?,
             "fields" => return Err(unknown_token(CLAUSE, member)),
             _ if !node.is_scalar() => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!("[{CLAUSE}] unknown token [{}] after [{}]", node.token(), member.name),
                 ));
@@ -105,7 +105,7 @@ pub fn simple_query_string(body: &Node) -> Result<Query, SearchError> {
             "fuzzy_transpositions" => query.without_transpositions = !value::boolean(node)?,
             _ if common.take(CLAUSE, member)? => {}
             _ => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     format!("[{CLAUSE}] unsupported field [{}]", member.name),
                 ));
@@ -113,13 +113,13 @@ pub fn simple_query_string(body: &Node) -> Result<Query, SearchError> {
         }
     }
     query.query =
-        text.ok_or_else(|| SearchError::parsing(body.end, format!("[{CLAUSE}] query text missing")))?;
+        text.ok_or_else(|| BodyError::parsing(body.end, format!("[{CLAUSE}] query text missing")))?;
     query.lenient = lenient.unwrap_or(false);
     Ok(common.query(QueryKind::SimpleQueryString(query)))
 }
 
 /// `OR|AND|PREFIX` and the like, or Elasticsearch's number of it.
-fn flags(node: &Node) -> Result<u16, SearchError> {
+fn flags(node: &Node) -> Result<u16, BodyError> {
     if let Json::Number(_) = node.json {
         return Ok(match value::int(node)? {
             -1 => simple_flags::ALL,
@@ -145,7 +145,7 @@ fn flags(node: &Node) -> Result<u16, SearchError> {
             "WHITESPACE" => simple_flags::WHITESPACE,
             "FUZZY" => simple_flags::FUZZY,
             "NEAR" | "SLOP" => simple_flags::NEAR,
-            _ => return Err(SearchError::illegal(format!("Unknown simple_query_string flag [{name}]"))),
+            _ => return Err(BodyError::illegal(format!("Unknown simple_query_string flag [{name}]"))),
         };
     }
     Ok(flags)

@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// Says that the running request uses a deprecated form. The same sentence counts once.
-pub(crate) fn warn(sentence: impl Into<String>) {
+pub fn warn(sentence: impl Into<String>) {
     let sentence = sentence.into();
     SAID.with_borrow_mut(|said| {
         if said.len() < MOST && !said.contains(&sentence) {
@@ -24,12 +24,12 @@ pub(crate) fn warn(sentence: impl Into<String>) {
 }
 
 /// What was said on this thread since the last call.
-pub(crate) fn take() -> Vec<String> {
+pub fn take() -> Vec<String> {
     SAID.with_borrow_mut(std::mem::take)
 }
 
 /// Takes over what was said on another thread.
-pub(crate) fn add(sentences: Vec<String>) {
+pub fn add(sentences: Vec<String>) {
     sentences.into_iter().for_each(warn);
 }
 

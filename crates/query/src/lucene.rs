@@ -1,7 +1,7 @@
 //! Lucene's query syntax, read into a tree. What a term means for which field is decided later, in
-//! [`super::query_string`].
+//! the index that the query is bound to.
 
-use super::compile::MAX_CLAUSES;
+use crate::MAX_CLAUSES;
 
 /// Parentheses that may be open at once.
 const MAX_DEPTH: usize = 64;
@@ -11,7 +11,7 @@ const SPECIAL: [char; 13] = ['!', '(', ')', ':', '^', '[', ']', '"', '{', '}', '
 
 /// A parsed query.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Syntax {
+pub enum Syntax {
     /// Clauses with the operators between them.
     Group(Vec<Clause>),
     /// One term, phrase or range.
@@ -22,15 +22,15 @@ pub(super) enum Syntax {
 
 /// One clause of a group.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Clause {
-    pub(super) conjunction: Conjunction,
-    pub(super) modifier: Modifier,
-    pub(super) syntax: Syntax,
+pub struct Clause {
+    pub conjunction: Conjunction,
+    pub modifier: Modifier,
+    pub syntax: Syntax,
 }
 
 /// The operator before a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Conjunction {
+pub enum Conjunction {
     None,
     And,
     Or,
@@ -38,7 +38,7 @@ pub(super) enum Conjunction {
 
 /// The sign of a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Modifier {
+pub enum Modifier {
     None,
     Required,
     Prohibited,
@@ -46,7 +46,7 @@ pub(super) enum Modifier {
 
 /// What is searched in a field.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Leaf {
+pub enum Leaf {
     /// A text to analyse; several plain terms in a row make one text.
     Text(String),
     /// A quoted text; the slop is the one after `~`.
@@ -70,7 +70,7 @@ pub(super) enum Leaf {
 ///
 /// # Errors
 /// What is wrong and where, in Lucene's words.
-pub(super) fn parse(text: &str, join_terms: bool) -> Result<Syntax, String> {
+pub fn parse(text: &str, join_terms: bool) -> Result<Syntax, String> {
     let mut parser = Parser { text: text.chars().collect(), at: 0, depth: 0, clauses: 0, join_terms };
     let syntax = parser.group(None)?;
     match parser.peek() {

@@ -1,27 +1,24 @@
 //! Sparse clauses: `sparse_vector`, `text_expansion`, `weighted_tokens`.
 
-use crate::deprecation;
-use sparrow_index::query::{
-    Pruning, PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TextExpansionQuery,
-};
+use crate::{Pruning, PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TextExpansionQuery};
+use sparrow_wire::{BodyError, deprecation};
 
-use super::super::error::SearchError;
-use super::super::java_float::f32_text;
 use super::{Common, members, no_text, not_supported, single_field, unknown_field, value};
+use sparrow_wire::java_float::f32_text;
 use sparrow_wire::json::{Json, Node};
 
 const SPARSE_KEYS: &[&str] =
     &["field", "query_vector", "inference_id", "query", "prune", "pruning_config", "boost", "_name"];
 
 /// `sparse_vector`.
-pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
+pub fn sparse_vector(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "sparse_vector";
     let mut common = Common::default();
     let (mut field, mut vector, mut inference_id, mut text) = (None, None, None, None);
     let (mut prune, mut config) = (None, None);
     for member in members(body, CLAUSE)? {
         let node = &member.value;
-        let mut read = || -> Result<(), SearchError> {
+        let mut read = || -> Result<(), BodyError> {
             match &*member.name {
                 "field" => field = Some(string(CLAUSE, "field", node)?),
                 "query_vector" => vector = Some(tokens(CLAUSE, node)?),
@@ -35,14 +32,14 @@ pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
             Ok(())
         };
         read().map_err(|error| match error {
-            SearchError::UnknownField { .. } | SearchError::ValueType { .. } => error,
+            BodyError::UnknownField { .. } | BodyError::ValueType { .. } => error,
             other => other.within(CLAUSE, &member.name, node.at),
         })?;
     }
     let Some(field) = field else {
-        return Err(SearchError::Required { field: "field" });
+        return Err(BodyError::Required { field: "field" });
     };
-    let build = |reason: &str| SearchError::Build { parser: CLAUSE, reason: reason.to_owned(), at: body.end };
+    let build = |reason: &str| BodyError::Build { parser: CLAUSE, reason: reason.to_owned(), at: body.end };
     let pruning = match prune {
         Some(true) => Pruning::On(config),
         Some(false) => Pruning::Off,
@@ -86,7 +83,7 @@ pub fn sparse_vector(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `text_expansion`.
-pub fn text_expansion(body: &Node) -> Result<Query, SearchError> {
+pub fn text_expansion(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "text_expansion";
     deprecation::warn("text_expansion is deprecated. Use sparse_vector instead.");
     let field = single_field(body, CLAUSE)?;
@@ -107,7 +104,7 @@ pub fn text_expansion(body: &Node) -> Result<Query, SearchError> {
         return Err(no_text(body.end));
     };
     let Some(model_id) = model_id else {
-        return Err(SearchError::illegal("[text_expansion] requires a model_id value"));
+        return Err(BodyError::illegal("[text_expansion] requires a model_id value"));
     };
     Ok(common.query(QueryKind::TextExpansion(TextExpansionQuery {
         field: field.name.to_string(),
@@ -119,7 +116,7 @@ pub fn text_expansion(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `weighted_tokens`.
-pub fn weighted_tokens(body: &Node) -> Result<Query, SearchError> {
+pub fn weighted_tokens(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "weighted_tokens";
     deprecation::warn("weighted_tokens is deprecated and will be removed. Use sparse_vector instead.");
     let field = single_field(body, CLAUSE)?;
@@ -134,7 +131,7 @@ pub fn weighted_tokens(body: &Node) -> Result<Query, SearchError> {
         }
     }
     let Some(tokens) = found else {
-        return Err(SearchError::illegal("[weighted_tokens] requires a tokens value"));
+        return Err(BodyError::illegal("[weighted_tokens] requires a tokens value"));
     };
     Ok(common.query(QueryKind::Sparse(SparseQuery {
         field: field.name.to_string(),
@@ -145,11 +142,11 @@ pub fn weighted_tokens(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// Tokens and weights: one object, or a list of objects.
-fn tokens(clause: &'static str, node: &Node) -> Result<Vec<(Box<str>, f32)>, SearchError> {
+fn tokens(clause: &'static str, node: &Node) -> Result<Vec<(Box<str>, f32)>, BodyError> {
     let mut tokens = Vec::new();
-    let mut read = |node: &Node| -> Result<(), SearchError> {
+    let mut read = |node: &Node| -> Result<(), BodyError> {
         let Json::Object(members) = &node.json else {
-            return Err(SearchError::ValueType {
+            return Err(BodyError::ValueType {
                 parser: clause,
                 field: "query_vector".to_owned(),
                 token: node.token(),
@@ -159,7 +156,7 @@ fn tokens(clause: &'static str, node: &Node) -> Result<Vec<(Box<str>, f32)>, Sea
         for member in members {
             let weight = value::float(&member.value)?;
             if weight <= 0.0 {
-                return Err(SearchError::illegal(format!(
+                return Err(BodyError::illegal(format!(
                     "[{clause}] weights must be positive numbers, got [{}] for token [{}]",
                     f32_text(weight),
                     member.name
@@ -176,7 +173,7 @@ fn tokens(clause: &'static str, node: &Node) -> Result<Vec<(Box<str>, f32)>, Sea
     Ok(tokens)
 }
 
-fn pruning_config(node: &Node) -> Result<PruningConfig, SearchError> {
+fn pruning_config(node: &Node) -> Result<PruningConfig, BodyError> {
     const PARSER: &str = "pruning_config";
     let mut config = PruningConfig::default();
     for member in members(node, PARSER)? {
@@ -192,7 +189,7 @@ fn pruning_config(node: &Node) -> Result<PruningConfig, SearchError> {
                 config.only_score_pruned_tokens = value::boolean(&member.value)?;
             }
             name => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     member.value.at,
                     format!("[{PARSER}] unknown field [{name}]"),
                 ));
@@ -200,22 +197,20 @@ fn pruning_config(node: &Node) -> Result<PruningConfig, SearchError> {
         }
     }
     if !(1.0..=100.0).contains(&config.tokens_freq_ratio_threshold) {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[tokens_freq_ratio_threshold] must be between [1] and [100], got {}",
             f32_text(config.tokens_freq_ratio_threshold)
         )));
     }
     if !(0.0..=1.0).contains(&config.tokens_weight_threshold) {
-        return Err(SearchError::illegal("[tokens_weight_threshold] must be between 0 and 1"));
+        return Err(BodyError::illegal("[tokens_weight_threshold] must be between 0 and 1"));
     }
     Ok(config)
 }
 
-fn string(parser: &'static str, field: &'static str, node: &Node) -> Result<String, SearchError> {
+fn string(parser: &'static str, field: &'static str, node: &Node) -> Result<String, BodyError> {
     match &node.json {
         Json::String(text) => Ok(text.to_string()),
-        _ => {
-            Err(SearchError::ValueType { parser, field: field.to_owned(), token: node.token(), at: node.at })
-        }
+        _ => Err(BodyError::ValueType { parser, field: field.to_owned(), token: node.token(), at: node.at }),
     }
 }

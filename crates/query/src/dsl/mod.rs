@@ -19,11 +19,11 @@ mod special;
 mod term;
 pub mod value;
 
-use sparrow_index::query::{Query, QueryKind};
+use crate::{Query, QueryKind};
 
-use super::error::SearchError;
-use super::suggest::suggestions;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Location, Member, Node};
+use sparrow_wire::suggest::suggestions;
 
 pub use fulltext::operator_named;
 pub use knn::{KnnSearch, parse_search as parse_knn_search};
@@ -86,9 +86,9 @@ impl Context {
         Self { size, depth: 0 }
     }
 
-    fn nested(self) -> Result<Self, SearchError> {
+    fn nested(self) -> Result<Self, BodyError> {
         if self.depth >= MAX_DEPTH {
-            return Err(SearchError::illegal(
+            return Err(BodyError::illegal(
                 "The nested depth of the query exceeds the maximum nested depth for queries set in \
                  [indices.query.bool.max_nested_depth]",
             ));
@@ -101,23 +101,23 @@ impl Context {
 ///
 /// # Errors
 /// When the object is empty, names no known query, or its content is wrong.
-pub fn parse_query(node: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn parse_query(node: &Node, context: Context) -> Result<Query, BodyError> {
     let Some(members) = node.as_object() else {
-        return Err(SearchError::parsing(node.at, "[_na] query malformed, must start with start_object"));
+        return Err(BodyError::parsing(node.at, "[_na] query malformed, must start with start_object"));
     };
     let Some(first) = members.first() else {
-        return Err(SearchError::illegal(format!("query malformed, empty clause found at [{}]", node.end)));
+        return Err(BodyError::illegal(format!("query malformed, empty clause found at [{}]", node.end)));
     };
     let name = &*first.name;
     if first.value.as_object().is_none() {
-        return Err(SearchError::parsing(
+        return Err(BodyError::parsing(
             first.value.at,
             format!("[{name}] query malformed, no start_object after query name"),
         ));
     }
     let query = parse_clause(name, &first.value, context)?;
     match members.get(1) {
-        Some(second) => Err(SearchError::parsing(
+        Some(second) => Err(BodyError::parsing(
             second.at,
             format!("[{name}] malformed query, expected [END_OBJECT] but found [FIELD_NAME]"),
         )),
@@ -125,7 +125,7 @@ pub fn parse_query(node: &Node, context: Context) -> Result<Query, SearchError> 
     }
 }
 
-fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, SearchError> {
+fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, BodyError> {
     match name {
         "bool" => compound::boolean(body, context.nested()?),
         "constant_score" => compound::constant_score(body, context.nested()?),
@@ -165,7 +165,7 @@ fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, Sear
         "semantic" => special::semantic(body, context),
         "knn" => knn::query(body, context),
         _ if special::UNSUPPORTED.contains(&name) => Err(special::unsupported(name, body)),
-        _ => Err(SearchError::UnknownName {
+        _ => Err(BodyError::UnknownName {
             what: "query",
             name: name.to_owned(),
             suggestions: suggestions(name, &[QUERIES, special::UNSUPPORTED].concat()),
@@ -189,12 +189,12 @@ impl Default for Common {
 
 impl Common {
     /// Reads the member if it is one of the two.
-    fn take(&mut self, clause: &str, member: &Member) -> Result<bool, SearchError> {
+    fn take(&mut self, clause: &str, member: &Member) -> Result<bool, BodyError> {
         match &*member.name {
             "boost" => {
                 self.boost = value::float(&member.value)?;
                 if self.boost < 0.0 {
-                    return Err(SearchError::illegal(format!(
+                    return Err(BodyError::illegal(format!(
                         "negative [boost] are not allowed in [{clause}], use a value between 0 and \
                          1 to deboost"
                     )));
@@ -215,26 +215,26 @@ impl Common {
 }
 
 /// Error of a key that a clause does not have.
-fn not_supported(clause: &str, member: &Member) -> SearchError {
+fn not_supported(clause: &str, member: &Member) -> BodyError {
     let at = member.value.at;
     if member.value.is_scalar() {
-        SearchError::parsing(at, format!("[{clause}] query does not support [{}]", member.name))
+        BodyError::parsing(at, format!("[{clause}] query does not support [{}]", member.name))
     } else {
         unknown_token(clause, member)
     }
 }
 
 /// Error of a known key whose value has the wrong shape.
-fn unknown_token(clause: &str, member: &Member) -> SearchError {
-    SearchError::parsing(
+fn unknown_token(clause: &str, member: &Member) -> BodyError {
+    BodyError::parsing(
         member.value.at,
         format!("[{clause}] unknown token [{}] after [{}]", member.value.token(), member.name),
     )
 }
 
 /// Error of a key that an object does not have, with the nearest known ones.
-fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) -> SearchError {
-    SearchError::UnknownField {
+fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
+    BodyError::UnknownField {
         parser,
         field: member.name.to_string(),
         suggestions: suggestions(&member.name, known),
@@ -243,9 +243,9 @@ fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) 
 }
 
 /// The members of a node that has to be an object.
-fn members<'a>(node: &'a Node, clause: &str) -> Result<&'a [Member], SearchError> {
+fn members<'a>(node: &'a Node, clause: &str) -> Result<&'a [Member], BodyError> {
     node.as_object().ok_or_else(|| {
-        SearchError::parsing(
+        BodyError::parsing(
             node.at,
             format!("[{clause}] expected [START_OBJECT] but found [{}]", node.token()),
         )
@@ -253,13 +253,13 @@ fn members<'a>(node: &'a Node, clause: &str) -> Result<&'a [Member], SearchError
 }
 
 /// The single field of a clause such as `{"match": {"title": …}}`.
-fn single_field<'a>(body: &'a Node, clause: &str) -> Result<&'a Member, SearchError> {
+fn single_field<'a>(body: &'a Node, clause: &str) -> Result<&'a Member, BodyError> {
     let members = members(body, clause)?;
     let Some(first) = members.first() else {
-        return Err(SearchError::illegal(format!("[{clause}] requires fieldName")));
+        return Err(BodyError::illegal(format!("[{clause}] requires fieldName")));
     };
     match members.get(1) {
-        Some(second) => Err(SearchError::parsing(
+        Some(second) => Err(BodyError::parsing(
             second.at,
             format!(
                 "[{clause}] query doesn't support multiple fields, found [{}] and [{}]",
@@ -271,6 +271,6 @@ fn single_field<'a>(body: &'a Node, clause: &str) -> Result<&'a Member, SearchEr
 }
 
 /// Error of a clause without a text, at the bracket that closes it.
-fn no_text(at: Location) -> SearchError {
-    SearchError::parsing(at, "No text specified for text query")
+fn no_text(at: Location) -> BodyError {
+    BodyError::parsing(at, "No text specified for text query")
 }

@@ -1,9 +1,9 @@
 //! `pinned`: chosen documents before those of another query.
 
-use sparrow_index::query::{BoolQuery, Query, QueryKind};
+use crate::{BoolQuery, Query, QueryKind};
 
-use super::super::error::SearchError;
 use super::{Common, Context, members, not_supported, parse_query, unknown_field, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
 const CLAUSE: &str = "pinned";
@@ -15,7 +15,7 @@ const HIGHEST: f32 = f32::from_bits(0x7F00_0000);
 /// A chosen document: its index, if it says one, and its id.
 type Chosen = (Option<String>, String);
 
-pub fn pinned(body: &Node, context: Context) -> Result<Query, SearchError> {
+pub fn pinned(body: &Node, context: Context) -> Result<Query, BodyError> {
     let mut common = Common::default();
     let (mut ids, mut docs, mut organic): (Option<Vec<Chosen>>, Option<Vec<Chosen>>, _) = (None, None, None);
     for member in members(body, CLAUSE)? {
@@ -28,7 +28,7 @@ pub fn pinned(body: &Node, context: Context) -> Result<Query, SearchError> {
             }
             ("organic", Json::Object(_)) => organic = Some(parse_query(&member.value, context)?),
             ("ids" | "docs" | "organic", _) => {
-                return Err(SearchError::ValueType {
+                return Err(BodyError::ValueType {
                     parser: CLAUSE,
                     field: member.name.to_string(),
                     token: member.value.token(),
@@ -44,19 +44,17 @@ pub fn pinned(body: &Node, context: Context) -> Result<Query, SearchError> {
     }
     let (all, which) = match (ids, docs) {
         (Some(_), Some(_)) => {
-            return Err(SearchError::illegal("The following fields are not allowed together: [ids, docs] "));
+            return Err(BodyError::illegal("The following fields are not allowed together: [ids, docs] "));
         }
         (Some(ids), None) => (ids, "ids"),
         (None, Some(docs)) => (docs, "docs"),
         (None, None) => {
-            return Err(SearchError::illegal(
-                "Required one of fields [ids, docs], but none were specified. ",
-            ));
+            return Err(BodyError::illegal("Required one of fields [ids, docs], but none were specified. "));
         }
     };
-    let organic = organic.ok_or(SearchError::Required { field: "organic" })?;
+    let organic = organic.ok_or(BodyError::Required { field: "organic" })?;
     if all.len() > MOST {
-        return Err(SearchError::illegal(format!(
+        return Err(BodyError::illegal(format!(
             "[{CLAUSE}] Max of {MOST} {which} exceeded: {} provided.",
             all.len()
         )));
@@ -80,7 +78,7 @@ pub fn pinned(body: &Node, context: Context) -> Result<Query, SearchError> {
     Ok(common.query(QueryKind::DisMax { queries, tie_breaker: 0.0 }))
 }
 
-fn chosen(node: &Node) -> Result<Chosen, SearchError> {
+fn chosen(node: &Node) -> Result<Chosen, BodyError> {
     const PARSER: &str = "specified_document";
     let (mut index, mut id) = (None, None);
     for member in members(node, PARSER)? {
@@ -90,5 +88,5 @@ fn chosen(node: &Node) -> Result<Chosen, SearchError> {
             _ => return Err(unknown_field(PARSER, member, &["_index", "_id"])),
         }
     }
-    Ok((index, id.ok_or(SearchError::Required { field: "_id" })?))
+    Ok((index, id.ok_or(BodyError::Required { field: "_id" })?))
 }

@@ -1,22 +1,22 @@
 //! Scalars as Elasticsearch reads them: numbers and booleans may also be written as strings.
 
-use super::super::error::SearchError;
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
 /// The text of a scalar; numbers and booleans as they were written.
-pub fn text(node: &Node) -> Result<String, SearchError> {
+pub fn text(node: &Node) -> Result<String, BodyError> {
     match &node.json {
         Json::String(text) => Ok(text.to_string()),
         Json::Number(text) => Ok(text.to_string()),
         Json::Bool(value) => Ok(value.to_string()),
         Json::Null | Json::Array(_) | Json::Object(_) => {
-            Err(SearchError::illegal(format!("Can't get text on a {} at {}", node.token(), node.at)))
+            Err(BodyError::illegal(format!("Can't get text on a {} at {}", node.token(), node.at)))
         }
     }
 }
 
 /// The text of a scalar, `None` for null.
-pub fn optional_text(node: &Node) -> Result<Option<String>, SearchError> {
+pub fn optional_text(node: &Node) -> Result<Option<String>, BodyError> {
     match node.json {
         Json::Null => Ok(None),
         _ => text(node).map(Some),
@@ -24,7 +24,7 @@ pub fn optional_text(node: &Node) -> Result<Option<String>, SearchError> {
 }
 
 /// A number with a fraction, also from a string.
-pub fn float(node: &Node) -> Result<f32, SearchError> {
+pub fn float(node: &Node) -> Result<f32, BodyError> {
     let value = match &node.json {
         Json::Number(text) => text.parse::<f32>().ok(),
         Json::String(text) => text.trim().parse::<f32>().ok(),
@@ -32,15 +32,15 @@ pub fn float(node: &Node) -> Result<f32, SearchError> {
     };
     match value {
         Some(value) if value.is_finite() => Ok(value),
-        Some(_) | None => Err(SearchError::NumberFormat { input: text(node)? }),
+        Some(_) | None => Err(BodyError::NumberFormat { input: text(node)? }),
     }
 }
 
 /// A whole number of 32 bits, also from a string; a fraction is cut off as Java does.
-pub fn int(node: &Node) -> Result<i32, SearchError> {
-    let number_format = || -> SearchError {
+pub fn int(node: &Node) -> Result<i32, BodyError> {
+    let number_format = || -> BodyError {
         match text(node) {
-            Ok(input) => SearchError::NumberFormat { input },
+            Ok(input) => BodyError::NumberFormat { input },
             Err(error) => error,
         }
     };
@@ -52,7 +52,7 @@ pub fn int(node: &Node) -> Result<i32, SearchError> {
             });
             let wide = wide.ok_or_else(number_format)?;
             i32::try_from(wide)
-                .map_err(|_| SearchError::illegal(format!("Numeric value ({text}) out of range of int")))
+                .map_err(|_| BodyError::illegal(format!("Numeric value ({text}) out of range of int")))
         }
         Json::String(text) => text.parse::<i32>().map_err(|_| number_format()),
         _ => Err(not_numeric(node)),
@@ -60,38 +60,37 @@ pub fn int(node: &Node) -> Result<i32, SearchError> {
 }
 
 /// A whole number that is not negative.
-pub fn unsigned(node: &Node, name: &str) -> Result<usize, SearchError> {
+pub fn unsigned(node: &Node, name: &str) -> Result<usize, BodyError> {
     let value = int(node)?;
     usize::try_from(value)
-        .map_err(|_| SearchError::illegal(format!("[{name}] parameter cannot be negative, found [{value}]")))
+        .map_err(|_| BodyError::illegal(format!("[{name}] parameter cannot be negative, found [{value}]")))
 }
 
 /// A boolean, also from a string.
-pub fn boolean(node: &Node) -> Result<bool, SearchError> {
+pub fn boolean(node: &Node) -> Result<bool, BodyError> {
     match &node.json {
         Json::Bool(value) => Ok(*value),
         Json::String(text) if &**text == "true" => Ok(true),
         Json::String(text) if &**text == "false" || text.is_empty() => Ok(false),
-        Json::String(text) => Err(SearchError::illegal(format!(
+        Json::String(text) => Err(BodyError::illegal(format!(
             "Failed to parse value [{text}] as only [true] or [false] are allowed."
         ))),
-        _ => Err(SearchError::parsing(
-            node.at,
-            format!("Expected [VALUE_BOOLEAN] but found [{}]", node.token()),
-        )),
+        _ => {
+            Err(BodyError::parsing(node.at, format!("Expected [VALUE_BOOLEAN] but found [{}]", node.token())))
+        }
     }
 }
 
 /// A string, or an array of scalars, as a list.
-pub fn texts(node: &Node) -> Result<Vec<String>, SearchError> {
+pub fn texts(node: &Node) -> Result<Vec<String>, BodyError> {
     match node.as_array() {
         Some(items) => items.iter().map(text).collect(),
         None => Ok(vec![text(node)?]),
     }
 }
 
-fn not_numeric(node: &Node) -> SearchError {
-    SearchError::illegal(format!(
+fn not_numeric(node: &Node) -> BodyError {
+    BodyError::illegal(format!(
         "Current token ({}) not numeric, can not use numeric value accessors at {}",
         node.token(),
         node.at

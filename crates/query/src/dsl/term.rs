@@ -1,17 +1,15 @@
 //! Queries over exact values: `term`, `terms`, `terms_set`, `range`, `exists`, `ids`.
 
+use crate::{Query, QueryKind, RangeQuery, Rewrite, TermsLookupQuery, TermsSetMinimum, TermsSetQuery};
 use serde_json::Value;
-use sparrow_index::query::{
-    Query, QueryKind, RangeQuery, Rewrite, TermsLookupQuery, TermsSetMinimum, TermsSetQuery,
-};
 
-use super::super::error::SearchError;
 use super::patterns::rewrite;
 use super::{Common, members, not_supported, single_field, unknown_field, unknown_token, value};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
 /// `term`.
-pub fn term(body: &Node) -> Result<Query, SearchError> {
+pub fn term(body: &Node) -> Result<Query, BodyError> {
     let exact = exact_value("term", &["value"], body)?;
     Ok(exact.common.query(QueryKind::Term {
         field: exact.field,
@@ -21,7 +19,7 @@ pub fn term(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `terms`.
-pub fn terms(body: &Node) -> Result<Query, SearchError> {
+pub fn terms(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "terms";
     let mut common = Common::default();
     let mut found: Option<QueryKind> = None;
@@ -35,7 +33,7 @@ pub fn terms(body: &Node) -> Result<Query, SearchError> {
                 for item in items {
                     match item.json {
                         Json::Null => {
-                            return Err(SearchError::parsing(item.at, "No value specified for terms query"));
+                            return Err(BodyError::parsing(item.at, "No value specified for terms query"));
                         }
                         Json::Array(_) | Json::Object(_) => {
                             return Err(unknown_token(CLAUSE, member));
@@ -57,7 +55,7 @@ pub fn terms(body: &Node) -> Result<Query, SearchError> {
     }
     match found {
         Some(kind) => Ok(common.query(kind)),
-        None => Err(SearchError::parsing(
+        None => Err(BodyError::parsing(
             body.end,
             "[terms] query requires a field name, followed by array of terms or a document lookup \
              specification",
@@ -65,12 +63,12 @@ pub fn terms(body: &Node) -> Result<Query, SearchError> {
     }
 }
 
-fn several_fields(member: &Member) -> SearchError {
-    SearchError::parsing(member.value.at, "[terms] query does not support multiple fields")
+fn several_fields(member: &Member) -> BodyError {
+    BodyError::parsing(member.value.at, "[terms] query does not support multiple fields")
 }
 
 /// The values of another document: `{"index": …, "id": …, "path": …}`.
-fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, SearchError> {
+fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, BodyError> {
     const PARSER: &str = "terms_lookup";
     let mut lookup = TermsLookupQuery { field: field.to_owned(), ..Default::default() };
     for member in options {
@@ -90,14 +88,14 @@ fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, Sea
     }
     for (name, text) in [("index", &lookup.index), ("id", &lookup.id), ("path", &lookup.path)] {
         if text.is_empty() {
-            return Err(SearchError::Required { field: name });
+            return Err(BodyError::Required { field: name });
         }
     }
     Ok(lookup)
 }
 
 /// `terms_set`.
-pub fn terms_set(body: &Node) -> Result<Query, SearchError> {
+pub fn terms_set(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "terms_set";
     let field = single_field(body, CLAUSE)?;
     let Some(options) = field.value.as_object() else { return Err(unknown_token(CLAUSE, field)) };
@@ -106,7 +104,7 @@ pub fn terms_set(body: &Node) -> Result<Query, SearchError> {
     let mut minimum = None;
     let set = |slot: &mut Option<TermsSetMinimum>, new| match slot.replace(new) {
         None => Ok(()),
-        Some(_) => Err(SearchError::illegal(
+        Some(_) => Err(BodyError::illegal(
             "[terms_set] takes one of minimum_should_match, \
              minimum_should_match_field and minimum_should_match_script",
         )),
@@ -117,12 +115,12 @@ pub fn terms_set(body: &Node) -> Result<Query, SearchError> {
             "terms" => {
                 let Some(items) = node.as_array() else { return Err(unknown_token(CLAUSE, member)) };
                 if let Some(item) = items.iter().find(|item| !item.is_scalar() || item.json == Json::Null) {
-                    return Err(SearchError::parsing(item.at, "No value specified for terms_set query"));
+                    return Err(BodyError::parsing(item.at, "No value specified for terms_set query"));
                 }
                 values = Some(items.iter().map(Node::to_value).collect());
             }
             "minimum_should_match_script" => {
-                return Err(SearchError::parsing(
+                return Err(BodyError::parsing(
                     node.at,
                     "[terms_set] does not support [minimum_should_match_script]: there are no scripts in Sparrow",
                 ));
@@ -134,16 +132,16 @@ pub fn terms_set(body: &Node) -> Result<Query, SearchError> {
             _ => return Err(not_supported(CLAUSE, member)),
         }
     }
-    let Some(values) = values else { return Err(SearchError::illegal("no terms provided")) };
+    let Some(values) = values else { return Err(BodyError::illegal("no terms provided")) };
     let Some(minimum) = minimum else {
-        return Err(SearchError::illegal("No minimum should match has been specified"));
+        return Err(BodyError::illegal("No minimum should match has been specified"));
     };
     let field = field.name.to_string();
     Ok(common.query(QueryKind::TermsSet(TermsSetQuery { field, values, minimum })))
 }
 
 /// `range`.
-pub fn range(body: &Node) -> Result<Query, SearchError> {
+pub fn range(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "range";
     let field = single_field(body, CLAUSE)?;
     let Some(options) = field.value.as_object() else {
@@ -173,7 +171,7 @@ pub fn range(body: &Node) -> Result<Query, SearchError> {
                     .iter()
                     .any(|known| relation.eq_ignore_ascii_case(known))
                 {
-                    return Err(SearchError::illegal(format!("{relation} is not a valid relation")));
+                    return Err(BodyError::illegal(format!("{relation} is not a valid relation")));
                 }
             }
             _ if node.is_scalar() && common.take(CLAUSE, member)? => {}
@@ -190,7 +188,7 @@ pub fn range(body: &Node) -> Result<Query, SearchError> {
 }
 
 /// `exists`.
-pub fn exists(body: &Node) -> Result<Query, SearchError> {
+pub fn exists(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "exists";
     let mut common = Common::default();
     let mut field = None;
@@ -206,12 +204,12 @@ pub fn exists(body: &Node) -> Result<Query, SearchError> {
     }
     match field {
         Some(field) if !field.is_empty() => Ok(common.query(QueryKind::Exists { field })),
-        _ => Err(SearchError::parsing(body.end, "[exists] must be provided with a [field]")),
+        _ => Err(BodyError::parsing(body.end, "[exists] must be provided with a [field]")),
     }
 }
 
 /// `ids`.
-pub fn ids(body: &Node) -> Result<Query, SearchError> {
+pub fn ids(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "ids";
     let mut common = Common::default();
     let mut values = Vec::new();
@@ -241,7 +239,7 @@ pub(super) fn exact_value(
     clause: &'static str,
     value_keys: &[&str],
     body: &Node,
-) -> Result<Exact, SearchError> {
+) -> Result<Exact, BodyError> {
     let field = single_field(body, clause)?;
     let mut exact = Exact {
         field: field.name.to_string(),
@@ -252,7 +250,7 @@ pub(super) fn exact_value(
     };
     match &field.value.json {
         Json::Array(_) => {
-            return Err(SearchError::parsing(
+            return Err(BodyError::parsing(
                 field.value.at,
                 format!("[{clause}] query does not support array of values"),
             ));
@@ -278,7 +276,7 @@ pub(super) fn exact_value(
         _ => exact.value = field.value.to_value(),
     }
     if exact.value.is_null() {
-        return Err(SearchError::illegal("value cannot be null"));
+        return Err(BodyError::illegal("value cannot be null"));
     }
     Ok(exact)
 }
@@ -290,7 +288,7 @@ pub(super) fn plain_text(value: &Value) -> String {
     }
 }
 
-fn bound(member: &Member) -> Result<Option<Value>, SearchError> {
+fn bound(member: &Member) -> Result<Option<Value>, BodyError> {
     match member.value.json {
         Json::Null => Ok(None),
         Json::Array(_) | Json::Object(_) => Err(unknown_token("range", member)),

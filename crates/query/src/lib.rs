@@ -1,0 +1,11 @@
+//! Queries: the tree that a request states before it is bound to an index, the JSON that states it, and Lucene's syntax. Knows
+//! neither tantivy nor an index.
+
+pub mod dsl;
+pub mod lucene;
+mod tree;
+
+pub use tree::*;
+
+/// Most clauses of a query, those that a text or a pattern comes to included.
+pub const MAX_CLAUSES: usize = 16_384;

@@ -1,0 +1,171 @@
+//! What can be wrong with the JSON of a request, and how the interface says it.
+
+use crate::exception::Exception;
+use crate::json::{JsonError, Location};
+use crate::suggest::did_you_mean;
+
+/// A body that does not say what it should. All of them have the status 400.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// The body is not JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// There is no query (or retriever, see `what`) of this name.
+    #[error("unknown {what} [{name}] at {at}")]
+    UnknownName { what: &'static str, name: String, suggestions: Vec<&'static str>, at: Location },
+    /// A part of the body has the wrong shape; `at` is the offending token.
+    #[error("{reason} at {at}")]
+    Parsing { reason: String, at: Location },
+    /// An object holds a key it may not hold.
+    #[error("[{parser}] unknown field [{field}] at {at}")]
+    UnknownField { parser: &'static str, field: String, suggestions: Vec<&'static str>, at: Location },
+    /// A value inside `field` of `parser` is wrong.
+    #[error("[{parser}] failed to parse field [{field}] at {at}: {source}")]
+    Field { parser: &'static str, field: String, at: Location, source: Box<BodyError> },
+    /// A value has a wrong type where only its shape matters.
+    #[error("[{parser}] {field} doesn't support values of type: {token} at {at}")]
+    ValueType { parser: &'static str, field: String, token: &'static str, at: Location },
+    /// A key that has to be there is absent.
+    #[error("[{field}] is missing")]
+    Required { field: &'static str },
+    /// All keys are there but do not fit together.
+    #[error("[{parser}] cannot be built: {reason}")]
+    Build { parser: &'static str, reason: String, at: Location },
+    /// A value is out of its range.
+    #[error("{reason}")]
+    IllegalArgument { reason: String },
+    /// A value is none of those that a parameter takes.
+    #[error("{reason}")]
+    Parse { reason: String },
+    /// A text is not a number.
+    #[error("not a number: {input:?}")]
+    NumberFormat { input: String },
+    /// A parameter of the address is not a number.
+    #[error("parameter {name} is not a number: {value:?}")]
+    Parameter { name: &'static str, value: String, kind: &'static str },
+    /// Parts of the request contradict each other.
+    #[error("{}", messages.join("; "))]
+    Validation { messages: Vec<String> },
+    /// An aggregation stands where it cannot.
+    #[error("{reason}")]
+    AggregationExecution { reason: String },
+    /// An aggregation holds what it cannot.
+    #[error("{reason}")]
+    AggregationInitialization { reason: String },
+}
+
+impl BodyError {
+    /// Shorthand for [`BodyError::Parsing`].
+    pub fn parsing(at: Location, reason: impl Into<String>) -> Self {
+        Self::Parsing { reason: reason.into(), at }
+    }
+
+    /// Shorthand for [`BodyError::IllegalArgument`].
+    pub fn illegal(reason: impl Into<String>) -> Self {
+        Self::IllegalArgument { reason: reason.into() }
+    }
+
+    /// Names the field of the enclosing object in which this error arose. Errors of values keep the
+    /// place that they name; others take `at`.
+    #[must_use]
+    pub fn within(self, parser: &'static str, field: &str, at: Location) -> Self {
+        let at = self.location().unwrap_or(at);
+        BodyError::Field { parser, field: field.to_owned(), at, source: Box::new(self) }
+    }
+
+    fn location(&self) -> Option<Location> {
+        match self {
+            BodyError::UnknownName { at, .. }
+            | BodyError::Parsing { at, .. }
+            | BodyError::UnknownField { at, .. }
+            | BodyError::Field { at, .. }
+            | BodyError::ValueType { at, .. }
+            | BodyError::Build { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// The exception that an answer shows.
+    pub fn exception(&self) -> Exception {
+        match self {
+            BodyError::Json(error) => error.exception(),
+            BodyError::UnknownName { what, name, suggestions, at: place } => at(
+                Exception::new(
+                    "parsing_exception",
+                    match *what {
+                        "aggregation" => {
+                            format!("Unknown aggregation type [{name}]{}", did_you_mean(suggestions))
+                        }
+                        what => format!("unknown {what} [{name}]{}", did_you_mean(suggestions)),
+                    },
+                ),
+                *place,
+            )
+            .because(Exception::new(
+                "named_object_not_found_exception",
+                format!("[{place}] unknown field [{name}]"),
+            )),
+            BodyError::Parsing { reason, at: place } => {
+                at(Exception::new("parsing_exception", reason), *place)
+            }
+            BodyError::UnknownField { parser, field, suggestions, at } => Exception::new(
+                "x_content_parse_exception",
+                format!("[{at}] [{parser}] unknown field [{field}]{}", did_you_mean(suggestions)),
+            ),
+            BodyError::Field { parser, field, at, source } => Exception::new(
+                "x_content_parse_exception",
+                format!("[{at}] [{parser}] failed to parse field [{field}]"),
+            )
+            .because(source.exception()),
+            BodyError::ValueType { parser, field, token, at } => Exception::new(
+                "x_content_parse_exception",
+                format!("[{at}] [{parser}] {field} doesn't support values of type: {token}"),
+            ),
+            BodyError::Required { field } => {
+                Exception::new("illegal_argument_exception", format!("Required [{field}]"))
+            }
+            BodyError::Build { parser, reason, at: place } => {
+                let wrapper = format!("Failed to build [{parser}] after last required field arrived");
+                at(Exception::new("parsing_exception", wrapper.as_str()), *place).because(
+                    Exception::new("x_content_parse_exception", wrapper)
+                        .because(Exception::new("illegal_argument_exception", reason)),
+                )
+            }
+            BodyError::IllegalArgument { reason } => Exception::new("illegal_argument_exception", reason),
+            BodyError::Parse { reason } => Exception::new("parse_exception", reason),
+            BodyError::NumberFormat { input } => {
+                Exception::new("number_format_exception", format!("For input string: \"{input}\""))
+            }
+            BodyError::Parameter { name, value, kind } => {
+                let exception = Exception::new(
+                    "illegal_argument_exception",
+                    format!("Failed to parse {kind} parameter [{name}] with value [{value}]"),
+                );
+                match *kind {
+                    "int" | "float" | "long" => exception.because(Exception::new(
+                        "number_format_exception",
+                        format!("For input string: \"{value}\""),
+                    )),
+                    _ => exception,
+                }
+            }
+            BodyError::Validation { messages } => {
+                let mut reason = "Validation Failed: ".to_owned();
+                for (number, message) in messages.iter().enumerate() {
+                    reason.push_str(&format!("{}: {message};", number + 1));
+                }
+                Exception::new("action_request_validation_exception", reason)
+            }
+            BodyError::AggregationExecution { reason } => {
+                Exception::new("aggregation_execution_exception", reason)
+            }
+            BodyError::AggregationInitialization { reason } => {
+                Exception::new("aggregation_initialization_exception", reason)
+            }
+        }
+    }
+}
+
+fn at(exception: Exception, at: Location) -> Exception {
+    exception.with("line", at.line).with("col", at.column)
+}
