@@ -21,7 +21,7 @@ pub struct Analyzer {
     pub(super) tokenizer: (String, Arc<dyn Tokenizer>),
     pub(super) filters: Vec<(String, Arc<dyn Filter>)>,
     pub(super) gap: usize,
-    /// The same chain in one pass, where there is one.
+    /// The chain as a single pass over the text, for analyzers that have one.
     pub(super) fast: Option<Fast>,
 }
 
@@ -49,7 +49,7 @@ pub struct Detail {
 }
 
 impl Analyzer {
-    /// Its name, as mappings know it.
+    /// Name of the analyzer, as mappings refer to it.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -17,7 +17,7 @@ impl AnalysisError {
         Self { es_type: "illegal_argument_exception", reason: reason.into(), caused_by: None }
     }
 
-    /// The same with the reason behind it.
+    /// The error with an underlying cause.
     pub(crate) fn because(mut self, es_type: &'static str, reason: impl Into<String>) -> Self {
         self.caused_by = Some((es_type, reason.into()));
         self

@@ -32,7 +32,7 @@ impl Token {
         Self { text: text.into(), start, end, increment: 1, length: 1, position: 0, kind, keyword: false }
     }
 
-    /// The same token with another text.
+    /// A copy of the token with another text.
     #[must_use]
     pub fn with_text(&self, text: impl Into<String>) -> Self {
         Self {

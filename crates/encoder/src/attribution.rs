@@ -14,7 +14,7 @@ use crate::model::Model;
 pub struct Attribution {
     /// The token as documents hold it (a '.' is written `__`).
     pub token: Box<str>,
-    /// Its weight, as encoding gives it.
+    /// Weight of the token, as encoding gives it.
     pub weight: f32,
     /// The word, in bytes of the text; `None` where the weight is taken at a special token, which stands for the text
     /// as a whole.

@@ -35,7 +35,7 @@ pub struct DeploymentStats {
     pub average_inference_time_ms: f64,
     /// Mean time of a text in a worker.
     pub average_inference_time_ms_excluding_cache_hits: f64,
-    /// The same over the last minute.
+    /// Average time of an inference over the last minute, in milliseconds.
     pub average_inference_time_ms_last_minute: f64,
     /// Texts answered in the last minute.
     pub throughput_last_minute: u64,

@@ -42,9 +42,9 @@ pub(crate) const MANAGED: &str = ".managed.json";
 struct State {
     /// Newest content of the two meta files; that of the commit point without our list of files.
     meta_files: HashMap<PathBuf, Vec<u8>>,
-    /// Those of them whose newest content is not on the disk.
+    /// Files whose newest content is not yet durable.
     changed: HashSet<PathBuf>,
-    /// Of every file that was written or checked and is not removed.
+    /// Checksums of every file that was written or checked and is still there.
     sums: HashMap<PathBuf, Sum>,
     /// The commit point on the disk, if it has a list of files: that list, and the rest of it.
     durable: Option<(Manifest, Vec<u8>)>,
@@ -353,7 +353,7 @@ struct Taken {
     /// The meta files, if they changed since the last flush.
     managed: Option<Vec<u8>>,
     meta: Option<Vec<u8>>,
-    /// Of the files, if the commit point changed.
+    /// Checksums of the files, if the commit point changed.
     sums: HashMap<PathBuf, Sum>,
 }
 

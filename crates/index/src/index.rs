@@ -96,7 +96,7 @@ pub struct IndexStats {
 /// Figures about one searchable segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentStats {
-    /// Its name: 32 hexadecimal digits.
+    /// Name of the segment: 32 hexadecimal digits.
     pub id: String,
     pub docs: u64,
     /// Documents deleted or replaced since the segment was written.

@@ -100,7 +100,7 @@ impl SegmentSnapshot {
         &self.filters
     }
 
-    /// The same, shared with the weights of a query.
+    /// The filters of the segment, shared with the weights of a query.
     pub(crate) fn shared_filters(&self) -> &Arc<SegmentFilters> {
         &self.filters
     }

@@ -122,7 +122,7 @@ impl SparrowIndex {
 struct Taken {
     payload: Payload,
     meta: serde_json::Value,
-    /// Of the files that were taken over as they are.
+    /// Checksums of the files that were taken over unchanged.
     sums: HashMap<PathBuf, Sum>,
     segments: Vec<TakenSegment>,
     schema: Schema,

@@ -51,7 +51,7 @@ pub enum Moment {
 /// A time with one offset.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OffsetRange {
-    /// Its first moment.
+    /// First moment of the range, in milliseconds since the epoch; `i64::MIN` if there is none.
     pub start: i64,
     /// The moment after it; `i64::MAX` if there is none.
     pub end: i64,

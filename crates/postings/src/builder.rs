@@ -124,7 +124,7 @@ impl PostingsBuilder {
         self.write_with(num_docs, FieldWriter::new(out, format, num_docs)?)
     }
 
-    /// The same with windows of so many documents.
+    /// A builder with windows of the given number of documents.
     #[cfg(test)]
     pub(crate) fn finish_in_windows(self, num_docs: u32, format: Format, window: u32) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -69,7 +69,7 @@ const FOOTER_MAGIC: u32 = u32::from_le_bytes(*b"SPRF");
 /// starting and ending their lists costs five small segments 6% more; with twice as many, filters that half of the
 /// documents pass cost 5% more.
 const WINDOW: u32 = 1 << 15;
-/// The same in files of earlier builds.
+/// Documents of a window in files of earlier builds.
 pub(crate) const FORMER_WINDOW: u32 = 1 << 14;
 
 /// Documents per window of the V3 layout.

@@ -60,7 +60,7 @@ impl<'a> Errors<'a> {
         Self { values, blocks, impacts }
     }
 
-    /// Of the values from `start` to before `end`.
+    /// Error of the values from `start` up to, but not including, `end`.
     fn of(&self, start: usize, end: usize) -> u64 {
         if start == end {
             return 0;

@@ -17,7 +17,7 @@ use crate::record::{CODES, Record};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResolvedTerm {
     pub(crate) record: Record,
-    /// Of a dense term.
+    /// Codes of a dense term.
     pub(crate) codes: [u8; CODES],
 }
 
@@ -27,7 +27,7 @@ pub type SegmentTerm = Option<(TermId, ResolvedTerm)>;
 /// The tokens of a query in several segments, as [`SegmentSearch`](crate::SegmentSearch) takes them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryTerms {
-    /// Of one segment after the other, in the query's order.
+    /// Term ids and weights, segment by segment, in the query's order.
     query: Vec<(TermId, f32)>,
     resolved: Vec<ResolvedTerm>,
     /// Where each segment's end.

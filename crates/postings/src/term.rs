@@ -31,7 +31,7 @@ pub(crate) struct Posting {
 /// Borrowed postings of one term. Positions count from 0 to `df`, ascending by document.
 #[derive(Clone, Copy)]
 pub(crate) struct Postings<'a> {
-    /// Of the file, in which kernels read past a term's impacts and ids.
+    /// Bytes of the file; kernels read past the end of a term's impacts and ids.
     bytes: &'a [u8],
     shape: &'a Shape,
     record: Record,

@@ -42,7 +42,7 @@ impl Query {
         Self::new(QueryKind::MatchAll)
     }
 
-    /// The same clause with another boost.
+    /// A copy of the clause with another boost.
     #[must_use]
     pub fn with_boost(mut self, boost: f32) -> Self {
         self.boost = boost;

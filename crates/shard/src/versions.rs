@@ -24,7 +24,7 @@ pub struct LiveVersions {
     refreshing: FxHashMap<String, LiveVersion>,
     tombstones: FxHashMap<String, (LiveVersion, Instant)>,
     source_bytes: usize,
-    /// Of the sources that a refresh is just making visible.
+    /// Bytes of the sources that a running refresh is making visible.
     refreshing_bytes: usize,
     /// How long the version of a deleted document is remembered (`index.gc_deletes`).
     tombstone_lifetime: Option<Duration>,

@@ -35,7 +35,7 @@ pub struct NewDocument {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Logged {
     pub seq_no: u64,
-    /// Its place in the log: durable after [`Shard::sync`] of it.
+    /// Position in the log; durable after [`Shard::sync`] of it.
     pub lsn: Lsn,
 }
 

@@ -16,7 +16,7 @@ pub const DROPPED: DocId = DocId::MAX;
 
 /// One old segment.
 pub struct MergeSource<'a, B> {
-    /// Its vectors.
+    /// Vectors of the segment.
     pub reader: &'a VectorsReader<B>,
     /// New number of each of its documents, ascending, or [`DROPPED`]. Missing entries are dropped.
     pub doc_map: &'a [DocId],

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 /// One exception as a body shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exception {
-    /// Its type, such as `illegal_argument_exception`.
+    /// Type, such as `illegal_argument_exception`.
     pub kind: &'static str,
-    /// Its sentence.
+    /// Reason, as a sentence.
     pub reason: String,
     /// Further members, in order.
     pub details: Map<String, Value>,
@@ -44,7 +44,7 @@ impl Exception {
         Value::Object(object)
     }
 
-    /// The same without its cause.
+    /// `{type, reason, …}` without the cause.
     pub fn head(&self) -> Map<String, Value> {
         let mut object = Map::new();
         object.insert("type".into(), self.kind.into());

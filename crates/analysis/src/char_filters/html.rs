@@ -33,7 +33,7 @@ impl HtmlStrip {
 
 /// What markup at some place stands for.
 struct Markup {
-    /// Its length in bytes.
+    /// Length of the markup in bytes.
     length: usize,
     output: String,
 }

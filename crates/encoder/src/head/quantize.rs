@@ -21,11 +21,11 @@ const ROUNDER: f32 = 12_582_912.0;
 /// Sums of one row, or of a part of it.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Sums {
-    /// Of the whole numbers.
+    /// Sum of the quantised values.
     pub(super) values: i32,
-    /// Of the squares of what was lost.
+    /// Sum of the squared rounding errors.
     pub(super) lost: f32,
-    /// Of the squares.
+    /// Sum of the squared original values.
     pub(super) square: f32,
 }
 

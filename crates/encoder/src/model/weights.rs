@@ -43,7 +43,7 @@ impl<'a> Keep<'a> {
 /// What a model computes with.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    /// Of the model's files, and the sum of their lengths.
+    /// Fingerprint of the model's files, and the sum of their lengths in bytes.
     pub(super) fingerprint: (String, u64),
     pub(super) head: Option<Arc<Head>>,
     /// The output of the graph that the rest of the model takes.

@@ -38,7 +38,7 @@ const LONGEST_INDEX: u64 = 1 << 24;
 /// What is known of a model without its weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Facts {
-    /// Of the model's files; see [`crate::ModelInfo`].
+    /// Fingerprint of the model's files; see [`crate::ModelInfo`].
     pub(crate) fingerprint: String,
     /// Bytes of the model's files.
     pub(crate) size_bytes: u64,

@@ -27,7 +27,7 @@ pub struct Report {
 /// An index that a checked data directory holds, and whether any of its files is damaged.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckedIndex {
-    /// Its name, or its uuid where the name cannot be read.
+    /// Name of the index, or its uuid where the name cannot be read.
     pub name: String,
     pub uuid: String,
     pub damaged: bool,

@@ -265,7 +265,7 @@ fn close_to_others(path: &Path) {
     }
 }
 
-/// The same for a folder and all that is in it.
+/// Closes a folder and everything in it to other users.
 fn close_all_to_others(folder: &Path) -> Result<(), StorageError> {
     close_to_others(folder);
     for entry in fs::read_dir(folder).map_err(StorageError::io("list", folder))? {

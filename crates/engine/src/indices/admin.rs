@@ -361,7 +361,7 @@ pub(crate) fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
     shown(dotted_settings(handle), flat)
 }
 
-/// The same by dotted name.
+/// The settings of an index by their dotted names.
 fn dotted_settings(handle: &IndexHandle) -> BTreeMap<String, Value> {
     let metadata = handle.metadata.read().clone();
     let facts = [

@@ -25,7 +25,7 @@ impl Leftovers {
         }
     }
 
-    /// Those whose files are left.
+    /// Uuids of the indices whose files are left.
     pub(super) fn uuids(&self) -> BTreeSet<String> {
         self.0.lock().iter().cloned().collect()
     }

@@ -517,7 +517,7 @@ fn opening(error: ShardError) -> EngineError {
 
 /// An index to be made.
 pub(crate) struct CreateIndex {
-    /// Its name, as it was given.
+    /// Name of the index as the request gave it.
     pub(crate) provided_name: String,
     pub(crate) settings: Settings,
     pub(crate) mapping: Mapping,

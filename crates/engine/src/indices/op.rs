@@ -21,7 +21,7 @@ pub(crate) enum WriteKind {
 pub(crate) struct Source {
     /// The bytes that are stored.
     pub(crate) raw: Vec<u8>,
-    /// The same, parsed; parsed here when absent.
+    /// The source as a value; parsed here when absent.
     pub(crate) value: Option<Value>,
 }
 

@@ -16,9 +16,9 @@ use crate::error::EngineError;
 pub(crate) struct RestoredFrom {
     pub(crate) repository: String,
     pub(crate) snapshot: String,
-    /// Its name in the snapshot.
+    /// Name of the index in the snapshot.
     pub(crate) index: String,
-    /// Of the restore that brought it.
+    /// Uuid of the restore that brought the index.
     pub(crate) restore_uuid: String,
     pub(crate) files: u64,
     pub(crate) bytes: u64,

@@ -60,7 +60,7 @@ impl Prepared {
 
 /// The first document of a batch, for the log of slow writes.
 struct FirstDocument {
-    /// Its place in the batch.
+    /// Position of the document in the batch.
     place: usize,
     source: Vec<u8>,
 }

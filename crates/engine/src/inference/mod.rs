@@ -214,7 +214,7 @@ impl Endpoints {
         })
     }
 
-    /// Those that are kept without being usable.
+    /// Endpoints that are kept although they cannot be used.
     pub fn unusable(&self) -> BTreeMap<String, Unusable> {
         self.unusable.read().clone()
     }

@@ -76,7 +76,7 @@ impl TaskSpec {
         self
     }
 
-    /// Its result is kept, also across restarts.
+    /// Keeps the result of the task, also across restarts.
     #[must_use]
     pub fn persistent(mut self) -> Self {
         self.persistent = true;

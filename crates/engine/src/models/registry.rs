@@ -74,7 +74,7 @@ pub(crate) struct RegisteredModel {
     packed: PathBuf,
     /// What the directory holds, or why it cannot be used.
     info: Result<ModelInfo, String>,
-    /// Its stored form, where this version cannot read that.
+    /// Stored form of the model, if this version cannot read it.
     pub kept: Option<Value>,
     /// The loaded model, while a deployment keeps it.
     loaded: Mutex<Weak<Model>>,

@@ -197,12 +197,12 @@ pub(crate) fn run_pipeline(
     running.leave(failed(items, who).len());
 }
 
-/// Those documents that an error has ended.
+/// Places of the documents that failed.
 fn failed(items: &[Item], who: &[usize]) -> Vec<usize> {
     who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect()
 }
 
-/// Those of some failed documents that a handler may go on with.
+/// Places of those failed documents that an error handler may continue with.
 fn recoverable(items: &[Item], failed: &[usize]) -> Vec<usize> {
     let is_final = |at: usize| matches!(&items[at].state, State::Failed(failure) if failure.error.is_final());
     failed.iter().copied().filter(|&at| !is_final(at)).collect()

@@ -79,7 +79,7 @@ pub enum PropertyProblem {
     /// Not given.
     #[error("required property is missing")]
     Missing,
-    /// Of a wrong JSON type.
+    /// The property has the wrong JSON type.
     #[error("property isn't a {expected}, but of type [{found}]")]
     WrongType {
         /// The type that is expected.
@@ -87,7 +87,7 @@ pub enum PropertyProblem {
         /// The type that was found.
         found: &'static str,
     },
-    /// Of a value that the processor cannot use; the reason is the processor's own.
+    /// The processor cannot use the value; the reason is its own.
     #[error("{0}")]
     Unusable(String),
 }
@@ -258,7 +258,7 @@ pub enum ProcessorError {
     CastElement {
         /// The element.
         value: String,
-        /// Its type.
+        /// JSON type of the value that was found.
         found: &'static str,
         /// Path of the list.
         path: String,

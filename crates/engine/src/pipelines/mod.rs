@@ -42,9 +42,9 @@ const STORE: &str = "pipelines";
 pub struct IngestDoc {
     /// Index that the document goes to; a pipeline may change it.
     pub index: String,
-    /// Its id, if it has one already; a pipeline may change it.
+    /// Id of the document, if it already has one; a pipeline may change it.
     pub id: Option<String>,
-    /// Its fields.
+    /// Fields of the document.
     pub source: Value,
     /// What pipelines have set of `_routing`, `_version`, `_version_type`, `_if_seq_no` and `_if_primary_term`.
     pub metadata: Map<String, Value>,

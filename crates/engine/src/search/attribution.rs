@@ -32,7 +32,7 @@ const TOLERANCE: f32 = 0.02;
 pub struct Traced {
     /// Path of the text field.
     pub input: String,
-    /// Its text.
+    /// Text that was encoded.
     pub text: String,
     /// Where each token comes from.
     pub tokens: Vec<Attribution>,

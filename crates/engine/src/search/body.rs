@@ -323,7 +323,7 @@ impl SearchBody {
         own.chain(self.knn.iter().map(|knn| &knn.query)).chain(fused).chain(rescored)
     }
 
-    /// The same, to be changed.
+    /// All queries of the body, for changing them.
     pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
         let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
         let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);

@@ -26,9 +26,9 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 /// A scroll between two pages.
 pub struct Scroll {
-    /// Its indices as of its first page.
+    /// Snapshots of the indices, taken for the first page.
     pub targets: Vec<Target>,
-    /// Its request, with the position reached.
+    /// The search request, with the position that was reached.
     pub body: SearchBody,
     /// How its answers are written.
     pub shown: Presentation,

@@ -51,7 +51,7 @@ pub enum SearchError {
 pub struct Shard {
     /// Name of the index.
     pub index: String,
-    /// Its uuid.
+    /// Uuid of the index.
     pub uuid: String,
     /// Id of this node.
     pub node: String,

@@ -126,13 +126,13 @@ pub fn stored(names: Vec<String>) -> Result<StoredFields, BodyError> {
 pub struct FieldSource<'a> {
     /// Snapshot of its index.
     pub snapshot: &'a Snapshot,
-    /// Its index.
+    /// Index that holds the document.
     pub shard: &'a Shard,
     /// Place of the document.
     pub addr: DocAddress,
-    /// Its `_id`.
+    /// `_id` of the document.
     pub id: &'a str,
-    /// Its stored source.
+    /// Stored source of the document.
     pub source: &'a [u8],
 }
 

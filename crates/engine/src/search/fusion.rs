@@ -36,7 +36,7 @@ pub enum Normalizer {
 }
 
 impl Normalizer {
-    /// Its name in requests.
+    /// Name of the normalizer in requests.
     pub fn name(self) -> &'static str {
         match self {
             Normalizer::None => "none",
@@ -97,7 +97,7 @@ pub struct Ranked<'a, D> {
 pub struct Fused<D> {
     /// The document.
     pub doc: D,
-    /// Its fused score.
+    /// Fused score of the document.
     pub score: f32,
     /// First list that holds it, and its rank there: they tell any two documents apart.
     first: (usize, u32),

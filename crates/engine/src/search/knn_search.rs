@@ -26,7 +26,7 @@ pub(crate) fn knn_search(
     super::search(engine, request, body.to_string().as_bytes(), cancel)
 }
 
-/// The same as a search.
+/// A kNN search as the body of a search.
 fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
     let mut search = Map::new();
     let mut filter = None;

@@ -117,7 +117,7 @@ pub fn parse_slice(node: &Node) -> Result<SliceOf, BodyError> {
 /// The point in time that a search looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointInTime {
-    /// Its id.
+    /// Id of the point in time.
     pub id: String,
     /// How much longer it is kept.
     pub keep_alive: Option<Duration>,

@@ -21,7 +21,7 @@ pub struct ShownHit<'a> {
     pub hit: Hit,
     /// Name of its index.
     pub index: &'a str,
-    /// Its document.
+    /// Stored document of the hit.
     pub stored: StoredDoc,
     /// Fields with values that are left out of the index.
     pub ignored: Vec<String>,

@@ -14,7 +14,7 @@ pub fn texts_at<'s>(source: &'s Value, path: &str) -> Vec<&'s str> {
     found
 }
 
-/// The same, with other scalars as text.
+/// The values at a path, with other scalars written as text.
 pub fn values_at(source: &Value, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     collect(source, path, &mut |value| match value {

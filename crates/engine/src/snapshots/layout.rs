@@ -53,7 +53,7 @@ struct Identity {
 /// The snapshots of a repository.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// Those that can be read, by their start.
+    /// Snapshots that can be read, ordered by start time.
     pub infos: Vec<Info>,
     /// Why others cannot, each naming its file.
     pub unreadable: Vec<String>,

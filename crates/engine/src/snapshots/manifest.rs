@@ -9,7 +9,7 @@ use super::deep;
 
 /// Version of Elasticsearch's indices that snapshots are shown with.
 pub(crate) const INDEX_VERSION: &str = "8.19.9-8.19.21";
-/// The same as a number.
+/// That version as Elasticsearch's number.
 pub(crate) const INDEX_VERSION_ID: u64 = 8_537_000;
 
 /// What a listing says of a snapshot.
@@ -94,7 +94,7 @@ impl Content {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct IndexContent {
     pub name: String,
-    /// Of the index that was read.
+    /// Uuid of the index that was read.
     pub uuid: String,
     /// The folder of segments that was read: an upgrade writes other content under the same names into another one.
     pub folder: String,
@@ -110,7 +110,7 @@ pub(super) struct IndexContent {
 pub(super) struct FileEntry {
     pub name: String,
     pub length: u64,
-    /// Of the content, in hexadecimal digits: the name of the blob.
+    /// SHA-256 of the content in hexadecimal digits, which is the blob's name.
     pub sha256: String,
 }
 

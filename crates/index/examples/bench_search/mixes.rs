@@ -70,7 +70,7 @@ struct Mix {
     must: &'static [Clause],
     should: &'static [Clause],
     filter: &'static [Clause],
-    /// Of the text clauses.
+    /// Boost of the text clauses.
     boost: Option<f32>,
     /// `min_score`, as a share of the tenth best score without it. The clauses alone are searched with one too: it
     /// is an option of the search, and counting what reaches it costs them as well.

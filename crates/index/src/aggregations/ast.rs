@@ -163,11 +163,11 @@ pub enum Selection {
     Regexp(String),
     /// These.
     Values(Vec<String>),
-    /// Those whose hash falls into one of several parts.
+    /// The terms whose hash falls into one of several partitions.
     Partition {
         /// Which, from 0.
         partition: u64,
-        /// Of how many.
+        /// Number of partitions.
         partitions: u64,
     },
 }

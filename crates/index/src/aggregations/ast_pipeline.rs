@@ -7,7 +7,7 @@ use super::ast::{MetricPath, Order};
 pub struct Pipeline {
     /// What is computed.
     pub kind: PipelineKind,
-    /// Of what.
+    /// Path of the metric that the pipeline reads.
     pub path: MetricPath,
     /// What buckets without a value count as.
     pub gaps: GapPolicy,
@@ -83,7 +83,7 @@ impl PipelineKind {
         )
     }
 
-    /// Its type's name in requests.
+    /// Name of the aggregation's type in requests.
     pub fn type_name(&self) -> &'static str {
         match self {
             PipelineKind::Avg => "avg_bucket",
@@ -109,13 +109,13 @@ pub enum Normalization {
     Rescale01,
     /// From 0 to 100.
     Rescale0100,
-    /// Its share of the sum.
+    /// Each value as a share of the sum.
     PercentOfSum,
     /// Distance to the average, as a part of the span.
     Mean,
     /// Distance to the average in standard deviations.
     ZScore,
-    /// Its share of the sum of the exponentials.
+    /// The exponential of each value as a share of the sum of exponentials.
     Softmax,
 }
 

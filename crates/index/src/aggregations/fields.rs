@@ -64,7 +64,7 @@ pub enum Place {
     Texts(String),
     /// In a column of numbers.
     Numbers(String),
-    /// The same for all documents.
+    /// One value for all documents.
     Constant(Arc<str>),
 }
 
@@ -87,7 +87,7 @@ pub enum Accepts {
 pub struct Fields<'a> {
     /// The index.
     pub snapshot: &'a Snapshot,
-    /// Its name.
+    /// Name of the index.
     pub index: &'a str,
     /// Milliseconds since the epoch.
     pub now: i64,

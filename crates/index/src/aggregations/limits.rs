@@ -18,7 +18,7 @@ const PIECE: usize = 64 << 10;
 pub struct Budget<'a> {
     cancel: Option<&'a AtomicBool>,
     bytes: Cell<usize>,
-    /// Those of them that are not yet taken from the request's memory.
+    /// Part of `bytes` that is not yet counted as memory of the request.
     pending: Cell<usize>,
 }
 

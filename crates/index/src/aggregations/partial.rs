@@ -144,7 +144,7 @@ pub struct TopHit {
     pub target: usize,
     /// Where it is.
     pub addr: DocAddress,
-    /// Its score.
+    /// Score of the hit.
     pub score: f32,
     /// Sequence number of its last write.
     pub seq_no: u64,

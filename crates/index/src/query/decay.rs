@@ -22,7 +22,7 @@ pub(super) struct Decay {
 }
 
 impl Decay {
-    /// Of a document; 1 for one without a value.
+    /// Decay of a document's value; 1 without a value.
     pub(super) fn of(&self, numbers: &Numbers, doc: tantivy::DocId) -> f64 {
         let mut count = 0.0;
         let mut joined: f64 = 0.0;

@@ -217,7 +217,7 @@ pub(crate) fn idf(doc_freq: u64, docs: u64) -> f64 {
     (1.0 + ((docs - doc_freq) as f64 + 0.5) / (doc_freq as f64 + 0.5)).ln()
 }
 
-/// The same, rounded where tantivy rounds.
+/// Inverse document frequency, rounded where tantivy rounds.
 fn idf_as_tantivy(doc_freq: u64, docs: u64) -> f32 {
     (1.0 + ((docs - doc_freq) as f32 + 0.5) / (doc_freq as f32 + 0.5)).ln()
 }

@@ -272,7 +272,7 @@ struct FunctionScorer {
     segment: SegmentId,
     joining: Joining,
     errors: ScoreErrors,
-    /// Of the current document, once it is known.
+    /// Score of the current document, once computed.
     score: Option<Score>,
 }
 

@@ -62,7 +62,7 @@ pub struct MatchedText {
     pub tokens: Vec<Range<usize>>,
     /// Matching words, each by itself, ascending.
     pub words: Vec<TextMatch>,
-    /// The same with each phrase as one stretch, ascending and disjoint.
+    /// The matches with each phrase as one stretch, ascending and disjoint.
     pub spans: Vec<TextMatch>,
 }
 

@@ -52,7 +52,7 @@ impl Default for SearchOptions {
 pub struct ScoredDoc {
     /// Where the document is.
     pub addr: tantivy::DocAddress,
-    /// Its score.
+    /// Score of the document.
     pub score: f32,
     /// Sequence number of its last write.
     pub seq_no: SeqNo,

@@ -136,7 +136,7 @@ impl Snapshot {
         self.live_words_from(ord, docs, 0)
     }
 
-    /// The same from a word on.
+    /// Live documents as words of a bitmap, from a given word on.
     pub(super) fn live_words_from<'a>(
         &'a self,
         ord: usize,

@@ -72,7 +72,7 @@ impl Default for TermSuggest {
 /// Which words get suggestions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SuggestMode {
-    /// Those that no document has.
+    /// Only for words that no document has.
     #[default]
     Missing,
     /// Suggestions are in more documents than the word.

@@ -106,7 +106,7 @@ impl Compiler<'_> {
 struct IntervalWeight {
     /// tantivy's name of it.
     column: String,
-    /// Its name among what is kept of a segment.
+    /// Key under which a segment's cache keeps the result.
     key: Arc<[u8]>,
     interval: Interval,
     segments: Vec<(SegmentId, Arc<SegmentFilters>)>,

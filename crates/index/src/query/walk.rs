@@ -20,7 +20,7 @@ pub(super) struct Walk<'c> {
     /// Parts by bound, lowest first, as all that follow.
     pub(super) scorers: Vec<Box<dyn Scorer>>,
     pub(super) heads: Vec<DocId>,
-    /// Of the current document; meaningless where the head is another one.
+    /// Scores of the clauses for the current document; meaningless for clauses that stand at another one.
     pub(super) scores: Vec<f32>,
     /// Sum of the highest scores up to a part, itself included.
     pub(super) below: Vec<f32>,

@@ -38,7 +38,7 @@ impl Implementation {
         (self.find_dense)(bitmap, places, first, &mut found[..places.len()])
     }
 
-    /// The same in a sparse term.
+    /// Looks up documents in a sparse term.
     pub(crate) fn find_sparse(
         &self,
         list: &SparseIds<'_>,

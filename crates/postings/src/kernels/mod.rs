@@ -76,18 +76,18 @@ impl DenseTerm<'_> {
     }
 }
 
-/// Of [`Implementation::scatter`].
+/// Signature of [`Implementation::scatter`].
 type Scatter = fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]);
-/// Of [`Implementation::bounds`].
+/// Signature of [`Implementation::bounds`].
 type Bounds = fn(&[BlockTerm<'_>], usize, &[u16], u16, &[u8], &mut [u16], &mut [u16]);
 /// The same; whether levels are those of wanted documents, too.
 type WantedBounds = fn(&[BlockTerm<'_>], usize, &[u16], u16, &[u8], bool, &mut [u16], &mut [u16]);
-/// Of [`Implementation::bound_documents`].
+/// Signature of [`Implementation::bound_documents`].
 type BoundDocuments = fn(&[BlockTerm<'_>], usize, &[u16], &[u16], u16, &mut [u16]) -> u32;
 
-/// Of [`Implementation::find_dense`].
+/// Signature of [`Implementation::find_dense`].
 type FindDense = fn(&Bitmap<'_>, &[Place], u32, &mut [Posting]) -> usize;
-/// Of [`Implementation::find_sparse`].
+/// Signature of [`Implementation::find_sparse`].
 type FindSparse = fn(&SparseIds<'_>, &[Place], u32, &mut [Posting]) -> usize;
 
 /// One set of kernels. The functions may be called only as the methods call them.

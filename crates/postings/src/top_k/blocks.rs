@@ -44,7 +44,7 @@ pub(super) struct BlockScratch {
     /// Bit per document that may be found.
     pub(super) wanted: Vec<[u8; 8]>,
     pub(super) selected: Vec<u32>,
-    /// Of every block that is being scored, the highest sum.
+    /// Highest sum of every block that is being scored.
     pub(super) best: Vec<u16>,
     /// Blocks that are being scored together, of one segment or of several that follow each other.
     pub(super) blocks: Vec<Blocks>,

@@ -17,7 +17,7 @@ impl Collector {
         Self::with_room(k, floor, 0)
     }
 
-    /// The same, of which about so many are expected.
+    /// A collector that expects about `docs` documents.
     pub(crate) fn with_room(k: usize, floor: f32, docs: usize) -> Self {
         Self { k, floor, hits: Vec::with_capacity(docs.min(1024)) }
     }

@@ -36,7 +36,7 @@ const GROUP: usize = 32;
 /// Memory of a search, kept for the next. Per wanted document, ascending:
 #[derive(Default)]
 pub(super) struct DocumentScratch {
-    /// Its number in its window.
+    /// Number of each document in its window.
     ids: Vec<u16>,
     /// What the sparse terms add to its estimate.
     sums: Vec<u16>,

@@ -143,7 +143,7 @@ impl<'r> Found<'r> {
         &self.own.candidates
     }
 
-    /// Its memory.
+    /// Gives the buffers back for the next search.
     pub(super) fn into_scratch(self) -> FoundScratch {
         self.own
     }

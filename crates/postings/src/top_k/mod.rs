@@ -64,7 +64,7 @@ pub struct TopKRequest<'a> {
     pub k: usize,
     /// Documents below this score are neither returned nor counted.
     pub min_score: Option<f32>,
-    /// Of the whole search; raised to the k-th score of this segment at the end.
+    /// Threshold of the whole search, raised to this segment's k-th score at the end.
     pub threshold: &'a SharedThreshold,
     /// Bit per document, 1 = visible; missing words are 0. `None`: all are.
     pub live: Option<&'a [u64]>,

@@ -92,7 +92,7 @@ impl Scratch {
 
 /// The search of one segment.
 pub(super) struct Search<'s, 'a, 'r, B> {
-    /// Its number among those that are searched together.
+    /// Number of the segment among those that are searched together.
     pub(super) segment: usize,
     pub(super) reader: &'a PostingsReader<B>,
     pub(super) request: TopKRequest<'r>,

@@ -7,7 +7,7 @@ use crate::kernels::{Bitmap, fetch};
 /// A document that is being scored.
 pub(super) struct Scored {
     pub(super) doc: DocId,
-    /// Of the terms so far, in units.
+    /// Sum of the terms seen so far, in quantisation units.
     pub(super) sum: u16,
     /// What the others can add, if the caller keeps that by document.
     pub(super) rest: u16,

@@ -59,12 +59,12 @@ where
 
 /// A segment that is searched together with others.
 struct Pending<'a, 'r, B> {
-    /// Its place among all segments.
+    /// Position of the segment among all segments.
     place: usize,
     reader: &'a PostingsReader<B>,
     request: TopKRequest<'r>,
     bounds: Option<&'a mut ScoreBounds>,
-    /// Of those of all.
+    /// Range of its clauses among the clauses of all segments.
     clauses: Range<usize>,
 }
 

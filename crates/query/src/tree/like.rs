@@ -74,9 +74,9 @@ pub enum LikeExample {
 /// A document of an index, or one that the request brings along.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LikeDocument {
-    /// Its index; without one the document of each index that is searched.
+    /// Index of the document; without one, the document of each index that is searched.
     pub index: Option<String>,
-    /// Its `_id`; none of one that the request brings along.
+    /// `_id` of the document; none for one that the request contains.
     pub id: Option<String>,
     /// Paths of the fields that count of it, instead of the query's; `*` stands for any characters.
     pub fields: Option<Vec<String>>,

@@ -94,7 +94,7 @@ pub struct TermsLookupQuery {
     pub field: String,
     /// Index of the document.
     pub index: String,
-    /// Its id.
+    /// Id of the document that is looked up.
     pub id: String,
     /// Path of the values in it.
     pub path: String,

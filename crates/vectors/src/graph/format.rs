@@ -74,7 +74,7 @@ pub(super) struct Level {
 /// One graph.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
-    /// Its vectors.
+    /// Range of the block's vectors.
     pub(super) vectors: Range<usize>,
     /// From level 0 upwards.
     pub(super) levels: Vec<Level>,

@@ -34,7 +34,7 @@ pub fn read(source: &[u8]) -> Result<(Node, Option<TrailingToken>), JsonError> {
 pub struct TrailingToken {
     /// Where it starts.
     pub at: Location,
-    /// Its token name.
+    /// Name of the token, as the parser calls it.
     pub token: &'static str,
 }
 

@@ -52,7 +52,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Of a panel without terms.
+    /// Bounds of a panel without terms.
     pub fn empty() -> Self {
         let zero = [0.0; PANEL];
         Self {

@@ -349,7 +349,7 @@ struct Encoding {
     truncated_tokens: u64,
     /// Texts that the models were given, also those that were cut and given again in parts.
     encoded: u64,
-    /// Those whose vectors were remembered from before.
+    /// Texts whose vectors were already cached.
     remembered: u64,
     busy: Duration,
     /// What bringing deployments up took, which the whole job does once.

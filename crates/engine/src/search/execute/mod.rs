@@ -31,7 +31,7 @@ use crate::slow_log::SlowSearches;
 pub struct Target {
     /// Name, uuid and node, for errors and hits.
     pub shard: Box<Shard>,
-    /// Its documents.
+    /// Documents of the index at that moment.
     pub snapshot: Arc<Snapshot>,
     /// What a search of it may ask for.
     pub limits: SearchLimits,
@@ -52,9 +52,9 @@ pub struct Hit {
     pub addr: DocAddress,
     /// Sequence number of its last write.
     pub seq_no: u64,
-    /// Its score.
+    /// Score of the hit.
     pub score: f32,
-    /// Its place in a fused list, from 1.
+    /// Rank in a fused list, from 1.
     pub rank: Option<u32>,
 }
 

@@ -19,7 +19,7 @@ pub struct Position {
     pub values: Vec<SortValue>,
     /// Place of its index among those searched.
     pub target: usize,
-    /// Its sequence number.
+    /// Sequence number of that document.
     pub seq_no: u64,
 }
 

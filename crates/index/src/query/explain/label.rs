@@ -10,7 +10,7 @@ use sparrow_query::{BoolQuery, FuzzyQuery, Query, QueryKind, RangeQuery, RegexpQ
 
 /// Who explains a clause.
 enum Who {
-    /// Its own weight.
+    /// The clause's own weight.
     Itself,
     /// A sentence; all documents score the same.
     Constant(String),

@@ -103,7 +103,7 @@ pub struct After {
 pub enum Ties {
     /// None.
     None,
-    /// Those with a higher sequence number.
+    /// Only documents with a higher sequence number.
     After(u64),
     /// All.
     All,
@@ -144,11 +144,11 @@ pub struct SortedHit {
     pub addr: tantivy::DocAddress,
     /// Sequence number of its last write.
     pub seq_no: u64,
-    /// Its score; NaN if it was not worked out.
+    /// Score of the hit; NaN if it was not computed.
     pub score: f32,
     /// One value per key.
     pub values: Box<[SortValue]>,
-    /// Its value in the column that hits are collapsed by.
+    /// Value of the hit in the column that hits are collapsed by.
     pub group: SortValue,
 }
 

@@ -114,9 +114,9 @@ pub(super) struct Destination {
 pub(super) enum VersionType {
     /// The destination counts.
     Internal,
-    /// Those of the source; only higher ones are written.
+    /// The versions of the source; only higher ones are written.
     External,
-    /// Those of the source; equal ones are written too.
+    /// The versions of the source; equal ones are written too.
     ExternalOrEqual,
 }
 

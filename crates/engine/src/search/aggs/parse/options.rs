@@ -21,7 +21,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Its members.
+    /// Members of the options object.
     pub fn members(&self) -> &'a [Member] {
         self.node.as_object().unwrap_or_default()
     }
