@@ -22,7 +22,6 @@ const KNOWN: &[(&str, &[&str])] = &[
             "memory",
             "models",
             "options",
-            "pipelines",
             "search",
             "semantic",
             "slow_log",

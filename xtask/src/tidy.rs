@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-query",
             "sparrow-types",
             "sparrow-files",
+            "sparrow-wire",
             "sparrow-analysis",
             "sparrow-mapping",
             "sparrow-postings",
@@ -35,6 +36,11 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("sparrow-shard", &["sparrow-files", "sparrow-index", "sparrow-mapping", "sparrow-storage"]),
+    ("sparrow-inference", &["sparrow-encoder"]),
+    (
+        "sparrow-ingest",
+        &["sparrow-types", "sparrow-wire", "sparrow-storage", "sparrow-encoder", "sparrow-inference"],
+    ),
     (
         "sparrow-engine",
         &[
@@ -48,6 +54,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-index",
             "sparrow-shard",
             "sparrow-storage",
+            "sparrow-inference",
+            "sparrow-ingest",
         ],
     ),
     ("sparrow-node", &["sparrow-types", "sparrow-engine"]),

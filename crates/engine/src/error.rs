@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::private_paths;
 use sparrow_analysis::AnalysisError;
 use sparrow_index::IndexError;
+use sparrow_inference::ModelError;
+use sparrow_ingest::IngestError;
 use sparrow_mapping::{DocumentError, MappingError};
 use sparrow_storage::StorageError;
 use sparrow_types::work;
@@ -220,6 +222,20 @@ impl EngineError {
     }
 }
 
+/// What a person reads when the server does not start: one sentence about the file, and one about what to do.
+pub(crate) fn start_refusal(error: EngineError) -> EngineError {
+    let advice = match &error {
+        EngineError::Storage(StorageError::Corrupt { .. }) => {
+            "Nothing was changed. Put the file back from a backup, or move it away to start without what it holds."
+        }
+        EngineError::Storage(StorageError::NewerFormat { .. }) => {
+            "Nothing was changed. Start the version that wrote it, or a newer one."
+        }
+        _ => return error,
+    };
+    EngineError::internal(format!("{error}. {advice}"))
+}
+
 /// The exception of a limit on memory.
 pub(crate) fn circuit_breaking(error: &work::TooMuch) -> Exception {
     Exception::new("circuit_breaking_exception", error.to_string())
@@ -253,6 +269,22 @@ impl From<DocumentError> for EngineError {
 impl From<MappingError> for EngineError {
     fn from(error: MappingError) -> Self {
         Self::Mapping(Box::new(error))
+    }
+}
+
+impl From<ModelError> for EngineError {
+    fn from(error: ModelError) -> Self {
+        Self::api(error.status(), Exception::new(error.es_type(), error.to_string()))
+    }
+}
+
+impl From<IngestError> for EngineError {
+    fn from(error: IngestError) -> Self {
+        match error {
+            IngestError::Storage(error) => Self::Storage(error),
+            IngestError::NotAnObject { .. } => Self::internal(error.to_string()),
+            other => Self::api(other.status(), other.exception()),
+        }
     }
 }
 

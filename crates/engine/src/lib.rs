@@ -27,7 +27,6 @@ mod search;
 mod semantic;
 mod slow_log;
 mod snapshots;
-mod stores;
 mod upgrade;
 
 use std::sync::Arc;
@@ -45,11 +44,11 @@ use crate::models::{ModelOptions, Models};
 pub use crate::named::Named;
 pub use crate::options::EngineOptions;
 pub use crate::origin::{Origin, current as current_origin};
-use crate::pipelines::Pipelines;
 pub use crate::request::{CancelFlag, Reply, Request};
 pub use crate::rights::{Action, Caller};
 pub use crate::slow_log::TARGET as SLOW_LOG_TARGET;
 use crate::snapshots::Snapshots;
+use sparrow_ingest::Pipelines;
 
 /// Everything behind the HTTP layer.
 pub struct Engine {
@@ -82,7 +81,7 @@ impl Engine {
                     "opening the data directory ended in a failure of ours: {message}"
                 )))
             })
-            .map_err(stores::refusal)
+            .map_err(error::start_refusal)
     }
 
     fn open_all(options: EngineOptions) -> Result<Arc<Self>, EngineError> {

@@ -95,38 +95,6 @@ pub enum RefreshPolicy {
     WaitFor,
 }
 
-/// Units of sizes, and the powers of two that they stand for. Longer ones first: a text ends with `b` in several.
-const SIZES: [(&str, u32); 11] = [
-    ("kb", 10),
-    ("mb", 20),
-    ("gb", 30),
-    ("tb", 40),
-    ("pb", 50),
-    ("k", 10),
-    ("m", 20),
-    ("g", 30),
-    ("t", 40),
-    ("p", 50),
-    ("b", 0),
-];
-
-/// The number and the unit of a size in bytes, in lower case, and the power of two that the unit stands for; `None`
-/// without a unit.
-pub(crate) fn split_size(lower: &str) -> Option<(&str, &'static str, u32)> {
-    SIZES.into_iter().find_map(|(unit, power)| Some((lower.strip_suffix(unit)?.trim(), unit, power)))
-}
-
-/// Bytes of a size with its unit, such as `1.5gb`; -1 and 0 may stand without one, and both are 0.
-pub(crate) fn parse_size(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    if matches!(text.as_str(), "0" | "-1") {
-        return Some(0);
-    }
-    let (number, _, power) = split_size(&text)?;
-    let number: f64 = number.parse().ok()?;
-    (number >= 0.0 && number.is_finite()).then_some((number * (1u64 << power) as f64) as u64)
-}
-
 /// Reads a time value; see [`Params::duration`].
 pub(crate) fn parse_duration(name: &str, value: &str) -> Result<Option<Duration>, EngineError> {
     const UNITS: [(&str, f64); 7] = [
@@ -178,23 +146,5 @@ mod tests {
         assert_eq!(error.status(), 400);
         assert_eq!(params.duration("t").unwrap(), Some(Duration::from_millis(1500)));
         assert!(params.duration("u").unwrap_err().reason().contains("unit is missing"));
-    }
-
-    #[test]
-    fn sizes_have_units_and_0_and_minus_1_need_none() {
-        for (text, bytes) in [
-            ("5kb", Some(5120)),
-            ("1.5MB", Some(3 << 19)),
-            (" 7 b", Some(7)),
-            ("2t", Some(2 << 40)),
-            ("0", Some(0)),
-            ("-1", Some(0)),
-            ("5", None),
-            ("-5kb", None),
-            ("infkb", None),
-            ("kb", None),
-        ] {
-            assert_eq!(parse_size(text), bytes, "{text}");
-        }
     }
 }

@@ -22,7 +22,6 @@ mod values;
 mod verify;
 mod widen;
 mod writer;
-mod zone;
 
 pub use directory::CommitFile;
 pub use error::IndexError;
@@ -36,4 +35,3 @@ pub use sparrow_postings::Format;
 pub use tantivy::DocAddress;
 pub use upgrade::{RewriteProgress, RewriteStats};
 pub use verify::Damage;
-pub use zone::Zone;

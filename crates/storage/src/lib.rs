@@ -7,6 +7,7 @@
 mod data_dir;
 pub mod durable;
 mod error;
+pub mod stores;
 mod wal;
 
 pub use data_dir::DataDir;

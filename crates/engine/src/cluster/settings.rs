@@ -14,7 +14,7 @@ use crate::indices::{Watermark, Watermarks};
 use crate::memory;
 use crate::params::parse_duration;
 use crate::request::{CancelFlag, Reply, Request};
-use crate::stores;
+use sparrow_storage::stores;
 use sparrow_wire::glob;
 
 const STORE: &str = "cluster-settings";
@@ -95,7 +95,7 @@ impl ClusterSettings {
         let mut persistent = Flat::new();
         for (name, value) in stores::read_members(&data, STORE)? {
             let Value::String(text) = value else {
-                return Err(stores::damaged(&data, STORE, format!("[{name}] is not a text")));
+                return Err(stores::damaged(&data, STORE, format!("[{name}] is not a text")).into());
             };
             // One that this version does not know is kept, and shown.
             persistent.insert(name, text);

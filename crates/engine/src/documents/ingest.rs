@@ -8,9 +8,9 @@ use crate::Engine;
 use crate::body::parse_source;
 use crate::error::EngineError;
 use crate::indices::Source;
-use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
 use crate::request::CancelFlag;
 use crate::rights::Caller;
+use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
 
 /// Documents that go through a pipeline together. Less than the queue of a default deployment takes, so that one
 /// large bulk request never fills it alone; more than a batch of the encoder.
@@ -190,7 +190,7 @@ fn run_batch(
                 }
             }
             IngestOutcome::Dropped => slot.stage = Stage::Dropped,
-            IngestOutcome::Failed(error) => slot.stage = Stage::Failed(error),
+            IngestOutcome::Failed(error) => slot.stage = Stage::Failed(error.into()),
         }
     }
     summary.unwrap_or_default()

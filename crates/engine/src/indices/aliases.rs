@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sparrow_storage::DataDir;
 
 use crate::error::{EngineError, Exception};
-use crate::stores;
+use sparrow_storage::stores;
 
 const STORE: &str = "aliases";
 
@@ -196,7 +196,9 @@ impl Stored {
     /// When the store cannot be read.
     pub(super) fn load(data: &DataDir) -> Result<Self, EngineError> {
         let mut value = stores::read_members(data, STORE)?;
-        let damaged = |what: &str| stores::damaged(data, STORE, format!("[{what}] is not what was written"));
+        let damaged = |what: &str| {
+            EngineError::from(stores::damaged(data, STORE, format!("[{what}] is not what was written")))
+        };
         let mut stored = Self::default();
         match value.shift_remove("by_index") {
             None => {}

@@ -1,10 +1,10 @@
 //! Date math in names of indices: `<logs-{now/d{yyyy.MM.dd|Europe/Berlin}}>` is the `logs-` of today.
 
-use sparrow_index::Zone;
+use sparrow_wire::Zone;
 use time::{Date, Duration, Month, OffsetDateTime, Time, UtcOffset};
 
 use crate::error::{EngineError, Exception};
-use crate::pipelines::DatePattern;
+use sparrow_wire::DatePattern;
 
 const DEFAULT_FORMAT: &str = "yyyy.MM.dd";
 const MAX_LENGTH: usize = 1000;

@@ -11,7 +11,7 @@ use sparrow_files::Space;
 use sparrow_storage::DataDir;
 
 use crate::cluster::ClusterSettings;
-use crate::params::parse_size;
+use sparrow_wire::size::parse_size;
 
 /// Whether writes are refused for want of space, for all indices.
 pub(crate) type Flooded = Arc<AtomicBool>;

@@ -1,7 +1,8 @@
 //! The settings that an index may have, what they hold and what holds without them.
 
 use crate::error::EngineError;
-use crate::params::{parse_duration, parse_size};
+use crate::params::parse_duration;
+use sparrow_wire::size::parse_size;
 
 /// What the value of a setting is. All are kept as text.
 #[derive(Debug, Clone, Copy, PartialEq)]

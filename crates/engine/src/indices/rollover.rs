@@ -10,9 +10,10 @@ use super::{IndexHandle, date_math, names, now_millis};
 use crate::Engine;
 use crate::body::parse_object;
 use crate::error::EngineError;
-use crate::params::{parse_duration, parse_size};
+use crate::params::parse_duration;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::{Action, Right};
+use sparrow_wire::size::parse_size;
 
 /// Digits that the number at the end of a name has at least.
 const DIGITS: usize = 6;

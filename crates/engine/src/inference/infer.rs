@@ -11,8 +11,8 @@ use crate::Engine;
 use crate::body::{parse_object, token};
 use crate::error::{EngineError, Exception};
 use crate::models::{MOST_TEXTS, Purpose};
-use crate::pipelines::vector_to_json;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_inference::vector_to_json;
 
 /// Time that a request waits for its vectors.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -23,7 +23,7 @@ pub(crate) use self::api::{delete_endpoint, get_endpoint, put_endpoint, update_e
 pub(crate) use self::infer::{infer, infer_stream};
 use crate::error::{EngineError, Exception};
 use crate::models::{AdaptiveAllocations, DENSE_MODEL, Models};
-use crate::stores::{self, Unusable};
+use sparrow_storage::stores::{self, Unusable};
 
 /// Name of the store in the data directory.
 const STORE: &str = "inference";

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::ModelError;
 use super::deployments::Running;
-use super::error::ModelError;
 use super::registry::RegisteredModel;
 use super::{Purpose, view};
 use crate::Engine;
 use crate::error::{EngineError, Exception};
-use crate::pipelines::vector_to_json;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_inference::vector_to_json;
 
 /// Most texts of one `_infer`.
 pub(crate) const MOST_TEXTS: usize = 1024;
@@ -319,7 +319,7 @@ fn results_field(model: &RegisteredModel, asked: Option<Value>) -> Result<String
                 )));
             }
             ("tokenization", value) => {
-                crate::pipelines::check_tokenization(&value).map_err(EngineError::illegal_argument)?;
+                sparrow_ingest::check_tokenization(&value).map_err(EngineError::illegal_argument)?;
             }
             _ => {
                 return Err(super::config::parser_error(format!("[{kind}] unknown field [{name}]")));

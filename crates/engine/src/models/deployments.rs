@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use sparrow_encoder::{Deployment, DeploymentOptions, ModelKind};
 use sparrow_storage::DataDir;
 
+use super::ModelError;
 use super::ModelOptions;
 use super::adaptive::{AdaptiveAllocations, Observation, Scaler};
-use super::error::ModelError;
 use super::registry::{RegisteredModel, Registry};
 use crate::error::EngineError;
-use crate::stores;
+use sparrow_storage::stores;
 
 /// Name of the store in the data directory.
 const STORE: &str = "deployments";

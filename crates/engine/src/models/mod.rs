@@ -9,8 +9,6 @@ mod aliases;
 mod api;
 mod config;
 mod deployments;
-mod documents;
-mod error;
 mod manage;
 mod monitor;
 mod packed;
@@ -27,8 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use serde_json::Value;
 use sparrow_encoder::{Attribution, DeploymentStats, Encoded, Priority, Timings};
+pub(crate) use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents};
 use sparrow_storage::DataDir;
 
 pub(crate) use self::adaptive::AdaptiveAllocations;
@@ -38,8 +36,6 @@ pub(crate) use self::api::{
     MOST_TEXTS, get_trained_models, infer_trained_model, ml_info, stop_deployment, trained_model_stats,
 };
 use self::deployments::{DeploymentSettings, Deployments, Running};
-pub(crate) use self::documents::encode_documents;
-pub use self::error::ModelError;
 pub(crate) use self::manage::{delete_trained_model, put_definition_part, put_trained_model, put_vocabulary};
 use self::monitor::Monitor;
 use self::packed::PackedFolder;
@@ -66,50 +62,6 @@ pub struct ModelOptions {
     pub threads: usize,
     /// How often adaptive deployments are looked at.
     pub adaptive: AdaptiveTiming,
-}
-
-/// Why a text is encoded: decides about its place in the queue, and what a full queue means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// The text of a search. Goes first; fails if the queue is full.
-    Query,
-    /// A text whose caller waits, to be encoded as a document. Goes first; fails if the queue is full.
-    Direct,
-    /// A document that is written. Fails if the queue is full.
-    Ingest,
-    /// A document that a job writes: waits for room.
-    PacedIngest,
-}
-
-/// Something that encodes texts; [`Models`], or a stand-in where a test is about something else.
-pub trait TextEncoder: Sync {
-    /// Encodes texts with a deployed model, in the order given.
-    ///
-    /// # Errors
-    /// If the model does not exist or is not deployed, or the encoder fails.
-    fn encode(
-        &self,
-        model_id: &str,
-        texts: &[&str],
-        purpose: Purpose,
-        cancel: Option<&AtomicBool>,
-    ) -> Result<Vec<Encoded>, ModelError>;
-
-    /// Encodes texts of searches and says where the time goes, as far as that is known.
-    ///
-    /// # Errors
-    /// As [`TextEncoder::encode`].
-    fn encode_timed(
-        &self,
-        model_id: &str,
-        texts: &[&str],
-        cancel: Option<&AtomicBool>,
-    ) -> Result<(Vec<Encoded>, Timings), ModelError> {
-        Ok((self.encode(model_id, texts, Purpose::Query, cancel)?, Timings::default()))
-    }
-
-    /// Hex digest that tells models with different vectors apart.
-    fn fingerprint(&self, model_id: &str) -> Option<String>;
 }
 
 /// The counts of one deployment's inference calls since it started.
@@ -446,63 +398,5 @@ impl TextEncoder for Models {
 
     fn fingerprint(&self, model_id: &str) -> Option<String> {
         self.model_fingerprint(model_id)
-    }
-}
-
-/// A single-precision number with as few digits as tell it apart from its neighbours. (A plain conversion to double
-/// would write 0.1 as 0.10000000149011612.)
-pub(crate) fn weight_to_json(weight: f32) -> Value {
-    let shortest = few_decimals(weight)
-        .unwrap_or_else(|| weight.to_string().parse().unwrap_or_else(|_| f64::from(weight)));
-    serde_json::Number::from_f64(shortest).map_or(Value::Null, Value::Number)
-}
-
-/// The shortest decimal of a weight of a usual size, found by rounding to ever more decimals: many times faster than
-/// printing it and reading that. A number below 2^53 divided by a power of ten below 10^22 is the double nearest to
-/// that decimal, which is what reading it would give.
-fn few_decimals(weight: f32) -> Option<f64> {
-    let exact = f64::from(weight);
-    if !(1e-3..8.0).contains(&exact) {
-        return None;
-    }
-    let mut scale = 1e4;
-    // Fewer decimals than five are found among five just the same, as zeros at the end: below 8, numbers of single
-    // precision are nearer to one another than those.
-    for _ in 5..=11 {
-        scale *= 10.0;
-        let short = (exact * scale).round() / scale;
-        #[expect(clippy::cast_possible_truncation, reason = "the round trip is what is asked")]
-        if short as f32 == weight {
-            return Some(short);
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::weight_to_json;
-    use proptest::prelude::*;
-
-    #[test]
-    fn weights_are_written_short() {
-        for (weight, text) in [(0.1_f32, "0.1"), (1.0, "1.0"), (2.345_678_8, "2.3456788"), (1e-8, "1e-8")] {
-            let value = weight_to_json(weight);
-            assert_eq!(value.to_string(), text);
-            #[expect(clippy::cast_possible_truncation, reason = "the round trip is what is tested")]
-            let back = value.as_f64().unwrap() as f32;
-            assert_eq!(back.to_bits(), weight.to_bits());
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_weight_is_the_decimal_that_printing_gives(bits in any::<u32>(), usual in 0.0_f32..8.0) {
-            for weight in [f32::from_bits(bits), usual] {
-                prop_assume!(weight.is_finite());
-                let printed: f64 = weight.to_string().parse().unwrap();
-                prop_assert_eq!(weight_to_json(weight).as_f64().unwrap().to_bits(), printed.to_bits());
-            }
-        }
     }
 }

@@ -13,10 +13,10 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use sparrow_encoder::{Model, ModelInfo};
 
+use super::ModelError;
 use super::config::ModelConfig;
-use super::error::ModelError;
 use super::packed::PackedFolder;
-use crate::stores::Unusable;
+use sparrow_storage::stores::Unusable;
 
 /// Directories of the embedded models, the ids under which they are served, and further names for them.
 const EMBEDDED: [(&str, &str, &[&str]); 2] = [

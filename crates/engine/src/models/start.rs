@@ -8,8 +8,9 @@ use super::deployments::{DEFAULT_CACHE_BYTES, DEFAULT_QUEUE_CAPACITY, Deployment
 use super::view;
 use crate::Engine;
 use crate::error::{EngineError, Exception};
-use crate::params::{Params, parse_duration, split_size};
+use crate::params::{Params, parse_duration};
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_wire::size::split_size;
 
 /// Largest queue that can be asked for.
 const MOST_QUEUE_CAPACITY: usize = 100_000;

@@ -15,7 +15,7 @@ use super::registry::{Origin, RegisteredModel, Registry, is_valid_id};
 use super::upload::Folder;
 use crate::check::Problem;
 use crate::error::EngineError;
-use crate::stores::{self, Unusable};
+use sparrow_storage::stores::{self, Unusable};
 
 /// Name of the store in the data directory.
 const STORE: &str = "trained_models";
@@ -196,14 +196,14 @@ fn read(data: &DataDir) -> Result<Contents, EngineError> {
         return Ok(Contents::default());
     }
     let Some(Value::Object(models)) = stored.insert("models".into(), json!({})) else {
-        return Err(stores::damaged(data, STORE, "[models] is not an object"));
+        return Err(stores::damaged(data, STORE, "[models] is not an object").into());
     };
     let mut contents: Contents = serde_json::from_value(Value::Object(stored))
         .map_err(|error| stores::damaged(data, STORE, error.to_string()))?;
     for (id, definition) in models {
         // It names a folder.
         if !is_valid_id(&id) {
-            return Err(stores::damaged(data, STORE, format!("[{id}] is no id of a model")));
+            return Err(stores::damaged(data, STORE, format!("[{id}] is no id of a model")).into());
         }
         match StoredModel::deserialize(&definition) {
             Ok(model) => {

@@ -29,7 +29,7 @@ impl GlobalState {
     /// # Errors
     /// What is wrong with a part of it.
     pub fn check(&self) -> Result<(), EngineError> {
-        crate::pipelines::Pipelines::check_all(&self.pipelines)?;
+        sparrow_ingest::Pipelines::check_all(&self.pipelines)?;
         crate::indices::TemplateSet::parse(&self.templates)?;
         crate::cluster::ClusterSettings::check_persistent(&self.settings)?;
         self.endpoints().map(|_| ())

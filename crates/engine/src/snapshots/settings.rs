@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::errors;
 use crate::error::EngineError;
-use crate::params::parse_size;
+use sparrow_wire::size::parse_size;
 
 /// Bytes of a second that a snapshot or a restore may write when nothing else is said.
 const DEFAULT_RATE: u64 = 40 << 20;

@@ -11,8 +11,8 @@ use super::key::Key;
 use crate::query::{DateRequest, QueryError, keyword_column, number_column};
 use crate::schema::{SEQ_NO, VERSION};
 use crate::snapshot::Snapshot;
-use crate::zone::Zone;
 use sparrow_mapping::{DateFormat, FieldType, date, ip, java_string};
+use sparrow_wire::Zone;
 
 /// Types of values as aggregations tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

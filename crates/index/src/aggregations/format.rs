@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use time::{OffsetDateTime, UtcOffset, Weekday};
 
-use crate::zone::Zone;
 use sparrow_mapping::date::parse_formats;
 use sparrow_mapping::{DateFormat, ip, java_double};
+use sparrow_wire::Zone;
 
 /// How the values of a field are shown as text.
 #[derive(Debug, Clone, PartialEq)]
@@ -256,7 +256,7 @@ impl Decimal {
 #[cfg(test)]
 mod tests {
     use super::{Decimal, date_format, format_date};
-    use crate::zone::Zone;
+    use sparrow_wire::Zone;
 
     #[test]
     fn numbers_follow_patterns() {

@@ -2,7 +2,7 @@
 
 use time::{Date, Month, OffsetDateTime};
 
-use crate::zone::Zone;
+use sparrow_wire::Zone;
 
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
@@ -211,8 +211,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{CalendarUnit, Interval, Rounding};
-    use crate::zone::Zone;
     use sparrow_mapping::date::{format_millis, parse_date, parse_formats};
+    use sparrow_wire::Zone;
 
     const UNITS: [CalendarUnit; 8] = [
         CalendarUnit::Second,

@@ -3,9 +3,9 @@
 use time::{Date, Month, OffsetDateTime};
 
 use super::error::QueryError;
-use crate::zone::Zone;
 use sparrow_mapping::DateFormat;
 use sparrow_mapping::date::parse_date;
+use sparrow_wire::Zone;
 
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;

@@ -8,7 +8,7 @@ use sparrow_mapping::Mapping;
 use crate::error::{EngineError, Exception};
 use crate::indices::Settings;
 use crate::indices::aliases::AliasSpec;
-use crate::stores::Unusable;
+use sparrow_storage::stores::Unusable;
 
 /// Settings, mappings and aliases for a new index.
 #[derive(Debug, Clone, Default)]

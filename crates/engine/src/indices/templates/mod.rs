@@ -20,7 +20,7 @@ use super::aliases::AliasSpec;
 use super::{CreateIndex, Indices, Settings, date_math};
 use crate::error::{EngineError, Exception};
 use crate::rights::Right;
-use crate::stores::{self, Unusable};
+use sparrow_storage::stores::{self, Unusable};
 use sparrow_wire::glob;
 
 const STORE: &str = "templates";
@@ -35,7 +35,7 @@ pub(crate) struct TemplateSet {
 
 impl TemplateSet {
     fn load(data: &DataDir) -> Result<Self, EngineError> {
-        Self::read(stores::read_members(data, STORE)?, &|what| stores::damaged(data, STORE, what))
+        Self::read(stores::read_members(data, STORE)?, &|what| stores::damaged(data, STORE, what).into())
     }
 
     /// Reads what [`TemplateSet::to_json`] made.

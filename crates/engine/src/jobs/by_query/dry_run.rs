@@ -23,10 +23,10 @@ use crate::error::EngineError;
 use crate::indices::cat::human_bytes;
 use crate::indices::{self, WriteOp, templates};
 use crate::models::{ModelError, Models, Purpose, TextEncoder};
-use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
 use crate::request::{CancelFlag, Reply};
 use crate::rights::Right;
 use crate::semantic::embed::embed;
+use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
 
 /// Most documents of the sample.
 const SAMPLE: usize = 256;
@@ -172,7 +172,7 @@ impl Sample {
             self.documents += 1;
             match document.outcome {
                 IngestOutcome::Dropped => self.dropped += 1,
-                IngestOutcome::Failed(error) => self.fail(target, document.id, &error),
+                IngestOutcome::Failed(error) => self.fail(target, document.id, &error.into()),
                 IngestOutcome::Ok => {
                     let mut op = WriteOp::index(document.id, indices::Source::from_value(document.source));
                     op.previous = previous;

@@ -10,7 +10,7 @@ use super::spec::{Destination, Operation, VersionType};
 use crate::error::EngineError;
 use crate::indices::{self, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp};
 use crate::models::Purpose;
-use crate::pipelines::{IngestDoc, IngestMode, IngestOutcome};
+use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
 
 /// The name that keeps the pipeline of an index from running.
 pub(super) const NO_PIPELINE: &str = "_none";
@@ -143,7 +143,7 @@ impl Slice<'_> {
             .into_iter()
             .zip(versions)
             .map(|(document, (version, previous))| {
-                prepared(document, |id, source| {
+                self.prepared(target, document, |id, source| {
                     let mut op = operation(id, source, version);
                     op.previous = previous;
                     op
@@ -174,7 +174,7 @@ impl Slice<'_> {
             }
             let read = documents.into_iter().zip(earlier).zip(group);
             batch.documents.extend(read.map(|((document, previous), (_, seq_no, _))| {
-                prepared(document, |id, source| {
+                self.prepared(handle, document, |id, source| {
                     let mut op = WriteOp::index(id, indices::Source::from_value(source));
                     op.previous = previous;
                     op.if_seq_no = Some(*seq_no);
@@ -204,15 +204,39 @@ impl Slice<'_> {
                     target.note_models(&summary.filled)?;
                     truncated += summary.truncated;
                 }
-                Err(error) => return Ok(Err(error)),
-            }
-        }
-        for document in documents.iter_mut().filter(|document| document.index != target.name) {
-            if let Err(error) = self.spec.check_written(&document.index) {
-                document.outcome = IngestOutcome::Failed(error);
+                Err(error) => return Ok(Err(error.into())),
             }
         }
         Ok(Ok(truncated))
+    }
+
+    /// What became of a document of `target` in its pipelines.
+    fn prepared(
+        &self,
+        target: &IndexHandle,
+        document: IngestDoc,
+        operation: impl FnOnce(Option<String>, Value) -> WriteOp,
+    ) -> Prepared {
+        // No body names the index that a pipeline chose.
+        let is_moved = document.index != target.name;
+        let refused = is_moved.then(|| self.spec.check_written(&document.index).err()).flatten();
+        // The versions of what a job writes are the job's own.
+        let version = document.metadata.keys().find(|name| *name != "_routing");
+        let action = match (refused, document.outcome) {
+            (Some(error), _) => Action::Fail(error),
+            (None, IngestOutcome::Ok) if version.is_some() => {
+                Action::Fail(EngineError::illegal_argument(format!(
+                    "[{}] cannot be set by the pipeline of a copy or an update by query",
+                    version.map_or("", String::as_str)
+                )))
+            }
+            (None, IngestOutcome::Ok) => {
+                Action::Write(Box::new(operation(document.id.clone(), document.source)))
+            }
+            (None, IngestOutcome::Dropped) => Action::Nothing,
+            (None, IngestOutcome::Failed(error)) => Action::Fail(error.into()),
+        };
+        Prepared { id: document.id, index: document.index, action }
     }
 }
 
@@ -223,22 +247,6 @@ impl Slice<'_> {
 pub(super) fn parse_stored(source: &[u8], handle: &IndexHandle, id: &str) -> Result<Value, EngineError> {
     serde_json::from_slice(source)
         .map_err(|_| EngineError::illegal_argument(format!("[{}][{id}] didn't store _source", handle.name)))
-}
-
-/// What became of a document in its pipelines.
-fn prepared(document: IngestDoc, operation: impl FnOnce(Option<String>, Value) -> WriteOp) -> Prepared {
-    // The versions of what a job writes are the job's own.
-    let version = document.metadata.keys().find(|name| *name != "_routing");
-    let action = match document.outcome {
-        IngestOutcome::Ok if version.is_some() => Action::Fail(EngineError::illegal_argument(format!(
-            "[{}] cannot be set by the pipeline of a copy or an update by query",
-            version.map_or("", String::as_str)
-        ))),
-        IngestOutcome::Ok => Action::Write(Box::new(operation(document.id.clone(), document.source))),
-        IngestOutcome::Dropped => Action::Nothing,
-        IngestOutcome::Failed(error) => Action::Fail(error),
-    };
-    Prepared { id: document.id, index: document.index, action }
 }
 
 fn all_failed(documents: Vec<IngestDoc>, error: &EngineError) -> Batch {

@@ -4,8 +4,8 @@ use serde_json::Value;
 use sparrow_index::query::sorted::SortValue;
 use sparrow_mapping::{DateFormat, date, ip};
 
-use crate::pipelines::DatePattern;
 use crate::search::error::SearchError;
+use sparrow_wire::DatePattern;
 use sparrow_wire::java_float::write_f32;
 
 /// Format of dates that name none.

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::Snapshot;
 use crate::query::tests::Fixture;
-use crate::zone::Zone;
 use sparrow_query::{Query, QueryKind, RangeQuery};
+use sparrow_wire::Zone;
 
 /// A document of the random tests.
 #[derive(Debug, Clone)]

@@ -1,10 +1,10 @@
 //! `histogram` and `date_histogram`: intervals, offsets, bounds.
 
 use serde_json::Value;
-use sparrow_index::Zone;
 use sparrow_index::aggregations::{
     AggregationKind, CalendarUnit, DateHistogram, Histogram, Interval, Order, OrderBy, Rounding, ValueSource,
 };
+use sparrow_wire::Zone;
 
 use super::options::Options;
 use super::scalar;

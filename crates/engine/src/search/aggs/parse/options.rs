@@ -1,7 +1,7 @@
 //! The parameters of one aggregation.
 
-use sparrow_index::Zone;
 use sparrow_index::aggregations::{Order, OrderBy, ValueSource, ValueType};
+use sparrow_wire::Zone;
 
 use super::{metric_path, scalar};
 use sparrow_query::dsl::value;

@@ -1,0 +1,59 @@
+//! What encodes texts by the id of a model, for everybody who has texts and knows nothing of models: ingest, searches, fields.
+//!
+//! The engine's models stand behind [`TextEncoder`], with their deployments and queues.
+
+mod documents;
+mod error;
+mod json;
+
+use std::sync::atomic::AtomicBool;
+
+use sparrow_encoder::{Encoded, Timings};
+
+pub use self::documents::encode_documents;
+pub use self::error::ModelError;
+pub use self::json::{vector_to_json, weight_to_json};
+
+/// Why a text is encoded: decides about its place in the queue, and what a full queue means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The text of a search. Goes first; fails if the queue is full.
+    Query,
+    /// A text whose caller waits, to be encoded as a document. Goes first; fails if the queue is full.
+    Direct,
+    /// A document that is written. Fails if the queue is full.
+    Ingest,
+    /// A document that a job writes: waits for room.
+    PacedIngest,
+}
+
+/// Something that encodes texts: the models of the engine, or a stand-in where a test is about something else.
+pub trait TextEncoder: Sync {
+    /// Encodes texts with a deployed model, in the order given.
+    ///
+    /// # Errors
+    /// If the model does not exist or is not deployed, or the encoder fails.
+    fn encode(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        purpose: Purpose,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Encoded>, ModelError>;
+
+    /// Encodes texts of searches and says where the time goes, as far as that is known.
+    ///
+    /// # Errors
+    /// As [`TextEncoder::encode`].
+    fn encode_timed(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        cancel: Option<&AtomicBool>,
+    ) -> Result<(Vec<Encoded>, Timings), ModelError> {
+        Ok((self.encode(model_id, texts, Purpose::Query, cancel)?, Timings::default()))
+    }
+
+    /// Hex digest that tells models with different vectors apart.
+    fn fingerprint(&self, model_id: &str) -> Option<String>;
+}

@@ -1,0 +1,479 @@
+//! Running processors over a batch of documents: one processor at a time over all documents that are still under way,
+//! so that an inference sees the texts of the whole batch at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::{Map, Value, json};
+use sparrow_types::work;
+
+use super::IngestSummary;
+use super::document::Document;
+use super::effort::{MOST_PIPELINES, Steps, Together, weight};
+use super::error::ProcessorError;
+use super::processors::{ForEach, Inference, PipelineCall};
+use super::stats::Counters;
+use sparrow_inference::{ModelError, Purpose, TextEncoder};
+
+/// A processor that looks at one document at a time.
+pub(crate) trait Processor: Send + Sync + std::fmt::Debug {
+    /// Changes the document.
+    ///
+    /// # Errors
+    /// What keeps the processor from its work; the document may then be changed in part.
+    fn run(&self, document: &mut Document) -> Result<(), ProcessorError>;
+}
+
+/// What a node of a chain does.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Works on each document alone.
+    Each(Box<dyn Processor>),
+    /// Runs a model over the texts of all documents.
+    Inference(Inference),
+    /// Runs another pipeline.
+    Pipeline(PipelineCall),
+    /// Runs another processor for every element of a field.
+    ForEach(ForEach),
+    /// Ends the pipeline, but not the one that called it.
+    Terminate,
+    /// Ends the document without an error: it is not written.
+    Drop,
+}
+
+/// A processor in its place: what it does, and what happens when it fails.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub kind: String,
+    pub tag: Option<String>,
+    pub description: Option<String>,
+    pub ignore_failure: bool,
+    pub on_failure: Vec<Node>,
+    pub action: Action,
+    pub counters: Counters,
+}
+
+/// A pipeline, ready to run.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    pub id: String,
+    pub definition: Map<String, Value>,
+    pub processors: Vec<Node>,
+    pub on_failure: Vec<Node>,
+    pub counters: Counters,
+    /// Why a stored definition cannot be run by this version; its documents fail with it.
+    pub unusable: Option<String>,
+}
+
+impl Pipeline {
+    /// A stored pipeline that is kept although it cannot run.
+    pub fn unusable(id: &str, definition: Map<String, Value>, reason: String) -> Self {
+        Self {
+            id: id.to_owned(),
+            definition,
+            processors: Vec::new(),
+            on_failure: Vec::new(),
+            counters: Counters::default(),
+            unusable: Some(reason),
+        }
+    }
+
+    /// The number that its author gave it.
+    pub fn version(&self) -> Option<i64> {
+        self.definition.get("version").and_then(Value::as_i64)
+    }
+}
+
+/// What a run needs beside the documents.
+pub(crate) struct Runtime<'a> {
+    pub pipelines: &'a BTreeMap<String, Arc<Pipeline>>,
+    pub encoder: &'a dyn TextEncoder,
+    pub purpose: Purpose,
+    pub cancel: Option<&'a AtomicBool>,
+    /// What has been done to all documents of the run.
+    pub together: Together,
+}
+
+/// A failure with the place where it happened.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub error: ProcessorError,
+    pub kind: String,
+    pub tag: Option<String>,
+    pub pipeline: String,
+}
+
+/// How far a document has come.
+#[derive(Debug, Clone)]
+pub(crate) enum State {
+    /// Under way.
+    Live,
+    /// Through with the pipeline that is running, because of `terminate`.
+    Terminated,
+    /// Ended by `drop`.
+    Dropped,
+    /// Ended by an error.
+    Failed(Failure),
+}
+
+/// A document of a batch.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub document: Document,
+    pub state: State,
+    /// Results of each processor, if they are asked for.
+    pub trace: Option<Vec<Value>>,
+    /// Ids of the pipelines that ran, if they are asked for.
+    pub executed: Option<Vec<String>>,
+    /// Pipelines that are running on the document, outermost first.
+    stack: Vec<String>,
+    steps: Steps,
+}
+
+impl Item {
+    /// A document before its first processor.
+    pub fn new(document: Document, traced: bool) -> Self {
+        Self {
+            document,
+            state: State::Live,
+            trace: traced.then(Vec::new),
+            executed: None,
+            stack: Vec::new(),
+            steps: Steps::default(),
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        matches!(self.state, State::Live)
+    }
+}
+
+/// Runs a pipeline on those documents of a batch that are named and still under way. What models did is
+/// added to `summary`.
+pub(crate) fn run_pipeline(
+    runtime: &Runtime<'_>,
+    pipeline: &Pipeline,
+    items: &mut [Item],
+    who: &[usize],
+    summary: &mut IngestSummary,
+) {
+    let running = pipeline.counters.enter(who.len());
+    for &at in who {
+        items[at].stack.push(pipeline.id.clone());
+        if let Some(executed) = &mut items[at].executed {
+            executed.push(pipeline.id.clone());
+        }
+        items[at].document.ingest.insert("pipeline".into(), Value::String(pipeline.id.clone()));
+    }
+    if let Some(cause) = &pipeline.unusable {
+        for &at in who.iter().filter(|&&at| items[at].is_live()).collect::<Vec<_>>() {
+            let error = ProcessorError::NotLoaded { id: pipeline.id.clone(), cause: cause.clone() };
+            // Elasticsearch puts one processor of this type in the place of the whole pipeline.
+            items[at].state = State::Failed(Failure {
+                error,
+                kind: "unknown".to_owned(),
+                tag: None,
+                pipeline: pipeline.id.clone(),
+            });
+        }
+    }
+    run_nodes(runtime, &pipeline.processors, items, who, summary);
+    if !pipeline.on_failure.is_empty() {
+        let failed = recoverable(items, &failed(items, who));
+        handle_failures(runtime, &pipeline.on_failure, items, &failed, summary);
+    }
+    for &at in who {
+        let item = &mut items[at];
+        if matches!(item.state, State::Terminated) {
+            item.state = State::Live;
+        }
+        item.stack.pop();
+        match item.stack.last() {
+            Some(outer) => item.document.ingest.insert("pipeline".into(), Value::String(outer.clone())),
+            None => item.document.ingest.shift_remove("pipeline"),
+        };
+    }
+    running.leave(failed(items, who).len());
+}
+
+/// Places of the documents that failed.
+fn failed(items: &[Item], who: &[usize]) -> Vec<usize> {
+    who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect()
+}
+
+/// Places of those failed documents that an error handler may continue with.
+fn recoverable(items: &[Item], failed: &[usize]) -> Vec<usize> {
+    let is_final = |at: usize| matches!(&items[at].state, State::Failed(failure) if failure.error.is_final());
+    failed.iter().copied().filter(|&at| !is_final(at)).collect()
+}
+
+fn run_nodes(
+    runtime: &Runtime<'_>,
+    nodes: &[Node],
+    items: &mut [Item],
+    who: &[usize],
+    summary: &mut IngestSummary,
+) {
+    for node in nodes {
+        let live: Vec<usize> = who.iter().copied().filter(|&at| items[at].is_live()).collect();
+        if live.is_empty() {
+            return;
+        }
+        run_node(runtime, node, items, &live, summary);
+    }
+}
+
+pub(super) fn run_node(
+    runtime: &Runtime<'_>,
+    node: &Node,
+    items: &mut [Item],
+    who: &[usize],
+    summary: &mut IngestSummary,
+) {
+    let running = node.counters.enter(who.len());
+    let mut fit = Vec::with_capacity(who.len());
+    for &at in who {
+        let Item { document, steps, .. } = &mut items[at];
+        // Nobody may wait for it any more.
+        let may_run = work::check().map_err(ProcessorError::from);
+        match may_run.and_then(|()| runtime.together.step(steps, || document.weight())) {
+            Ok(()) => fit.push(at),
+            Err(error) => fail(&mut items[at], node, error),
+        }
+    }
+    let before: Vec<isize> = fit.iter().map(|&at| items[at].document.added).collect();
+    match &node.action {
+        Action::Each(processor) => {
+            for (&at, &before) in fit.iter().zip(&before) {
+                let document = &mut items[at].document;
+                let result = processor.run(document);
+                let grown = runtime.together.grow(before, document.added);
+                if let Err(error) = grown.and(result) {
+                    fail(&mut items[at], node, error);
+                }
+            }
+        }
+        Action::Inference(inference) => {
+            let mut documents: Vec<(usize, &mut Document)> = items
+                .iter_mut()
+                .enumerate()
+                .filter(|(at, _)| fit.binary_search(at).is_ok())
+                .map(|(at, item)| (at, &mut item.document))
+                .collect();
+            let failures = inference.run(runtime, &mut documents, summary);
+            for (at, error) in failures {
+                fail(&mut items[at], node, error);
+            }
+            for (&at, &before) in fit.iter().zip(&before) {
+                if let Err(error) = runtime.together.grow(before, items[at].document.added) {
+                    fail(&mut items[at], node, error);
+                }
+            }
+        }
+        Action::Pipeline(call) => run_call(runtime, node, call, items, &fit, summary),
+        Action::ForEach(each) => each.run(runtime, node, items, &fit, summary),
+        Action::Terminate => {
+            for &at in &fit {
+                items[at].state = State::Terminated;
+            }
+        }
+        Action::Drop => {
+            for &at in &fit {
+                items[at].state = State::Dropped;
+            }
+        }
+    }
+    for &at in who {
+        record(runtime, node, &mut items[at]);
+    }
+    let failed = failed(items, who);
+    running.leave(failed.len());
+    let failed = recoverable(items, &failed);
+    if node.ignore_failure {
+        for at in failed {
+            items[at].state = State::Live;
+        }
+    } else if !node.on_failure.is_empty() {
+        handle_failures(runtime, &node.on_failure, items, &failed, summary);
+    }
+}
+
+fn run_call(
+    runtime: &Runtime<'_>,
+    node: &Node,
+    call: &PipelineCall,
+    items: &mut [Item],
+    who: &[usize],
+    summary: &mut IngestSummary,
+) {
+    // The name may be a template, so documents of one batch may go to different pipelines.
+    let mut by_name: Vec<(String, Vec<usize>)> = Vec::new();
+    for &at in who {
+        let name = match call.name(&items[at].document) {
+            Ok(name) => name,
+            Err(error) => {
+                fail(&mut items[at], node, error);
+                continue;
+            }
+        };
+        if items[at].stack.len() >= MOST_PIPELINES {
+            fail(&mut items[at], node, ProcessorError::TooManyPipelines { limit: MOST_PIPELINES });
+            continue;
+        }
+        if items[at].stack.contains(&name) {
+            fail(&mut items[at], node, ProcessorError::Cycle { id: name });
+            continue;
+        }
+        match by_name.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(at),
+            None => by_name.push((name, vec![at])),
+        }
+    }
+    for (name, group) in by_name {
+        match runtime.pipelines.get(&name) {
+            Some(pipeline) => {
+                let lengths: Vec<Option<usize>> =
+                    group.iter().map(|&at| items[at].trace.as_ref().map(Vec::len)).collect();
+                for &at in &group {
+                    push_trace(runtime, node, &mut items[at], json!({"status": "success"}), false);
+                }
+                run_pipeline(runtime, pipeline, items, &group, summary);
+                for (at, length) in group.into_iter().zip(lengths) {
+                    show_cycle(runtime, node, &mut items[at], length);
+                }
+            }
+            None if call.ignore_missing => {}
+            None => {
+                for at in group {
+                    fail(&mut items[at], node, ProcessorError::NoSuchPipeline { id: name.clone() });
+                }
+            }
+        }
+    }
+}
+
+/// A pipeline that calls itself is shown as the error of the outermost call that leads to it, as if none of its
+/// processors had run.
+fn show_cycle(runtime: &Runtime<'_>, node: &Node, item: &mut Item, length: Option<usize>) {
+    let State::Failed(Failure { error: error @ ProcessorError::Cycle { .. }, .. }) = &item.state else {
+        return;
+    };
+    let (Some(trace), Some(length)) = (&mut item.trace, length) else { return };
+    let result = json!({"status": "error", "error": super::simulate::error_body(error)});
+    trace.truncate(length);
+    push_trace(runtime, node, item, result, false);
+}
+
+/// Runs handlers on failed documents; those that come through are under way again.
+fn handle_failures(
+    runtime: &Runtime<'_>,
+    handlers: &[Node],
+    items: &mut [Item],
+    failed: &[usize],
+    summary: &mut IngestSummary,
+) {
+    const REASONS: [&str; 4] = [
+        "on_failure_message",
+        "on_failure_processor_type",
+        "on_failure_processor_tag",
+        "on_failure_pipeline",
+    ];
+    for &at in failed {
+        let item = &mut items[at];
+        let State::Failed(failure) = std::mem::replace(&mut item.state, State::Live) else { continue };
+        let tag = failure.tag.map_or(Value::Null, Value::String);
+        let values = [
+            Value::String(failure.error.to_string()),
+            Value::String(failure.kind),
+            tag,
+            Value::String(failure.pipeline),
+        ];
+        for (name, value) in REASONS.into_iter().zip(values) {
+            item.document.ingest.insert(name.into(), value);
+        }
+    }
+    run_nodes(runtime, handlers, items, failed, summary);
+    for &at in failed {
+        for name in REASONS {
+            items[at].document.ingest.shift_remove(name);
+        }
+    }
+}
+
+/// Ends a document with an error of a processor.
+pub(super) fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
+    item.state = State::Failed(Failure {
+        error,
+        kind: node.kind.clone(),
+        tag: node.tag.clone(),
+        pipeline: item.stack.last().cloned().unwrap_or_default(),
+    });
+}
+
+/// Notes the result of a processor for `_simulate?verbose`. A `pipeline` processor is shown before its inner ones, by
+/// [`run_call`], unless it failed by itself.
+fn record(runtime: &Runtime<'_>, node: &Node, item: &mut Item) {
+    if item.trace.is_none() {
+        return;
+    }
+    let result = match &item.state {
+        State::Dropped => json!({"status": "dropped"}),
+        State::Failed(failure) => {
+            let inside = item.stack.last() != Some(&failure.pipeline);
+            if matches!(node.action, Action::Pipeline(_)) && inside {
+                return;
+            }
+            let error = super::simulate::error_body(&failure.error);
+            if node.ignore_failure {
+                json!({"status": "error_ignored", "ignored_error": {"error": error}})
+            } else {
+                json!({"status": "error", "error": error})
+            }
+        }
+        State::Live if matches!(node.action, Action::Pipeline(_)) => return,
+        State::Live | State::Terminated => json!({"status": "success"}),
+    };
+    let shown = matches!(item.state, State::Live | State::Terminated) || node.ignore_failure;
+    push_trace(runtime, node, item, result, shown);
+}
+
+fn push_trace(runtime: &Runtime<'_>, node: &Node, item: &mut Item, result: Value, with_document: bool) {
+    if item.trace.is_none() {
+        return;
+    }
+    let mut document = with_document.then(|| item.document.to_simulated(true));
+    let shown = document.as_ref().map_or(0, weight) as isize;
+    if let Err(error) = runtime.together.grow(0, shown) {
+        // It is not kept, so it does not count.
+        let _ = runtime.together.grow(shown, 0);
+        document = None;
+        fail(item, node, error);
+    }
+    let Some(trace) = &mut item.trace else { return };
+    let mut entry = Map::new();
+    entry.insert("processor_type".into(), Value::String(node.kind.clone()));
+    let Value::Object(result) = result else { return };
+    if let Some(status) = result.get("status") {
+        entry.insert("status".into(), status.clone());
+    }
+    if let Some(description) = &node.description {
+        entry.insert("description".into(), Value::String(description.clone()));
+    }
+    if let Some(tag) = &node.tag {
+        entry.insert("tag".into(), Value::String(tag.clone()));
+    }
+    for (name, value) in result {
+        entry.insert(name, value);
+    }
+    if let Some(document) = document {
+        entry.insert("doc".into(), document);
+    }
+    trace.push(Value::Object(entry));
+}
+
+impl From<&ModelError> for ProcessorError {
+    fn from(error: &ModelError) -> Self {
+        Self::Model(error.clone())
+    }
+}

@@ -1,0 +1,331 @@
+//! The processors, one file for each family, and how a definition becomes a chain of them.
+
+mod bytes;
+mod convert;
+mod csv;
+pub(crate) mod date;
+mod dissect;
+mod fields;
+mod flow;
+mod foreach;
+mod html;
+mod inference;
+mod json;
+mod kv;
+mod lists;
+mod text;
+mod uri_parts;
+
+use serde_json::{Map, Value};
+
+pub(crate) use self::flow::PipelineCall;
+pub(crate) use self::foreach::ForEach;
+pub(crate) use self::inference::Inference;
+pub use self::inference::check_tokenization;
+use super::chain::{Action, Node, Pipeline, Processor};
+use super::config::Config;
+use super::error::{ConfigError, ProcessorError};
+use super::stats::Counters;
+
+/// Deepest nesting of handlers within handlers.
+const MAX_DEPTH: usize = 20;
+
+/// Builds a pipeline from its definition.
+///
+/// # Errors
+/// The first part of the definition that cannot be accepted.
+pub(crate) fn build_pipeline(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
+    let mut config = Config::pipeline(definition.clone());
+    config.optional_text("description")?;
+    match config.optional("version") {
+        None => {}
+        Some(version) if version.is_i64() => {}
+        Some(other) => return Err(config.wrong_type("version", "integer", &other)),
+    }
+    config.optional_object("_meta")?;
+    config.boolean("deprecated", false)?;
+    let processors = config.optional_list("processors")?.ok_or_else(|| config.missing("processors"))?;
+    let handlers = config.optional_list("on_failure")?;
+    if handlers.as_ref().is_some_and(Vec::is_empty) {
+        return Err(ConfigError::EmptyPipelineOnFailure { id: id.to_owned() });
+    }
+    let parameters = config.left_over();
+    if !parameters.is_empty() {
+        return Err(ConfigError::UnknownPipelineParameters { id: id.to_owned(), parameters });
+    }
+    Ok(Pipeline {
+        id: id.to_owned(),
+        definition: definition.clone(),
+        processors: build_nodes(processors, 0)?,
+        on_failure: build_nodes(handlers.unwrap_or_default(), 0)?,
+        counters: Counters::default(),
+        unusable: None,
+    })
+}
+
+fn build_nodes(list: Vec<Value>, depth: usize) -> Result<Vec<Node>, ConfigError> {
+    if depth > MAX_DEPTH {
+        return Err(ConfigError::TooDeep { limit: MAX_DEPTH });
+    }
+    list.into_iter().map(|value| build_node(value, depth)).collect()
+}
+
+fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
+    let malformed = |value: &Value| ConfigError::MalformedProcessor {
+        found: value.to_string().chars().take(100).collect(),
+    };
+    let (kind, parameters) = match value {
+        Value::Object(map) if map.len() == 1 => match map.into_iter().next() {
+            Some((kind, Value::Object(parameters))) => (kind, parameters),
+            // `{"drop": null}` is accepted by Elasticsearch; anything else is not a set of parameters.
+            Some((kind, Value::Null)) => (kind, Map::new()),
+            Some((_, other)) => return Err(malformed(&other)),
+            None => return Err(malformed(&Value::Null)),
+        },
+        other => return Err(malformed(&other)),
+    };
+    if let Some((_, reason)) = ELSEWHERE.iter().find(|(known, _)| *known == kind) {
+        return Err(ConfigError::AbsentProcessor { kind, reason });
+    }
+    if !KINDS.contains(&kind.as_str()) {
+        return Err(ConfigError::UnknownProcessor { kind });
+    }
+    let mut config = Config::processor(&kind, parameters)?;
+    let description = config.optional_text("description")?;
+    let ignore_failure = config.boolean("ignore_failure", false)?;
+    let handlers = config.optional_list("on_failure")?;
+    if handlers.as_ref().is_some_and(Vec::is_empty) {
+        return Err(config.unusable("on_failure", "processors list cannot be empty"));
+    }
+    if config.has("if") {
+        return Err(config.unusable(
+            "if",
+            "conditions are scripts in the Painless language, which this server does not run; \
+             remove the condition or prepare the documents before they are sent",
+        ));
+    }
+    config.optional("if");
+    let action = build_action(&kind, &mut config, depth)?;
+    let tag = config.tag().map(str::to_owned);
+    config.finish()?;
+    let on_failure = build_nodes(handlers.unwrap_or_default(), depth + 1)?;
+    let counters = Counters::default();
+    Ok(Node { kind, tag, description, ignore_failure, on_failure, action, counters })
+}
+
+/// Ids of the models that processors run, handlers included.
+pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
+    Box::new(nodes.iter().flat_map(|node| {
+        let own = match &node.action {
+            Action::Inference(inference) => Some(inference.model_id()),
+            _ => None,
+        };
+        let inner: &[Node] = match &node.action {
+            Action::ForEach(each) => std::slice::from_ref(&*each.processor),
+            _ => &[],
+        };
+        own.into_iter().chain(model_ids(inner)).chain(model_ids(&node.on_failure))
+    }))
+}
+
+/// Models and the fields that they read to fill a field.
+pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
+    let inferences = nodes.iter().filter_map(|node| match &node.action {
+        Action::Inference(inference) => Some(inference),
+        _ => None,
+    });
+    inferences
+        .filter_map(|inference| {
+            Some((inference.model_id().to_owned(), inference.input_of(field)?.to_owned()))
+        })
+        .collect()
+}
+
+/// Every type of processor that can be part of a pipeline; `packages/server/src/node/nodes.ts` shows the same.
+const KINDS: [&str; 29] = [
+    "append",
+    "bytes",
+    "convert",
+    "csv",
+    "date",
+    "date_index_name",
+    "dissect",
+    "dot_expander",
+    "drop",
+    "fail",
+    "foreach",
+    "gsub",
+    "html_strip",
+    "inference",
+    "join",
+    "json",
+    "kv",
+    "lowercase",
+    "pipeline",
+    "remove",
+    "rename",
+    "set",
+    "sort",
+    "split",
+    "terminate",
+    "trim",
+    "uppercase",
+    "uri_parts",
+    "urldecode",
+];
+
+/// Processors of Elasticsearch that are not here, and why.
+const ELSEWHERE: [(&str, &str); 16] = [
+    ("attachment", "text has to be extracted before documents are sent"),
+    ("circle", "there is no geometry"),
+    ("community_id", "it is not available on this server"),
+    ("enrich", "there are no enrich policies"),
+    ("fingerprint", "it is not available on this server"),
+    ("geo_grid", "there is no geometry"),
+    ("geoip", "there is no database of addresses"),
+    ("grok", "it is not available on this server; use [dissect], [kv] or [gsub]"),
+    ("ip_location", "there is no database of addresses"),
+    ("network_direction", "it is not available on this server"),
+    ("redact", "it is not available on this server; use [gsub]"),
+    ("registered_domain", "it is not available on this server"),
+    ("reroute", "there are no data streams; use [set] on [_index]"),
+    ("script", "there are no scripts"),
+    ("set_security_user", "it is not available on this server"),
+    ("user_agent", "there is no database of user agents"),
+];
+
+fn build_action(kind: &str, config: &mut Config, depth: usize) -> Result<Action, ConfigError> {
+    const CANNOT: &str = "cannot process it.";
+    Ok(match kind {
+        "append" => each(lists::Append::from_config(config)?),
+        "bytes" => each(bytes::from_config(config)?),
+        "convert" => each(convert::Convert::from_config(config)?),
+        "csv" => each(csv::Csv::from_config(config)?),
+        "date" => each(date::Date::from_config(config)?),
+        "date_index_name" => each(date::DateIndexName::from_config(config)?),
+        "dissect" => each(dissect::Dissect::from_config(config)?),
+        "dot_expander" => each(fields::DotExpander::from_config(config)?),
+        "drop" => Action::Drop,
+        "fail" => each(flow::Fail::from_config(config)?),
+        "foreach" => Action::ForEach(ForEach::from_config(config, |processor| {
+            if depth > MAX_DEPTH {
+                return Err(ConfigError::TooDeep { limit: MAX_DEPTH });
+            }
+            build_node(processor, depth + 1)
+        })?),
+        "gsub" => each(text::gsub(config)?),
+        "html_strip" => each(text::simple(config, html::strip, CANNOT)?),
+        "inference" => Action::Inference(Inference::from_config(config)?),
+        "join" => each(lists::Join::from_config(config)?),
+        "json" => each(json::Json::from_config(config)?),
+        "kv" => each(kv::KeyValue::from_config(config)?),
+        "lowercase" => each(text::simple(config, |text| text.to_lowercase(), CANNOT)?),
+        "pipeline" => Action::Pipeline(PipelineCall::from_config(config)?),
+        "remove" => each(fields::Remove::from_config(config)?),
+        "rename" => each(fields::Rename::from_config(config)?),
+        "set" => each(fields::Set::from_config(config)?),
+        "sort" => each(lists::Sort::from_config(config)?),
+        "split" => each(lists::Split::from_config(config)?),
+        "terminate" => Action::Terminate,
+        "trim" => each(text::simple(config, |text| text.trim().to_owned(), CANNOT)?),
+        "uppercase" => each(text::simple(config, |text| text.to_uppercase(), CANNOT)?),
+        "uri_parts" => each(uri_parts::UriParts::from_config(config)?),
+        "urldecode" => each(text::simple(config, text::url_decode, CANNOT)?),
+        other => return Err(ConfigError::UnknownProcessor { kind: other.to_owned() }),
+    })
+}
+
+/// What comes of a field without a value.
+fn null(path: &str, ignore_missing: bool, refusal: &str) -> Result<(), ProcessorError> {
+    if ignore_missing {
+        Ok(())
+    } else {
+        Err(ProcessorError::Null { path: path.into(), refusal: refusal.into() })
+    }
+}
+
+fn each(processor: impl Processor + 'static) -> Action {
+    Action::Each(Box::new(processor))
+}
+
+/// Test helper: runs one processor, given as JSON, on a source.
+#[cfg(test)]
+pub(crate) fn check(processor: Value, source: Value) -> Result<Value, String> {
+    let node = build_node(processor, 0).map_err(|error| format!("config: {error}"))?;
+    let Action::Each(processor) = node.action else {
+        return Err("not a processor of single documents".into());
+    };
+    let Value::Object(source) = source else { return Err("not an object".into()) };
+    let mut document = super::document::Document { source, ..Default::default() };
+    processor.run(&mut document).map_err(|error| error.to_string())?;
+    Ok(Value::Object(document.source))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{build_pipeline, check};
+
+    fn refusal(definition: Value) -> String {
+        let Value::Object(definition) = definition else { unreachable!() };
+        build_pipeline("p", &definition).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn definitions_are_refused_by_name() {
+        for (definition, message) in [
+            (json!({}), "[processors] required property is missing"),
+            (
+                json!({"processors": {}}),
+                "[processors] property isn't a list, but of type [java.util.HashMap]",
+            ),
+            (json!({"processors": [{"nope": {}}]}), "No processor type exists with name [nope]"),
+            (json!({"processors": [{"set": {"field": "a"}}]}), "[value] required property is missing"),
+            (json!({"processors": [{"set": {"value": 1}}]}), "[field] required property is missing"),
+            (
+                json!({"processors": [{"set": {"field": 1, "value": 1}}]}),
+                "[field] property isn't a string, but of type [java.lang.Integer]",
+            ),
+            (
+                json!({"processors": [{"trim": {"field": "a", "x": 1, "y": 2}}]}),
+                "processor [trim] doesn't support one or more provided configuration parameters [x, y]",
+            ),
+            (
+                json!({"processors": [], "x": 1}),
+                "pipeline [p] doesn't support one or more provided configuration parameters [x]",
+            ),
+            (
+                json!({"processors": [], "on_failure": []}),
+                "pipeline [p] cannot have an empty on_failure option defined",
+            ),
+            (
+                json!({"processors": [{"trim": {"field": "a", "on_failure": []}}]}),
+                "[on_failure] processors list cannot be empty",
+            ),
+            (json!({"processors": [{"inference": {}}]}), "[model_id] required property is missing"),
+        ] {
+            assert_eq!(refusal(definition), message);
+        }
+        assert!(refusal(json!({"processors": [{"drop": {"if": "true"}}]})).starts_with("[if] conditions"));
+        assert!(refusal(json!({"processors": [1]})).contains("exactly one key"));
+    }
+
+    #[test]
+    fn common_parameters_are_accepted() {
+        let processor = json!({"set": {
+            "field": "a", "value": 1, "tag": "t", "description": "d", "ignore_failure": true,
+            "on_failure": [{"set": {"field": "e", "value": "x"}}],
+        }});
+        assert_eq!(check(processor, json!({})).unwrap(), json!({"a": 1}));
+    }
+
+    #[test]
+    fn handlers_cannot_nest_forever() {
+        let mut processor = json!({"fail": {"message": "m"}});
+        for _ in 0..40 {
+            processor = json!({"fail": {"message": "m", "on_failure": [processor]}});
+        }
+        assert!(refusal(json!({"processors": [processor]})).contains("nested deeper"));
+    }
+}

@@ -1,0 +1,178 @@
+//! `_simulate`: what a pipeline would do to documents, step by step if asked.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sparrow_inference::{Purpose, TextEncoder};
+
+use super::chain::{self, Item, Pipeline, Runtime, State};
+use super::document::{Document, java_type};
+use super::effort::Together;
+use super::error::{ConfigError, ProcessorError, PropertyProblem};
+use super::{IngestError, IngestSummary, Pipelines, processors, timestamp};
+
+/// Most documents of one simulation.
+const MAX_SIMULATED: usize = 10_000;
+
+/// An error of a processor as a body: type, reason and root cause.
+pub(super) fn error_body(error: &ProcessorError) -> Value {
+    let cause = json!({"type": error.es_type(), "reason": error.to_string()});
+    json!({"root_cause": [cause], "type": error.es_type(), "reason": error.to_string()})
+}
+
+impl Pipelines {
+    /// Shows what a pipeline would do to the documents of `body` (`docs`, and `pipeline` with a definition if `id` is empty), for each
+    /// processor if `verbose`.
+    ///
+    /// # Errors
+    /// What is wrong with the body or the definition in it, or that there is no such pipeline; what goes wrong with a document is shown.
+    pub fn simulate(
+        &self,
+        encoder: &dyn TextEncoder,
+        id: &str,
+        body: Map<String, Value>,
+        verbose: bool,
+    ) -> Result<Value, IngestError> {
+        let mut given = body;
+        let pipeline = if id.is_empty() {
+            let definition = match given.shift_remove("pipeline") {
+                None | Some(Value::Null) => return Err(property("pipeline", PropertyProblem::Missing)),
+                Some(Value::Object(definition)) => definition,
+                Some(other) => {
+                    let found = java_type(&other);
+                    return Err(property("pipeline", PropertyProblem::WrongType { expected: "map", found }));
+                }
+            };
+            Arc::new(processors::build_pipeline("_simulate_pipeline", &definition)?)
+        } else {
+            self.get(id)
+                .ok_or_else(|| IngestError::illegal_argument(format!("pipeline [{id}] does not exist")))?
+        };
+        let documents = match given.shift_remove("docs") {
+            None | Some(Value::Null) => return Err(property("docs", PropertyProblem::Missing)),
+            Some(Value::Array(documents)) => documents,
+            Some(other) => {
+                let found = java_type(&other);
+                return Err(property("docs", PropertyProblem::WrongType { expected: "list", found }));
+            }
+        };
+        if documents.is_empty() {
+            return Err(IngestError::illegal_argument("must specify at least one document in [docs]"));
+        }
+        if documents.len() > MAX_SIMULATED {
+            return Err(IngestError::illegal_argument(format!(
+                "[docs] holds [{}] documents, at most [{MAX_SIMULATED}] can be simulated at once",
+                documents.len()
+            )));
+        }
+        if !id.is_empty() && given.contains_key("pipeline") {
+            return Err(IngestError::illegal_argument(
+                "[pipeline] is given in the body and in the path: leave out one of them",
+            ));
+        }
+        if let Some(name) = given.keys().next() {
+            return Err(IngestError::illegal_argument(format!(
+                "unknown key [{name}] in the body of a simulation"
+            )));
+        }
+        let documents = documents.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(run(self, encoder, &pipeline, documents, verbose))
+    }
+}
+
+/// What a hit of a search has beside what a simulation reads: a hit can be simulated as it is.
+const OF_HITS: [&str; 8] =
+    ["_score", "_seq_no", "_primary_term", "_ignored", "found", "sort", "fields", "highlight"];
+
+fn read(value: Value) -> Result<Map<String, Value>, IngestError> {
+    let Value::Object(mut document) = value else {
+        return Err(IngestError::illegal_argument(
+            "malformed [docs] section, should include an inner object",
+        ));
+    };
+    if document.shift_remove("_type").is_some() {
+        sparrow_wire::deprecation::warn(
+            "[types removal] specifying _type in pipeline simulation requests is deprecated",
+        );
+    }
+    document.retain(|name, _| !OF_HITS.contains(&name.as_str()));
+    for (name, value) in &mut document {
+        match (name.as_str(), &*value) {
+            ("_source", _) | ("_index" | "_id" | "_routing" | "_version_type", Value::String(_)) => {}
+            ("_index" | "_id" | "_routing", Value::Number(_)) => *value = Value::String(value.to_string()),
+            ("_version" | "_if_seq_no" | "_if_primary_term", Value::Number(number)) if number.is_i64() => {}
+            ("_index" | "_id" | "_routing", other) => {
+                let found = java_type(other);
+                return Err(property(name, PropertyProblem::WrongType { expected: "string or int", found }));
+            }
+            ("_version_type" | "_version" | "_if_seq_no" | "_if_primary_term", other) => {
+                let expected = if name == "_version_type" { "string" } else { "int or long" };
+                let found = java_type(other);
+                return Err(property(name, PropertyProblem::WrongType { expected, found }));
+            }
+            _ => {
+                return Err(IngestError::illegal_argument(format!(
+                    "unknown key [{name}] in a document of a simulation"
+                )));
+            }
+        }
+    }
+    match document.get("_source") {
+        None | Some(Value::Null) => Err(property("_source", PropertyProblem::Missing)),
+        Some(Value::Object(_)) => Ok(document),
+        Some(other) => {
+            let found = java_type(other);
+            Err(property("_source", PropertyProblem::WrongType { expected: "map", found }))
+        }
+    }
+}
+
+fn property(name: &str, problem: PropertyProblem) -> IngestError {
+    ConfigError::Property { kind: None, tag: None, property: name.to_owned(), problem }.into()
+}
+
+/// Runs documents (objects with `_source` and perhaps `_index` and `_id`) and shows what became of them.
+pub(super) fn run(
+    pipelines: &Pipelines,
+    encoder: &dyn TextEncoder,
+    pipeline: &Pipeline,
+    documents: Vec<Map<String, Value>>,
+    verbose: bool,
+) -> Value {
+    let now = timestamp();
+    let all = pipelines.all();
+    let together = Together::new(documents.len());
+    let runtime = Runtime { pipelines: &all, encoder, purpose: Purpose::Direct, cancel: None, together };
+    let mut items: Vec<Item> =
+        documents.into_iter().map(|given| Item::new(document(given, &now), verbose)).collect();
+    let who: Vec<usize> = (0..items.len()).collect();
+    chain::run_pipeline(&runtime, pipeline, &mut items, &who, &mut IngestSummary::default());
+    let shown: Vec<Value> = items
+        .into_iter()
+        .map(|item| match (item.trace, item.state) {
+            (Some(trace), _) => json!({"processor_results": trace}),
+            (None, State::Live | State::Terminated) => json!({"doc": item.document.to_simulated(false)}),
+            (None, State::Dropped) => Value::Null,
+            (None, State::Failed(failure)) => json!({"error": error_body(&failure.error)}),
+        })
+        .collect();
+    json!({"docs": shown})
+}
+
+fn document(mut given: Map<String, Value>, now: &str) -> Document {
+    let source = match given.shift_remove("_source") {
+        Some(Value::Object(source)) => source,
+        _ => Map::new(),
+    };
+    let mut document = Document { source, ..Document::default() };
+    for (name, default) in [("_index", "_index"), ("_id", "_id")] {
+        let value = given.shift_remove(name).unwrap_or_else(|| Value::String(default.into()));
+        document.metadata.insert(name.into(), value);
+    }
+    // What Elasticsearch shows for a document that was never stored.
+    let version = given.shift_remove("_version").unwrap_or_else(|| Value::from(-3));
+    document.metadata.insert("_version".into(), Value::String(version.to_string()));
+    document.metadata.extend(given);
+    document.ingest.insert("timestamp".into(), Value::String(now.to_owned()));
+    document
+}

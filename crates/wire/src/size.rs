@@ -1,0 +1,56 @@
+//! Sizes in bytes as requests and settings write them: `1.5gb`.
+
+/// Units of sizes, and the powers of two that they stand for. Longer ones first: a text ends with `b` in several.
+const SIZES: [(&str, u32); 11] = [
+    ("kb", 10),
+    ("mb", 20),
+    ("gb", 30),
+    ("tb", 40),
+    ("pb", 50),
+    ("k", 10),
+    ("m", 20),
+    ("g", 30),
+    ("t", 40),
+    ("p", 50),
+    ("b", 0),
+];
+
+/// The number and the unit of a size in bytes, in lower case, and the power of two that the unit stands for; `None`
+/// without a unit.
+pub fn split_size(lower: &str) -> Option<(&str, &'static str, u32)> {
+    SIZES.into_iter().find_map(|(unit, power)| Some((lower.strip_suffix(unit)?.trim(), unit, power)))
+}
+
+/// Bytes of a size with its unit, such as `1.5gb`; -1 and 0 may stand without one, and both are 0.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    if matches!(text.as_str(), "0" | "-1") {
+        return Some(0);
+    }
+    let (number, _, power) = split_size(&text)?;
+    let number: f64 = number.parse().ok()?;
+    (number >= 0.0 && number.is_finite()).then_some((number * (1u64 << power) as f64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_and_0_and_minus_1_need_none() {
+        for (text, bytes) in [
+            ("5kb", Some(5120)),
+            ("1.5MB", Some(3 << 19)),
+            (" 7 b", Some(7)),
+            ("2t", Some(2 << 40)),
+            ("0", Some(0)),
+            ("-1", Some(0)),
+            ("5", None),
+            ("-5kb", None),
+            ("infkb", None),
+            ("kb", None),
+        ] {
+            assert_eq!(parse_size(text), bytes, "{text}");
+        }
+    }
+}
