@@ -112,7 +112,9 @@ function fromCsv(text: string, left: string[], name: string): Source[] {
   const separator = name.endsWith('.tsv') ? '\t' : separatorOf(text);
   const [head = [], ...rows] = csvRows(text, separator);
   const names = head.map((one, at) => one.trim() || `column ${at + 1}`);
-  const numeric = names.map((_, at) => rows.every((row) => /^\s*(?:-?\d{1,15}(?:\.\d+)?)?\s*$/.test(row[at] ?? '')));
+  const numeric = names.map((_, at) =>
+    rows.every((row) => /^\s*(?:-?(?:0|[1-9]\d{0,14})(?:\.\d+)?)?\s*$/.test(row[at] ?? '')),
+  );
   return rows.flatMap((row, line) => {
     if (row.length === 1 && row[0]?.trim() === '') return [];
     if (row.length > names.length)
@@ -201,7 +203,8 @@ function withIds(sources: readonly Source[]): Document[] {
   return sources.map((source) => {
     const { _id: id, ...rest } = source;
     const found = column === undefined ? undefined : column === '_id' ? id : source[column];
-    return { id: found === undefined ? undefined : String(found), source: rest };
+    const isId = typeof found === 'string' || typeof found === 'number';
+    return { id: isId ? String(found) : undefined, source: rest };
   });
 }
 
@@ -222,7 +225,7 @@ function columnsOf(sources: readonly Source[]): Column[] {
       isText: isText || (isString && /^(?:title|name|text|content|body|description)$/i.test(name) && words > 1),
       isKeyword:
         isString && !isText && longest <= LONGEST_KEYWORD && new Set(texts).size < Math.max(2, texts.length * 0.8),
-      example: String(texts[0] ?? JSON.stringify(values[0]) ?? ''),
+      example: texts[0] ?? (values.length === 0 ? '' : JSON.stringify(values[0])),
     };
   });
 }

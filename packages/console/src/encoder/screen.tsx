@@ -3,7 +3,8 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import { call } from '../lib/api';
-import { score } from '../lib/format';
+import { weight as shown } from '../lib/format';
+import { readable } from '../search/hit';
 import { loadIndices } from '../lib/indices';
 import { foreignLanguage } from '../lib/language';
 import { useLoad } from '../lib/load';
@@ -176,11 +177,11 @@ function Shared({ a, b }: { readonly a: Encoded; readonly b: Encoded }): JSX.Ele
   const drawn = pairs.slice(0, SHARED_SHOWN);
   const height = drawn.length * ROW;
   const half = (weight: number): number => (weight / most) * 240;
-  const words = drawn.map(({ token, product }) => `${token} ${score(product)}`).join(', ');
+  const words = drawn.map(({ token, product }) => `${token} ${shown(product)}`).join(', ');
   return (
     <section class="shared">
       <h2>
-        In common: <span class="meaning">{score(total)}</span>
+        In common: <span class="meaning">{shown(total)}</span>
       </h2>
       {pairs.length === 0 ? (
         <p>No token. A search would not find this text by meaning.</p>
@@ -191,9 +192,9 @@ function Shared({ a, b }: { readonly a: Encoded; readonly b: Encoded }): JSX.Ele
               <rect class="left" x={-60 - half(weights[0])} y="4" width={half(weights[0])} height="16" rx="3" />
               <rect class="right" x="60" y="4" width={half(weights[1])} height="16" rx="3" />
               <text x="0" y="17" text-anchor="middle">
-                {token}
+                {readable(token)}
               </text>
-              <title>{`${token}: ${score(weights[0])} × ${score(weights[1])} = ${score(product)}`}</title>
+              <title>{`${token}: ${shown(weights[0])} × ${shown(weights[1])} = ${shown(product)}`}</title>
             </g>
           ))}
         </svg>
@@ -230,11 +231,11 @@ function Expansion({
       <ol>
         {drawn.map(([token, weight]) => (
           <li key={token} class={said.has(token) ? 'said' : 'added'}>
-            <span class="name">{shared.has(token) ? <u>{token}</u> : token}</span>
+            <span class="name">{shared.has(token) ? <u>{readable(token)}</u> : readable(token)}</span>
             <span class="track" aria-hidden="true">
               <i style={{ width: `${(weight / best) * 100}%` }} />
             </span>
-            <span class="weight">{score(weight)}</span>
+            <span class="weight">{shown(weight)}</span>
           </li>
         ))}
       </ol>

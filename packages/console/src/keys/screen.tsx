@@ -117,7 +117,9 @@ function rightsOf(roles: Readonly<Record<string, Role>>): string {
     ...indices.map(({ names, privileges }) => `${privileges.join(', ')} on ${[names].flat().join(', ')}`),
     ...(cluster.length === 0 ? [] : [`${cluster.join(', ')} on the server`]),
   ]);
-  return parts.length === 0 ? 'may do what whoever made it may' : `may: ${parts.join('; ')}`;
+  return parts.length === 0
+    ? 'may do whatever its maker may; the owner key may do everything'
+    : `may: ${parts.join('; ')}`;
 }
 
 function NewKey({ onMade }: { readonly onMade: () => void }): JSX.Element {

@@ -131,11 +131,11 @@ interface Failure {
 /** What is wrong, with its causes, one a line; empty if the answer is no error. */
 export function sentences(answer: unknown): string {
   const error = (answer as { error?: Failure | string } | null)?.error;
-  if (error === undefined || error === null) return '';
+  if (error === undefined) return '';
   if (typeof error === 'string') return error;
   const lines: string[] = [];
   for (let open: Failure[] = [error]; open.length > 0;) {
-    lines.push(...open.map(({ type, reason }) => (reason ? reason : (type ?? ''))));
+    lines.push(...open.map(({ type, reason }) => reason ?? type ?? ''));
     open = open.flatMap(({ caused_by: cause, failed_shards: shards }) =>
       [cause, shards?.[0]?.reason].filter((part) => part !== undefined),
     );

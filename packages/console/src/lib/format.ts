@@ -9,6 +9,11 @@ export function score(value: number | null | undefined): string {
   return Math.abs(value) >= 100 ? value.toFixed(1) : Math.abs(value) >= 1 ? value.toFixed(2) : value.toFixed(4);
 }
 
+/** The weight of a token. */
+export function weight(value: number): string {
+  return value.toFixed(2);
+}
+
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
 
 export function bytes(value: number): string {

@@ -46,7 +46,7 @@ interface Stats {
 interface Endpoint {
   readonly inference_id: string;
   readonly task_type: string;
-  readonly service_settings?: Readonly<Record<string, unknown>>;
+  readonly service_settings?: { readonly model_id?: string };
 }
 
 const WATCH_MS = 2000;
@@ -124,7 +124,7 @@ export function ModelsScreen(): JSX.Element {
                       <code>{id}</code>
                     </td>
                     <td>{task.replaceAll('_', ' ')}</td>
-                    <td>{String(settings?.['model_id'] ?? '')}</td>
+                    <td>{settings?.model_id ?? ''}</td>
                   </tr>
                 ))}
               </tbody>

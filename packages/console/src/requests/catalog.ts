@@ -6,7 +6,9 @@ interface Operation {
   readonly requestBody?: unknown;
 }
 
-type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> };
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
 
 export interface Endpoint {
   readonly method: string;
@@ -91,7 +93,7 @@ export function planFor(catalog: readonly Endpoint[], written: Written): Plan {
   if (endpoint?.sameAsPost === true) {
     return {
       send: { ...written, method: 'POST' },
-      says: 'A browser cannot send a body with GET: this went out as POST, which is the same here. Other clients may send the GET.',
+      says: 'Sent as POST.',
     };
   }
   return {

@@ -35,7 +35,7 @@ export function shown(id: string, source: Source, hidden: readonly string[] = []
   const longest = [...others].sort(([, a], [, b]) => b.length - a.length)[0];
   const text =
     named(TEXTS, (value) => value.length > 0 && value !== title?.[1]) ??
-    (longest && / /.test(longest[1]) ? longest : undefined);
+    (longest?.[1].includes(' ') === true ? longest : undefined);
   const used = [title?.[0], text?.[0]];
   return {
     title: title?.[1] ?? (text === undefined ? id : beginning(text[1])),

@@ -7,11 +7,11 @@ export const EXAMPLE_INDEX = 'sparrow-example';
 
 export const EXAMPLE_QUESTIONS = [
   'how to avoid pain after running',
-  'fear of open spaces',
-  'why does bread rise',
-  'the biggest animal in the sea',
+  'broken bike',
   'heart attack first aid',
-  'saving money for old age',
+  'what to do if someone is freezing',
+  'protect my account from hackers',
+  'why does bread rise',
 ];
 
 const TEXTS: readonly (readonly [title: string, topic: string, text: string])[] = [

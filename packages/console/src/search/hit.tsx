@@ -65,7 +65,7 @@ export function HitCard({ hit, kind, best, others, isLit, onLight, onOpen }: Pro
         <p class="elsewhere">
           {others.map(([other, rank]) => (
             <span key={other} class={`place ${other} ${rank === undefined ? 'absent' : ''}`}>
-              {LABELS[other]} {rank === undefined ? '–' : rank}
+              {LABELS[other]} {rank ?? '–'}
             </span>
           ))}
         </p>
@@ -93,11 +93,11 @@ function ScoreBar({ hit, kind, best }: { readonly hit: Hit; readonly kind: Kind;
               key={part.label}
               class={part.kind ?? `tone${at % 4}`}
               title={`${part.label}: ${score(part.value)}`}
-              style={{ flexGrow: part.value }}
+              style={{ flexGrow: (part.value / sum) * 100 }}
             />
           ))}
           {(pieces.length === 0 || rest > sum * 0.01) && (
-            <i class="rest" style={{ flexGrow: pieces.length === 0 ? 1 : rest }} />
+            <i class="rest" style={{ flexGrow: pieces.length === 0 ? 1 : (rest / sum) * 100 }} />
           )}
         </span>
       </span>
@@ -128,8 +128,9 @@ function PartNames({ parts }: { readonly parts: readonly Part[] }): JSX.Element 
   );
 }
 
-/** `##ing (-ing)` is a piece that ends a word. */
+/** `##ing (-ing)` is a piece that ends a word; dots are no letters of a feature's name, and stand as `__`. */
 export function readable(label: string): string {
+  if (label === '__') return '.';
   return /^##\S+ \((-.+)\)$/.exec(label)?.[1] ?? label.replace(/^##/, '-');
 }
 

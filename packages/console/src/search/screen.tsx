@@ -195,7 +195,7 @@ function Searching({
                 setWhy(event.currentTarget.checked);
               }}
             />{' '}
-            why
+            show why
           </label>
         </div>
       </form>

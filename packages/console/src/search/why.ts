@@ -56,9 +56,7 @@ function* walk({ value, description, details = [] }: Explanation): Generator<Par
   if (sparse !== null) {
     const [, field = '', token = ''] = sparse;
     const stored = details[1];
-    const word = stored?.details
-      ?.map((one) => WORD.exec(one.description))
-      .find((one) => one !== null && one !== undefined);
+    const word = stored?.details?.map((one) => WORD.exec(one.description)).find((one) => one !== null);
     yield {
       label: token,
       value,

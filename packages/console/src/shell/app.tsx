@@ -169,7 +169,7 @@ function SignIn({ onKey }: { readonly onKey: (key: string) => void }): JSX.Eleme
   const [busy, setBusy] = useState(false);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const key = String(new FormData(event.target as HTMLFormElement).get('key')).trim();
+    const key = (new FormData(event.target as HTMLFormElement).get('key') as string).trim();
     setBusy(true);
     call('GET', '/_security/_authenticate', undefined, { key })
       .then(
@@ -204,7 +204,8 @@ function SignIn({ onKey }: { readonly onKey: (key: string) => void }): JSX.Eleme
   );
 }
 
-const TYPING = /^(?:INPUT|TEXTAREA|SELECT)$/;
+/** Where letters are text; in a box that is only ticked they are not. */
+const TYPING = 'textarea, select, input:not([type=checkbox], [type=radio])';
 
 /** `/` goes to the search, `g` and a letter to a screen, `?` shows what there is. */
 function useShortcuts(onHelp: () => void): void {
@@ -212,7 +213,7 @@ function useShortcuts(onHelp: () => void): void {
     let going = 0;
     const pressed = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey || TYPING.test(target.tagName)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || target.matches(TYPING)) return;
       if (document.querySelector('dialog[open]') !== null) return;
       if (event.key === '?') onHelp();
       else if (event.key === '/') {

@@ -91,6 +91,7 @@ async function copyText(text: string): Promise<void> {
     area.value = text;
     document.body.append(area);
     area.select();
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- there is no other
     document.execCommand('copy');
     area.remove();
   }

@@ -88,6 +88,11 @@ function nameOf({ node, id }: Task): string {
   return `${node}:${id}`;
 }
 
+/** Some tasks have an empty description. */
+function titleOf({ description = '', action }: Task): string {
+  return description === '' ? action : description;
+}
+
 function isJob({ action }: Task): boolean {
   return !/:(?:data\/read|monitor)/.test(action);
 }
@@ -111,7 +116,7 @@ function TaskCard({ task, onCancel }: { readonly task: Task; readonly onCancel: 
   return (
     <li class="task">
       <div class="one-head">
-        <h2>{task.description || task.action}</h2>
+        <h2>{titleOf(task)}</h2>
         {task.cancelled === true ? (
           <span>stopping</span>
         ) : (
@@ -146,7 +151,7 @@ function Ended({ task }: { readonly task: Task }): JSX.Element {
   return (
     <li class="task">
       <div class="one-head">
-        <h2>{task.description || task.action}</h2>
+        <h2>{titleOf(task)}</h2>
         <span class={value?.['error'] === undefined ? '' : 'bad'}>
           {value === undefined ? (error ?? '') : value['error'] === undefined ? 'done' : 'failed'}
         </span>
