@@ -307,7 +307,8 @@ describe.skipIf(CHROMIUM === undefined)(
       await look('keyboard');
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: /^Colours/ }).click();
-      await page.waitForFunction('getComputedStyle(document.body).backgroundColor === "rgb(24, 21, 19)"');
+      await page.locator('html[data-theme=dark]').waitFor();
+    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(24, 21, 19)');
       await page.getByRole('button', { name: 'Forget the key' }).click();
       await page.getByLabel('API key').waitFor();
       expect(await page.evaluate('sessionStorage.getItem("sparrow-key")')).toBeNull();
