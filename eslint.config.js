@@ -54,7 +54,7 @@ export default defineConfig(
   {
     // The console runs in a browser.
     files: ['packages/console/src/**/*.{ts,tsx}'],
-    languageOptions: { globals: {} },
+    ignores: ['**/*.test.ts'],
     rules: {
       // Numbers in sentences and in drawings.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],

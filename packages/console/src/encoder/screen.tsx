@@ -166,7 +166,6 @@ function common(a: Encoded, b: Encoded): Common[] {
     .sort((one, two) => two.product - one.product);
 }
 
-const ROW = 26;
 const SHARED_SHOWN = 12;
 
 /** The tokens that both texts have, drawn as pairs of bars that grow from the middle; their products add up to the score. */
@@ -175,9 +174,6 @@ function Shared({ a, b }: { readonly a: Encoded; readonly b: Encoded }): JSX.Ele
   const total = pairs.reduce((all, { product }) => all + product, 0);
   const most = Math.max(a.tokens[0]?.[1] ?? 1, b.tokens[0]?.[1] ?? 1);
   const drawn = pairs.slice(0, SHARED_SHOWN);
-  const height = drawn.length * ROW;
-  const half = (weight: number): number => (weight / most) * 240;
-  const words = drawn.map(({ token, product }) => `${token} ${shown(product)}`).join(', ');
   return (
     <section class="shared">
       <h2>
@@ -186,18 +182,20 @@ function Shared({ a, b }: { readonly a: Encoded; readonly b: Encoded }): JSX.Ele
       {pairs.length === 0 ? (
         <p>No token. A search would not find this text by meaning.</p>
       ) : (
-        <svg viewBox={`0 0 640 ${height}`} role="img" aria-label={`Shared tokens: ${words}`}>
-          {drawn.map(({ token, weights, product }, at) => (
-            <g key={token} transform={`translate(320 ${at * ROW})`}>
-              <rect class="left" x={-60 - half(weights[0])} y="4" width={half(weights[0])} height="16" rx="3" />
-              <rect class="right" x="60" y="4" width={half(weights[1])} height="16" rx="3" />
-              <text x="0" y="17" text-anchor="middle">
-                {readable(token)}
-              </text>
-              <title>{`${token}: ${shown(weights[0])} × ${shown(weights[1])} = ${shown(product)}`}</title>
-            </g>
+        <ol>
+          {drawn.map(({ token, weights, product }) => (
+            <li key={token} title={`${shown(weights[0])} × ${shown(weights[1])} = ${shown(product)}`}>
+              <span class="half left" aria-hidden="true">
+                <i style={{ width: `${(weights[0] / most) * 100}%` }} />
+              </span>
+              <span class="name">{readable(token)}</span>
+              <span class="half right" aria-hidden="true">
+                <i style={{ width: `${(weights[1] / most) * 100}%` }} />
+              </span>
+              <span class="weight">{shown(product)}</span>
+            </li>
           ))}
-        </svg>
+        </ol>
       )}
       {pairs.length > drawn.length && <p class="small">and {pairs.length - drawn.length} more</p>}
     </section>
