@@ -12,6 +12,7 @@ await main(async () => {
   const codes = [
     await tool(module('eslint', 'bin', 'eslint.js'), ['--max-warnings=0', '.']),
     await tool(module('typescript', 'bin', 'tsc'), ['-p', at('tsconfig.test.json')]),
+    await tool(module('typescript', 'bin', 'tsc'), ['-p', at('packages', 'console')]),
     await cargo('clippy', '--workspace', '--all-targets', '--', '-D', 'warnings'),
     await cargo('run', '-p', 'xtask', '--', 'tidy'),
   ];

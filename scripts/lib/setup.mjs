@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 
 import { typeDefinitionFolder, writeAddonTypes } from './addon-types.mjs';
-import { ADDON, CLI, ROOT, at, onnxRuntimeLibrary, targetDir } from './paths.mjs';
+import { ADDON, CLI, CONSOLE, ROOT, at, onnxRuntimeLibrary, targetDir } from './paths.mjs';
 import { StepFailed, mustRun, npm, output, tool } from './process.mjs';
 import { fingerprint, isDone, markDone } from './stamp.mjs';
 
@@ -23,7 +23,11 @@ const STEPS = [
     name: 'packages',
     title: 'installing npm packages',
     inputs: () => ['package.json', 'package-lock.json', ...workspaces().map((dir) => join(dir, 'package.json'))],
-    results: () => [at('node_modules', 'hono', 'package.json'), at('node_modules', 'typescript', 'package.json')],
+    results: () => [
+      at('node_modules', 'hono', 'package.json'),
+      at('node_modules', 'typescript', 'package.json'),
+      at('node_modules', 'preact', 'package.json'),
+    ],
     run: install,
   },
   {
@@ -40,6 +44,13 @@ const STEPS = [
     inputs: () => ['tsconfig.json', 'tsconfig.base.json', join('packages', 'engine'), join('packages', 'server')],
     results: () => [CLI],
     run: compileTypeScript,
+  },
+  {
+    name: 'console',
+    title: 'building the console',
+    inputs: () => [join('packages', 'console')],
+    results: () => [CONSOLE],
+    run: buildConsole,
   },
 ];
 
@@ -109,6 +120,11 @@ async function buildAddon() {
 async function compileTypeScript() {
   const tsc = at('node_modules', 'typescript', 'bin', 'tsc');
   if ((await tool(tsc, ['-b', ROOT])) !== 0) throw new StepFailed('the TypeScript sources do not compile');
+}
+
+async function buildConsole() {
+  if ((await tool(at('packages', 'console', 'build.mjs'), [])) !== 0)
+    throw new StepFailed('the console does not build');
 }
 
 /** The version that all packages share. */

@@ -93,6 +93,12 @@ describe('the packed packages, installed into an empty directory', () => {
     expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/);
   });
 
+  it('hold the console', async () => {
+    const { status, text } = await server.request('GET', '/_console', undefined, { apiKey: null });
+    expect(status).toBe(200);
+    expect(text).toContain('<script>');
+  });
+
   it('start, index and search by meaning', async () => {
     await server.request('PUT', '/words', { mappings: { properties: { v: { type: 'sparse_vector' } } } });
     await server.request('PUT', '/_ingest/pipeline/p', {

@@ -9,7 +9,7 @@ import {
 } from '@sparrow-search/engine';
 
 import type { Config } from './config.js';
-import { consolePage } from './console.js';
+import { consolePage, toConsole } from './console.js';
 import { HttpError, RoutingError } from './errors.js';
 import { Admission } from './http/admission.js';
 import { readBody } from './http/body.js';
@@ -166,12 +166,14 @@ export class Application {
       query = parametersOf(exchange.uri);
       checkPath(exchange.path);
       if (route === undefined) throw this.#unknown(exchange);
-      answer = await handle(exchange, route, path, query, this.#options, {
-        trail,
-        requestId,
-        hold,
-        admission: this.#admission,
-      });
+      answer =
+        toConsole(exchange) ??
+        (await handle(exchange, route, path, query, this.#options, {
+          trail,
+          requestId,
+          hold,
+          admission: this.#admission,
+        }));
     } catch (error) {
       answer = refusal(error, exchange, requestId, log);
       if (REFUSALS.has(answer.status)) requests.rejected(answer.status, typeOf(error));

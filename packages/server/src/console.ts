@@ -1,20 +1,31 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
+import type { Exchange } from './http/exchange.js';
 import type { Answer } from './http/respond.js';
 
 let page: Answer | undefined;
 
-/** The console: one page that asks for a key and searches through the public interface, its style and scripts put into it. */
+/** The console: one page, built from packages/console, that asks for a key and uses the public interface. */
 export function consolePage(): Answer {
   page ??= load();
   return page;
 }
 
+/** Leads a browser that asks for the server itself to the console; undefined for every other client. */
+export function toConsole(exchange: Exchange): Answer | undefined {
+  if (exchange.path !== '/' || exchange.method !== 'GET') return undefined;
+  // Clients of the interface name JSON or nothing; only browsers name HTML.
+  if (exchange.header('accept')?.includes('text/html') !== true) return undefined;
+  const headers = [
+    ['Location', '/_console'],
+    ['Vary', 'Accept'],
+  ] as const;
+  return { status: 303, body: null, type: 'html', headers };
+}
+
 function load(): Answer {
-  const html = asset('page.html')
-    .replace('<!-- page.css -->', () => `<style>${asset('page.css')}</style>`)
-    .replaceAll(/<!-- (\w+\.js) -->/g, (_, name: string) => `<script>${asset(name)}</script>`);
+  const html = readFileSync(new URL('console.html', import.meta.url), 'utf8');
   // Only the page's own style and script run, named by their hashes, and they can talk to this server alone.
   const policy = [
     "default-src 'none'",
@@ -36,10 +47,6 @@ function load(): Answer {
       ['Cache-Control', 'no-cache'],
     ],
   };
-}
-
-function asset(name: string): string {
-  return readFileSync(new URL(`../assets/console/${name}`, import.meta.url), 'utf8');
 }
 
 function hashes(html: string, element: 'script' | 'style'): string {

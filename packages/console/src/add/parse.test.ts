@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+
+import { portions } from './bulk';
+import { csvRows, readFile } from './parse';
+
+const columns = (name: string, text: string): string[] =>
+  readFile(name, text).columns.map(
+    (one) => `${one.name}${one.isText ? ' text' : ''}${one.isKeyword ? ' keyword' : ''}`,
+  );
+const documents = (name: string, text: string): unknown => readFile(name, text).documents;
+
+describe('a file is read', () => {
+  it('as JSON, whatever its list is called', () => {
+    const wanted = [
+      { id: undefined, source: { a: 1 } },
+      { id: undefined, source: { a: 2 } },
+    ];
+    expect(documents('x.json', '[{"a":1},{"a":2}]')).toEqual(wanted);
+    expect(documents('x.json', '{"meta":{},"rows":[{"a":1},{"a":2}]}')).toEqual(wanted);
+    expect(documents('x.json', '{"a":1}\n{"a":2}')).toEqual(wanted);
+    expect(documents('x.json', '["one","two"]')).toMatchObject([
+      { source: { text: 'one' } },
+      { source: { text: 'two' } },
+    ]);
+    expect(() => readFile('x.json', '[{"a":1}')).toThrow('This is not valid JSON');
+    expect(() => readFile('x.json', '  ')).toThrow('The file is empty');
+  });
+
+  it('as JSON lines, saying what is left out', () => {
+    const table = readFile('x.jsonl', '{"index":{"_index":"a"}}\n{"a":1}\nnonsense\n{"a":2}\n');
+    expect(table.documents.map(({ source }) => source)).toEqual([{ a: 1 }, { a: 2 }]);
+    expect(table.left).toEqual(['line 3 is no JSON object', expect.stringContaining('_bulk')]);
+  });
+
+  it('as CSV, with quotes, line breaks and numbers', () => {
+    expect(csvRows('a,b\r\n"x ""y"", z","1\n2"\r\n', ',')).toEqual([
+      ['a', 'b'],
+      ['x "y", z', '1\n2'],
+    ]);
+    expect(documents('x.csv', 'id;title;price\n7;One, two;1.5\n8;Three;\n')).toEqual([
+      { id: '7', source: { id: 7, title: 'One, two', price: 1.5 } },
+      { id: '8', source: { id: 8, title: 'Three' } },
+    ]);
+    expect(documents('x.tsv', 'a\tb\n1\tx\n')).toEqual([{ id: undefined, source: { a: 1, b: 'x' } }]);
+    // Leading zeros are no number's.
+    expect(documents('x.csv', 'zip,a\n01234,b\n')).toMatchObject([{ source: { zip: '01234', a: 'b' } }]);
+  });
+
+  it('as text, by paragraphs and headings', () => {
+    const [first, second] = readFile('x.md', '# Birds\nThey fly.\n\nThey sing.\n\n## Fish\n\nThey swim.').documents;
+    expect(first?.source).toEqual({ title: 'Birds', text: 'They fly.\n\nThey sing.', part: 1 });
+    expect(second?.source).toEqual({ title: 'Fish', text: 'They swim.', part: 2 });
+  });
+
+  it('and its columns are told apart', () => {
+    const rows = ['red', 'blue', 'red', 'red'].map((colour, at) => ({
+      colour,
+      about: `a sentence with words number ${at}`,
+      n: at,
+    }));
+    expect(columns('x.json', JSON.stringify(rows))).toEqual(['colour keyword', 'about text', 'n']);
+  });
+
+  it('and ids that are not unique are none', () => {
+    expect(documents('x.json', '[{"id":1},{"id":1}]')).toEqual([
+      { id: undefined, source: { id: 1 } },
+      { id: undefined, source: { id: 1 } },
+    ]);
+    expect(documents('x.json', '[{"_id":"a","b":1}]')).toEqual([{ id: 'a', source: { b: 1 } }]);
+  });
+});
+
+it('documents go out in portions of a bounded size', () => {
+  const many = Array.from({ length: 600 }, (_, at) => ({ source: { at } }));
+  expect(portions(many).map((portion) => portion.length)).toEqual([250, 250, 100]);
+  const long = Array.from({ length: 3 }, () => ({ source: { text: 'x'.repeat(300_000) } }));
+  expect(portions(long).map((portion) => portion.length)).toEqual([1, 1, 1]);
+});

@@ -1,0 +1,231 @@
+// Reads files into documents: JSON, JSON lines, CSV, and plain text.
+import type { Document } from './bulk';
+
+export type Format = 'JSON' | 'JSON lines' | 'CSV' | 'text';
+
+export interface Table {
+  readonly format: Format;
+  readonly documents: readonly Document[];
+  readonly columns: readonly Column[];
+  /** What was left out, in words. */
+  readonly left: readonly string[];
+}
+
+export interface Column {
+  readonly name: string;
+  /** Whether its values look like texts that one would search by meaning. */
+  readonly isText: boolean;
+  /** Whether its values look like names of groups that one would filter by. */
+  readonly isKeyword: boolean;
+  readonly example: string;
+}
+
+/** Fewest words, on average, of a column that is searched by meaning. */
+const WORDS_OF_TEXT = 3.5;
+const LONGEST_KEYWORD = 60;
+/** Most paragraphs of a text that go into one document, in words. */
+const WORDS_OF_PART = 200;
+const ID_COLUMNS = ['_id', 'id'];
+
+/** @throws Error, in words for people, if there is nothing in the file that could be a document */
+export function readFile(name: string, text: string): Table {
+  const plain = text.replace(/^\uFEFF/, '');
+  if (plain.trim() === '') throw new Error('The file is empty.');
+  const format = formatOf(name, plain);
+  const left: string[] = [];
+  const sources = { JSON: fromJson, 'JSON lines': fromLines, CSV: fromCsv, text: fromText }[format](plain, left, name);
+  if (sources.length === 0) throw new Error(`There is no document in this ${format} file.`);
+  return { format, documents: withIds(sources), columns: columnsOf(sources), left };
+}
+
+type Source = Record<string, unknown>;
+
+function formatOf(name: string, text: string): Format {
+  const ending = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? '';
+  if (['jsonl', 'ndjson'].includes(ending)) return 'JSON lines';
+  if (['csv', 'tsv'].includes(ending)) return 'CSV';
+  if (ending === 'json' || /^\s*[[{]/.test(text)) return isLines(text) ? 'JSON lines' : 'JSON';
+  return 'text';
+}
+
+/** Whether the first line is a whole JSON object, and another one follows. */
+function isLines(text: string): boolean {
+  const lines = text.split('\n', 3).filter((line) => line.trim() !== '');
+  return lines.length > 1 && lines.slice(0, 2).every((line) => isObject(json(line)));
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Source {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+function fromJson(text: string): Source[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`This is not valid JSON: ${(error as Error).message}`, { cause: error });
+  }
+  const list = Array.isArray(value) ? value : isObject(value) ? (longestList(value) ?? [value]) : [];
+  return list.map((one) => (isObject(one) ? one : { text: one }));
+}
+
+/** The documents of `{"data": [{…}, {…}]}`, whatever the list is called. */
+function longestList(value: Source): unknown[] | undefined {
+  return Object.values(value)
+    .filter((one): one is unknown[] => Array.isArray(one) && one.length > 0 && one.every(isObject))
+    .sort((a, b) => b.length - a.length)[0];
+}
+
+function fromLines(text: string, left: string[]): Source[] {
+  const sources: Source[] = [];
+  let actions = 0;
+  for (const [at, line] of text.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    const value = json(line);
+    if (!isObject(value)) left.push(`line ${at + 1} is no JSON object`);
+    else if (isAction(value)) actions += 1;
+    else sources.push(value);
+  }
+  if (actions > 0) left.push(`${actions} lines that say how to write the next one (it looks like a body of _bulk)`);
+  return sources;
+}
+
+function isAction(value: Source): boolean {
+  const [name = '', ...more] = Object.keys(value);
+  return (
+    more.length === 0 &&
+    ['index', 'create'].includes(name) &&
+    isObject(value[name]) &&
+    Object.keys(value[name]).every((key) => key.startsWith('_'))
+  );
+}
+
+function fromCsv(text: string, left: string[], name: string): Source[] {
+  const separator = name.endsWith('.tsv') ? '\t' : separatorOf(text);
+  const [head = [], ...rows] = csvRows(text, separator);
+  const names = head.map((one, at) => one.trim() || `column ${at + 1}`);
+  const numeric = names.map((_, at) =>
+    rows.every((row) => /^\s*(?:-?(?:0|[1-9]\d{0,14})(?:\.\d+)?)?\s*$/.test(row[at] ?? '')),
+  );
+  return rows.flatMap((row, line) => {
+    if (row.length === 1 && row[0]?.trim() === '') return [];
+    if (row.length > names.length)
+      left.push(`line ${line + 2} has ${row.length} values for ${names.length} columns: the last ones`);
+    const values = names.flatMap((one, at): [string, unknown][] => {
+      const value = row[at]?.trim() ?? '';
+      return value === '' ? [] : [[one, numeric[at] === true ? Number(value) : value]];
+    });
+    return values.length === 0 ? [] : [Object.fromEntries(values)];
+  });
+}
+
+function separatorOf(text: string): string {
+  const line = text.split('\n', 1)[0] ?? '';
+  const counted = [',', ';', '\t', '|'].map((one): [string, number] => [one, line.split(one).length]);
+  return counted.sort(([, a], [, b]) => b - a)[0]?.[0] ?? ',';
+}
+
+/** Rows of a CSV file as RFC 4180 has them: quoted values hold separators, line breaks and doubled quotes. */
+export function csvRows(text: string, separator: string): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  let value = '';
+  let quoted = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const letter = text[at] ?? '';
+    if (quoted) {
+      if (letter !== '"') value += letter;
+      else if (text[at + 1] === '"') {
+        value += '"';
+        at += 1;
+      } else quoted = false;
+    } else if (letter === '"' && value === '') quoted = true;
+    else if (letter === separator) {
+      row.push(value);
+      value = '';
+    } else if (letter === '\n') {
+      row.push(value.replace(/\r$/, ''));
+      rows.push(row);
+      row = [];
+      value = '';
+    } else value += letter;
+  }
+  if (value !== '' || row.length > 0) rows.push([...row, value]);
+  return rows;
+}
+
+/** Paragraphs of a text, small ones together, with the last heading as their title. */
+function fromText(text: string): Source[] {
+  const parts: Source[] = [];
+  let title = '';
+  let open: string[] = [];
+  const close = (): void => {
+    if (open.length === 0) return;
+    parts.push({ ...(title === '' ? {} : { title }), text: open.join('\n\n'), part: parts.length + 1 });
+    open = [];
+  };
+  for (const raw of text.split(/\n\s*\n/)) {
+    const heading = /^\s*#{1,6}\s+(.+)/.exec(raw);
+    const paragraph = raw.replace(/^\s*#{1,6}\s+.+\n?/, '').trim();
+    if (heading !== null) {
+      close();
+      title = heading[1]?.trim() ?? '';
+    }
+    if (paragraph === '') continue;
+    if (wordsIn([...open, paragraph].join(' ')) > WORDS_OF_PART) close();
+    open.push(paragraph);
+  }
+  close();
+  return parts;
+}
+
+function wordsIn(text: string): number {
+  return text.trim().split(/\s+/).length;
+}
+
+/** Takes the ids out of the sources, if a column has a different one for each document. */
+function withIds(sources: readonly Source[]): Document[] {
+  const column = ID_COLUMNS.find((name) => {
+    const ids = sources.map((source) => source[name]);
+    return (
+      ids.every((id) => typeof id === 'string' || typeof id === 'number') &&
+      new Set(ids.map(String)).size === ids.length
+    );
+  });
+  return sources.map((source) => {
+    const { _id: id, ...rest } = source;
+    const found = column === undefined ? undefined : column === '_id' ? id : source[column];
+    const isId = typeof found === 'string' || typeof found === 'number';
+    return { id: isId ? String(found) : undefined, source: rest };
+  });
+}
+
+const SAMPLED = 200;
+
+function columnsOf(sources: readonly Source[]): Column[] {
+  const sample = sources.slice(0, SAMPLED);
+  const names = [...new Set(sample.flatMap((source) => Object.keys(source)))].filter((name) => name !== '_id');
+  return names.map((name) => {
+    const values = sample.map((source) => source[name]).filter((value) => value !== undefined && value !== null);
+    const texts = values.filter((value) => typeof value === 'string');
+    const isString = texts.length > 0 && texts.length === values.length;
+    const words = texts.reduce((all, text) => all + wordsIn(text), 0) / Math.max(1, texts.length);
+    const longest = Math.max(0, ...texts.map((text) => text.length));
+    const isText = isString && words >= WORDS_OF_TEXT;
+    return {
+      name,
+      isText: isText || (isString && /^(?:title|name|text|content|body|description)$/i.test(name) && words > 1),
+      isKeyword:
+        isString && !isText && longest <= LONGEST_KEYWORD && new Set(texts).size < Math.max(2, texts.length * 0.8),
+      example: texts[0] ?? (values.length === 0 ? '' : JSON.stringify(values[0])),
+    };
+  });
+}

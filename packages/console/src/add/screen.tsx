@@ -1,0 +1,397 @@
+// Add data: a file from the disk becomes searchable by meaning while one watches.
+import type { JSX } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+
+import { Refused, call } from '../lib/api';
+import { bytes, count, duration, plural } from '../lib/format';
+import { foreignLanguage } from '../lib/language';
+import { address } from '../lib/route';
+import { Icon } from '../shell/icons';
+import { Head, Note, Problem, Progress } from '../shell/parts';
+import { type Progress as Done, upload } from './bulk';
+import { mappingFor } from './mapping';
+import { type Table, readFile } from './parse';
+
+/** Larger files are for the command line: the page holds a file as a whole. */
+const LARGEST = 256_000_000;
+const PREVIEWED = 3;
+/** How often the page asks how many documents can be found by now. */
+const WATCH_MS = 700;
+
+interface Chosen {
+  readonly name: string;
+  readonly size: number;
+  readonly table: Table;
+}
+
+export function AddScreen(): JSX.Element {
+  const [chosen, setChosen] = useState<Chosen>();
+  const [error, setError] = useState('');
+  const take = async (name: string, file: Blob): Promise<void> => {
+    setError('');
+    try {
+      if (file.size > LARGEST) {
+        throw new Error(
+          `The file has ${bytes(file.size)}; the page takes up to ${bytes(LARGEST)}. Cut it, or send it with curl to _bulk.`,
+        );
+      }
+      setChosen({ name, size: file.size, table: readFile(name, await file.text()) });
+    } catch (failure) {
+      setError((failure as Error).message);
+    }
+  };
+  return (
+    <>
+      <Head title="Add data" />
+      {chosen === undefined ? (
+        <Choose onFile={(name, file) => void take(name, file)} />
+      ) : (
+        <Prepare
+          chosen={chosen}
+          onBack={() => {
+            setChosen(undefined);
+          }}
+        />
+      )}
+      <Problem text={error} />
+    </>
+  );
+}
+
+function Choose({ onFile }: { readonly onFile: (name: string, file: Blob) => void }): JSX.Element {
+  const [over, setOver] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState('');
+  return (
+    <>
+      <div
+        class={`drop ${over ? 'over' : ''}`}
+        onDragOver={(event) => {
+          event.preventDefault();
+          setOver(true);
+        }}
+        onDragLeave={() => {
+          setOver(false);
+        }}
+        onDrop={(event) => {
+          event.preventDefault();
+          setOver(false);
+          const file = event.dataTransfer?.files[0];
+          if (file !== undefined) onFile(file.name, file);
+        }}
+      >
+        <Icon name="file" />
+        <p class="lead">Drop a file here</p>
+        <p>JSON, JSON lines, CSV or plain text. It goes to this server and nowhere else.</p>
+        <button type="button" onClick={() => input.current?.click()}>
+          Choose a file
+        </button>
+        <input
+          ref={input}
+          type="file"
+          hidden
+          aria-label="File"
+          accept=".json,.jsonl,.ndjson,.csv,.tsv,.txt,.md"
+          onChange={(event) => {
+            const file = event.currentTarget.files?.[0];
+            if (file !== undefined) onFile(file.name, file);
+          }}
+        />
+      </div>
+      <form
+        class="paste"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (text.trim() !== '') onFile('pasted', new Blob([text]));
+        }}
+      >
+        <label>
+          Or paste something
+          <textarea
+            rows={5}
+            value={text}
+            placeholder={'{"title": "…", "text": "…"}\nor paragraphs of text'}
+            onInput={(event) => {
+              setText(event.currentTarget.value);
+            }}
+          />
+        </label>
+        <button class="quiet" disabled={text.trim() === ''}>
+          Take it
+        </button>
+      </form>
+    </>
+  );
+}
+
+interface Run {
+  readonly index: string;
+  readonly begun: number;
+  readonly progress: Done;
+  readonly searchable: number;
+  readonly ended?: number;
+  readonly error?: string;
+}
+
+function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack: () => void }): JSX.Element {
+  const { table } = chosen;
+  const [index, setIndex] = useState(() => indexName(chosen.name));
+  const [meaning, setMeaning] = useState<readonly string[]>(() =>
+    table.columns.filter(({ isText }) => isText).map(({ name }) => name),
+  );
+  const [dense, setDense] = useState(false);
+  const [run, setRun] = useState<Run>();
+  const stop = useRef<AbortController | undefined>(undefined);
+  const foreign = foreignLanguage(
+    table.documents
+      .slice(0, 20)
+      .map(({ source }) => meaning.map((name) => (typeof source[name] === 'string' ? source[name] : '')).join(' '))
+      .join(' '),
+  );
+  const start = async (): Promise<void> => {
+    const { signal } = (stop.current = new AbortController());
+    const begun = performance.now();
+    const change = (values: Partial<Run>): void => {
+      setRun((before) => ({
+        index,
+        begun,
+        progress: { sent: 0, failed: 0, reasons: [] },
+        searchable: 0,
+        ...before,
+        ...values,
+      }));
+    };
+    setRun({ index, begun, progress: { sent: 0, failed: 0, reasons: [] }, searchable: 0 });
+    const watch = setInterval(
+      () =>
+        void searchable(index).then((found) => {
+          change({ searchable: found });
+        }),
+      WATCH_MS,
+    );
+    try {
+      await createIndex(
+        index,
+        mappingFor({
+          meaning,
+          dense,
+          keywords: table.columns
+            .filter(({ name, isKeyword }) => isKeyword && !meaning.includes(name))
+            .map(({ name }) => name),
+        }),
+      );
+      const progress = await upload(
+        index,
+        table.documents,
+        (done) => {
+          change({ progress: done });
+        },
+        signal,
+      );
+      change({ progress, searchable: await searchable(index), ended: performance.now() });
+    } catch (failure) {
+      change({
+        error: signal.aborted ? 'Stopped. What was written stays.' : (failure as Error).message,
+        ended: performance.now(),
+      });
+    } finally {
+      clearInterval(watch);
+    }
+  };
+  if (run !== undefined)
+    return (
+      <Running
+        run={run}
+        total={table.documents.length}
+        question={exampleQuestion(chosen)}
+        onStop={() => stop.current?.abort()}
+        onBack={onBack}
+      />
+    );
+  return (
+    <form
+      class="prepare"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void start();
+      }}
+    >
+      <p>
+        <b>{chosen.name}</b>, {bytes(chosen.size)}: {plural(table.documents.length, 'document')} in {table.format}.
+      </p>
+      {table.left.length > 0 && (
+        <Note kind="warn">
+          Left out: {table.left.slice(0, 5).join('; ')}
+          {table.left.length > 5 ? `; and ${table.left.length - 5} more` : ''}.
+        </Note>
+      )}
+      <label class="field">
+        <span>Into the index</span>
+        <input
+          value={index}
+          required
+          pattern="[a-z0-9][a-z0-9._\-]*"
+          title="small letters, digits, - and _"
+          spellcheck={false}
+          onInput={(event) => {
+            setIndex(event.currentTarget.value);
+          }}
+        />
+      </label>
+      <fieldset class="columns">
+        <legend>What is searched by meaning?</legend>
+        {table.columns.map(({ name, example }) => (
+          <label key={name} class="check">
+            <input
+              type="checkbox"
+              checked={meaning.includes(name)}
+              onChange={(event) => {
+                setMeaning(event.currentTarget.checked ? [...meaning, name] : meaning.filter((one) => one !== name));
+              }}
+            />
+            <b>{name}</b> <span class="example">{example.slice(0, 90)}</span>
+          </label>
+        ))}
+      </fieldset>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={dense}
+          onChange={(event) => {
+            setDense(event.currentTarget.checked);
+          }}
+        />
+        dense vectors as well, to compare (a larger model: loading takes several times as long)
+      </label>
+      {foreign !== undefined && (
+        <Note kind="warn">
+          These texts look like {foreign}. The models that come with the server read English only: such texts are found
+          by their words, but not by their meaning. A model for {foreign} goes into the folder <code>--models</code>.
+        </Note>
+      )}
+      {meaning.length === 0 && (
+        <Note kind="warn">Without a column that is searched by meaning, only words are found.</Note>
+      )}
+      <div class="buttons">
+        <button>Add {plural(table.documents.length, 'document')}</button>
+        <button type="button" class="quiet" onClick={onBack}>
+          Another file
+        </button>
+      </div>
+      <section class="preview" aria-label="Preview">
+        {table.documents.slice(0, PREVIEWED).map(({ source }, at) => (
+          <pre key={at} tabIndex={0} aria-label={`document ${at + 1}`}>
+            {JSON.stringify(source, null, 2).slice(0, 800)}
+          </pre>
+        ))}
+      </section>
+    </form>
+  );
+}
+
+function Running({
+  run,
+  total,
+  question,
+  onStop,
+  onBack,
+}: {
+  readonly run: Run;
+  readonly total: number;
+  readonly question: string;
+  readonly onStop: () => void;
+  readonly onBack: () => void;
+}): JSX.Element {
+  const { progress, searchable: found, ended } = run;
+  const done = progress.sent + progress.failed;
+  const ms = (ended ?? performance.now()) - run.begun;
+  const rate = ms > 0 ? (done / ms) * 1000 : 0;
+  return (
+    <div class="running">
+      <p class="lead" role="status">
+        {ended === undefined ? 'Writing' : run.error === undefined ? 'Done' : 'Ended'}: {count(done)} of{' '}
+        {plural(total, 'document')}
+      </p>
+      <Progress done={done} total={total} label="documents written" />
+      <dl class="figures">
+        <div>
+          <dt>searchable now</dt>
+          <dd>{count(found)}</dd>
+        </div>
+        <div>
+          <dt>documents/s</dt>
+          <dd>{count(rate)}</dd>
+        </div>
+        <div>
+          <dt>{ended === undefined ? 'left' : 'took'}</dt>
+          <dd>{ended === undefined ? (rate > 0 ? duration(((total - done) / rate) * 1000) : '…') : duration(ms)}</dd>
+        </div>
+        {progress.failed > 0 && (
+          <div class="bad">
+            <dt>refused</dt>
+            <dd>{count(progress.failed)}</dd>
+          </div>
+        )}
+      </dl>
+      {progress.reasons.length > 0 && (
+        <Note kind="bad">
+          {progress.reasons.map((reason) => (
+            <p key={reason}>{reason}</p>
+          ))}
+        </Note>
+      )}
+      <Problem text={run.error} />
+      <div class="buttons">
+        <a class="button" href={address('search', { index: run.index, q: question })} aria-disabled={found === 0}>
+          Search {ended === undefined ? 'while it loads' : run.index}
+        </a>
+        {ended === undefined ? (
+          <button type="button" class="quiet" onClick={onStop}>
+            Stop
+          </button>
+        ) : (
+          <button type="button" class="quiet" onClick={onBack}>
+            Another file
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+async function createIndex(index: string, mapping: object): Promise<void> {
+  try {
+    await call('PUT', `/${encodeURIComponent(index)}`, mapping);
+  } catch (error) {
+    // Documents may be added to an index that is there.
+    if (
+      !(error instanceof Refused) ||
+      !JSON.stringify(error.answer ?? '').includes('resource_already_exists_exception')
+    )
+      throw error;
+  }
+}
+
+async function searchable(index: string): Promise<number> {
+  try {
+    return (await call<{ count: number }>('GET', `/${encodeURIComponent(index)}/_count`)).count;
+  } catch {
+    return 0;
+  }
+}
+
+function indexName(file: string): string {
+  const name = file
+    .replace(/\.\w+$/, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[^a-z0-9]+|-+$/g, '');
+  return name === '' ? 'my-data' : name;
+}
+
+/** How the first text begins: a question that finds something. */
+function exampleQuestion({ table }: Chosen): string {
+  const column = table.columns.find(({ isText }) => isText)?.name;
+  const text = column === undefined ? '' : table.documents[0]?.source[column];
+  return typeof text === 'string' ? text.split(/\s+/).slice(0, 8).join(' ') : '';
+}

@@ -1,0 +1,80 @@
+// The indices that the key may see, with what they can be searched by.
+import { type Field, type Properties, leaves } from '../search/fields';
+import { optional } from './api';
+
+export interface Index {
+  readonly name: string;
+  readonly fields: readonly Field[];
+  readonly properties: Properties;
+  /** Absent where the key may not see statistics. */
+  readonly documents: number | undefined;
+  readonly bytes: number | undefined;
+  readonly health: string | undefined;
+}
+
+export interface Known {
+  readonly indices: readonly Index[];
+  /** Task types of inference endpoints by their ids. */
+  readonly tasks: ReadonlyMap<string, string>;
+  readonly models: { readonly sparse: readonly string[]; readonly dense: readonly string[] };
+}
+
+interface CatRow {
+  readonly index: string;
+  readonly health: string;
+  readonly 'docs.count': string;
+  readonly 'store.size': string;
+}
+
+interface ModelConfig {
+  readonly model_id: string;
+  readonly inference_config?: Readonly<Record<string, unknown>>;
+}
+
+export async function loadIndices(): Promise<Known> {
+  const [mappings, rows, endpoints, models] = await Promise.all([
+    optional<Record<string, { mappings: { properties?: Properties } }>>({}, 'GET', '/_mapping'),
+    optional<CatRow[]>([], 'GET', '/_cat/indices?format=json&bytes=b&h=index,health,docs.count,store.size'),
+    optional<{ endpoints: { inference_id: string; task_type: string }[] }>(
+      { endpoints: [] },
+      'GET',
+      '/_inference/_all',
+    ),
+    optional<{ trained_model_configs: ModelConfig[] }>(
+      { trained_model_configs: [] },
+      'GET',
+      '/_ml/trained_models?size=1000',
+    ),
+  ]);
+  const statistics = new Map(rows.map((row) => [row.index, row]));
+  const indices = Object.entries(mappings)
+    .map(([name, { mappings: mapping }]): Index => {
+      const properties = mapping.properties ?? {};
+      const row = statistics.get(name);
+      return {
+        name,
+        properties,
+        fields: leaves(properties),
+        documents: row === undefined ? undefined : Number(row['docs.count']),
+        bytes: row === undefined ? undefined : Number(row['store.size']),
+        health: row?.health,
+      };
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  return {
+    indices,
+    tasks: new Map(endpoints.endpoints.map(({ inference_id: id, task_type: task }) => [id, task])),
+    models: {
+      sparse: ofKind(models.trained_model_configs, 'text_expansion', '.sparse_encoder_model_2'),
+      dense: ofKind(models.trained_model_configs, 'text_embedding', '.all-minilm-l6-v2'),
+    },
+  };
+}
+
+/** Models of a kind, the one that comes with the server first. */
+function ofKind(configs: readonly ModelConfig[], kind: string, usual: string): string[] {
+  const ids = configs
+    .filter(({ inference_config: is }) => is !== undefined && kind in is)
+    .map(({ model_id: id }) => id);
+  return [...new Set([...(ids.includes(usual) || ids.length === 0 ? [usual] : []), ...ids])];
+}

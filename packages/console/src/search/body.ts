@@ -1,0 +1,89 @@
+// Bodies of searches. Nothing here touches the page, so that a test can send every one to a real server.
+import type { Kind, Way } from './fields';
+
+export const HITS = 10;
+/** Most fields whose passages are shown. */
+const HIGHLIGHTED = 8;
+
+export interface Models {
+  readonly sparse: string;
+  readonly dense: string;
+}
+
+export const DEFAULT_MODELS: Models = { sparse: '.sparse_encoder_model_2', dense: '.all-minilm-l6-v2' };
+
+export interface SearchOptions {
+  /** All ways of the index: what `hybrid` is fused from. */
+  readonly ways: readonly Way[];
+  readonly models?: Models;
+  /** Fields whose passages are shown. */
+  readonly marked?: readonly string[];
+  /** Fields that are left out of the hits' sources. */
+  readonly hidden?: readonly string[];
+  /** In Lucene's syntax; restricts without scoring. */
+  readonly filter?: string;
+  readonly from?: number;
+  readonly size?: number;
+  readonly explain?: boolean;
+  readonly profile?: boolean;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The query of a way that is not fused. */
+export function queryOf(way: Way, text: string, models: Models = DEFAULT_MODELS): Json {
+  const { fields } = way;
+  const field = fields[0] ?? '';
+  switch (way.type) {
+    case 'semantic_text':
+      return { semantic: { field, query: text } };
+    case 'sparse_vector':
+      return { sparse_vector: { field, inference_id: models.sparse, query: text } };
+    case 'rank_features':
+      return { text_expansion: { [field]: { model_id: models.sparse, model_text: text } } };
+    case 'dense_vector':
+      return {
+        knn: { field, k: 100, query_vector_builder: { text_embedding: { model_id: models.dense, model_text: text } } },
+      };
+    default:
+      return fields.length === 1 ? { match: { [field]: text } } : { multi_match: { query: text, fields } };
+  }
+}
+
+/** The lists that `hybrid` is fused from, in the order in which it explains them. */
+export function fusedKinds(ways: readonly Way[]): Kind[] {
+  return fusedWays(ways).map(({ kind }) => kind);
+}
+
+function fusedWays(ways: readonly Way[]): Way[] {
+  const kinds: readonly Kind[] = ['words', 'meaning', 'dense'];
+  return kinds.flatMap((kind) => ways.find((way) => way.kind === kind) ?? []);
+}
+
+export function searchBody(way: Way, text: string, options: SearchOptions): Json {
+  const { ways, models, marked = [], hidden = [], filter = '', from = 0, size = HITS, explain, profile } = options;
+  const only = filter.trim() === '' ? [] : [{ query_string: { query: filter } }];
+  const filtered = (query: Json): Json => (only.length === 0 ? query : { bool: { must: [query], filter: only } });
+  const what =
+    way.kind === 'hybrid'
+      ? {
+          retriever: {
+            rrf: {
+              retrievers: fusedWays(ways).map((one) => ({ standard: { query: queryOf(one, text, models) } })),
+              rank_window_size: Math.max(50, from + size),
+              ...(only.length === 0 ? {} : { filter: only }),
+            },
+          },
+        }
+      : { query: filtered(queryOf(way, text, models)) };
+  const fields = Object.fromEntries(marked.slice(0, HIGHLIGHTED).map((name) => [name, { number_of_fragments: 2 }]));
+  return {
+    ...what,
+    size,
+    ...(from > 0 ? { from } : {}),
+    ...(hidden.length > 0 ? { _source: { excludes: hidden } } : {}),
+    ...(marked.length > 0 ? { highlight: { fields } } : {}),
+    ...(explain === true ? { explain } : {}),
+    ...(profile === true ? { profile } : {}),
+  };
+}

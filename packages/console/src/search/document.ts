@@ -1,0 +1,73 @@
+// A document as people want to see it: a title and a text, not an id and a list of fields.
+
+export type Source = Readonly<Record<string, unknown>>;
+
+export interface Shown {
+  readonly title: string;
+  /** Name of the field that the title comes from, if it is not made of the text. */
+  readonly titleField: string | undefined;
+  readonly text: string;
+  readonly textField: string | undefined;
+  /** The other values, as they are. */
+  readonly rest: readonly (readonly [string, unknown])[];
+}
+
+const TITLES = ['title', 'name', 'headline', 'subject', 'heading', 'label', 'question', 'words', 'word', 'term'];
+const TEXTS = ['text', 'content', 'body', 'description', 'abstract', 'summary', 'gloss', 'passage', 'plot', 'answer'];
+/** Longest value that is taken for a title. */
+const LONGEST_TITLE = 160;
+const MADE_TITLE = 70;
+
+/** Picks what is the title of a document and what its text. */
+export function shown(id: string, source: Source, hidden: readonly string[] = []): Shown {
+  const values = flat(source).filter(([name]) => !hidden.includes(name));
+  const strings = values.flatMap(([name, value]): [string, string][] => {
+    const text = textOf(value);
+    return text === undefined ? [] : [[name, text]];
+  });
+  const named = (names: readonly string[], fits: (text: string) => boolean): [string, string] | undefined =>
+    names
+      .map((name) => strings.find(([field, text]) => last(field) === name && fits(text)))
+      .find((found) => found !== undefined);
+  const isShort = (text: string): boolean => text.length > 0 && text.length <= LONGEST_TITLE;
+  const title = named(TITLES, isShort);
+  const others = strings.filter(([name]) => name !== title?.[0]);
+  const longest = [...others].sort(([, a], [, b]) => b.length - a.length)[0];
+  const text =
+    named(TEXTS, (value) => value.length > 0 && value !== title?.[1]) ??
+    (longest?.[1].includes(' ') === true ? longest : undefined);
+  const used = [title?.[0], text?.[0]];
+  return {
+    title: title?.[1] ?? (text === undefined ? id : beginning(text[1])),
+    titleField: title?.[0],
+    text: text?.[1] ?? '',
+    textField: text?.[0],
+    rest: values.filter(([name]) => !used.includes(name)),
+  };
+}
+
+/** Values with full names; lists stay together. */
+export function flat(source: Source, prefix = ''): [string, unknown][] {
+  return Object.entries(source).flatMap(([name, value]): [string, unknown][] =>
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? flat(value as Source, `${prefix}${name}.`)
+      : [[prefix + name, value]],
+  );
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string'))
+    return value.join(', ');
+  return undefined;
+}
+
+function last(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+}
+
+function beginning(text: string): string {
+  if (text.length <= MADE_TITLE) return text;
+  const cut = text.slice(0, MADE_TITLE);
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(' '), 20))} …`;
+}

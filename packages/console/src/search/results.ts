@@ -1,0 +1,144 @@
+// One search of one way, as a column shows it.
+import { call } from '../lib/api';
+import type { Index, Known } from '../lib/indices';
+import { type SearchOptions, fusedKinds, searchBody } from './body';
+import { type Shown, type Source, shown } from './document';
+import { type Kind, type Way, vectorFields, withPassages } from './fields';
+import { type Explanation, type Part, partsOf, wordsOf } from './why';
+
+interface RawHit {
+  readonly _index: string;
+  readonly _id: string;
+  readonly _score: number | null;
+  readonly _source?: Source;
+  readonly highlight?: Readonly<Record<string, readonly string[]>>;
+  readonly _explanation?: Explanation;
+}
+
+interface Answer {
+  readonly took: number;
+  readonly timed_out: boolean;
+  readonly hits: {
+    readonly total?: { readonly value: number; readonly relation: string };
+    readonly max_score: number | null;
+    readonly hits: readonly RawHit[];
+  };
+  readonly profile?: { readonly phases?: Readonly<Record<string, number>> };
+}
+
+export interface Hit {
+  /** Tells a document of one index from any other on the page. */
+  readonly key: string;
+  readonly id: string;
+  readonly index: string;
+  readonly rank: number;
+  readonly score: number;
+  readonly document: Shown;
+  readonly source: Source;
+  /** Passages with marks, by field. */
+  readonly passages: Readonly<Record<string, readonly string[]>>;
+  readonly parts: readonly Part[];
+  readonly words: readonly string[];
+  readonly explanation: Explanation | undefined;
+}
+
+export interface Result {
+  readonly way: Way;
+  readonly body: object;
+  readonly took: number;
+  readonly total: string;
+  readonly best: number;
+  readonly hits: readonly Hit[];
+  readonly phases: Readonly<Record<string, number>>;
+}
+
+export interface Question {
+  readonly text: string;
+  readonly filter: string;
+  readonly why: boolean;
+  readonly size: number;
+}
+
+export function optionsFor(index: Index, known: Known, ways: readonly Way[], question: Question): SearchOptions {
+  return {
+    ways,
+    models: { sparse: known.models.sparse[0] ?? '', dense: known.models.dense[0] ?? '' },
+    marked: withPassages(index.fields),
+    hidden: vectorFields(index.fields),
+    filter: question.filter,
+    size: question.size,
+    explain: question.why,
+    profile: true,
+  };
+}
+
+export async function search(
+  index: Index,
+  known: Known,
+  ways: readonly Way[],
+  way: Way,
+  question: Question,
+  signal: AbortSignal,
+): Promise<Result> {
+  const body = searchBody(way, question.text, optionsFor(index, known, ways, question));
+  const answer = await call<Answer>('POST', `/${encodeURIComponent(index.name)}/_search`, body, { signal });
+  const { total, hits } = answer.hits;
+  const lists: readonly Kind[] = way.kind === 'hybrid' ? fusedKinds(ways) : [];
+  const made = hits.map((hit, at) => hitOf(hit, at + 1, lists));
+  return {
+    way,
+    body,
+    took: answer.took,
+    total:
+      total === undefined ? '' : `${total.relation === 'gte' ? 'over ' : ''}${total.value.toLocaleString('en-US')}`,
+    best: Math.max(...made.map(({ score }) => score), 0),
+    hits: made,
+    phases: answer.profile?.phases ?? {},
+  };
+}
+
+function hitOf(hit: RawHit, rank: number, lists: readonly Kind[]): Hit {
+  const source = hit._source ?? {};
+  const parts = hit._explanation === undefined ? [] : partsOf(hit._explanation, lists);
+  return {
+    key: `${hit._index}/${hit._id}`,
+    id: hit._id,
+    index: hit._index,
+    rank,
+    score: hit._score ?? 0,
+    document: shown(hit._id, source),
+    source,
+    passages: hit.highlight ?? {},
+    parts,
+    words: wordsOf(parts),
+    explanation: hit._explanation,
+  };
+}
+
+/** At what place each document is in each column. */
+export function ranksOf(results: readonly Result[]): Map<string, Map<Kind, number>> {
+  const ranks = new Map<string, Map<Kind, number>>();
+  for (const { way, hits } of results) {
+    for (const { key, rank } of hits) {
+      const known = ranks.get(key) ?? new Map<Kind, number>();
+      known.set(way.kind, rank);
+      ranks.set(key, known);
+    }
+  }
+  return ranks;
+}
+
+/** The passage that a card shows: the best one with marks, or else how the text begins. */
+export function passageOf(hit: Hit): string {
+  const passages = Object.entries(hit.passages);
+  const marked = (texts: readonly string[]): string | undefined => texts.find((text) => text.includes('<em>'));
+  const { titleField, textField } = hit.document;
+  const ofText = passages.find(([field]) => field === textField)?.[1];
+  const found =
+    (ofText && marked(ofText)) ??
+    passages
+      .filter(([field]) => field !== titleField)
+      .map(([, texts]) => marked(texts))
+      .find((text) => text !== undefined);
+  return found ?? ofText?.[0] ?? hit.document.text;
+}

@@ -1,0 +1,288 @@
+// Search: the same question asked in every way that the index knows, side by side.
+import type { JSX } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+
+import { Refused } from '../lib/api';
+import { count } from '../lib/format';
+import { type Index, type Known, loadIndices } from '../lib/indices';
+import { foreignLanguage } from '../lib/language';
+import { useLoad } from '../lib/load';
+import { current, go, remember } from '../lib/route';
+import { Head, Note, Problem } from '../shell/parts';
+import { Board } from './board';
+import { HITS } from './body';
+import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
+import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
+import { type Result, search } from './results';
+import { Welcome } from './welcome';
+
+type Mode = 'compare' | Kind;
+
+/** How long to wait for the next letter before asking. */
+const TYPING_MS = 180;
+/** A slower search waits for Enter. */
+const SLOW_MS = 300;
+
+export function SearchScreen(): JSX.Element {
+  const { value: known, error, reload } = useLoad(loadIndices, []);
+  if (known === undefined) {
+    return (
+      <>
+        <Head title="Search" />
+        <Problem text={error} />
+      </>
+    );
+  }
+  const searchable = known.indices.filter(({ fields }) => waysOf(fields, known.tasks).length > 0);
+  if (searchable.length === 0) {
+    return (
+      <>
+        <Head title="Search" />
+        <Welcome onLoaded={reload} />
+      </>
+    );
+  }
+  return <Searching known={known} searchable={searchable} onReload={reload} />;
+}
+
+function Searching({
+  known,
+  searchable,
+  onReload,
+}: {
+  readonly known: Known;
+  readonly searchable: readonly Index[];
+  readonly onReload: () => void;
+}): JSX.Element {
+  const asked = useMemo(() => current().params, []);
+  const [name, setName] = useState(() => asked.get('index') ?? searchable[0]?.name ?? '');
+  const index = searchable.find((one) => one.name === name) ?? searchable[0];
+  const [text, setText] = useState(asked.get('q') ?? '');
+  const [filter, setFilter] = useState(asked.get('filter') ?? '');
+  const [mode, setMode] = useState<Mode>((asked.get('by') as Mode | null) ?? 'compare');
+  const [why, setWhy] = useState(asked.get('why') !== 'no');
+  const [size, setSize] = useState(HITS);
+  const [results, setResults] = useState<readonly Result[]>([]);
+  const [error, setError] = useState('');
+  const [busy, setBusy] = useState(false);
+  const slowest = useRef(0);
+  const running = useRef<AbortController | undefined>(undefined);
+  const ways = useMemo(() => (index === undefined ? [] : waysOf(index.fields, known.tasks)), [index, known]);
+  const columns = useMemo(() => {
+    const all = firstOfEach(ways);
+    return mode === 'compare' ? all : all.filter(({ kind }) => kind === mode);
+  }, [ways, mode]);
+
+  const ask = (): void => {
+    running.current?.abort();
+    if (index === undefined || text.trim() === '') {
+      setResults([]);
+      setError('');
+      return;
+    }
+    const { signal } = (running.current = new AbortController());
+    const begun = performance.now();
+    setBusy(true);
+    Promise.all(columns.map((way) => search(index, known, ways, way, { text, filter, why, size }, signal)))
+      .then(
+        (found) => {
+          slowest.current = performance.now() - begun;
+          setResults(found);
+          setError('');
+        },
+        (failure: unknown) => {
+          if (signal.aborted) return;
+          setResults([]);
+          setError(failure instanceof Refused ? failure.message : String(failure));
+        },
+      )
+      .finally(() => {
+        if (!signal.aborted) setBusy(false);
+      });
+  };
+  useEffect(() => {
+    remember('search', {
+      index: index?.name,
+      q: text,
+      by: mode === 'compare' ? undefined : mode,
+      filter,
+      why: why ? undefined : 'no',
+    });
+    if (slowest.current > SLOW_MS) return undefined;
+    const timer = setTimeout(ask, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [text, filter, mode, why, size, index]);
+
+  const foreign = foreignLanguage(text);
+  const kinds = firstOfEach(ways).map(({ kind }) => kind);
+  return (
+    <>
+      <Head title="Search" />
+      <form
+        class="search-form"
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          ask();
+        }}
+      >
+        <input
+          class="question"
+          type="search"
+          data-search
+          aria-label="Question"
+          placeholder="Ask in your own words"
+          autocomplete="off"
+          autofocus
+          value={text}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+          }}
+        />
+        <button disabled={busy && results.length === 0}>Search</button>
+        <div class="search-options">
+          <label class="field">
+            <span>Index</span>
+            <select
+              value={index?.name}
+              onChange={(event) => {
+                setName(event.currentTarget.value);
+                setResults([]);
+              }}
+            >
+              {searchable.map(({ name: one, documents }) => (
+                <option key={one} value={one}>
+                  {one}
+                  {documents === undefined ? '' : ` (${count(documents)})`}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label class="field">
+            <span>Only where</span>
+            <input
+              value={filter}
+              placeholder="topic:health"
+              spellcheck={false}
+              onChange={(event) => {
+                setFilter(event.currentTarget.value);
+              }}
+            />
+          </label>
+          <fieldset class="segments">
+            <legend>Search by</legend>
+            {(['compare', ...kinds] as Mode[]).map((one) => (
+              <label key={one} class={one}>
+                <input
+                  type="radio"
+                  name="mode"
+                  checked={mode === one}
+                  onChange={() => {
+                    setMode(one);
+                  }}
+                />
+                <span>{one === 'compare' ? 'Side by side' : LABELS[one]}</span>
+              </label>
+            ))}
+          </fieldset>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={why}
+              onChange={(event) => {
+                setWhy(event.currentTarget.checked);
+              }}
+            />{' '}
+            show why
+          </label>
+        </div>
+      </form>
+      {foreign !== undefined && (
+        <Note kind="warn">
+          This looks like {foreign}. The models that come with the server read English only: words are found as they
+          stand, meaning is not.
+        </Note>
+      )}
+      {text.trim() === '' && index !== undefined && <Start index={index} onAsk={setText} onReload={onReload} />}
+      <Problem text={error} />
+      {index !== undefined && results.length > 0 && text.trim() !== '' && (
+        <>
+          <Board results={results} ways={ways} index={index} known={known} text={text} />
+          {results.some(({ hits }) => hits.length === size) && (
+            <button
+              type="button"
+              class="quiet wide"
+              onClick={() => {
+                setSize(size + HITS);
+              }}
+            >
+              More
+            </button>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+function Start({
+  index,
+  onAsk,
+  onReload,
+}: {
+  readonly index: Index;
+  readonly onAsk: (text: string) => void;
+  readonly onReload: () => void;
+}): JSX.Element {
+  if (index.name !== EXAMPLE_INDEX) {
+    return (
+      <div class="start">
+        <p>
+          Ask <b>{index.name}</b> something. A question in your own words shows best what search by meaning does.
+        </p>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            go('add');
+          }}
+        >
+          Add other data
+        </button>
+        <button type="button" class="quiet" onClick={onReload}>
+          Look for new indices
+        </button>
+      </div>
+    );
+  }
+  return (
+    <div class="start">
+      <p>Thirty short texts. Each of these questions shares hardly a word with the text that answers it:</p>
+      <div class="chips">
+        {EXAMPLE_QUESTIONS.map((question) => (
+          <button
+            key={question}
+            type="button"
+            class="chip"
+            onClick={() => {
+              onAsk(question);
+            }}
+          >
+            {question}
+          </button>
+        ))}
+      </div>
+      <button
+        type="button"
+        class="quiet"
+        onClick={() => {
+          go('add');
+        }}
+      >
+        Search your own file
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,118 @@
+// What made a hit's score, read out of its explanation.
+import type { Kind } from './fields';
+
+export interface Explanation {
+  readonly value: number;
+  readonly description: string;
+  readonly details?: readonly Explanation[];
+}
+
+/** What one token, word or list added to a score. */
+export interface Part {
+  readonly label: string;
+  readonly value: number;
+  /** Weight in the question and in the document, of sparse tokens. */
+  readonly weights?: readonly [number, number];
+  /** The word of the document that the token comes from. */
+  readonly word?: string;
+  readonly field?: string;
+  /** Of a fused list: which one, and at what place the hit is in it. */
+  readonly kind?: Kind;
+  readonly rank?: number;
+}
+
+const SPARSE = /^Linear function on the (.+?) field for the (.+?) feature/;
+const BM25 = /^weight\((?:Synonym\()?([^:\s]+):(.+?)\)? in \d+\)/;
+const WORD = /^encoded from the word \[(.+?)\] of field \[(.+?)\]/;
+const LIST =
+  /^(?:rrf score|weighted linear score|.*score): \[([\d.eE+-]+)\], (?:for rank \[(\d+)\]|result not found)?.*?in query at index \[(\d+)\]/;
+
+/**
+ * The parts of an explanation, the greatest first.
+ *
+ * @param lists what the lists of a fused search are, in their order
+ */
+export function partsOf(explanation: Explanation, lists: readonly Kind[] = []): Part[] {
+  const fused = (explanation.details ?? []).map((one) => listPart(one, lists));
+  const found = fused.length > 0 && fused.every((part) => part !== undefined) ? fused : [...walk(explanation)];
+  return merge(found).sort((a, b) => b.value - a.value);
+}
+
+function listPart({ description }: Explanation, lists: readonly Kind[]): Part | undefined {
+  const found = LIST.exec(description);
+  if (found === null) return undefined;
+  const [, value = '0', rank, at = '0'] = found;
+  const kind = lists[Number(at)];
+  return {
+    label: kind ?? `list ${Number(at) + 1}`,
+    value: Number(value),
+    ...(kind === undefined ? {} : { kind }),
+    ...(rank === undefined ? {} : { rank: Number(rank) }),
+  };
+}
+
+function* walk({ value, description, details = [] }: Explanation): Generator<Part> {
+  const sparse = SPARSE.exec(description);
+  if (sparse !== null) {
+    const [, field = '', token = ''] = sparse;
+    const stored = details[1];
+    const word = stored?.details?.map((one) => WORD.exec(one.description)).find((one) => one !== null);
+    yield {
+      label: token,
+      value,
+      field,
+      weights: [details[0]?.value ?? 0, stored?.value ?? 0],
+      ...(word?.[1] === undefined ? {} : { word: word[1] }),
+    };
+    return;
+  }
+  const bm25 = BM25.exec(description);
+  if (bm25 !== null) {
+    const [, field = '', word = ''] = bm25;
+    yield { label: word, value, field, word };
+    return;
+  }
+  // Of the fields of a `multi_match` only the best one counts.
+  const chosen = description.startsWith('max of')
+    ? [...details].sort((a, b) => b.value - a.value).slice(0, 1)
+    : details;
+  for (const inner of chosen) yield* walk(inner);
+}
+
+function merge(parts: readonly Part[]): Part[] {
+  const byLabel = new Map<string, Part>();
+  for (const part of parts) {
+    const known = byLabel.get(part.label);
+    byLabel.set(part.label, known === undefined ? part : { ...known, value: known.value + part.value });
+  }
+  return [...byLabel.values()];
+}
+
+/** Words of the document that a hit was found by, to be marked where it is shown whole. */
+export function wordsOf(parts: readonly Part[]): string[] {
+  return [
+    ...new Set(
+      parts.flatMap(({ word, label, weights }) =>
+        word !== undefined ? [word] : weights !== undefined ? [plain(label)] : [],
+      ),
+    ),
+  ].filter((word) => word.length > 1);
+}
+
+/** A token without the sign that it continues a word: `##ing (-ing)`. */
+function plain(label: string): string {
+  return label.startsWith('##') ? '' : label;
+}
+
+const LETTER = /[\p{L}\p{N}]/u;
+
+/** A text cut into pieces, every other one of which is one of `words`, whole, in whatever case. */
+export function markWords(text: string, words: readonly string[]): string[] {
+  const wanted = words.map((word) => word.toLowerCase()).filter((word) => LETTER.test(word));
+  if (wanted.length === 0) return [text];
+  const escaped = [...wanted]
+    .sort((a, b) => b.length - a.length)
+    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(${escaped.join('|')})(?![\\p{L}\\p{N}])`, 'giu');
+  return text.split(pattern);
+}

@@ -1,0 +1,323 @@
+// The console in a real browser, as somebody uses it for the first time: every screen, without a mouse where that matters, in light,
+// dark and on a phone. CONSOLE_SCREENSHOTS=DIR leaves a picture of each there (`npm run screenshots`: docs/images).
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { findChromium, launch, violations } from '../support/browser.js';
+import { type RunningServer, startServer } from '../support/server.js';
+
+const CHROMIUM = findChromium();
+const PICTURES = process.env['CONSOLE_SCREENSHOTS'];
+const WIDE = { width: 1280, height: 800 };
+const PHONE = { width: 390, height: 844 };
+
+const CSV = `title,year,plot
+The Lighthouse,1999,"A keeper lives alone on an island, until a ship runs aground in a storm."
+Second Harvest,2004,"Two farmers who do not speak to each other must share a tractor."
+The Long Signal,2011,"Astronomers hear a message from a distant star and argue about the answer."
+`;
+const GERMAN = JSON.stringify([{ text: 'Der Hund ist nicht im Haus und das ist gut für die Katze.' }]);
+
+describe.skipIf(CHROMIUM === undefined)(
+  `the console in Chromium${CHROMIUM === undefined ? ' (skipped: there is none)' : ''}`,
+  () => {
+    let server: RunningServer;
+    let browser: Browser;
+    let context: BrowserContext;
+    let page: Page;
+    /** What the browser complained of, and whatever it asked of anybody but the server. */
+    const wrong: string[] = [];
+
+    beforeAll(async () => {
+      server = await startServer();
+      browser = await launch(CHROMIUM ?? '');
+      context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', reducedMotion: 'reduce' });
+      await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: server.url });
+      page = await context.newPage();
+      page.setDefaultTimeout(30_000);
+      page.on('pageerror', (error) => wrong.push(error.message));
+      page.on('console', (message) => {
+        // A refused key, and an index that is not there yet, are answers.
+        const isAnswer = /status of (?:401|404|400)/.test(message.text());
+        if (message.type() === 'error' && !isAnswer) wrong.push(message.text());
+      });
+      page.on('request', (request) => {
+        if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== server.url)
+          wrong.push(request.url());
+      });
+    });
+    afterAll(async () => {
+      // What failed before this may have left nothing to close.
+      await (browser as Browser | undefined)?.close();
+      await (server as RunningServer | undefined)?.stop();
+    });
+
+    /** Looks at a screen in light, dark and on a phone: axe finds nothing, nothing sticks out, and a picture is taken if wanted. */
+    async function look(name: string, isShown = true): Promise<void> {
+      for (const [kind, scheme, size] of [
+        ['light', 'light', WIDE],
+        ['dark', 'dark', WIDE],
+        ['phone', 'light', PHONE],
+      ] as const) {
+        await page.emulateMedia({ colorScheme: scheme });
+        await page.setViewportSize(size);
+        // Two frames: one for the layout, one for what is drawn after it.
+        await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+        expect(await violations(page), `${name}, ${kind}`).toEqual([]);
+        const sticksOut = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        );
+        expect(sticksOut, `${name}, ${kind}: wider than the screen`).toBeLessThanOrEqual(0);
+        if (PICTURES !== undefined && isShown) await picture(`${name}-${kind}`);
+      }
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.setViewportSize(WIDE);
+    }
+
+    /** WebP, which Playwright itself does not write: a third of the size of a PNG. */
+    async function picture(name: string): Promise<void> {
+      const session = await context.newCDPSession(page);
+      const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 78 });
+      mkdirSync(PICTURES ?? '', { recursive: true });
+      writeFileSync(join(PICTURES ?? '', `console-${name}.webp`), Buffer.from(data, 'base64'));
+      await session.detach();
+    }
+
+    const titles = (kind: string): Promise<string[]> => page.locator(`.column.${kind} .hit-title`).allInnerTexts();
+    const open = async (letter: string, title: string): Promise<void> => {
+      await page.evaluate('document.activeElement?.blur()');
+      await page.keyboard.press('g');
+      await page.keyboard.press(letter);
+      await page.locator('h1', { hasText: title }).waitFor();
+    };
+
+    it('asks for a key, and says of a wrong one where the right one is', async () => {
+      await page.goto(server.url);
+      expect(page.url()).toBe(`${server.url}/_console`);
+      await look('sign-in', false);
+      await page.getByLabel('API key').fill('d3Jvbmc6a2V5');
+      await page.keyboard.press('Enter');
+      await page.getByText('owner.key of the data directory').waitFor();
+      await page.getByLabel('API key').fill(server.apiKey);
+      await page.keyboard.press('Enter');
+      await page.getByText('This server holds nothing yet').waitFor();
+      expect(await page.evaluate('[Object.values(localStorage), document.cookie]')).toEqual([[], '']);
+      await look('welcome');
+    });
+
+    it('shows an example on an empty server, in four ways side by side', async () => {
+      await page.getByRole('button', { name: /Try an example/ }).click();
+      await page.locator('.column.hybrid .hit').first().waitFor();
+      expect((await titles('meaning'))[0]).toBe('Sore muscles');
+      expect((await titles('words'))[0]).not.toBe('Sore muscles');
+      expect(await page.locator('.lines path').count()).toBeGreaterThan(3);
+      expect(await page.locator('.column.meaning mark').count()).toBeGreaterThan(0);
+      expect(await page.locator('.column.meaning .stack-fill i').count()).toBeGreaterThan(10);
+      await look('search');
+    });
+
+    it('opens a hit from the keyboard, says why it was found, and gives the focus back', async () => {
+      await page.locator('.column.meaning [data-hit]').first().focus();
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('ArrowUp');
+      await page.keyboard.press('Enter');
+      await page.locator('dialog .why tbody tr').first().waitFor();
+      expect(await page.locator('dialog').innerText()).toContain('pain');
+      expect(await page.locator('dialog .whole mark').count()).toBeGreaterThan(0);
+      await look('hit');
+      await page.keyboard.press('Escape');
+      await page.locator('dialog').waitFor({ state: 'detached' });
+      expect(await page.evaluate('document.activeElement?.closest(".column")?.className')).toContain('meaning');
+    });
+
+    it('searches while one types, filters, and keeps to one way', async () => {
+      await page.keyboard.press('/');
+      await page.keyboard.press('Control+a');
+      await page.keyboard.type('heart attack first aid');
+      await page.locator('.column.meaning .hit-title', { hasText: 'Cardiac arrest' }).first().waitFor();
+      await page.getByLabel('Only where').fill('topic:money');
+      await page.keyboard.press('Enter');
+      await page.locator('.column.meaning .hit-title', { hasText: 'Cardiac arrest' }).waitFor({ state: 'detached' });
+      await page.locator('.column.meaning .hit-title', { hasText: 'Mortgages' }).waitFor();
+      await page.getByLabel('Only where').fill('');
+      await page.getByRole('radio', { name: 'Meaning' }).check({ force: true });
+      await page.locator('.columns-1').waitFor();
+      await page.keyboard.press('/');
+      await page.keyboard.press('Control+a');
+      await page.keyboard.type('Wie kann ich Schmerzen nach dem Laufen vermeiden?');
+      await page.getByText('This looks like German').waitFor();
+    });
+
+    it('makes a file searchable', async () => {
+      await open('a', 'Add data');
+      await look('add');
+      await page
+        .locator('input[type=file]')
+        .setInputFiles({ name: 'pasted.json', mimeType: 'application/json', buffer: Buffer.from(GERMAN) });
+      await page.getByText('These texts look like German').waitFor();
+      await page.getByRole('button', { name: 'Another file' }).click();
+      await page
+        .locator('input[type=file]')
+        .setInputFiles({ name: 'Films 2024.csv', mimeType: 'text/csv', buffer: Buffer.from(CSV) });
+      await page.getByText('3 documents in CSV').waitFor();
+      expect(await page.getByLabel('Into the index').inputValue()).toBe('films-2024');
+      await look('prepare', false);
+      await page.getByRole('button', { name: 'Add 3 documents' }).click();
+      await page.getByText('Done: 3 of 3 documents').waitFor();
+      await look('added', false);
+      await page.getByRole('link', { name: 'Search films-2024' }).click();
+      await page.locator('[data-search]').fill('contact with extraterrestrial life');
+      await page.locator('.column.meaning .hit').first().waitFor();
+      expect((await titles('meaning'))[0]).toBe('The Long Signal');
+      const { body } = await server.request('GET', '/films-2024/_mapping');
+      expect(body['films-2024'].mappings.properties).toMatchObject({
+        plot: { type: 'text', copy_to: ['meaning'] },
+        meaning: { type: 'semantic_text' },
+        year: { type: 'long' },
+      });
+    });
+
+    it('shows documents, mapping and size, and deletes an index only when it is sure', async () => {
+      await open('d', 'Documents');
+      await page.locator('.list button', { hasText: 'films-2024' }).click();
+      await page.locator('.documents li').nth(2).waitFor();
+      await page.locator('.documents button').first().click();
+      expect(await page.locator('.documents pre').innerText()).toContain('A keeper lives alone');
+      await look('documents');
+      await page.getByRole('tab', { name: 'Mapping' }).click();
+      expect(await page.locator('.mapping').innerText()).toContain('searched by meaning');
+      await page.getByRole('tab', { name: 'Size' }).click();
+      await page.getByText('segments').waitFor();
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('button', { name: 'Yes' }).click();
+      await page.locator('.list button', { hasText: 'films-2024' }).waitFor({ state: 'detached' });
+      expect((await server.request('HEAD', '/films-2024')).status).toBe(404);
+    });
+
+    it('draws how the model expands a text', async () => {
+      await open('e', 'Encoder');
+      await page.locator('.shared li').first().waitFor();
+      expect(await page.locator('.expansion li.said').count()).toBeGreaterThan(0);
+      expect(await page.locator('.expansion li.added').count()).toBeGreaterThan(0);
+      await look('encoder');
+      await page.getByLabel('A text').fill('x');
+      await page.getByText('No token.').waitFor();
+    });
+
+    it('shows a task with its progress, cancels it, and shows its end', async () => {
+      // Two documents a second: it runs for as long as anybody looks.
+      const path = '/_reindex?wait_for_completion=false&requests_per_second=2';
+      const { body } = await server.request('POST', path, {
+        source: { index: 'sparrow-example', size: 1 },
+        dest: { index: 'slow-copy' },
+      });
+      expect(body.task).toBeTypeOf('string');
+      await open('t', 'Tasks');
+      await page.locator('.task progress').waitFor();
+      expect(await page.locator('.task').innerText()).toContain('sparrow-example');
+      await look('tasks');
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('button', { name: 'Yes' }).click();
+      await page.getByText('Ended while this page was open').waitFor();
+      await page.getByText('What it answered').waitFor();
+    });
+
+    it('shows models at work, and gives one another worker', async () => {
+      await open('m', 'Models');
+      await page.locator('.deployment').first().waitFor();
+      const sparse = page.locator('.model', { hasText: '.sparse_encoder_model_2' });
+      const workers = Number(/(\d+) worker/.exec(await sparse.innerText())?.[1]);
+      await sparse.getByRole('button', { name: 'One worker more' }).click();
+      await sparse.getByText(`${String(workers + 1)} workers`).waitFor();
+      await page.locator('.sparkline polyline').first().waitFor({ state: 'attached' });
+      await look('models');
+    });
+
+    it('makes a key, shows it once, and ends it', async () => {
+      await open('k', 'Keys');
+      await page.getByRole('textbox', { name: 'Name' }).fill('shop');
+      await page.getByRole('textbox', { name: 'Indices' }).fill('sparrow-*');
+      await page.getByRole('button', { name: 'Make it' }).click();
+      const key = await page.locator('.secret code').innerText();
+      const apiKey = { apiKey: key };
+      expect((await server.request('GET', '/sparrow-example/_search', undefined, apiKey)).status).toBe(200);
+      expect((await server.request('PUT', '/sparrow-example/_doc/1', {}, apiKey)).status).toBe(403);
+      await page.locator('.key-card', { hasText: 'shop' }).waitFor();
+      // The secret is no picture for documentation.
+      await open('s', 'Search');
+      // The question takes the focus once the indices are known, and the letters with it.
+      await page.locator('[data-search]').waitFor();
+      await open('k', 'Keys');
+      await page.locator('.key-card', { hasText: 'shop' }).waitFor();
+      await look('keys');
+      const shop = page.locator('.key-card', { hasText: 'shop' });
+      await shop.getByRole('button', { name: 'End' }).click();
+      await shop.getByRole('button', { name: 'Yes' }).click();
+      await shop.waitFor({ state: 'detached' });
+      expect((await server.request('GET', '/sparrow-example/_search', undefined, apiKey)).status).toBe(401);
+    });
+
+    it('sends requests as they are, completes them, remembers and copies them', async () => {
+      await open('r', 'Requests');
+      const [line, box] = [
+        page.getByRole('combobox', { name: 'Method and path' }),
+        page.getByLabel('Body', { exact: true }),
+      ];
+      await line.fill('');
+      await line.pressSequentially('GET /sparrow-example/_sea');
+      await page.getByRole('option', { name: 'GET /sparrow-example/_search', exact: true }).waitFor();
+      await page.keyboard.press('Tab');
+      expect(await line.inputValue()).toBe('GET /sparrow-example/_search');
+      await box.fill('');
+      await box.pressSequentially('{"query": {"match": {"te');
+      await page.getByRole('option', { name: 'text', exact: true }).waitFor();
+      await page.keyboard.press('Enter');
+      expect(await box.inputValue()).toBe('{"query": {"match": {"text');
+      await box.pressSequentially('": "whales"}}}');
+      await page.getByText('A browser cannot send a body with GET').waitFor();
+      await page.keyboard.press('Control+Enter');
+      await page.locator('.answer pre').waitFor();
+      expect(await page.locator('.answer').innerText()).toContain('Sent as POST.');
+      expect(JSON.parse(await page.locator('.answer pre').innerText()).hits.hits[0]._source.title).toBe(
+        'The blue whale',
+      );
+      await look('requests');
+      // The body of before is still in the box, and says that it stays there.
+      await line.fill('DELETE /slow-copy');
+      await page.getByText('DELETE /{index} takes no body').waitFor();
+      await page.keyboard.press('Control+Enter');
+      await page.locator('.answer pre', { hasText: 'acknowledged' }).waitFor();
+      await page.locator('.past code', { hasText: 'GET /sparrow-example/_search' }).first().click();
+      expect(await box.inputValue()).toContain('whales');
+      await page.getByRole('button', { name: 'Copy as curl' }).click();
+      await page.getByRole('button', { name: 'Copied' }).waitFor();
+      const copied = await page.evaluate('navigator.clipboard.readText()');
+      expect(copied).toContain(`curl -sS -X GET '${server.url}/sparrow-example/_search'`);
+      expect(copied).not.toContain(server.apiKey);
+      await line.fill('GET /nowhere/_search');
+      await page.keyboard.press('Control+Enter');
+      await page.locator('.answer .note.bad', { hasText: 'no such index [nowhere]' }).waitFor();
+    });
+
+    it('shows the keys of the keyboard, changes its colours, and forgets the key', async () => {
+      await page.evaluate('document.activeElement?.blur()');
+      await page.keyboard.press('?');
+      await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+      await look('keyboard', false);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: /^Colours/ }).click();
+      await page.locator('html[data-theme=dark]').waitFor();
+      expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(24, 21, 19)');
+      await page.getByRole('button', { name: 'Forget the key' }).click();
+      await page.getByLabel('API key').waitFor();
+      expect(await page.evaluate('sessionStorage.getItem("sparrow-key")')).toBeNull();
+    });
+
+    it('never asked anybody else, and its policy was never broken', () => {
+      expect(wrong).toEqual([]);
+    });
+  },
+);
