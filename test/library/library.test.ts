@@ -261,6 +261,34 @@ describe('bulk', () => {
     await expect(sparrow.index('torn').bulk(big)).rejects.toThrow(TypeError);
   });
 
+  it('writes what has come while its source waits, and hears of failures meanwhile', async () => {
+    const index = sparrow.index<Article>('waiting');
+    let more: () => void = () => undefined;
+    async function* source() {
+      yield* articles(3);
+      await new Promise<void>((resolve) => (more = resolve));
+      yield* articles(2);
+    }
+    const progress: number[] = [];
+    const result = await index.bulk(source(), {
+      flushAfterMs: 20,
+      refresh: true,
+      onProgress: ({ documents }) => {
+        progress.push(documents);
+        if (documents === 3) more();
+      },
+    });
+    expect([progress, result.written]).toEqual([[3, 5], 5]);
+    async function* endless() {
+      yield* articles(1);
+      await new Promise(() => undefined);
+    }
+    const closed = await Sparrow.open();
+    await closed.close();
+    const error = await failure(closed.index<Article>('a').bulk(endless(), { flushAfterMs: 1 }));
+    expect(error.message).toContain('the engine is closed');
+  });
+
   it('ends with its signal, and reads no further', async () => {
     const controller = new AbortController();
     let read = 0;

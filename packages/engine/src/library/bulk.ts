@@ -23,6 +23,11 @@ export interface BulkOptions<Doc> extends CallOptions {
    * may be written in either order.
    */
   readonly concurrency?: number;
+  /**
+   * Milliseconds without a new document after which a batch is written although it is not full; never if nothing is said. For
+   * sources that wait for something to come.
+   */
+  readonly flushAfterMs?: number;
   /** How often what a full queue refused is sent again, 20 times if nothing is said. */
   readonly retries?: number;
   /** Called after each batch, in the order of the source. */
@@ -104,83 +109,165 @@ export async function writeInBatches<Doc>(
   source: Iterable<Doc> | AsyncIterable<Doc>,
   options: BulkOptions<Doc>,
 ): Promise<BulkResult> {
-  const { concurrency = 1, onProgress, onRejected, refresh = false } = options;
+  const { concurrency = 1, refresh = false } = options;
   // What is under way is stopped when anything goes wrong, also in the source.
   const failed = new AbortController();
   const signal = options.signal === undefined ? failed.signal : AbortSignal.any([options.signal, failed.signal]);
-  const underWay: Promise<Sent<Doc>>[] = [];
-  const failures: { n: number; id: string | undefined; error: SparrowError }[] = [];
-  let progress: BulkProgress = { documents: 0, written: 0, rejected: 0, bytes: 0, truncatedTexts: 0 };
+  const account = new Account(options);
+  const underWay: Promise<void>[] = [];
+  let last = Promise.resolve();
+  try {
+    for await (const batch of batches(source, options, signal)) {
+      while (underWay.length >= Math.max(1, concurrency)) await underWay.shift();
+      const sending = send(caller, index, batch, options, signal);
+      last = Promise.all([sending, last]).then(([sent]) => {
+        account.take(sent);
+      });
+      // Also where the source is waited for, which may take for ever.
+      last.catch((error: unknown) => {
+        failed.abort(error);
+      });
+      underWay.push(last);
+    }
+    await last;
+    if (refresh && account.progress.documents > 0) await caller.call('refresh', { path: { index }, signal });
+    return account.result();
+  } catch (error) {
+    // The first failure is the one to tell: those behind it come of it.
+    const first: unknown = failed.signal.aborted ? failed.signal.reason : error;
+    failed.abort(first);
+    await Promise.allSettled(underWay);
+    options.signal?.throwIfAborted();
+    throw first;
+  }
+}
 
-  const take = async (): Promise<void> => {
-    const sent = await underWay[0];
-    void underWay.shift();
-    if (sent === undefined) return;
-    const { batch, refused, truncatedTexts } = sent;
+/** What has become of the documents so far. */
+class Account<Doc> {
+  readonly #options: BulkOptions<Doc>;
+  readonly #failures: { n: number; id: string | undefined; error: SparrowError }[] = [];
+  progress: BulkProgress = { documents: 0, written: 0, rejected: 0, bytes: 0, truncatedTexts: 0 };
+
+  constructor(options: BulkOptions<Doc>) {
+    this.#options = options;
+  }
+
+  take({ batch, refused, truncatedTexts }: Sent<Doc>): void {
     for (const entry of batch.entries) {
       const error = refused.get(entry);
       if (error === undefined) continue;
       const { document, n, id } = entry;
-      if (failures.length < MOST_FAILURES) failures.push({ n, id, error });
-      onRejected?.({ document, n, id, error });
+      if (this.#failures.length < MOST_FAILURES) this.#failures.push({ n, id, error });
+      this.#options.onRejected?.({ document, n, id, error });
     }
-    progress = {
-      documents: progress.documents + batch.entries.length,
-      written: progress.written + batch.entries.length - refused.size,
-      rejected: progress.rejected + refused.size,
-      bytes: progress.bytes + batch.bytes,
-      truncatedTexts: progress.truncatedTexts + truncatedTexts,
+    const { documents, written, rejected, bytes, truncatedTexts: before } = this.progress;
+    this.progress = {
+      documents: documents + batch.entries.length,
+      written: written + batch.entries.length - refused.size,
+      rejected: rejected + refused.size,
+      bytes: bytes + batch.bytes,
+      truncatedTexts: before + truncatedTexts,
     };
-    onProgress?.(progress);
-  };
+    this.#options.onProgress?.(this.progress);
+  }
 
-  try {
-    for await (const batch of batches(source, options)) {
-      options.signal?.throwIfAborted();
-      while (underWay.length >= Math.max(1, concurrency)) await take();
-      const sending = send(caller, index, batch, options, signal);
-      // Its failure is seen when its turn comes.
-      void sending.catch(() => undefined);
-      underWay.push(sending);
-    }
-    while (underWay.length > 0) await take();
-    if (refresh && progress.documents > 0) await caller.call('refresh', { path: { index }, signal });
-    return { ...progress, failures };
-  } catch (error) {
-    failed.abort(error);
-    await Promise.allSettled(underWay);
-    options.signal?.throwIfAborted();
-    throw error;
+  result(): BulkResult {
+    return { ...this.progress, failures: this.#failures };
   }
 }
 
 async function* batches<Doc>(
   source: Iterable<Doc> | AsyncIterable<Doc>,
   options: BulkOptions<Doc>,
+  signal: AbortSignal,
 ): AsyncGenerator<Batch<Doc>> {
-  const {
-    batchDocuments = BATCH_DOCUMENTS,
-    batchBytes = BATCH_BYTES,
-    toJson = JSON.stringify,
-    action = 'index',
-  } = options;
+  const { batchDocuments = BATCH_DOCUMENTS, batchBytes = BATCH_BYTES, flushAfterMs } = options;
+  const { toJson = JSON.stringify, action = 'index' } = options;
+  const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+  const ended = new Ended(signal);
   let batch: Batch<Doc> = { entries: [], bytes: 0 };
-  let n = 0;
-  for await (const document of source) {
-    const id = options.id?.(document, n);
-    // `JSON.stringify` gives no text for what is no JSON, whatever its type says.
-    const text = toJson(document) as string | undefined;
-    if (text === undefined) throw new TypeError(`document ${String(n)} of the source cannot be written as JSON`);
-    const lines = `${JSON.stringify({ [action]: id === undefined ? {} : { _id: id } })}\n${text}\n`;
-    batch.entries.push({ document, n, id, lines });
-    batch.bytes += Buffer.byteLength(lines);
-    n += 1;
-    if (batch.entries.length >= batchDocuments || batch.bytes >= batchBytes) {
-      yield batch;
-      batch = { entries: [], bytes: 0 };
+  let finished = false;
+  try {
+    for (let n = 0; ; n += 1) {
+      const coming = iterator.next();
+      let came: IteratorResult<Doc>;
+      // What is there already is taken at once: a race for each document of a list would cost more than writing it.
+      if (!(coming instanceof Promise)) {
+        came = coming;
+      } else if (flushAfterMs === undefined || batch.entries.length === 0) {
+        came = await ended.or(coming);
+      } else if (await ended.or(within(coming, flushAfterMs))) {
+        came = await coming;
+      } else {
+        yield batch;
+        batch = { entries: [], bytes: 0 };
+        came = await ended.or(coming);
+      }
+      signal.throwIfAborted();
+      if (came.done === true) break;
+      const document = came.value;
+      const id = options.id?.(document, n);
+      // `JSON.stringify` gives no text for what is no JSON, whatever its type says.
+      const text = toJson(document) as string | undefined;
+      if (text === undefined) throw new TypeError(`document ${String(n)} of the source cannot be written as JSON`);
+      const lines = `${JSON.stringify({ [action]: id === undefined ? {} : { _id: id } })}\n${text}\n`;
+      batch.entries.push({ document, n, id, lines });
+      batch.bytes += Buffer.byteLength(lines);
+      if (batch.entries.length >= batchDocuments || batch.bytes >= batchBytes) {
+        yield batch;
+        batch = { entries: [], bytes: 0 };
+      }
     }
+    finished = true;
+    if (batch.entries.length > 0) yield batch;
+  } finally {
+    ended.forget();
+    // Not waited for: a source that waits for something to come would not hear of it before that comes.
+    if (!finished) void Promise.resolve(iterator.return?.()).catch(() => undefined);
   }
-  if (batch.entries.length > 0) yield batch;
+}
+
+/** The end that a signal brings, for whoever waits for something else. */
+class Ended {
+  readonly #signal: AbortSignal;
+  #reject: (reason: Error) => void = () => undefined;
+  readonly #listener = (): void => {
+    this.#reject(reasonOf(this.#signal));
+  };
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener('abort', this.#listener, { once: true });
+  }
+
+  /** What a promise gives. Rejects when the signal is aborted before. */
+  or<T>(promise: Promise<T>): Promise<T> {
+    if (this.#signal.aborted) return Promise.reject(reasonOf(this.#signal));
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      promise.then(resolve, reject);
+    });
+  }
+
+  forget(): void {
+    this.#signal.removeEventListener('abort', this.#listener);
+  }
+}
+
+/** Whether a promise settles within so many milliseconds. */
+function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms, false);
+    const settled = (): void => {
+      clearTimeout(timer);
+      resolve(true);
+    };
+    promise.then(settled, settled);
+  });
+}
+
+function reasonOf(signal: AbortSignal): Error {
+  return signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason));
 }
 
 async function send<Doc>(
@@ -230,7 +317,7 @@ function wait(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (): void => {
       clearTimeout(timer);
-      reject(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)));
+      reject(reasonOf(signal));
     };
     const timer = setTimeout(() => {
       signal.removeEventListener('abort', end);
