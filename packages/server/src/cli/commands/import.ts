@@ -166,6 +166,16 @@ class Import {
   }
 
   async run(): Promise<Imported> {
+    try {
+      return await this.#run();
+    } catch (error) {
+      // Whoever loads several files wants to know which one.
+      if (!(error instanceof CommandError) || error.message.includes(this.#file)) throw error;
+      throw new CommandError(`${this.#file}: ${error.message}`, { cause: error });
+    }
+  }
+
+  async #run(): Promise<Imported> {
     const file = await this.#lookAt();
     await this.#prepare();
     const before = file === undefined || this.#options.restart === true ? undefined : await this.#before(file);
