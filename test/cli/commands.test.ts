@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -341,6 +342,12 @@ it('eval measures the ways to search', async () => {
   expect((await server.request('GET', '/sparrow-eval')).status).toBe(404);
   const empty = await run('eval', folder);
   expect([empty.code, empty.stderr]).toEqual([1, `sparrow: ${folder} holds no qrels.<split>.tsv\n`]);
+});
+
+it('npm run eval is the same command', async () => {
+  const script = fileURLToPath(new URL('../../scripts/eval.mjs', import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [script, '--help']);
+  expect(stdout).toContain('Usage: sparrow eval');
 });
 
 describe('completion', () => {
