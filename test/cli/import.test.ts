@@ -233,6 +233,41 @@ describe('an interrupted import', () => {
     expect([body.hits.total.value, ids.size]).toEqual([4000, 4000]);
   });
 
+  it('by Ctrl-C keeps what is done, and says so', async () => {
+    const rows = Array.from(
+      { length: 20_000 },
+      (_, n) => `${String(n)},"a text of some length that is number ${String(n)}"\n`,
+    );
+    const path = await file('stopped.csv.gz', gzipSync(`n,text\n${rows.join('')}`));
+    const args = [
+      'import',
+      path,
+      '--batch',
+      '50',
+      '--id',
+      'n',
+      '--semantic',
+      'text',
+      '--url',
+      server.url,
+      '--data',
+      server.data,
+    ];
+    const { process: child, ended } = begin(args);
+    const written = async () => {
+      await server.request('POST', '/stopped/_refresh');
+      return ((await server.request('GET', '/stopped/_count')).body.count ?? 0) as number;
+    };
+    await expect.poll(written, { timeout: 30_000, interval: 50 }).toBeGreaterThan(0);
+    child.kill('SIGINT');
+    const { code, stdout, stderr } = await ended;
+    expect([code, stderr]).toEqual([130, '']);
+    expect(stdout).toContain('interrupted: run this again to go on');
+    const kept = await written();
+    const { mappings } = (await server.request('GET', '/stopped/_mapping')).body.stopped;
+    expect(Object.values(mappings._meta.sparrow_import)).toMatchObject([{ records: kept, done: false }]);
+  });
+
   it('begins anew where the file is another one, and behind the end where it grew', async () => {
     const path = await file('changing.jsonl', lines(numbered(0, 10)));
     await imported(path);

@@ -51,8 +51,8 @@ export function formatOf(file: string): Format | undefined {
 /** The documents of a file, one after another; `-` is standard input. A file whose name ends with `.gz` is unpacked. */
 export function readRecords(file: string, options: ReadOptions): AsyncGenerator<Record_> {
   const raw = bytesOf(file, options);
-  const stream = file.endsWith('.gz') ? unzipped(raw) : raw;
-  return options.format === 'jsonl' ? fromLines(stream) : fromColumns(stream, options.format);
+  const stream = file.endsWith('.gz') ? unzipped(raw, options.signal) : raw;
+  return options.format === 'jsonl' ? fromLines(stream) : fromColumns(stream, options.format, options.signal);
 }
 
 async function* bytesOf(file: string, { follow, signal, onRead }: ReadOptions): AsyncGenerator<Buffer> {
@@ -88,13 +88,15 @@ async function* bytesOf(file: string, { follow, signal, onRead }: ReadOptions): 
   }
 }
 
-async function* unzipped(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* unzipped(stream: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
   const source = Readable.from(stream);
   const gunzip = createGunzip();
   source.on('error', (error) => gunzip.destroy(error));
   try {
     for await (const chunk of source.pipe(gunzip) as AsyncIterable<Buffer>) yield chunk;
   } catch (error) {
+    // What was stopped in the middle ends in the middle.
+    if (signal.aborted) return;
     if (error instanceof CommandError) throw error;
     throw new CommandError(`it cannot be unpacked: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
@@ -146,7 +148,11 @@ function parsed(n: number, text: string): Record_ {
   }
 }
 
-async function* fromColumns(stream: AsyncIterable<Buffer>, format: 'csv' | 'tsv'): AsyncGenerator<Record_> {
+async function* fromColumns(
+  stream: AsyncIterable<Buffer>,
+  format: 'csv' | 'tsv',
+  signal: AbortSignal,
+): AsyncGenerator<Record_> {
   const parser = parse({
     bom: true,
     columns: (names: string[]) => checkedNames(names),
@@ -171,6 +177,7 @@ async function* fromColumns(stream: AsyncIterable<Buffer>, format: 'csv' | 'tsv'
       yield { n, document: problem === undefined ? record : undefined, text: undefined, problem };
     }
   } catch (error) {
+    if (signal.aborted) return;
     if (error instanceof CommandError || !(error instanceof Error)) throw error;
     throw new CommandError(`behind document ${String(n)}: ${error.message}`, { cause: error });
   }
