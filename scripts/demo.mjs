@@ -59,7 +59,21 @@ const OPTIONS = {
   limit: { type: 'string' },
   keep: { type: 'boolean', default: false },
   json: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
 };
+
+const USAGE = 'npm run demo -- [--limit N] [--keep] [--url URL] [--data DIR] [--json FILE] [question …]';
+
+const HELP = `Usage: ${USAGE}
+
+Plays the documented workflow against a running server: WordNet becomes a dictionary that finds the word for a meaning.
+
+  --limit N     so many of WordNet's 117,791 meanings; all of them if nothing is said
+  --keep        build nothing, and only ask again
+  --url URL     the server (SPARROW_URL) [http://127.0.0.1:9200]
+  --data DIR    its data directory, for the owner key (SPARROW_DATA) [data]; SPARROW_API_KEY is another key
+  --json FILE   write the figures to a file
+  question …    ask these in place of the usual ones`;
 
 /** The server's memory, asked for while it works. */
 class Memory {
@@ -87,6 +101,10 @@ class Memory {
 
 await main(async (args) => {
   const { values, positionals } = readArguments(args);
+  if (values.help) {
+    console.log(HELP);
+    return;
+  }
   const { url, data, keep } = values;
   const health = await waitUntilReady(url);
   const request = createClient({ url, apiKey: findApiKey(data) });
@@ -118,8 +136,7 @@ function readArguments(args) {
     if (!(limit >= 1)) throw new Error(`--limit wants a number of documents, not [${values.limit}]`);
     return { values: { ...values, limit: Math.floor(limit) }, positionals };
   } catch (error) {
-    const usage = 'npm run demo -- [--limit N] [--keep] [--url URL] [--data DIR] [--json FILE] [question …]';
-    throw new StepFailed(`${error.message}\n  usage: ${usage}`, 2);
+    throw new StepFailed(`${error.message}\n  usage: ${USAGE}`, 2);
   }
 }
 

@@ -98,6 +98,12 @@ describe('the demo', () => {
     expect(stderr).toContain('SPARROW_API_KEY');
   });
 
+  it('says what it takes', async () => {
+    const { code, stdout, stderr } = await demo(['--help']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^Usage: npm run demo/);
+  });
+
   it('refuses a limit that is none', async () => {
     const { code, stderr } = await demo(['--limit', 'many']);
     expect(code).toBe(2);

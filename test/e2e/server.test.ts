@@ -159,7 +159,7 @@ describe('the process', () => {
     [['--host', '0.0.0.0'], '--allow-remote'],
   ])('ends with a sentence for %j', (args, sentence) => {
     const { status, stderr } = spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
-    expect(status).toBe(1);
+    expect(status).toBe(2);
     expect(stderr).toContain(sentence);
   });
 

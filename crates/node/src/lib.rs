@@ -14,6 +14,7 @@ mod zstd_codec;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use napi::bindgen_prelude::{Buffer, Either, Function, Object};
 use napi::{Env, Error, Result, Status};
@@ -104,7 +105,9 @@ type Running = Arc<Mutex<HashMap<u32, CancelFlag>>>;
 /// One open data directory with everything that serves it.
 #[napi]
 pub struct NativeEngine {
-    engine: Arc<Engine>,
+    /// None once it is closed. Whoever carries out a request holds it as well, and the last one to let go of it releases the data
+    /// directory: nobody else can have that open while anything still writes.
+    engine: Mutex<Option<Arc<Engine>>>,
     running: Running,
     outbox: Arc<Outbox>,
 }
@@ -132,7 +135,11 @@ impl NativeEngine {
             let opened = Engine::open(options);
             deferred.resolve(move |_| {
                 Ok(match opened {
-                    Ok(engine) => Either::A(NativeEngine { engine, running: Running::default(), outbox }),
+                    Ok(engine) => Either::A(NativeEngine {
+                        engine: Mutex::new(Some(engine)),
+                        running: Running::default(),
+                        outbox,
+                    }),
                     Err(error) => Either::B(NativeReply::new(0, Err(error))),
                 })
             });
@@ -150,10 +157,15 @@ impl NativeEngine {
         self.running.lock().insert(handle, cancel.clone());
         let (running, outbox) = (Arc::clone(&self.running), Arc::clone(&self.outbox));
         let named = request.named.clone();
-        self.engine.submit(request, body, cancel, move |result| {
+        let done = move |result| {
             running.lock().remove(&handle);
             outbox.send(Answer { handle, result, named });
-        });
+        };
+        let engine = self.engine.lock().clone();
+        match engine {
+            Some(engine) => engine.submit(request, body, cancel, done),
+            None => done(Err(EngineError::internal("the engine is closed"))),
+        }
         Ok(())
     }
 
@@ -165,17 +177,33 @@ impl NativeEngine {
         }
     }
 
-    /// Flushes everything and releases the data directory. Requests after this are refused by the engine.
+    /// Flushes everything and releases the data directory. Requests after this are refused; those under way are waited for, a few
+    /// seconds at most.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
         let (deferred, promise) = env.create_deferred()?;
-        let engine = Arc::clone(&self.engine);
+        let engine = self.engine.lock().take();
         spawn("sparrow-close", move || {
-            engine.close();
+            if let Some(engine) = engine {
+                engine.close();
+                release(engine);
+            }
             deferred.resolve(|_| Ok(()));
         })?;
         Ok(promise)
     }
+}
+
+/// How long a closed engine waits for those who still hold it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Lets go of an engine as the last one, if the others are done in time: its directory can be opened again then.
+fn release(engine: Arc<Engine>) {
+    let deadline = Instant::now() + PATIENCE;
+    while Arc::strong_count(&engine) > 1 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(engine);
 }
 
 /// Looks at a data directory that nobody has open. Gives a report as JSON, `{data, indices, problems}`, or the error body of why it

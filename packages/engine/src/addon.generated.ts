@@ -16,7 +16,10 @@ export declare class NativeEngine {
   execute(handle: number, request: string, body?: Buffer | undefined | null): void
   /** Asks a running request to stop; it then answers with an error. Does nothing if it has already answered. */
   cancel(handle: number): void
-  /** Flushes everything and releases the data directory. Requests after this are refused by the engine. */
+  /**
+   * Flushes everything and releases the data directory. Requests after this are refused; those under way are waited for, a few
+   * seconds at most.
+   */
   close(): Promise<void>
 }
 

@@ -3,54 +3,37 @@ import { type Problem, type Repair, type Report, checkData, repairData } from '@
 import { checkIdentity } from './identity.js';
 import { KeyStore } from './security/key-store.js';
 
-/** The words of the command line that look at a data directory instead of serving it. */
-export const DATA_COMMANDS = ['check', 'repair'] as const;
-
-const USAGE = `usage: sparrow check DATA [--json]              says which files are damaged
-       sparrow repair DATA --into DIR [--json]   keeps in DIR what can be kept; DATA stays as it is
-`;
-
 /** What a command has to say, and how the process ends: 0 when everything is whole, 1 when something is damaged or lost. */
 export interface Said {
   readonly text: string;
   readonly exitCode: 0 | 1;
 }
 
-/** A command line that makes no sense, with what would. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 /**
- * `sparrow check DATA` and `sparrow repair DATA --into DIR`. No server may have the directory open.
+ * `sparrow check DATA`. No server may have the directory open.
  *
- * @throws {UsageError}, and what the engine throws when the directory is in use or none
+ * @throws what the engine throws when the directory is in use or none
  */
-export async function runDataCommand(args: readonly string[]): Promise<Said> {
-  const [command, ...rest] = args;
-  if (rest.includes('--help')) return { text: USAGE, exitCode: 0 };
-  const json = rest.includes('--json');
-  const into = valueOf(rest, '--into');
-  const places = rest.filter((arg, at) => !arg.startsWith('--') && rest[at - 1] !== '--into');
-  const unknown = rest.find((arg) => arg.startsWith('--') && arg !== '--json' && arg.split('=')[0] !== '--into');
-  if (unknown !== undefined) throw new UsageError(`unknown option ${unknown}\n${USAGE}`);
-  const [data] = places;
-  if (data === undefined || places.length > 1 || (command === 'repair') !== (into !== undefined)) {
-    throw new UsageError(`one data directory is needed${command === 'repair' ? ', and --into DIR' : ''}\n${USAGE}`);
-  }
-  if (command === 'repair' && into !== undefined) {
-    const own = await ownProblems(data);
-    const unusable = own.map(({ file }) => file);
-    const repaired = repairData(data, into, unusable);
-    const found: Report = { ...repaired.found, problems: [...own, ...repaired.found.problems] };
-    const repair: Repair = { ...repaired, found };
-    const lost = repair.indices.some((index) => index.lost !== 0) || repair.left_out.length > 0;
-    return { text: json ? line(repair) : describeRepair(repair), exitCode: lost ? 1 : 0 };
-  }
+export async function checkDirectory(data: string, json: boolean): Promise<Said> {
   const report = checkData(data);
   const problems = [...(await ownProblems(data)), ...report.problems];
   const whole: Report = { ...report, problems };
   return { text: json ? line(whole) : describeReport(whole), exitCode: problems.length === 0 ? 0 : 1 };
+}
+
+/**
+ * `sparrow repair DATA --into DIR`. No server may have the directory open.
+ *
+ * @throws what the engine throws when the directory is in use or none, or `into` is not empty
+ */
+export async function repairDirectory(data: string, into: string, json: boolean): Promise<Said> {
+  const own = await ownProblems(data);
+  const unusable = own.map(({ file }) => file);
+  const repaired = repairData(data, into, unusable);
+  const found: Report = { ...repaired.found, problems: [...own, ...repaired.found.problems] };
+  const repair: Repair = { ...repaired, found };
+  const lost = repair.indices.some((index) => index.lost !== 0) || repair.left_out.length > 0;
+  return { text: json ? line(repair) : describeRepair(repair), exitCode: lost ? 1 : 0 };
 }
 
 /** What is wrong with the files that the server itself keeps. */
@@ -103,11 +86,4 @@ function counted(indices: Repair['indices']): string {
 
 function line(value: object): string {
   return `${JSON.stringify(value)}\n`;
-}
-
-function valueOf(args: readonly string[], flag: string): string | undefined {
-  const at = args.indexOf(flag);
-  const inline = args.find((arg) => arg.startsWith(`${flag}=`))?.slice(flag.length + 1);
-  const value = inline ?? (at < 0 ? undefined : args[at + 1]);
-  return value === undefined || value === '' || value.startsWith('--') ? undefined : value;
 }

@@ -3,9 +3,9 @@ import { realpathSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-import { BindingError, EngineError } from '@sparrow-search/engine';
+import { BindingError, EngineError, SparrowError } from '@sparrow-search/engine';
 
-import { DATA_COMMANDS, UsageError, runDataCommand } from './check.js';
+import { CommandError, UsageError } from './cli/errors.js';
 import { ConfigError, readConfig, usage } from './config.js';
 import { StoredFileError } from './durable-file.js';
 import { VERSION } from './identity.js';
@@ -13,40 +13,43 @@ import { createLogger } from './log.js';
 import { KeyStore } from './security/key-store.js';
 import { type RunningServer, startServer } from './server.js';
 
-/** The whole command: reads the settings, serves, and ends the process when it is told to. */
+/** The whole command line. Whatever goes wrong ends the process: with 2 where the command line itself is wrong, else with 1. */
 export async function runCli(args: readonly string[]): Promise<void> {
   try {
     // Whatever this process makes is for this user alone, also what the engine makes.
     process.umask(0o077);
-    if (DATA_COMMANDS.some((word) => word === args[0])) {
-      const { text, exitCode } = await runDataCommand(args);
-      say(text);
-      process.exitCode = exitCode;
-      return;
-    }
-    const { command, config } = readConfig(args, process.env);
-    if (command !== 'serve') {
-      say(command === 'help' ? usage() : `${VERSION}\n`);
-      return;
-    }
-    const log = createLogger(config.logLevel, undefined, config.logFormat);
-    say(`sparrow ${VERSION}: data in ${config.data}\n`);
-    const server = await startServer(config, log);
-    stopOnSignals(server);
-    say(`opening data and loading models …\n`);
-    const { newOwnerKey } = await server.ready;
-    if (newOwnerKey !== undefined) {
-      say(
-        `\n  owner key (shown this once): ${newOwnerKey.encoded}\n` +
-          `  also in ${KeyStore.ownerKeyFile(config.data)}, readable by you only\n\n`,
-      );
-    }
-    say(`ready on ${server.url}  (console: ${server.url}/_console)\n`);
+    const [word] = args;
+    const isServing = word === undefined || word.startsWith('-') || word === 'serve';
+    if (isServing) await serve(word === 'serve' ? args.slice(1) : args, word === 'serve');
+    else await (await import('./cli/program.js')).runCommand(args);
   } catch (error) {
     process.stderr.write(`sparrow: ${explain(error)}\n`);
     // The listening socket would keep a server alive whose engine did not open.
-    process.exit(1);
+    process.exit(isUsage(error) ? 2 : 1);
   }
+}
+
+async function serve(args: readonly string[], isNamed: boolean): Promise<void> {
+  const { command, config } = readConfig(args, process.env);
+  if (command !== 'serve') {
+    // The library for command lines is loaded where one is needed: a server starts without it.
+    const help = async (): Promise<string> => (isNamed ? usage() : (await import('./cli/program.js')).help());
+    say(command === 'help' ? await help() : `${VERSION}\n`);
+    return;
+  }
+  const log = createLogger(config.logLevel, undefined, config.logFormat);
+  say(`sparrow ${VERSION}: data in ${config.data}\n`);
+  const server = await startServer(config, log);
+  stopOnSignals(server);
+  say(`opening data and loading models …\n`);
+  const { newOwnerKey } = await server.ready;
+  if (newOwnerKey !== undefined) {
+    say(
+      `\n  owner key (shown this once): ${newOwnerKey.encoded}\n` +
+        `  also in ${KeyStore.ownerKeyFile(config.data)}, readable by you only\n\n`,
+    );
+  }
+  say(`ready on ${server.url}  (console: ${server.url}/_console)\n`);
 }
 
 function stopOnSignals(server: RunningServer): void {
@@ -71,12 +74,17 @@ function stopOnSignals(server: RunningServer): void {
 /** One line for what a person can mend, a stack for what only we can. */
 function explain(error: unknown): string {
   if (error instanceof EngineError) return error.reason;
-  const known = [ConfigError, BindingError, StoredFileError, UsageError];
+  const known = [ConfigError, BindingError, StoredFileError, UsageError, CommandError, SparrowError];
   if (error instanceof Error && known.some((kind) => error instanceof kind)) return error.message;
   if (!(error instanceof Error)) return String(error);
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') return `${error.message}: is another server running? Pass --port to take another one.`;
   return code === undefined ? (error.stack ?? error.message) : error.message;
+}
+
+/** Whether it was the command line, or the settings, that made no sense. */
+function isUsage(error: unknown): boolean {
+  return error instanceof UsageError || error instanceof ConfigError;
 }
 
 function say(text: string): void {

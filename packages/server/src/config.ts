@@ -217,11 +217,7 @@ export function usage(): string {
     return [`  ${flag.padEnd(22)} ${help}${fallback === undefined ? '' : ` [${fallback}]`}`];
   });
   return [
-    'sparrow: a semantic search server',
-    '',
-    'usage: sparrow [options]',
-    '       sparrow check DATA [--json]',
-    '       sparrow repair DATA --into DIR [--json]',
+    'Usage: sparrow [serve] [options]',
     '',
     ...rows,
     `  ${'--config FILE'.padEnd(22)} JSON or YAML file with the same settings in camelCase`,

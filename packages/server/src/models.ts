@@ -1,43 +1,16 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { modelDirectories as directories } from '@sparrow-search/engine';
 
 import { ConfigError } from './config.js';
 
-const require = createRequire(import.meta.url);
-
-/** npm packages whose contents are a model directory. */
-const EMBEDDED = ['@sparrow-search/model-splade-tiny', '@sparrow-search/model-minilm-l6'];
-
-/** Directories of the models that are installed with the server. */
-export function embeddedModels(): readonly string[] {
-  return EMBEDDED.flatMap((name) => {
-    try {
-      return [dirname(require.resolve(`${name}/package.json`))];
-    } catch {
-      return [];
-    }
-  });
-}
-
 /**
- * The model directories inside `folder`: every child with a `model.onnx`, or the folder itself.
+ * The model directories inside the folder that `--models` names.
  *
  * @throws {ConfigError} if there is no such folder
  */
 export function modelDirectories(folder: string): readonly string[] {
-  if (existsSync(join(folder, 'model.onnx'))) return [folder];
-  return children(folder)
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isDirectory() && existsSync(join(path, 'model.onnx')))
-    .sort();
-}
-
-function children(folder: string): readonly string[] {
   try {
-    return readdirSync(folder);
+    return directories(folder);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new ConfigError(`--models: cannot read the folder ${folder} (${code ?? String(cause)})`, { cause });
+    throw new ConfigError(`--models: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
 }

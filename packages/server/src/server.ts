@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { NativeSearchEngine, type SearchEngine } from '@sparrow-search/engine';
+import { NativeSearchEngine, type SearchEngine, embeddedModels } from '@sparrow-search/engine';
 
 import { type AppOptions, Application, type Services } from './application.js';
 import { type Config, withoutSecrets } from './config.js';
@@ -12,7 +12,7 @@ import { malformedRequests, refuseAddress, refuseExpectation } from './http/malf
 import { readIdentity } from './identity.js';
 import { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';
-import { embeddedModels, modelDirectories } from './models.js';
+import { modelDirectories } from './models.js';
 import { makePrivate } from './private-data.js';
 import { AuditLog } from './security/audit.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';

@@ -78,7 +78,8 @@ export async function readFetchBody(request: Request, limit: number, hold: Hold)
   return bytes;
 }
 
-function tooLarge(length: number | undefined, limit: number): HttpError {
+/** The refusal of a body that is longer than `limit` bytes. */
+export function tooLarge(length: number | undefined, limit: number): HttpError {
   const size = length === undefined ? '' : ` [${String(length)}]`;
   // The rest of the body is not read, so the connection cannot be used again.
   return new HttpError(

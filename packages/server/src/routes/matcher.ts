@@ -17,6 +17,7 @@ interface Place {
 /** Paths whose meaning is plain: nothing in them is escaped, and no segment is empty or stands for another. */
 const PLAIN = /^(?:\/[\w~!$&'()*+,;=:@.-]+)+\/?$/;
 const DOTS = /\/\.{1,2}(?:\/|$)/;
+const ESCAPED_DOTS = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i;
 
 /** Most paths whose route is remembered: searches of a few indices are most of what there is. */
 const REMEMBERED = 1000;
@@ -52,16 +53,36 @@ export class Matcher {
     const known = this.#known.get(path);
     if (known !== undefined) return known;
     if (!PLAIN.test(path) || DOTS.test(path)) return undefined;
-    const values: string[] = [];
-    const found = find(this.#root, segments(path), 0, values)?.route;
-    if (found === undefined) return undefined;
-    const match = {
-      route: found.route,
-      path: Object.fromEntries(found.names.map((name, at) => [name, values[at] ?? ''])),
-    };
+    const match = this.#find(path);
+    if (match === undefined) return undefined;
     if (this.#known.size >= REMEMBERED) this.#known.clear();
     this.#known.set(path, match);
     return match;
+  }
+
+  /**
+   * The route of a path whose parameters may be escaped, or undefined if there is none, or an escape is none. A segment that stands
+   * for another one has no route.
+   */
+  matchEscaped(path: string): Match | undefined {
+    if (ESCAPED_DOTS.test(path)) return undefined;
+    const match = this.#find(path);
+    try {
+      const values = Object.entries(match?.path ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]);
+      return match && { route: match.route, path: Object.fromEntries(values) as Match['path'] };
+    } catch {
+      return undefined;
+    }
+  }
+
+  #find(path: string): Match | undefined {
+    const values: string[] = [];
+    const found = find(this.#root, segments(path), 0, values)?.route;
+    if (found === undefined) return undefined;
+    return {
+      route: found.route,
+      path: Object.fromEntries(found.names.map((name, at) => [name, values[at] ?? ''])),
+    };
   }
 }
 

@@ -1,0 +1,63 @@
+import { EngineError } from '../errors.js';
+import type { Cancel, Operation, SearchEngine } from '../search-engine.js';
+import { SparrowError } from './error.js';
+
+/** What every call of the library takes. */
+export interface CallOptions {
+  /** Ends the call: the engine stops its work, and the call rejects with the reason of the signal. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The parts of one operation: what the REST interface has in its path, its query string and its body. */
+export interface Call extends CallOptions {
+  /** Values of the path: `index`, `id`, `model`, … */
+  readonly path?: Readonly<Record<string, string>>;
+  /** Parameters of the query string; those that are undefined are left out. */
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** An object is sent as JSON; a string and bytes are sent as they are. */
+  readonly body?: object | string | undefined;
+}
+
+/** Carries out operations of an engine for callers that think in objects. */
+export class Caller {
+  readonly #encoder = new TextEncoder();
+  readonly #decoder = new TextDecoder();
+
+  constructor(readonly engine: SearchEngine) {}
+
+  /**
+   * Carries out one operation and reads its answer.
+   *
+   * @throws {SparrowError} when the engine refuses it; the reason of the signal when that ended it
+   */
+  async call<T = unknown>(op: Operation, { path = {}, query = {}, body, signal }: Call = {}): Promise<T> {
+    signal?.throwIfAborted();
+    const parameters = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as const],
+    );
+    const request = { op, path, query: Object.fromEntries(parameters) };
+    try {
+      const reply = await this.engine.execute(request, this.#bytes(body), signal && cancelled(signal));
+      const text = this.#decoder.decode(reply.body);
+      return (reply.text === true ? text : JSON.parse(text)) as T;
+    } catch (error) {
+      // An operation that was told to stop says so in an error of its own.
+      signal?.throwIfAborted();
+      throw error instanceof EngineError ? SparrowError.of(error) : error;
+    }
+  }
+
+  #bytes(body: Call['body']): Uint8Array | undefined {
+    if (body === undefined || body instanceof Uint8Array) return body;
+    return this.#encoder.encode(typeof body === 'string' ? body : JSON.stringify(body));
+  }
+}
+
+function cancelled(signal: AbortSignal): Cancel {
+  return (stop) => {
+    signal.addEventListener('abort', stop, { once: true });
+    return () => {
+      signal.removeEventListener('abort', stop);
+    };
+  };
+}

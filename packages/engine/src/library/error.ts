@@ -1,0 +1,63 @@
+import type { EngineError } from '../errors.js';
+
+/** The members of an error, as Elasticsearch writes it. */
+interface ErrorBody {
+  readonly type?: unknown;
+  readonly reason?: unknown;
+  readonly caused_by?: ErrorBody;
+}
+
+/** A refusal, as a caller of the library sees it: the message is the reason, a sentence. */
+export class SparrowError extends Error {
+  override readonly name = 'SparrowError';
+
+  /**
+   * @param reason what is wrong, as a sentence
+   * @param status the HTTP status that the REST interface answers with in the same case
+   * @param type what kind of error it is, such as `index_not_found_exception`
+   * @param body the whole error as the REST interface shows it, where there is one
+   */
+  constructor(
+    reason: string,
+    readonly status: number,
+    readonly type: string,
+    readonly body?: unknown,
+    options?: ErrorOptions,
+  ) {
+    super(reason, options);
+  }
+
+  /** What is wrong, as a sentence; the same as `message`. */
+  get reason(): string {
+    return this.message;
+  }
+
+  /** Reads an engine's refusal. `cause` is the error below it, where the engine names one. */
+  static of({ status, body, reason }: EngineError): SparrowError {
+    let parsed: unknown;
+    try {
+      parsed = JSON.parse(new TextDecoder().decode(body));
+    } catch {
+      return new SparrowError(reason, status, 'unknown');
+    }
+    const { error } = parsed as { error?: ErrorBody };
+    return error === undefined ? new SparrowError(reason, status, 'unknown', parsed) : fromBody(error, status, parsed);
+  }
+
+  /** Reads the error of one part of an answer, such as a document of a bulk load. */
+  static ofPart(status: number, error: unknown): SparrowError {
+    return fromBody(error ?? {}, status, error);
+  }
+}
+
+function fromBody(error: ErrorBody, status: number, body: unknown): SparrowError {
+  const { type, reason, caused_by: causedBy } = error;
+  const cause = causedBy === undefined ? undefined : fromBody(causedBy, status, causedBy);
+  return new SparrowError(
+    typeof reason === 'string' ? reason : `status ${String(status)}`,
+    status,
+    typeof type === 'string' ? type : 'unknown',
+    body,
+    cause === undefined ? undefined : { cause },
+  );
+}

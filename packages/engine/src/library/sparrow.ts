@@ -1,0 +1,129 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+import { EngineError } from '../errors.js';
+import { embeddedModels, modelDirectories } from '../models.js';
+import { type NativeEngineOptions, NativeSearchEngine } from '../native-engine.js';
+import type { Operation, SearchEngine } from '../search-engine.js';
+import { type Call, Caller } from './caller.js';
+import { type DenseVector, type EmbedOptions, type SparseVector, embed } from './embed.js';
+import { SparrowError } from './error.js';
+import { Index } from './typed-index.js';
+import type { Json } from './types.js';
+
+/** How an engine is opened in this process. */
+export interface OpenOptions {
+  /**
+   * The data directory; created if it is not there. One process may have it open. Without one, the data lie in a temporary directory
+   * that `close` deletes.
+   */
+  readonly data?: string;
+  /** A folder with more models, besides the embedded ones: every folder in it with a `model.onnx` is one. */
+  readonly models?: string;
+  /** The folder below which repositories of snapshots lie; `snapshots` beside the data directory if nothing is said. */
+  readonly repoPath?: string;
+  /** Cores that the engine uses; all of them if nothing is said. */
+  readonly threads?: number;
+  /** What the engine writes to standard error, as text; nothing if nothing is said. Holds for all engines of the process. */
+  readonly log?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+}
+
+/**
+ * A search engine in this process: indices, documents, searches, and the models that encode texts. No server and no socket; who has
+ * it may do everything.
+ */
+export class Sparrow implements AsyncDisposable {
+  readonly #caller: Caller;
+  readonly #temporary: string | undefined;
+  #closed: Promise<void> | undefined;
+
+  private constructor(
+    /** What carries out operations: bytes in, bytes out. */
+    readonly engine: SearchEngine,
+    /** The data directory; undefined where the engine is not in this process. */
+    readonly data: string | undefined,
+    temporary: string | undefined,
+  ) {
+    this.#caller = new Caller(engine);
+    this.#temporary = temporary;
+  }
+
+  /**
+   * Opens a data directory; resolves when it is ready.
+   *
+   * @throws {SparrowError} when it is in use or cannot be read
+   * @throws {BindingError} when there is no addon for this platform
+   */
+  static async open(options: OpenOptions = {}): Promise<Sparrow> {
+    const { models, repoPath, threads, log = 'silent' } = options;
+    const temporary = options.data === undefined ? await mkdtemp(join(tmpdir(), 'sparrow-')) : undefined;
+    // In a folder of its own: beside the data lie the snapshots.
+    const data = temporary === undefined ? resolve(options.data ?? '') : join(temporary, 'data');
+    const folder = models === undefined ? undefined : resolve(models);
+    try {
+      // What is indexed is for this user alone.
+      await mkdir(data, { recursive: true, mode: 0o700 });
+      const settings: NativeEngineOptions = {
+        data,
+        models: [...embeddedModels(), ...(folder === undefined ? [] : modelDirectories(folder))],
+        deployAtStart: true,
+        log: { level: log, asText: true },
+        ...(folder === undefined ? {} : { modelsFolder: folder }),
+        ...(threads === undefined ? {} : { threads }),
+        ...(repoPath === undefined ? {} : { repoPath: resolve(repoPath) }),
+      };
+      return new Sparrow(await NativeSearchEngine.open(settings), data, temporary);
+    } catch (error) {
+      if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
+      throw error instanceof EngineError ? SparrowError.of(error) : error;
+    }
+  }
+
+  /** The same interface over another engine, such as a server elsewhere. */
+  static over(engine: SearchEngine): Sparrow {
+    return new Sparrow(engine, undefined, undefined);
+  }
+
+  /** An index whose documents are of the type `Doc`. Nothing is asked of the engine: the index may be there or not. */
+  index<Doc extends object = Json>(name: string): Index<Doc> {
+    return new Index<Doc>(this.#caller, name);
+  }
+
+  /**
+   * Encodes texts with a model: by default the embedded sparse one, whose vectors are weights of tokens; with `model: 'dense'` the
+   * embedded dense one, whose vectors are 384 numbers; or with any other model. The vectors come in the order of the texts.
+   *
+   * @throws {SparrowError} when there is no such model
+   */
+  embed(texts: readonly string[], options?: EmbedOptions & { readonly model?: 'sparse' }): Promise<SparseVector[]>;
+  embed(texts: readonly string[], options: EmbedOptions & { readonly model: 'dense' }): Promise<DenseVector[]>;
+  embed(texts: readonly string[], options: EmbedOptions): Promise<(SparseVector | DenseVector)[]>;
+  embed(texts: readonly string[], options: EmbedOptions = {}): Promise<(SparseVector | DenseVector)[]> {
+    return embed(this.#caller, texts, options);
+  }
+
+  /**
+   * Carries out any operation of the engine by its name: everything that the REST interface does with indices, documents, searches,
+   * pipelines, models and jobs. `OPERATIONS` has the names, and the documentation of the REST interface what they take.
+   *
+   * @throws {SparrowError} when the engine refuses it
+   */
+  execute<T = unknown>(op: Operation, call: Call = {}): Promise<T> {
+    return this.#caller.call<T>(op, call);
+  }
+
+  /** Makes everything durable and lets the data directory go. Calls that are under way fail. */
+  close(): Promise<void> {
+    this.#closed ??= (async (): Promise<void> => {
+      await this.engine.close();
+      if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
+    })();
+    return this.#closed;
+  }
+
+  /** Closes the engine at the end of the block: `await using sparrow = await Sparrow.open()`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,442 @@
+import { createHash } from 'node:crypto';
+import { open, realpath, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import process from 'node:process';
+
+import { type Index, SparrowError } from '@sparrow-search/engine';
+import { type Command, Option } from 'commander';
+
+import { type ColumnType, columnProperties, columnTypes, typedDocument } from '../columns.js';
+import { Context, type ServerOptions, integerOption, interruptible, withServer } from '../context.js';
+import { CommandError, UsageError } from '../errors.js';
+import { Progress } from '../progress.js';
+import { FORMATS, type Format, type Record_, formatOf, readRecords } from '../records.js';
+import { duration, number } from '../terminal.js';
+
+interface Options extends ServerOptions {
+  readonly index?: string;
+  readonly format?: Format;
+  readonly id?: string;
+  readonly semantic?: readonly string[];
+  readonly pipeline?: string;
+  readonly batch: number;
+  readonly follow?: boolean;
+  readonly restart?: boolean;
+}
+
+/** How far the import of a file is: kept with the index, so that it goes where the documents go. */
+interface Checkpoint {
+  readonly file: string;
+  /** Documents of the file that are done. */
+  readonly records: number;
+  /** The file when that was: a file that begins otherwise is another one. */
+  readonly size: number;
+  readonly modified: number;
+  readonly head: string;
+  readonly headBytes: number;
+  /** Whether the file was read to its end. */
+  readonly done: boolean;
+}
+
+type Meta = Readonly<Record<string, unknown>> & { readonly sparrow_import?: Readonly<Record<string, Checkpoint>> };
+
+/** A document on its way. */
+interface Item {
+  readonly id: string | undefined;
+  readonly json: string;
+  readonly record: Record_;
+}
+
+/** What became of a file. */
+interface Imported {
+  readonly file: string;
+  readonly index: string;
+  readonly written: number;
+  readonly rejected: number;
+  /** Documents that an earlier run had done. */
+  readonly skipped: number;
+  readonly truncated_texts: number;
+  readonly ms: number;
+  readonly interrupted: boolean;
+}
+
+/** Rows that tell of what type a column is. */
+const SAMPLE = 1000;
+/** Bytes by which a file is known again. */
+const HEAD_BYTES = 64 * 1024;
+const CHECKPOINT_MS = 2000;
+/** Imports that an index remembers. */
+const MOST_CHECKPOINTS = 100;
+/** Refused documents that are told one by one. */
+const MOST_TOLD = 10;
+/** How long a followed file is silent until what has come is written. */
+const FLUSH_MS = 300;
+
+/** `sparrow import`: documents from files. */
+export function addImport(program: Command): void {
+  withServer(
+    program
+      .command('import')
+      .description('load files of documents: JSON lines, CSV, TSV; also with .gz behind')
+      .argument('<file...>', 'files; - is standard input')
+      .option('--index <name>', 'the index; the name of the file if nothing is said')
+      .addOption(
+        new Option('--format <format>', 'what the files are, where their names do not say it').choices(FORMATS),
+      )
+      .option('--id <field>', 'field that holds the id; documents without one are known by their place in the file')
+      .option('--semantic <field...>', 'texts in these fields can be found by meaning as well')
+      .option('--pipeline <name>', 'ingest pipeline that documents go through')
+      .addOption(integerOption('--batch <n>', 'documents of a request', 1).default(500))
+      .option('--follow', 'wait for more at the end of the file, until Ctrl-C')
+      .option('--restart', 'begin at the start of the file, whatever was done before'),
+  ).action(async (files: readonly string[], options: Options) => {
+    if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
+    if (options.follow === true && /^-$|\.gz$/.test(files[0] ?? ''))
+      throw new UsageError('--follow takes a plain file');
+    const jobs = files.map((file) => ({ file, format: knownFormat(file, options), index: nameOf(file, options) }));
+    const context = new Context(options);
+    const results: Imported[] = [];
+    for (const { file, format, index } of jobs) {
+      const result = await new Import(context, options, file, format, index).run();
+      results.push(result);
+      if (result.interrupted) break;
+    }
+    context.show(results, (out) =>
+      results
+        .map(({ file, index, written, rejected, skipped, truncated_texts: cut, ms, interrupted }) => {
+          const more = [
+            rejected > 0 ? out.bad(`${number(rejected)} rejected`) : '',
+            skipped > 0 ? `${number(skipped)} were there already` : '',
+            cut > 0 ? `of ${number(cut)} texts the model did not read the end` : '',
+            interrupted && options.follow !== true ? 'interrupted: run this again to go on' : '',
+          ].filter((text) => text !== '');
+          const rate = written === 0 ? '' : ` (${number((1000 * written) / Math.max(1, ms))}/s)`;
+          return `${file}: ${number(written)} documents in [${index}] in ${duration(ms)}${rate}${more.map((text) => `, ${text}`).join('')}\n`;
+        })
+        .join(''),
+    );
+    if (results.some(({ rejected }) => rejected > 0)) process.exitCode = 1;
+    if (results.some(({ interrupted }) => interrupted) && options.follow !== true) process.exitCode = 130;
+  });
+}
+
+function knownFormat(file: string, { format }: Options): Format {
+  const known = format ?? formatOf(file);
+  if (known === undefined) throw new UsageError(`${file}: say with --format whether it is ${FORMATS.join(', ')}`);
+  return known;
+}
+
+function nameOf(file: string, { index }: Options): string {
+  if (index !== undefined) return index;
+  if (file === '-') throw new UsageError('standard input needs --index');
+  const name = basename(file)
+    .replace(/\.gz$/i, '')
+    .replace(/\.[^.]+$/, '');
+  return name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[-_.+]+/, '');
+}
+
+class Import {
+  readonly #context: Context;
+  readonly #options: Options;
+  readonly #file: string;
+  readonly #format: Format;
+  readonly #index: Index<Item>;
+  readonly #progress: Progress;
+  readonly #begun = performance.now();
+  #key = '';
+  #types: ReadonlyMap<string, ColumnType> = new Map();
+  /** How much of the file is read, of all of it. */
+  #read = 0;
+  #size: number | undefined;
+  #rejected = 0;
+
+  constructor(context: Context, options: Options, file: string, format: Format, index: string) {
+    this.#context = context;
+    this.#options = options;
+    this.#file = file;
+    this.#format = format;
+    this.#index = context.sparrow.index<Item>(index);
+    this.#progress = new Progress(
+      context.isJson ? { ...context.terminal.err, isTerminal: false } : context.terminal.err,
+      'documents',
+    );
+  }
+
+  async run(): Promise<Imported> {
+    try {
+      return await this.#run();
+    } catch (error) {
+      // Whoever loads several files wants to know which one.
+      if (!(error instanceof CommandError) || error.message.includes(this.#file)) throw error;
+      throw new CommandError(`${this.#file}: ${error.message}`, { cause: error });
+    }
+  }
+
+  async #run(): Promise<Imported> {
+    const file = await this.#lookAt();
+    await this.#prepare();
+    const before = file === undefined || this.#options.restart === true ? undefined : await this.#before(file);
+    const isSame = before?.done === true && before.size === file?.size && before.modified === file.modified;
+    if (isSame && this.#options.follow !== true) {
+      this.#context.note(`${this.#file}: all of it was imported before; --restart does it again`);
+      return this.#result({ skipped: before.records });
+    }
+    if (before !== undefined) this.#context.note(`${this.#file}: goes on behind document ${number(before.records)}`);
+    return this.#load(file, before?.records ?? 0);
+  }
+
+  async #load(file: Checkpoint | undefined, skipped: number): Promise<Imported> {
+    const { follow = false, pipeline, batch } = this.#options;
+    const { signal, done } = interruptible();
+    const { err } = this.#context.terminal;
+    const hold = { records: skipped, saved: performance.now(), problems: 0 };
+    // Documents that are no JSON count as well: they are between those that are.
+    const ends: number[] = [];
+    let last = skipped;
+    const save = async (finished: boolean): Promise<void> => {
+      if (file !== undefined) await this.#save({ ...file, records: hold.records, done: finished });
+    };
+    let saving = Promise.resolve();
+    const tell = (record: Record_, why: string): void => {
+      this.#rejected += 1;
+      if (this.#rejected > MOST_TOLD) return;
+      this.#progress.clear();
+      const more = this.#rejected === MOST_TOLD ? ' (further ones are only counted)' : '';
+      err.write(`${this.#file}, document ${String(record.n)}: ${why}${more}\n`);
+    };
+    async function* items(self: Import): AsyncGenerator<Item> {
+      const records = readRecords(self.#file, {
+        format: self.#format,
+        follow,
+        signal,
+        onRead: (bytes) => (self.#read = bytes),
+      });
+      for await (const record of records) {
+        if (record.n <= skipped) continue;
+        last = record.n;
+        if (signal.aborted) return;
+        const item = self.#itemOf(record);
+        if (typeof item === 'string') {
+          tell(record, item);
+          continue;
+        }
+        ends.push(record.n);
+        yield item;
+      }
+    }
+    try {
+      let counted = 0;
+      const result = await this.#index.bulk(items(this), {
+        id: ({ id }) => id,
+        toJson: ({ json }) => json,
+        batchDocuments: batch,
+        ...(pipeline === undefined ? {} : { pipeline }),
+        ...(follow ? { flushAfterMs: FLUSH_MS } : {}),
+        onRejected: ({ document: { record }, error }) => {
+          tell(record, error.message);
+        },
+        onProgress: ({ documents, written }) => {
+          hold.records = ends[documents - counted - 1] ?? hold.records;
+          ends.splice(0, documents - counted);
+          counted = documents;
+          this.#progress.update(written, this.#share(), this.#rejected > 0 ? `${number(this.#rejected)} rejected` : '');
+          if (performance.now() - hold.saved < CHECKPOINT_MS) return;
+          hold.saved = performance.now();
+          saving = saving.then(() => save(false));
+        },
+      });
+      this.#progress.clear();
+      await saving;
+      const interrupted = signal.aborted;
+      if (!interrupted) hold.records = last;
+      await this.#index.refresh().catch(forbidden);
+      await save(!interrupted);
+      return this.#result({ skipped, written: result.written, truncated: result.truncatedTexts, interrupted });
+    } catch (error) {
+      this.#progress.clear();
+      await saving.catch(() => undefined);
+      await save(false).catch(() => undefined);
+      const what = error instanceof Error ? error.message : String(error);
+      const done_ =
+        hold.records > 0 ? `; ${number(hold.records)} documents of it are done, run this again to go on` : '';
+      if (error instanceof CommandError || error instanceof SparrowError) {
+        throw new CommandError(`${this.#file}: ${what}${done_}`, { cause: error });
+      }
+      throw error;
+    } finally {
+      done();
+    }
+  }
+
+  /** The part of the file that is read; undefined where nobody knows how much there is. */
+  #share(): number | undefined {
+    return this.#size === undefined || this.#size === 0 || this.#options.follow === true
+      ? undefined
+      : this.#read / this.#size;
+  }
+
+  #result({
+    skipped,
+    written = 0,
+    truncated = 0,
+    interrupted = false,
+  }: {
+    skipped: number;
+    written?: number;
+    truncated?: number;
+    interrupted?: boolean;
+  }): Imported {
+    return {
+      file: this.#file,
+      index: this.#index.name,
+      written,
+      rejected: this.#rejected,
+      skipped,
+      truncated_texts: truncated,
+      ms: Math.round(performance.now() - this.#begun),
+      interrupted,
+    };
+  }
+
+  /** What the file is now; undefined for standard input, which cannot be read again. */
+  async #lookAt(): Promise<Checkpoint | undefined> {
+    if (this.#file === '-') return undefined;
+    try {
+      const [path, { size, mtimeMs }] = await Promise.all([realpath(this.#file), stat(this.#file)]);
+      const handle = await open(path);
+      const { buffer, bytesRead } = await handle
+        .read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+        .finally(() => handle.close());
+      this.#key = createHash('sha256').update(path).digest('base64url').slice(0, 10);
+      this.#size = size;
+      const head = hash(buffer.subarray(0, bytesRead));
+      return { file: path, records: 0, size, modified: mtimeMs, head, headBytes: bytesRead, done: false };
+    } catch (cause) {
+      throw new CommandError(`cannot read ${this.#file} (${(cause as NodeJS.ErrnoException).code ?? String(cause)})`, {
+        cause,
+      });
+    }
+  }
+
+  /** Makes the index, or gives the one that is there the fields that are asked for. */
+  async #prepare(): Promise<void> {
+    const { semantic = [] } = this.#options;
+    const rows = this.#format === 'jsonl' || this.#file === '-' ? [] : await this.#sample();
+    this.#types = columnTypes(rows);
+    if (semantic.includes('')) throw new UsageError('--semantic needs the name of a field');
+    const properties = {
+      ...columnProperties(this.#types),
+      ...Object.fromEntries(
+        semantic.flatMap((field) => [
+          [field, { type: 'text', copy_to: semanticField(field) }],
+          [semanticField(field), { type: 'semantic_text' }],
+        ]),
+      ),
+    };
+    try {
+      const made = await this.#index.ensure({ mappings: { properties } });
+      if (!made && semantic.length > 0) await this.#addFields(properties);
+    } catch (error) {
+      // A key that may only write makes the index by its first document, without fields of its own.
+      if (semantic.length > 0) throw error;
+      forbidden(error);
+    }
+  }
+
+  async #addFields(properties: object): Promise<void> {
+    const path = { index: this.#index.name };
+    await this.#context.sparrow.execute('put_mapping', { path, body: { properties } });
+  }
+
+  async #sample(): Promise<Readonly<Record<string, unknown>>[]> {
+    const rows = [];
+    const controller = new AbortController();
+    for await (const { document } of readRecords(this.#file, {
+      format: this.#format,
+      follow: false,
+      signal: controller.signal,
+    })) {
+      if (document !== undefined) rows.push(document);
+      if (rows.length >= SAMPLE) break;
+    }
+    controller.abort();
+    return rows;
+  }
+
+  /** A document as it is sent, or why it cannot be. */
+  #itemOf(record: Record_): Item | string {
+    const { document, text, problem, n } = record;
+    if (document === undefined) return problem ?? 'it cannot be read';
+    const { id: field } = this.#options;
+    const place = this.#key === '' ? undefined : `${this.#key}-${String(n)}`;
+    const isTyped = this.#format !== 'jsonl';
+    if (field !== undefined) {
+      const value = document[field];
+      if (typeof value !== 'string' && typeof value !== 'number') return `it has no id in [${field}]`;
+      if (value === '') return `its id in [${field}] is empty`;
+      return { record, id: String(value), json: text ?? JSON.stringify(typedDocument(document, this.#types)) };
+    }
+    if (isTyped) return { record, id: place, json: JSON.stringify(typedDocument(document, this.#types)) };
+    const { _id: own, ...rest } = document;
+    // As it stands in the file where nothing is to be taken out: numbers keep all their digits.
+    if (own === undefined) return { record, id: place, json: text ?? JSON.stringify(document) };
+    if (typeof own !== 'string' && typeof own !== 'number') return 'its [_id] is neither a text nor a number';
+    return { record, id: String(own), json: JSON.stringify(rest) };
+  }
+
+  /** Where an earlier import of the same file stopped. */
+  async #before(file: Checkpoint): Promise<Checkpoint | undefined> {
+    const { sparrow_import: all = {} } = await this.#meta();
+    const before = all[this.#key];
+    if (before === undefined || before.records === 0 || before.headBytes > file.headBytes) return undefined;
+    const handle = await open(file.file);
+    const { buffer } = await handle
+      .read(Buffer.alloc(before.headBytes), 0, before.headBytes, 0)
+      .finally(() => handle.close());
+    return hash(buffer) === before.head ? before : undefined;
+  }
+
+  async #meta(): Promise<Meta> {
+    try {
+      const path = { index: this.#index.name };
+      const found = await this.#context.sparrow.execute<Readonly<Record<string, { mappings: { _meta?: Meta } }>>>(
+        'get_mapping',
+        { path },
+      );
+      return Object.values(found)[0]?.mappings._meta ?? {};
+    } catch (error) {
+      forbidden(error);
+      return {};
+    }
+  }
+
+  async #save(checkpoint: Checkpoint): Promise<void> {
+    try {
+      const meta = await this.#meta();
+      const others = Object.entries(meta.sparrow_import ?? {}).filter(([key]) => key !== this.#key);
+      const kept = [...others.slice(-(MOST_CHECKPOINTS - 1)), [this.#key, checkpoint] as const];
+      const body = { _meta: { ...meta, sparrow_import: Object.fromEntries(kept) } };
+      await this.#context.sparrow.execute('put_mapping', { path: { index: this.#index.name }, body });
+    } catch (error) {
+      // Without it the next run begins at the start, and writes the same documents under the same ids.
+      forbidden(error);
+    }
+  }
+}
+
+/** Lets a key do without what it may not do. */
+function forbidden(error: unknown): void {
+  if (error instanceof SparrowError && (error.status === 403 || error.status === 404)) return;
+  throw error;
+}
+
+function semanticField(field: string): string {
+  return `${field}_semantic`;
+}
+
+function hash(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('base64url');
+}

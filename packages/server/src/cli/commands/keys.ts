@@ -1,0 +1,152 @@
+import { resolve } from 'node:path';
+import process from 'node:process';
+
+import { NativeSearchEngine } from '@sparrow-search/engine';
+import type { Command } from 'commander';
+
+import { KeyStore } from '../../security/key-store.js';
+import { Context, type ServerOptions, withServer } from '../context.js';
+import { CommandError, UsageError } from '../errors.js';
+import { dataOf } from '../remote.js';
+import { table, terminal } from '../terminal.js';
+
+const KEYS = '/_security/api_key';
+
+interface Key {
+  readonly id: string;
+  readonly name: string;
+  readonly creation: number;
+  readonly expiration?: number;
+  readonly invalidated: boolean;
+  readonly username: string;
+}
+
+interface NewOptions extends ServerOptions {
+  readonly index?: readonly string[];
+  readonly can?: readonly string[];
+  readonly cluster?: readonly string[];
+  readonly expires?: string;
+}
+
+/** `sparrow key`: makes API keys, lists and ends them. */
+export function addKeys(program: Command): void {
+  const key = program.command('key').description('API keys: new, list, revoke, reset-owner');
+
+  withServer(
+    key
+      .command('new')
+      .description('make a key, and show it this once')
+      .argument('<name>', 'what it is for')
+      .option('--index <pattern...>', 'indices that it may use, such as articles or news-*')
+      .option('--can <privilege...>', 'what it may do to them: read, write, create_doc, manage, all, … (read)')
+      .option('--cluster <privilege...>', 'what it may do besides: monitor, manage_ingest_pipelines, …')
+      .option('--expires <time>', 'when it ends, such as 90d'),
+  ).action(async (name: string, options: NewOptions) => {
+    const { index: names, can: privileges, cluster, expires: expiration } = options;
+    if (privileges !== undefined && names === undefined) throw new UsageError('--can needs --index');
+    const context = new Context(options);
+    const role = {
+      ...(cluster === undefined ? {} : { cluster }),
+      ...(names === undefined ? {} : { indices: [{ names, privileges: privileges ?? ['read'] }] }),
+    };
+    // A key without a role would have all the rights of its maker: that has to be asked for.
+    if (Object.keys(role).length === 0) {
+      throw new UsageError(
+        'say what the key may do, with --index (and --can) or --cluster; `--cluster all --index "*" --can all` is everything',
+      );
+    }
+    const body = { name, expiration, role_descriptors: { [name]: role } };
+    const made = await context.remote.request<{ id: string; encoded: string }>('POST', KEYS, { body });
+    context.note(`key ${made.id}, shown this once:`);
+    context.show(made, () => `${made.encoded}\n`);
+  });
+
+  withServer(
+    key.command('list').description('the keys that hold').option('--all', 'those that have ended as well'),
+  ).action(async (options: ServerOptions & { all?: boolean }) => {
+    const context = new Context(options);
+    const { api_keys: keys } = await context.remote.request<{ api_keys: readonly Key[] }>('GET', KEYS);
+    const shown = keys.filter((one) => options.all === true || stateOf(one) === 'holds');
+    context.show(shown, (out) =>
+      table(
+        out,
+        ['id', 'name', 'made', 'ends', 'state'],
+        shown.map((one) => {
+          const state = stateOf(one);
+          return [
+            one.id,
+            one.name,
+            day(one.creation),
+            one.expiration === undefined ? 'never' : day(one.expiration),
+            state === 'holds' ? out.good(state) : out.dim(state),
+          ];
+        }),
+      ),
+    );
+  });
+
+  withServer(
+    key
+      .command('revoke')
+      .description('end keys at once')
+      .argument('<key...>', 'ids of keys, or names with --name')
+      .option('--name', 'these are names'),
+  ).action(async (given: readonly string[], options: ServerOptions & { name?: boolean }) => {
+    const context = new Context(options);
+    const bodies = options.name === true ? given.map((name) => ({ name })) : [{ ids: given }];
+    const ended: string[] = [];
+    for (const body of bodies) {
+      const answer = await context.remote.request<{ invalidated_api_keys: string[] }>('DELETE', KEYS, { body });
+      ended.push(...answer.invalidated_api_keys);
+    }
+    if (ended.length === 0) throw new CommandError(`no key that holds is called ${given.join(' or ')}`);
+    context.show({ revoked: ended }, () => ended.map((id) => `${id} is revoked\n`).join(''));
+  });
+
+  key
+    .command('reset-owner')
+    .description('make a new owner key, in place of one that is lost; no server may run on the data')
+    .option('--data <dir>', 'the data directory (SPARROW_DATA, ./data)')
+    .option('--json', 'answer in JSON')
+    .action(async ({ data: given, json }: { data?: string; json?: boolean }) => {
+      const data = resolve(given ?? dataOf(process.env));
+      const issued = await resetOwner(data);
+      const { out, err } = terminal();
+      if (json !== true) err.write(`the owner key of ${data}, also in ${KeyStore.ownerKeyFile(data)}:\n`);
+      out.write(
+        json === true ? `${JSON.stringify({ id: issued.key.id, encoded: issued.encoded })}\n` : `${issued.encoded}\n`,
+      );
+    });
+}
+
+async function resetOwner(data: string): Promise<Awaited<ReturnType<KeyStore['createOwner']>>> {
+  const keys = await KeyStore.open(data).catch((cause: unknown) => {
+    throw new CommandError(cause instanceof Error ? cause.message : String(cause), { cause });
+  });
+  const former = keys.owner();
+  if (former === undefined)
+    throw new CommandError(`there is no owner key in ${data}: is it the data directory of a server?`);
+  // Holds the directory's lock: a server that runs would not hear of the new key, and write over it.
+  const engine = await NativeSearchEngine.open({
+    data,
+    models: [],
+    deployAtStart: false,
+    log: { level: 'silent', asText: true },
+  });
+  try {
+    const issued = await keys.createOwner(data, Date.now());
+    await keys.invalidate([former.id], Date.now());
+    return issued;
+  } finally {
+    await engine.close();
+  }
+}
+
+function stateOf({ invalidated, expiration = Infinity }: Key): 'holds' | 'revoked' | 'expired' {
+  if (invalidated) return 'revoked';
+  return expiration <= Date.now() ? 'expired' : 'holds';
+}
+
+function day(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}

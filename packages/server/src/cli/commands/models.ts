@@ -1,0 +1,101 @@
+import type { Command } from 'commander';
+
+import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
+import { bytes, number, table } from '../terminal.js';
+
+interface Config {
+  readonly model_id: string;
+  readonly description?: string;
+  readonly model_size_bytes?: number;
+  readonly inference_config?: Readonly<Record<string, unknown>>;
+}
+
+interface Deployment {
+  readonly deployment_id: string;
+  readonly state: string;
+  readonly number_of_allocations?: number;
+  readonly threads_per_allocation: number;
+  readonly inference_count?: number;
+}
+
+interface Models {
+  readonly trained_model_configs: readonly Config[];
+}
+
+interface Stats {
+  readonly trained_model_stats: readonly { readonly model_id: string; readonly deployment_stats?: Deployment }[];
+}
+
+const MODELS = '/_ml/trained_models';
+
+/** `sparrow models`: which models there are, and which are at work. */
+export function addModels(program: Command): void {
+  const models = program.command('models').description('the models of a server: list, start, stop');
+
+  withServer(models.command('list', { isDefault: true }).description('all models, and their deployments')).action(
+    async (options: ServerOptions) => {
+      const context = new Context(options);
+      const { remote } = context;
+      const [{ trained_model_configs: configs }, { trained_model_stats: stats }] = await Promise.all([
+        remote.request<Models>('GET', MODELS, { query: { size: 1000 } }),
+        remote.request<Stats>('GET', `${MODELS}/_all/_stats`, { query: { size: 1000 } }),
+      ]);
+      const found = configs.map((config) => ({
+        id: config.model_id,
+        kind: 'text_embedding' in (config.inference_config ?? {}) ? 'dense' : 'sparse',
+        description: config.description ?? '',
+        bytes: config.model_size_bytes ?? 0,
+        deployments: stats.flatMap((one) =>
+          one.model_id === config.model_id && one.deployment_stats !== undefined ? [one.deployment_stats] : [],
+        ),
+      }));
+      context.show(found, (out) =>
+        table(
+          out,
+          ['model', 'kind', 'size', 'state', 'workers', 'texts', 'what'],
+          found.flatMap(({ id, kind, bytes: size, deployments, description }) => {
+            if (deployments.length === 0) return [[id, kind, bytes(size), out.dim('not started'), '', '', description]];
+            return deployments.map((one) => [
+              one.deployment_id === id ? id : `${id} as ${one.deployment_id}`,
+              kind,
+              bytes(size),
+              one.state === 'started' ? out.good(one.state) : one.state,
+              number(one.number_of_allocations ?? 0),
+              number(one.inference_count ?? 0),
+              description,
+            ]);
+          }),
+          'size workers texts',
+        ),
+      );
+    },
+  );
+
+  withServer(
+    models
+      .command('start')
+      .description('put a model to work')
+      .argument('<model>', 'id of the model')
+      .addOption(integerOption('--workers <n>', 'texts that are encoded at once', 1)),
+  ).action(async (model: string, options: ServerOptions & { workers?: number }) => {
+    const context = new Context(options);
+    const query = { wait_for: 'started', number_of_allocations: options.workers };
+    const answer = await context.remote.request('POST', `${MODELS}/${encodeURIComponent(model)}/deployment/_start`, {
+      query,
+    });
+    context.show(answer, () => `${model} is started\n`);
+  });
+
+  withServer(
+    models
+      .command('stop')
+      .description('let a model rest')
+      .argument('<deployment>', 'id of the model, or of the deployment')
+      .option('--force', 'also if pipelines or endpoints use it'),
+  ).action(async (deployment: string, options: ServerOptions & { force?: boolean }) => {
+    const context = new Context(options);
+    const path = `${MODELS}/${encodeURIComponent(deployment)}/deployment/_stop`;
+    const answer = await context.remote.request('POST', path, { query: { force: options.force } });
+    context.show(answer, () => `${deployment} is stopped\n`);
+  });
+}

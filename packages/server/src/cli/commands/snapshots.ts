@@ -1,0 +1,133 @@
+import type { Command } from 'commander';
+
+import { Context, type ServerOptions, withServer } from '../context.js';
+import { CommandError } from '../errors.js';
+import { duration, number, table } from '../terminal.js';
+
+/** The repository that is used where none is named: a folder of the same name below `--repo-path` of the server. */
+const REPOSITORY = 'backups';
+
+interface Snapshot {
+  readonly snapshot: string;
+  readonly state: string;
+  readonly indices: readonly string[];
+  readonly start_time: string;
+  readonly duration_in_millis: number;
+  readonly failures: readonly { readonly reason: string }[];
+}
+
+interface RepositoryOptions extends ServerOptions {
+  readonly repository: string;
+}
+
+interface CreateOptions extends RepositoryOptions {
+  readonly index?: readonly string[];
+}
+
+interface RestoreOptions extends CreateOptions {
+  readonly suffix?: string;
+  readonly everything?: boolean;
+}
+
+/** `sparrow snapshot`: backups. */
+export function addSnapshots(program: Command): void {
+  const snapshot = program.command('snapshot').description('backups: create, list, restore, delete');
+  const about = (command: Command): Command =>
+    withServer(command).option('--repository <name>', 'repository of type fs', REPOSITORY);
+
+  about(
+    snapshot
+      .command('create')
+      .description('back up all indices, settings, keys and uploaded models, or some indices alone')
+      .argument('[name]', 'its name; the time of today if nothing is said')
+      .option('--index <pattern...>', 'these indices alone'),
+  ).action(async (given: string | undefined, options: CreateOptions) => {
+    const context = new Context(options);
+    const { repository, index } = options;
+    const name = given ?? new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+    await ensureRepository(context, repository);
+    const everything = { feature_states: ['security'], include_models: true };
+    const body = index === undefined ? everything : { indices: index.join(','), include_global_state: false };
+    const answer = await context.remote.request<{ snapshot: Snapshot }>('PUT', pathOf(repository, name), {
+      query: { wait_for_completion: true },
+      body,
+    });
+    const { snapshot: made } = answer;
+    context.show(
+      made,
+      () => `${made.snapshot}: ${number(made.indices.length)} indices in ${duration(made.duration_in_millis)}\n`,
+    );
+    if (made.state !== 'SUCCESS') {
+      throw new CommandError(
+        `the snapshot ended as ${made.state}: ${made.failures[0]?.reason ?? 'see the log of the server'}`,
+      );
+    }
+  });
+
+  about(snapshot.command('list', { isDefault: true }).description('the snapshots of a repository')).action(
+    async (options: RepositoryOptions) => {
+      const context = new Context(options);
+      const path = pathOf(options.repository, '_all');
+      const { snapshots } = await context.remote.request<{ snapshots: readonly Snapshot[] }>('GET', path);
+      context.show(snapshots, (out) =>
+        table(
+          out,
+          ['snapshot', 'state', 'made', 'indices'],
+          snapshots.map((one) => [
+            one.snapshot,
+            one.state === 'SUCCESS' ? out.good(one.state) : one.state,
+            one.start_time,
+            one.indices.join(' '),
+          ]),
+        ),
+      );
+    },
+  );
+
+  about(
+    snapshot
+      .command('restore')
+      .description('bring indices back')
+      .argument('<name>', 'the snapshot')
+      .option('--index <pattern...>', 'these indices alone')
+      .option('--suffix <text>', 'bring them back under their names with this behind')
+      .option('--everything', 'settings, keys and uploaded models as well'),
+  ).action(async (name: string, options: RestoreOptions) => {
+    const context = new Context(options);
+    const { repository, index, suffix, everything } = options;
+    const body = {
+      ...(index === undefined ? {} : { indices: index.join(',') }),
+      ...(suffix === undefined ? {} : { rename_pattern: '(.+)', rename_replacement: `$1${suffix}` }),
+      ...(everything === true
+        ? { include_global_state: true, feature_states: ['security'], include_models: true }
+        : {}),
+    };
+    const answer = await context.remote.request<{ snapshot: { indices: readonly string[] } }>(
+      'POST',
+      `${pathOf(repository, name)}/_restore`,
+      { query: { wait_for_completion: true }, body },
+    );
+    const { indices } = answer.snapshot;
+    context.show(answer.snapshot, () => `restored: ${indices.join(', ') || 'no index'}\n`);
+  });
+
+  about(snapshot.command('delete').description('delete a snapshot').argument('<name>', 'the snapshot')).action(
+    async (name: string, options: RepositoryOptions) => {
+      const context = new Context(options);
+      const answer = await context.remote.request('DELETE', pathOf(options.repository, name));
+      context.show(answer, () => `${name} is deleted\n`);
+    },
+  );
+}
+
+/** Makes the repository unless there is one of that name. */
+async function ensureRepository({ remote }: Context, repository: string): Promise<void> {
+  const known = await remote.request<Readonly<Record<string, unknown>>>('GET', '/_snapshot');
+  if (repository in known) return;
+  const body = { type: 'fs', settings: { location: repository } };
+  await remote.request('PUT', `/_snapshot/${encodeURIComponent(repository)}`, { body });
+}
+
+function pathOf(repository: string, snapshot: string): string {
+  return `/_snapshot/${encodeURIComponent(repository)}/${encodeURIComponent(snapshot)}`;
+}

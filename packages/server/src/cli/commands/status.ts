@@ -1,0 +1,93 @@
+import type { Command } from 'commander';
+
+import { Context, type ServerOptions, withServer } from '../context.js';
+import { bytes, duration, number, table } from '../terminal.js';
+
+interface Stats {
+  readonly nodes: Readonly<
+    Record<
+      string,
+      { readonly process: { readonly mem: { readonly resident_in_bytes: number }; readonly uptime_in_millis?: number } }
+    >
+  >;
+}
+
+interface CatIndex {
+  readonly index: string;
+  readonly health: string;
+  readonly status: string;
+  readonly 'docs.count': string | null;
+  readonly 'store.size': string | null;
+}
+
+/** `sparrow status`: whether a server serves, what it holds, and what it takes. */
+export function addStatus(program: Command): void {
+  withServer(program.command('status').description('is the server ready, and what does it hold?')).action(
+    async (options: ServerOptions) => {
+      const context = new Context(options);
+      const { remote } = context;
+      const { url } = remote.target;
+      const ready = await remote.request<{ status: string }>('GET', '/_health').catch((error: unknown) => {
+        // It answers, but does not serve yet, or no more.
+        const { status, body } = error as { status?: number; body?: { status?: string } };
+        if (status !== 503 || typeof body?.status !== 'string') throw error;
+        return { status: body.status };
+      });
+      if (ready.status !== 'ready') {
+        process.exitCode = 1;
+        context.show({ url, ...ready }, () => `${url} is ${ready.status}\n`);
+        return;
+      }
+      const [info, indices, stats, models] = await Promise.all([
+        remote.request<{ version: { number: string; build_hash: string } }>('GET', '/'),
+        remote.request<CatIndex[]>('GET', '/_cat/indices', { query: { format: 'json', bytes: 'b', s: 'index' } }),
+        remote.request<Stats>('GET', '/_nodes/stats', { query: { filter_path: 'nodes.*.process' } }),
+        deployed(context),
+      ]);
+      const [node] = Object.values(stats.nodes);
+      const found = {
+        url,
+        status: ready.status,
+        version: info.version.build_hash,
+        interface: info.version.number,
+        uptime_ms: node?.process.uptime_in_millis,
+        memory_bytes: node?.process.mem.resident_in_bytes,
+        models,
+        indices: indices.map((one) => ({
+          name: one.index,
+          health: one.health,
+          status: one.status,
+          documents: Number(one['docs.count'] ?? 0),
+          bytes: Number(one['store.size'] ?? 0),
+        })),
+      };
+      context.show(found, (out) =>
+        [
+          `${out.bold(url)}  ${out.good(ready.status)}  Sparrow ${found.version}, interface of Elasticsearch ${found.interface}\n`,
+          `up ${duration(found.uptime_ms ?? 0)}, ${bytes(found.memory_bytes ?? 0)} of memory, models at work: ${models.join(', ') || 'none'}\n`,
+          found.indices.length === 0
+            ? 'no indices\n'
+            : `\n${table(
+                out,
+                ['index', 'documents', 'size', 'state'],
+                found.indices.map((one) => [
+                  one.name,
+                  number(one.documents),
+                  bytes(one.bytes),
+                  // Yellow is the usual state of a single server.
+                  one.status !== 'open' ? one.status : one.health === 'red' ? out.bad('red') : 'open',
+                ]),
+                'documents size',
+              )}`,
+        ].join(''),
+      );
+    },
+  );
+}
+
+async function deployed({ remote }: Context): Promise<string[]> {
+  const { trained_model_stats: models } = await remote.request<{
+    trained_model_stats: readonly { model_id: string; deployment_stats?: { deployment_id: string; state: string } }[];
+  }>('GET', '/_ml/trained_models/_all/_stats');
+  return models.flatMap(({ deployment_stats: one }) => (one?.state === 'started' ? [one.deployment_id] : []));
+}

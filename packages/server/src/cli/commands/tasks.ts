@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Command } from 'commander';
+
+import { Context, type ServerOptions, interruptible, withServer } from '../context.js';
+import { CommandError } from '../errors.js';
+import { type Sink, duration, number, oneLine, table } from '../terminal.js';
+
+interface Status {
+  readonly total?: number;
+  readonly created?: number;
+  readonly updated?: number;
+  readonly deleted?: number;
+  readonly noops?: number;
+  readonly version_conflicts?: number;
+}
+
+interface Task {
+  readonly node: string;
+  readonly id: number;
+  readonly action: string;
+  readonly description: string;
+  readonly running_time_in_nanos: number;
+  readonly cancellable: boolean;
+  readonly cancelled?: boolean;
+  readonly status?: Status;
+  readonly parent_task_id?: string;
+}
+
+interface Known {
+  readonly completed: boolean;
+  readonly task: Task;
+  readonly error?: { readonly reason: string };
+  readonly response?: unknown;
+}
+
+const POLL_MS = 500;
+
+/** `sparrow tasks`: what the server is doing that takes its time. */
+export function addTasks(program: Command): void {
+  const tasks = program.command('tasks').description('jobs of a server, such as a reindex: list, show, cancel');
+
+  withServer(
+    tasks
+      .command('list', { isDefault: true })
+      .description('the jobs that run')
+      .option('--watch', 'show them anew until Ctrl-C'),
+  ).action(async (options: ServerOptions & { watch?: boolean }) => {
+    const context = new Context(options);
+    if (options.watch !== true) {
+      const running = await list(context);
+      context.show(running, (out) => (running.length === 0 ? 'no jobs\n' : shown(out, running)));
+      return;
+    }
+    await watchAll(context);
+  });
+
+  withServer(
+    tasks
+      .command('show')
+      .description('one job: how far it is, or what it came to')
+      .argument('<task>', 'its id')
+      .option('--watch', 'wait for its end'),
+  ).action(async (id: string, options: ServerOptions & { watch?: boolean }) => {
+    const context = new Context(options);
+    const known = options.watch === true ? await watchOne(context, id) : await get(context, id);
+    context.show(known, (out) => described(out, known));
+    if (known.error !== undefined) throw new CommandError(`the task failed: ${known.error.reason}`);
+  });
+
+  withServer(tasks.command('cancel').description('ask a job to stop').argument('<task>', 'its id')).action(
+    async (id: string, options: ServerOptions) => {
+      const context = new Context(options);
+      const answer = await context.remote.request<{
+        nodes?: object;
+        node_failures?: { reason?: string; caused_by?: { reason: string } }[];
+      }>('POST', `/_tasks/${encodeURIComponent(id)}/_cancel`);
+      const [failure] = answer.node_failures ?? [];
+      if (failure !== undefined)
+        throw new CommandError(failure.caused_by?.reason ?? failure.reason ?? 'it cannot be cancelled');
+      context.show(answer, () => `${id} was asked to stop\n`);
+    },
+  );
+}
+
+async function list({ remote }: Context, signal?: AbortSignal): Promise<Task[]> {
+  const { nodes } = await remote.request<{
+    nodes: Readonly<Record<string, { tasks: Readonly<Record<string, Task>> }>>;
+  }>('GET', '/_tasks', { query: { detailed: true }, signal });
+  const all = Object.values(nodes).flatMap(({ tasks }) => Object.values(tasks));
+  // The request that asks is a task itself.
+  return all.filter(({ action }) => !action.startsWith('cluster:monitor/tasks/'));
+}
+
+function get({ remote }: Context, id: string, signal?: AbortSignal): Promise<Known> {
+  return remote.request<Known>('GET', `/_tasks/${encodeURIComponent(id)}`, { query: { detailed: true }, signal });
+}
+
+/** Shows all jobs again and again; on a terminal in the same place. */
+async function watchAll(context: Context): Promise<void> {
+  const { out } = context.terminal;
+  const { signal, done } = interruptible();
+  let before = '';
+  try {
+    for (;;) {
+      const running = await list(context, signal);
+      const text = context.isJson
+        ? `${JSON.stringify(running)}\n`
+        : running.length === 0
+          ? 'no jobs\n'
+          : shown(out, running);
+      if (out.isTerminal && !context.isJson && before !== '')
+        out.write(`\u001b[${String(before.split('\n').length - 1)}A\u001b[J`);
+      // A log of what stays the same helps nobody.
+      if (out.isTerminal || text !== before) out.write(text);
+      before = text;
+      await sleep(POLL_MS, undefined, { signal });
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    done();
+  }
+}
+
+async function watchOne(context: Context, id: string): Promise<Known> {
+  const { err } = context.terminal;
+  const { signal, done } = interruptible();
+  const { Progress } = await import('../progress.js');
+  const progress = new Progress(err, 'documents');
+  try {
+    for (;;) {
+      const known = await get(context, id, signal);
+      if (known.completed) return known;
+      const { done: count, total } = countsOf(known.task);
+      if (!context.isJson) progress.update(count, total > 0 ? count / total : undefined);
+      await sleep(POLL_MS, undefined, { signal });
+    }
+  } catch (error) {
+    if (signal.aborted) throw new CommandError('interrupted; the job goes on');
+    throw error;
+  } finally {
+    progress.clear();
+    done();
+  }
+}
+
+function countsOf({ status = {} }: Task): { readonly done: number; readonly total: number } {
+  const { total = 0, created = 0, updated = 0, deleted = 0, noops = 0, version_conflicts: conflicts = 0 } = status;
+  return { done: created + updated + deleted + noops + conflicts, total };
+}
+
+function shown(out: Sink, tasks: readonly Task[]): string {
+  return table(
+    out,
+    ['task', 'job', 'done', 'of', 'running for', 'what'],
+    tasks.map((task) => {
+      const { done, total } = countsOf(task);
+      const counted = task.status?.total !== undefined;
+      return [
+        `${task.node}:${String(task.id)}`,
+        task.action.split('/').at(-1) ?? '',
+        counted ? number(done) : '',
+        counted ? number(total) : '',
+        duration(task.running_time_in_nanos / 1e6),
+        oneLine(task.description, 60),
+      ];
+    }),
+    'done of',
+  );
+}
+
+function described(out: Sink, { completed, task, error, response }: Known): string {
+  const state = error !== undefined ? out.bad('failed') : completed ? out.good('completed') : 'running';
+  const result = response === undefined ? '' : `${JSON.stringify(response, null, 2)}\n`;
+  return `${shown(out, [task])}${state}\n${result}`;
+}

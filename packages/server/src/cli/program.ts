@@ -1,0 +1,111 @@
+import process from 'node:process';
+
+import { Argument, Command, CommanderError } from 'commander';
+
+import { describeSettings, usage } from '../config.js';
+import { VERSION } from '../identity.js';
+import { near } from '../near.js';
+import { addData } from './commands/data.js';
+import { addEval } from './commands/eval.js';
+import { addImport } from './commands/import.js';
+import { addKeys } from './commands/keys.js';
+import { addModels } from './commands/models.js';
+import { addSearch } from './commands/search.js';
+import { addSnapshots } from './commands/snapshots.js';
+import { addStatus } from './commands/status.js';
+import { addTasks } from './commands/tasks.js';
+import { SHELLS, completion } from './completion.js';
+import { UsageError } from './errors.js';
+
+/** All commands. `serve` is in it to be found and completed; what it takes is read elsewhere, from the one table of settings. */
+function program(): Command {
+  const sparrow = new Command('sparrow')
+    .description('Sparrow: a semantic search server')
+    .usage('[command] [options]')
+    .version(VERSION, '-v, --version', 'the version')
+    .helpOption('-h, --help', 'this, or what a command takes')
+    .showSuggestionAfterError(true)
+    .exitOverride()
+    .configureOutput({
+      // Said at the end, as all errors are.
+      writeErr: () => undefined,
+    });
+  sparrow.command('serve').description('serve; what happens without a command').helpOption(false);
+  addImport(sparrow);
+  addSearch(sparrow);
+  addEval(sparrow);
+  addStatus(sparrow);
+  addModels(sparrow);
+  addTasks(sparrow);
+  addKeys(sparrow);
+  addSnapshots(sparrow);
+  addData(sparrow);
+  sparrow
+    .command('completion')
+    .description('a script that completes the command line: `source <(sparrow completion bash)`')
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
+    .action((shell: (typeof SHELLS)[number]) => {
+      const settings = describeSettings().flatMap(({ flag, help }) =>
+        flag === undefined ? [] : [{ text: flag, what: help }],
+      );
+      process.stdout.write(
+        completion(sparrow, shell, [...settings, { text: '--config', what: 'a file with settings' }]),
+      );
+    });
+  for (const command of everyCommand(sparrow)) {
+    command
+      .exitOverride()
+      .configureOutput({ writeErr: () => undefined })
+      .helpCommand(false);
+  }
+  return sparrow;
+}
+
+function everyCommand(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)];
+}
+
+/**
+ * Carries out a command other than to serve.
+ *
+ * @throws {UsageError} for a command line that makes no sense
+ */
+export async function runCommand(args: readonly string[]): Promise<void> {
+  const sparrow = program();
+  refuseUnknown(sparrow, args);
+  try {
+    await sparrow.parseAsync([...args], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    // Help and the version end in the same way, when everything is said.
+    if (error.exitCode === 0) return;
+    throw new UsageError(sentence(error), { cause: error });
+  }
+}
+
+/** Commander takes a mistyped word of a group for an argument of the group's usual command, and says that there is one too many. */
+function refuseUnknown(sparrow: Command, [word, next]: readonly string[]): void {
+  const group = sparrow.commands.find((command) => command.name() === word);
+  if (group === undefined || group.commands.length === 0 || next === undefined || next.startsWith('-')) return;
+  const names = group.commands.map((command) => command.name());
+  if (names.includes(next)) return;
+  const [meant] = near(next, names);
+  const hint = meant === undefined ? `, it has ${names.join(', ')}` : `, did you mean ${meant}?`;
+  throw new UsageError(`unknown command '${next}' of '${group.name()}'${hint} (see --help)`);
+}
+
+/** What `sparrow --help` says. */
+export function help(): string {
+  return `${program().helpInformation()}\nTo serve, with or without the word:\n\n${usage()}`;
+}
+
+/** Commander's sentence as one of ours: with what was probably meant. */
+function sentence({ code, message }: CommanderError): string {
+  // A group of commands without one of them: commander would show its help as an error.
+  if (code === 'commander.help') return 'a command is needed (see --help)';
+  const said = message
+    .replace(/^error: /, '')
+    .replace(/\n\(Did you mean (.*)\?\)$/s, ', did you mean $1?')
+    .replaceAll(/\s*\n\s*/g, ' ');
+  return `${said} (see --help)`;
+}

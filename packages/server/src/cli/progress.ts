@@ -1,0 +1,56 @@
+import { type Sink, duration, number } from './terminal.js';
+
+const BAR_WIDTH = 24;
+const REDRAW_MS = 80;
+/** The rate shown is that of so many of the last milliseconds. */
+const WINDOW_MS = 5000;
+
+/** How far something has come: a bar with rate and time left on a terminal, nothing elsewhere. */
+export class Progress {
+  readonly #sink: Sink;
+  readonly #what: string;
+  readonly #recent: { at: number; done: number }[] = [];
+  #shown = -Infinity;
+
+  /** @param what is counted, such as `documents` */
+  constructor(sink: Sink, what: string) {
+    this.#sink = sink;
+    this.#what = what;
+  }
+
+  /**
+   * @param done how many are done
+   * @param share the part of all that is done, from 0 to 1; undefined where the end is not known
+   */
+  update(done: number, share: number | undefined, note = ''): void {
+    if (!this.#sink.isTerminal) return;
+    const at = performance.now();
+    this.#recent.push({ at, done });
+    while (this.#recent.length > 2 && at - (this.#recent[0]?.at ?? at) > WINDOW_MS) this.#recent.shift();
+    if (at - this.#shown < REDRAW_MS) return;
+    this.#shown = at;
+    this.#draw(done, share, note);
+  }
+
+  /** Takes the bar away, so that something else can be written. */
+  clear(): void {
+    if (this.#sink.isTerminal && this.#shown > -Infinity) this.#sink.write('\r\u001b[2K');
+    this.#shown = -Infinity;
+  }
+
+  #draw(done: number, share: number | undefined, note: string): void {
+    const [first, last] = [this.#recent[0], this.#recent.at(-1)];
+    const seconds = ((last?.at ?? 0) - (first?.at ?? 0)) / 1000;
+    const rate = seconds > 0.2 ? (done - (first?.done ?? 0)) / seconds : 0;
+    const left =
+      share === undefined || rate === 0 || share === 0 ? '' : `${duration((1000 * (done / share - done)) / rate)} left`;
+    const { accent, dim } = this.#sink;
+    const filled = Math.round(Math.min(1, share ?? 0) * BAR_WIDTH);
+    const bar =
+      share === undefined
+        ? ''
+        : `${accent('━'.repeat(filled))}${dim('─'.repeat(BAR_WIDTH - filled))} ${String(Math.floor(share * 100)).padStart(3)}%  `;
+    const figures = [`${number(done)} ${this.#what}`, rate > 0 ? `${number(rate)}/s` : '', left, note];
+    this.#sink.write(`\r\u001b[2K${bar}${figures.filter((text) => text !== '').join('  ')}`);
+  }
+}

@@ -1,0 +1,207 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+
+import {
+  type Cancel,
+  EngineError,
+  type EngineReply,
+  type EngineRequest,
+  type Operation,
+  type SearchEngine,
+  SparrowError,
+} from '@sparrow-search/engine';
+
+import { ENDPOINTS } from '../routes/table.js';
+import type { Endpoint } from '../routes/types.js';
+import { CommandError } from './errors.js';
+
+/** Where a server is, and who asks. */
+export interface Target {
+  readonly url: string;
+  /** The key as it goes into the `Authorization` header; undefined where none was found. */
+  readonly key: string | undefined;
+  /** What is said to somebody who has no key. */
+  readonly keyHint: string;
+}
+
+/** What a command line says about a server. */
+export interface TargetOptions {
+  readonly url?: string;
+  readonly key?: string;
+  readonly data?: string;
+}
+
+const USUAL_URL = 'http://127.0.0.1:9200';
+
+/** Finds the server and the key: options win over the environment, that over what a server on this machine leaves for its user. */
+export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.ProcessEnv>): Target {
+  const url = addressOf(options.url ?? present(environment['SPARROW_URL']) ?? USUAL_URL);
+  const data = options.data ?? dataOf(environment);
+  const keyFile = present(environment['SPARROW_API_KEY_FILE']);
+  const given =
+    options.key ??
+    present(environment['SPARROW_API_KEY']) ??
+    (keyFile === undefined ? undefined : readKey(keyFile, 'SPARROW_API_KEY_FILE'));
+  if (given !== undefined) return { url, key: given, keyHint: '' };
+  // The key of a server here is nobody else's business.
+  if (!isHere(url)) return { url, key: undefined, keyHint: 'say it with --key or SPARROW_API_KEY' };
+  const file = join(data, 'owner.key');
+  let key: string | undefined;
+  try {
+    key = readFileSync(file, 'utf8').trim();
+  } catch {
+    // Then there is none.
+  }
+  const keyHint = `say it with --key or SPARROW_API_KEY, or where the server's data directory is with --data (looked for ${file})`;
+  return { url, key, keyHint };
+}
+
+/** The data directory of a server that is started here. */
+export function dataOf(environment: Readonly<NodeJS.ProcessEnv>): string {
+  return present(environment['SPARROW_DATA']) ?? 'data';
+}
+
+function present(value: string | undefined): string | undefined {
+  return value === '' ? undefined : value;
+}
+
+function readKey(file: string, from: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (cause) {
+    throw new CommandError(`${from}: cannot read ${file} (${(cause as NodeJS.ErrnoException).code ?? ''})`, { cause });
+  }
+}
+
+function addressOf(text: string): string {
+  try {
+    const { origin, pathname } = new URL(/^https?:\/\//.test(text) ? text : `http://${text}`);
+    return origin + pathname.replace(/\/$/, '');
+  } catch (cause) {
+    throw new CommandError(`[${text}] is no address of a server`, { cause });
+  }
+}
+
+function isHere(url: string): boolean {
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** What a request to the REST interface has besides method and path. */
+export interface RemoteRequest {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: object | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A server elsewhere, as an engine: operations become requests to their routes. */
+export class Remote implements SearchEngine {
+  constructor(readonly target: Target) {}
+
+  /**
+   * Sends a request and reads its answer: a value where it is JSON, else its text.
+   *
+   * @throws {SparrowError} when the server refuses it
+   * @throws {CommandError} when there is no server, or no key
+   */
+  async request<T = unknown>(
+    method: string,
+    path: string,
+    { query = {}, body, signal }: RemoteRequest = {},
+  ): Promise<T> {
+    const parameters = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as [string, string]],
+    );
+    const uri = parameters.length === 0 ? path : `${path}?${String(new URLSearchParams(parameters))}`;
+    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const reply = await this.#send(method, uri, 'application/json', bytes, signal);
+    if (reply.status >= 400) throw SparrowError.of(new EngineError(reply.status, reply.body));
+    const text = Buffer.from(reply.body).toString();
+    return (reply.text === true ? text : JSON.parse(text)) as T;
+  }
+
+  async execute({ op, path, query }: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    const endpoint = endpointOf(op, path);
+    const filled = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ''));
+    const parameters = new URLSearchParams(query);
+    const uri = parameters.size === 0 ? filled : `${filled}?${String(parameters)}`;
+    const controller = new AbortController();
+    const end = cancel?.(() => {
+      controller.abort();
+    });
+    try {
+      const type = endpoint.ndjson === true ? 'application/x-ndjson' : 'application/json';
+      const reply = await this.#send(endpoint.method, uri, type, body, controller.signal);
+      if (reply.status >= 400 && hasError(reply.body)) throw new EngineError(reply.status, reply.body);
+      return reply;
+    } finally {
+      end?.();
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #send(
+    method: string,
+    uri: string,
+    type: string,
+    body: Uint8Array | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<EngineReply> {
+    const { url, key, keyHint } = this.target;
+    let response;
+    let bytes;
+    try {
+      response = await fetch(url + uri, {
+        method,
+        headers: {
+          ...(key === undefined ? {} : { authorization: `ApiKey ${key}` }),
+          ...(body === undefined ? {} : { 'content-type': type }),
+        },
+        ...(body === undefined ? {} : { body: Buffer.from(body) }),
+        ...(signal === undefined ? {} : { signal }),
+        // A key is for the server that was named.
+        redirect: 'error',
+      });
+      bytes = new Uint8Array(await response.arrayBuffer());
+    } catch (cause) {
+      signal?.throwIfAborted();
+      throw new CommandError(noServer(url, cause), { cause });
+    }
+    const { status } = response;
+    if (status === 401 && key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyHint}`);
+    const isText = !(response.headers.get('content-type') ?? '').includes('json');
+    return { status, body: bytes, text: isText };
+  }
+}
+
+function noServer(url: string, error: unknown): string {
+  const cause = (error as { cause?: NodeJS.ErrnoException }).cause;
+  const why = cause?.code ?? cause?.message ?? String(error);
+  return `no server answers at ${url} (${why}): start one with \`sparrow\`, or say where it is with --url`;
+}
+
+function hasError(body: Uint8Array): boolean {
+  return Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, 64)).includes('"error"');
+}
+
+/** The route of an operation that takes just these parameters in its path. */
+function endpointOf(op: Operation, path: Readonly<Record<string, string>>): Endpoint {
+  const wanted = Object.keys(path).sort().join();
+  const candidates = ENDPOINTS.filter(
+    ({ handler, path: route }) =>
+      'engine' in handler &&
+      handler.engine === op &&
+      [...route.matchAll(/\{(\w+)\}/g)]
+        .map(([, name]) => name)
+        .sort()
+        .join() === wanted,
+  );
+  // A body cannot be sent with GET.
+  const endpoint = candidates.find(({ method }) => method !== 'GET' && method !== 'HEAD') ?? candidates[0];
+  if (endpoint === undefined) throw new TypeError(`no route for [${op}] with [${wanted}]`);
+  return endpoint;
+}

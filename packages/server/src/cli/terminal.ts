@@ -1,0 +1,104 @@
+import process from 'node:process';
+
+/** What a command writes to, and whether a person looks at it. */
+export interface Terminal {
+  /** For what was asked for. */
+  readonly out: Sink;
+  /** For everything else: progress, notes, errors. */
+  readonly err: Sink;
+}
+
+export interface Sink {
+  write(text: string): void;
+  /** Whether a person sees it as it is written: then there are colours, bars and redrawing. */
+  readonly isTerminal: boolean;
+  /** Characters of a line. */
+  readonly columns: number;
+  readonly bold: Paint;
+  readonly dim: Paint;
+  readonly accent: Paint;
+  readonly good: Paint;
+  readonly bad: Paint;
+}
+
+type Paint = (text: string) => string;
+
+/** The process' own streams. */
+export function terminal(): Terminal {
+  return { out: sink(process.stdout), err: sink(process.stderr) };
+}
+
+/** Longest line that is easy to read. */
+const WIDEST = 160;
+const USUAL = 100;
+
+function sink(stream: NodeJS.WriteStream): Sink {
+  // `isTTY` is undefined for files and pipes, whatever its type says.
+  const isTerminal = (stream.isTTY as boolean | undefined) === true;
+  const { NO_COLOR: noColour = '', TERM: kind } = process.env;
+  const isColoured = isTerminal && noColour === '' && kind !== 'dumb';
+  const paint = (code: string): Paint => (isColoured ? (text) => `\u001b[${code}m${text}\u001b[0m` : (text) => text);
+  return {
+    write: (text) => {
+      stream.write(text);
+    },
+    isTerminal,
+    columns: isTerminal ? Math.min(WIDEST, stream.columns) : USUAL,
+    bold: paint('1'),
+    dim: paint('2'),
+    accent: paint('33'),
+    good: paint('32'),
+    bad: paint('31'),
+  };
+}
+
+export function number(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+export function bytes(value: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length - 1, value < 1 ? 0 : Math.floor(Math.log10(value) / 3));
+  const scaled = value / 1000 ** power;
+  return `${power > 0 && scaled < 10 ? scaled.toFixed(1) : String(Math.round(scaled))} ${units[power] ?? ''}`;
+}
+
+/** A time for people: `350 ms`, `12.3 s`, `4 min`, `2.5 h`, `3 d`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${String(Math.round(ms))} ms`;
+  if (ms < 100_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 5_400_000) return `${String(Math.round(ms / 60_000))} min`;
+  return ms < 172_800_000 ? `${(ms / 3_600_000).toFixed(1)} h` : `${String(Math.round(ms / 86_400_000))} d`;
+}
+
+/** Rows as aligned columns under a heading. Columns of numbers, by the heading's name in `right`, are set to the right. */
+export function table(
+  sink: Sink,
+  heading: readonly string[],
+  rows: readonly (readonly string[])[],
+  right = '',
+): string {
+  const numeric = new Set(right.split(' '));
+  const widths = heading.map((name, at) => Math.max(name.length, ...rows.map((row) => visible(row[at] ?? ''))));
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, at) => {
+        const gap = ' '.repeat(Math.max(0, (widths[at] ?? 0) - visible(cell)));
+        return numeric.has(heading[at] ?? '') ? gap + cell : cell + gap;
+      })
+      .join('  ')
+      .trimEnd();
+  return [sink.bold(line(heading)), ...rows.map(line)].map((text) => `${text}\n`).join('');
+}
+
+/** How many characters of a text are seen. */
+function visible(text: string): number {
+  // eslint-disable-next-line no-control-regex -- what colours begin with
+  return text.replaceAll(/\u001b\[\d+m/g, '').length;
+}
+
+/** A text on one line, cut to a width. */
+export function oneLine(text: string, width: number): string {
+  const flat = text.replaceAll(/\s+/g, ' ').trim();
+  return flat.length > width ? `${flat.slice(0, width - 1)}…` : flat;
+}

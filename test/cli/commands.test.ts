@@ -1,0 +1,374 @@
+// Every command against a real server.
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+import { type Ended, sparrow } from './support.js';
+
+let server: RunningServer;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sparrow-cli-'));
+  server = await startServer({ args: ['--repo-path', join(folder, 'snapshots')] });
+  await server.request('PUT', '/articles', {
+    mappings: {
+      properties: {
+        title: { type: 'text', copy_to: 'meaning' },
+        meaning: { type: 'semantic_text' },
+        n: { type: 'integer' },
+      },
+    },
+  });
+  const titles = [
+    'Blue whales are the largest animals',
+    'Bread rises because yeast makes gas',
+    'Sore muscles need rest',
+  ];
+  for (const [n, title] of titles.entries()) await server.request('PUT', `/articles/_doc/${String(n)}`, { title, n });
+  await server.request('POST', '/articles/_refresh');
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Runs a command against the server, whose key it finds in the data directory. */
+function run(...args: string[]): Promise<Ended> {
+  return sparrow([...args, '--url', server.url, '--data', server.data]);
+}
+
+/** Runs a command that should work; gives its answer in JSON. */
+async function json(...args: string[]): Promise<any> {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  expect([code, stderr], args.join(' ')).toEqual([0, '']);
+  return JSON.parse(stdout);
+}
+
+/** Runs a command that should work; gives what it says. */
+async function said(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(...args);
+  expect([code, stderr], args.join(' ')).toEqual([0, '']);
+  expect(stdout).not.toContain('\u001b');
+  return stdout;
+}
+
+describe('a command line that makes no sense', () => {
+  it.each([
+    [['serach', 'x'], "unknown command 'serach', did you mean search?"],
+    [['status', '--ulr', 'x'], "unknown option '--ulr', did you mean --url?"],
+    [['key', 'lst'], "unknown command 'lst' of 'key', did you mean list?"],
+    [['models', 'begin'], "unknown command 'begin' of 'models', it has list, start, stop"],
+    [['key'], 'a command is needed'],
+    [['search', 'whales'], "required option '--index <name>' not specified"],
+    [['search', '--index', 'a'], 'a question is needed'],
+    [['search', '--index', 'a', 'b', '--size', 'many'], 'it must be a whole number from 0 on'],
+    [['search', '--index', 'a', 'b', '--by', 'luck'], 'Allowed choices are hybrid, meaning, words'],
+    [['import', 'x.xlsx'], 'x.xlsx: say with --format whether it is jsonl, csv, tsv'],
+    [['import', 'a.csv', 'b.csv', '--follow'], '--follow takes one file'],
+    [['key', 'new', 'shop'], 'say what the key may do'],
+    [['completion', 'tcsh'], 'Allowed choices are bash, zsh, fish'],
+    [['check'], "missing required argument 'data'"],
+    [['repair', 'a'], "required option '--into <dir>' not specified"],
+    [['--prot', '1'], 'unknown option --prot, did you mean --port?'],
+    [['serve', '--port', 'x'], '--port expects a port from 0 to 65535, not [x]'],
+  ])('%j is one sentence, and ends with 2', async (args, sentence) => {
+    const { code, stdout, stderr } = await sparrow(args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^sparrow: .*\n$/);
+    expect(stderr).toContain(sentence);
+  });
+});
+
+describe('--help', () => {
+  it('says which commands there are, and the settings of the server', async () => {
+    const { code, stdout, stderr } = await sparrow(['--help']);
+    expect([code, stderr]).toEqual([0, '']);
+    for (const word of [
+      'serve',
+      'import',
+      'search',
+      'eval',
+      'status',
+      'models',
+      'tasks',
+      'key',
+      'snapshot',
+      'check',
+      'repair',
+      'completion',
+    ]) {
+      expect(stdout).toMatch(new RegExp(`^  ${word} `, 'm'));
+    }
+    expect(stdout).toContain('--port');
+    expect((await sparrow(['serve', '--help'])).stdout).toContain('--slow-request-seconds');
+    expect((await sparrow(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it.each([
+    'import',
+    'search',
+    'eval',
+    'status',
+    'models',
+    'tasks',
+    'key',
+    'snapshot',
+    'check',
+    'repair',
+    'completion',
+    'key new',
+  ])('is there for %s', async (words) => {
+    const { code, stdout, stderr } = await sparrow([...words.split(' '), '--help']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(new RegExp(`^Usage: sparrow ${words}`));
+  });
+});
+
+describe('where the server is, and who asks', () => {
+  it('is said by options or the environment', async () => {
+    const env = { SPARROW_URL: server.url, SPARROW_API_KEY: server.apiKey };
+    expect(await sparrow(['status'], env)).toMatchObject({ code: 0, stderr: '' });
+    const file = join(folder, 'key');
+    await writeFile(file, `${server.apiKey}\n`);
+    expect(await sparrow(['status'], { SPARROW_URL: server.url, SPARROW_API_KEY_FILE: file })).toMatchObject({
+      code: 0,
+    });
+    expect(await sparrow(['status', '--url', server.url, '--key', server.apiKey])).toMatchObject({ code: 0 });
+    expect(await sparrow(['status'], { SPARROW_URL: server.url, SPARROW_DATA: server.data })).toMatchObject({
+      code: 0,
+    });
+  });
+
+  it('is asked for in one sentence where it is missing or wrong', async () => {
+    const none = await sparrow(['status', '--url', 'http://127.0.0.1:1']);
+    expect([none.code, none.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^sparrow: no server answers at http:\/\/127\.0\.0\.1:1 .*\n$/),
+    ]);
+    const keyless = await sparrow(['status', '--url', server.url, '--data', '/nowhere']);
+    expect([keyless.code, keyless.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^sparrow: the server at .* wants a key: .*--key.*\n$/),
+    ]);
+    const wrong = await sparrow(['status', '--url', server.url, '--key', 'YTpi']);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/^sparrow: unable to authenticate.*\n$/)]);
+    const nonsense = await sparrow(['status', '--url', 'http://']);
+    expect([nonsense.code, nonsense.stderr]).toEqual([1, 'sparrow: [http://] is no address of a server\n']);
+  });
+});
+
+it('status tells what there is', async () => {
+  const status = await json('status');
+  expect(status).toMatchObject({ url: server.url, status: 'ready', models: ['.sparse_encoder_model_2'] });
+  expect(status.indices).toContainEqual(expect.objectContaining({ name: 'articles', documents: 3 }));
+  expect(await said('status')).toMatch(/^articles +3 +[\d.]+ kB +open$/m);
+});
+
+describe('search', () => {
+  it('finds by words and meaning, fused, and shows passages', async () => {
+    const text = await said('search', 'the', 'biggest', 'creature', '--index', 'articles', '--size', '1');
+    expect(text).toMatch(/^ 1 {2}0 .*\n {4}Blue whales are the largest animals\n.*found, \d+ ms\n$/);
+    const answer = await json('search', 'yeast', '--index', 'articles', '--by', 'words');
+    expect(answer.hits.hits.map((hit: any) => hit._id)).toEqual(['1']);
+    const meaning = await json(
+      'search',
+      'tired muscles',
+      '--index',
+      'articles',
+      '--by',
+      'meaning',
+      '--field',
+      'meaning',
+    );
+    expect(meaning.hits.hits[0]._id).toBe('2');
+  });
+
+  it('takes a whole request', async () => {
+    const body = '{"query":{"term":{"n":1}},"_source":false}';
+    const file = join(folder, 'request.json');
+    await writeFile(file, body);
+    for (const given of [body, `@${file}`]) {
+      const answer = await json('search', '--index', 'articles', '--body', given);
+      expect(answer.hits.hits).toMatchObject([{ _id: '1' }]);
+    }
+  });
+
+  it.each([
+    [['--index', 'nowhere', 'x'], 'no such index [nowhere]'],
+    [['--index', 'articles', 'x', '--field', 'titel'], '[articles] has no field [titel]'],
+    [
+      ['--index', 'articles', 'x', '--field', 'n'],
+      '[articles] has no text, semantic_text or sparse_vector field to look in',
+    ],
+    [['--index', 'articles', '--body', '{"query":{"nonsense":{}}}'], 'nonsense'],
+  ])('says what is wrong with %j', async (args, sentence) => {
+    const { code, stderr } = await run('search', ...args);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: .*\n$/)]);
+    expect(stderr).toContain(sentence);
+  });
+});
+
+describe('key', () => {
+  it('makes keys that may do what was said, lists and ends them', async () => {
+    const made = await run('key', 'new', 'shop', '--index', 'articles', '--expires', '90d');
+    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('shown this once')]);
+    const apiKey = made.stdout.trim();
+    expect((await server.request('GET', '/articles/_count', undefined, { apiKey })).status).toBe(200);
+    expect((await server.request('DELETE', '/articles', undefined, { apiKey })).status).toBe(403);
+    const [shop] = (await json('key', 'list')).filter((key: any) => key.name === 'shop');
+    expect(await said('key', 'list')).toMatch(/^\S+ +shop +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +holds$/m);
+    expect(await said('key', 'revoke', shop.id)).toBe(`${shop.id as string} is revoked\n`);
+    expect((await server.request('GET', '/articles/_count', undefined, { apiKey })).status).toBe(401);
+    expect(await said('key', 'list')).not.toContain('shop');
+    expect(await said('key', 'list', '--all')).toMatch(/shop .* revoked/);
+    const again = await run('key', 'revoke', 'shop', '--name');
+    expect([again.code, again.stderr]).toEqual([1, 'sparrow: no key that holds is called shop\n']);
+  });
+
+  it('refuses to reset the owner key under a running server', async () => {
+    const { code, stderr } = await sparrow(['key', 'reset-owner', '--data', server.data]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('in use')]);
+    const nowhere = await sparrow(['key', 'reset-owner', '--data', folder]);
+    expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringContaining('there is no owner key in')]);
+  });
+
+  it('resets the owner key while no server runs', async () => {
+    const args = ['--deploy-at-start', 'false'];
+    const before = await startServer({ args });
+    await before.stop();
+    const { code, stdout } = await sparrow(['key', 'reset-owner', '--data', before.data, '--json']);
+    expect(code).toBe(0);
+    const { encoded } = JSON.parse(stdout);
+    expect((await readFile(join(before.data, 'owner.key'), 'utf8')).trim()).toBe(encoded);
+    const after = await startServer({ data: before.data, args });
+    try {
+      expect((await after.request('GET', '/', undefined, { apiKey: encoded })).status).toBe(200);
+      expect((await after.request('GET', '/', undefined, { apiKey: before.apiKey })).status).toBe(401);
+    } finally {
+      await after.stop();
+    }
+  });
+});
+
+it('models lists, starts and stops', async () => {
+  const text = await said('models');
+  expect(text).toMatch(/^\.sparse_encoder_model_2 +sparse .* started /m);
+  expect(text).toMatch(/^\.all-minilm-l6-v2 +dense .* not started /m);
+  expect(await said('models', 'start', '.all-minilm-l6-v2', '--workers', '1')).toBe('.all-minilm-l6-v2 is started\n');
+  const [dense] = (await json('models', 'list')).filter((model: any) => model.kind === 'dense');
+  expect(dense.deployments).toMatchObject([{ state: 'started', number_of_allocations: 1 }]);
+  expect(await said('models', 'stop', '.all-minilm-l6-v2')).toBe('.all-minilm-l6-v2 is stopped\n');
+  const unknown = await run('models', 'start', 'no-such-model');
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('no-such-model')]);
+});
+
+it('tasks shows jobs, waits for them, and cancels them', async () => {
+  const reindex = async (rate: string) => {
+    const query = `wait_for_completion=false&requests_per_second=${rate}`;
+    const body = { source: { index: 'articles', size: 1 }, dest: { index: 'copy' } };
+    return (await server.request('POST', `/_reindex?${query}`, body)).body.task as string;
+  };
+  const slow = await reindex('0.01');
+  await expect.poll(() => said('tasks')).toContain(`${slow}  reindex`);
+  expect((await json('tasks')).map((task: any) => `${task.node as string}:${String(task.id)}`)).toContain(slow);
+  expect(await said('tasks', 'show', slow)).toMatch(/running\n$/);
+  expect(await said('tasks', 'cancel', slow)).toBe(`${slow} was asked to stop\n`);
+  await expect.poll(() => said('tasks')).toBe('no jobs\n');
+  const quick = await reindex('-1');
+  const known = await json('tasks', 'show', quick, '--watch');
+  expect(known).toMatchObject({ completed: true, response: { total: 3 } });
+  const { code, stderr } = await run('tasks', 'show', 'a:1');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('a:1')]);
+});
+
+it('snapshot makes backups and brings them back', async () => {
+  expect(await said('snapshot', 'create', 'monday', '--index', 'articles')).toMatch(/^monday: 1 indices in \d/);
+  const whole = await json('snapshot', 'create');
+  expect(whole.snapshot).toMatch(/^\d{8}-\d{6}$/);
+  expect(await said('snapshot', 'list')).toMatch(/^monday +SUCCESS .* articles$/m);
+  expect(await said('snapshot', 'restore', 'monday', '--suffix', '-old')).toBe('restored: articles-old\n');
+  expect((await server.request('GET', '/articles-old/_count')).body.count).toBe(3);
+  const open = await run('snapshot', 'restore', 'monday');
+  expect([open.code, open.stderr]).toEqual([1, expect.stringContaining('articles')]);
+  expect(await said('snapshot', 'delete', 'monday')).toBe('monday is deleted\n');
+  expect((await json('snapshot')).map((one: any) => one.snapshot)).toEqual([whole.snapshot]);
+  expect(existsSync(join(folder, 'snapshots', 'backups'))).toBe(true);
+});
+
+it('check and repair want a directory that nobody has open', async () => {
+  const busy = await sparrow(['check', server.data]);
+  expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining('in use')]);
+  const none = await sparrow(['check', join(folder, 'nothing')]);
+  expect([none.code, none.stderr]).toEqual([1, expect.stringMatching(/^sparrow: .*\n$/)]);
+});
+
+it('eval measures the ways to search', async () => {
+  const directory = join(folder, 'collection');
+  await promisify(execFile)('mkdir', [directory]);
+  const lines = (rows: object[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  await writeFile(
+    join(directory, 'corpus.jsonl'),
+    lines([
+      { _id: 'w', title: 'Whales', text: 'Blue whales are the largest animals.' },
+      { _id: 'b', title: '', text: 'Bread rises because yeast makes gas.' },
+    ]),
+  );
+  await writeFile(
+    join(directory, 'queries.jsonl'),
+    lines([
+      { _id: '1', text: 'largest animals' },
+      { _id: '2', text: 'yeast' },
+    ]),
+  );
+  await writeFile(join(directory, 'qrels.test.tsv'), 'query-id\tcorpus-id\tscore\n1\tw\t1\n2\tb\t2\n');
+  const file = join(folder, 'report.json');
+  const { code, stdout, stderr } = await run('eval', directory, '--no-dense', '--json', file);
+  expect([code, stderr.split('\n')[1]]).toEqual([0, 'searching (qrels.test.tsv)']);
+  expect(stdout).toMatch(/^2 documents in .*, 2 queries\n/);
+  const report = JSON.parse(await readFile(file, 'utf8'));
+  expect(report).toMatchObject({ documents: 2, queries: 2, judgements: 'qrels.test.tsv' });
+  expect(report.table.map((row: any) => [row.search, row['nDCG@10'], row['recall@100']])).toEqual([
+    ['lexical', 1, 1],
+    ['semantic', 1, 1],
+    ['rrf', 1, 1],
+  ]);
+  expect((await server.request('GET', '/sparrow-eval')).status).toBe(404);
+  const empty = await run('eval', folder);
+  expect([empty.code, empty.stderr]).toEqual([1, `sparrow: ${folder} holds no qrels.<split>.tsv\n`]);
+});
+
+it('npm run eval is the same command', async () => {
+  const script = fileURLToPath(new URL('../../scripts/eval.mjs', import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [script, '--help']);
+  expect(stdout).toContain('Usage: sparrow eval');
+});
+
+describe('completion', () => {
+  it('of bash completes commands, their words and options', async () => {
+    const script = join(folder, 'sparrow.bash');
+    await writeFile(script, (await sparrow(['completion', 'bash'])).stdout);
+    const complete = async (...words: string[]) => {
+      const quoted = ['sparrow', ...words].map((word) => `'${word}'`).join(' ');
+      const line = `source ${script}; COMP_WORDS=(${quoted}); COMP_CWORD=${String(words.length)}; _sparrow; echo "\${COMPREPLY[@]}"`;
+      return (await promisify(execFile)('bash', ['--norc', '-c', line])).stdout.trim().split(' ');
+    };
+    expect(await complete('se')).toEqual(['serve', 'search']);
+    expect(await complete('key', 're')).toEqual(['revoke', 'reset-owner']);
+    expect(await complete('search', '--si')).toEqual(['--size']);
+    expect(await complete('serve', '--slow')).toEqual(['--slow-request-seconds']);
+    expect(await complete('--po')).toEqual(['--port']);
+  });
+
+  it.each(['zsh', 'fish'])('of %s names every command', async (shell) => {
+    const { code, stdout } = await sparrow(['completion', shell]);
+    expect(code).toBe(0);
+    for (const word of ['import', 'reset-owner', 'follow', 'slow-request-seconds']) expect(stdout).toContain(word);
+  });
+});

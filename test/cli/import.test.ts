@@ -1,0 +1,330 @@
+// `sparrow import` against a real server.
+import { createHash } from 'node:crypto';
+import { appendFile, mkdtemp, rm, truncate, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+import { type Ended, begin, sparrow } from './support.js';
+
+let server: RunningServer;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sparrow-import-'));
+  server = await startServer();
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function run(...args: string[]): Promise<Ended> {
+  return sparrow(['import', ...args, '--url', server.url, '--data', server.data]);
+}
+
+/** Runs an import that should work; gives what became of its only file. */
+async function imported(...args: string[]): Promise<any> {
+  const { code, stdout, stderr } = await run(...args, '--json');
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout)[0];
+}
+
+async function file(name: string, text: string | Buffer): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+const lines = (rows: readonly object[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => ({ n: from + n }));
+const count = async (index: string) => (await server.request('GET', `/${index}/_count`)).body.count as number;
+const documents = async (index: string) =>
+  (await server.request('POST', `/${index}/_search`, { size: 100, sort: ['_doc'] })).body.hits.hits as {
+    _id: string;
+    _source: any;
+  }[];
+
+describe('a file of JSON lines', () => {
+  it('becomes an index of its name, once however often it is imported', async () => {
+    const path = await file(
+      'Some Books.jsonl',
+      lines([
+        { title: 'Emma', big: 1 },
+        { _id: 'own', title: 'Persuasion' },
+      ]),
+    );
+    const { code, stdout } = await run(path);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/: 2 documents in \[some-books\] in .*\n$/);
+    const key = createHash('sha256').update(path).digest('base64url').slice(0, 10);
+    expect((await documents('some-books')).map(({ _id: id, _source }) => [id, _source])).toEqual([
+      [`${key}-1`, { title: 'Emma', big: 1 }],
+      ['own', { title: 'Persuasion' }],
+    ]);
+    const again = await run(path);
+    expect([again.code, again.stderr]).toEqual([
+      0,
+      `${path}: all of it was imported before; --restart does it again\n`,
+    ]);
+    expect(await imported(path, '--restart')).toMatchObject({ written: 2, skipped: 0 });
+    expect(await count('some-books')).toBe(2);
+  });
+
+  it('keeps its numbers as they are written, and takes ids from a field', async () => {
+    const path = await file('exact.ndjson', '{"id": 7, "big": 9007199254740993}\n\n{"id": 8, "big": 1}');
+    await imported(path, '--id', 'id');
+    const answer = await server.request('GET', '/exact/_doc/7/');
+    expect(answer.text).toContain('9007199254740993');
+    expect(await count('exact')).toBe(2);
+  });
+
+  it('is unpacked, and read from standard input', async () => {
+    const zipped = await file('zipped.jsonl.gz', gzipSync(lines(numbered(0, 3))));
+    expect(await imported(zipped)).toMatchObject({ index: 'zipped', written: 3 });
+    const args = ['import', '-', '--format', 'jsonl', '--index', 'piped', '--url', server.url, '--data', server.data];
+    expect(await sparrow(args, {}, lines(numbered(0, 4)))).toMatchObject({ code: 0 });
+    expect(await count('piped')).toBe(4);
+    const broken = await file('broken.jsonl.gz', gzipSync(lines(numbered(0, 3))).subarray(0, 30));
+    const { code, stderr } = await run(broken);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^sparrow: .*broken\.jsonl\.gz: it cannot be unpacked.*\n$/),
+    ]);
+  });
+
+  it('is found by meaning where that is asked for', async () => {
+    const path = await file(
+      'animals.jsonl',
+      lines([{ text: 'Blue whales are large animals.' }, { text: 'Yeast makes gas.' }]),
+    );
+    await imported(path, '--semantic', 'text');
+    const found = async (query: object) =>
+      (await server.request('POST', '/animals/_search', { query })).body.hits.hits.map((hit: any) => hit._source.text);
+    expect(await found({ semantic: { field: 'text_semantic', query: 'biggest creature' } })).toHaveProperty(
+      '0',
+      expect.stringContaining('whales'),
+    );
+    expect(await found({ match: { text: 'yeast' } })).toEqual([expect.stringContaining('Yeast')]);
+    // An index that is there gets the field.
+    const more = await file('more.jsonl', lines([{ note: 'Lava is hot rock.' }]));
+    await imported(more, '--index', 'animals', '--semantic', 'note');
+    expect(await found({ semantic: { field: 'note_semantic', query: 'lava' } })).toHaveLength(1);
+  });
+
+  it('goes on behind documents that are refused, and names them', async () => {
+    await server.request('PUT', '/strict', { mappings: { properties: { n: { type: 'integer' } } } });
+    const path = await file('bad.jsonl', '{"n":1}\n{"n":\n[1]\n{"n":"seven"}\n{"n":5}\n');
+    const { code, stdout, stderr } = await run(path, '--index', 'strict');
+    expect(code).toBe(1);
+    expect(stdout).toContain('2 documents in [strict]');
+    expect(stdout).toContain('3 rejected');
+    expect(stderr).toMatch(/document 2: it is no JSON/);
+    expect(stderr).toMatch(/document 3: it is no JSON object/);
+    expect(stderr).toMatch(/document 4: .*failed to parse field \[n\]/);
+    expect(await count('strict')).toBe(2);
+  });
+});
+
+describe('a file of columns', () => {
+  it('gets fields of the types that its values have', async () => {
+    const path = await file(
+      'cities.csv',
+      '\ufeffname,people,area,capital,founded,zip\n"Bern, BE",134591,51.62,true,1191-01-01,03000\nBasel,177571,23,false,,04000\n"a ""quoted""\nname",,,,,\n',
+    );
+    expect(await imported(path)).toMatchObject({ index: 'cities', written: 3 });
+    const { properties } = (await server.request('GET', '/cities/_mapping')).body.cities.mappings;
+    expect(Object.entries(properties).map(([name, field]: any) => [name, field.type])).toEqual([
+      ['area', 'double'],
+      ['capital', 'boolean'],
+      ['founded', 'date'],
+      ['name', 'text'],
+      ['people', 'long'],
+      ['zip', 'text'],
+    ]);
+    expect((await documents('cities')).map(({ _source }) => _source)).toEqual([
+      { name: 'Bern, BE', people: 134591, area: 51.62, capital: true, founded: '1191-01-01', zip: '03000' },
+      { name: 'Basel', people: 177571, area: 23, capital: false, zip: '04000' },
+      { name: 'a "quoted"\nname' },
+    ]);
+  });
+
+  it('may have tabs, and quotes between them', async () => {
+    const path = await file('words.tsv', 'word\tmeaning\nfive"\ta size\n"b\tc\n');
+    await imported(path, '--id', 'word');
+    expect((await documents('words')).map(({ _id: id }) => id)).toEqual(['five"', '"b']);
+  });
+
+  it('names what is wrong with it', async () => {
+    const twice = await run(await file('twice.csv', 'a,b,a\n1,2,3\n'));
+    expect([twice.code, twice.stderr]).toEqual([
+      1,
+      expect.stringContaining('twice.csv: its first line has the column [a] twice'),
+    ]);
+    const ragged = await run(await file('ragged.csv', 'a,b\n1,2\n1,2,3\n4,5\n'));
+    expect([ragged.code, ragged.stderr]).toEqual([
+      1,
+      expect.stringContaining('document 2: it has another number of columns'),
+    ]);
+    expect(await count('ragged')).toBe(2);
+    const missing = await run(join(folder, 'missing.csv'));
+    expect([missing.code, missing.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^sparrow: cannot read .*missing\.csv \(ENOENT\)\n$/),
+    ]);
+  });
+});
+
+describe('an interrupted import', () => {
+  it('goes on where it stopped, without a document twice', async () => {
+    const path = await file('long.jsonl', lines(numbered(0, 4000)));
+    const ids = new Set<string>();
+    // Between the command and the server: breaks the connection after some batches.
+    let batches = 0;
+    let breaking = true;
+    const between = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        if (request.url?.includes('_bulk') === true && breaking && (batches += 1) > 5) {
+          request.socket.destroy();
+          return;
+        }
+        const body = Buffer.concat(chunks);
+        const headers = {
+          authorization: request.headers.authorization ?? '',
+          'content-type': request.headers['content-type'] ?? '',
+        };
+        void fetch(server.url + (request.url ?? ''), {
+          method: request.method ?? 'GET',
+          headers: body.length === 0 ? { authorization: headers.authorization } : headers,
+          ...(body.length === 0 ? {} : { body }),
+        }).then(async (answer) => {
+          response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
+          response.end(Buffer.from(await answer.arrayBuffer()));
+        });
+      });
+    });
+    await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${String((between.address() as { port: number }).port)}`;
+    try {
+      const args = ['import', path, '--batch', '100', '--url', url, '--data', server.data];
+      const first = await sparrow(args);
+      expect([first.code, first.stderr]).toEqual([
+        1,
+        expect.stringMatching(
+          /long\.jsonl: no server answers .*; 500 documents of it are done, run this again to go on\n$/,
+        ),
+      ]);
+      breaking = false;
+      const second = await sparrow([...args, '--json']);
+      expect(second.code).toBe(0);
+      expect(JSON.parse(second.stdout)).toMatchObject([{ written: 3500, skipped: 500, rejected: 0 }]);
+    } finally {
+      between.close();
+      between.closeAllConnections();
+    }
+    await server.request('POST', '/long/_refresh');
+    const { body } = await server.request('POST', '/long/_search', { size: 10_000, _source: ['n'] });
+    for (const hit of body.hits.hits) ids.add(String(hit._source.n));
+    expect([body.hits.total.value, ids.size]).toEqual([4000, 4000]);
+  });
+
+  it('by Ctrl-C keeps what is done, and says so', async () => {
+    const rows = Array.from(
+      { length: 20_000 },
+      (_, n) => `${String(n)},"a text of some length that is number ${String(n)}"\n`,
+    );
+    const path = await file('stopped.csv.gz', gzipSync(`n,text\n${rows.join('')}`));
+    const args = [
+      'import',
+      path,
+      '--batch',
+      '50',
+      '--id',
+      'n',
+      '--semantic',
+      'text',
+      '--url',
+      server.url,
+      '--data',
+      server.data,
+    ];
+    const { process: child, ended } = begin(args);
+    const written = async () => {
+      await server.request('POST', '/stopped/_refresh');
+      return ((await server.request('GET', '/stopped/_count')).body.count ?? 0) as number;
+    };
+    await expect.poll(written, { timeout: 30_000, interval: 50 }).toBeGreaterThan(0);
+    child.kill('SIGINT');
+    const { code, stdout, stderr } = await ended;
+    expect([code, stderr]).toEqual([130, '']);
+    expect(stdout).toContain('interrupted: run this again to go on');
+    const kept = await written();
+    const { mappings } = (await server.request('GET', '/stopped/_mapping')).body.stopped;
+    expect(Object.values(mappings._meta.sparrow_import)).toMatchObject([{ records: kept, done: false }]);
+  });
+
+  it('begins anew where the file is another one, and behind the end where it grew', async () => {
+    const path = await file('changing.jsonl', lines(numbered(0, 10)));
+    await imported(path);
+    await appendFile(path, lines(numbered(10, 15)));
+    expect(await imported(path)).toMatchObject({ written: 5, skipped: 10 });
+    expect(await count('changing')).toBe(15);
+    await file('changing.jsonl', lines(numbered(100, 115)));
+    await utimes(path, new Date(), new Date(Date.now() + 10_000));
+    expect(await imported(path)).toMatchObject({ written: 15, skipped: 0 });
+    // Each line replaces the one at its place.
+    expect((await documents('changing')).map(({ _source }) => _source.n).sort()).toEqual(
+      numbered(100, 115).map(({ n }) => n),
+    );
+  });
+
+  it('needs no more than the right to write', async () => {
+    const made = await server.request('POST', '/_security/api_key', {
+      name: 'feed',
+      role_descriptors: { r: { indices: [{ names: ['fed'], privileges: ['write', 'auto_configure'] }] } },
+    });
+    const path = await file('fed.jsonl', lines(numbered(0, 3)));
+    const args = ['import', path, '--url', server.url, '--key', made.body.encoded as string];
+    for (const round of [1, 2]) expect(await sparrow(args), String(round)).toMatchObject({ code: 0, stderr: '' });
+    await server.request('POST', '/fed/_refresh');
+    expect(await count('fed')).toBe(3);
+  });
+});
+
+describe('--follow', () => {
+  it('writes what is added to a file, until it is interrupted', async () => {
+    const path = await file('log.jsonl', lines(numbered(0, 2)));
+    const { process: child, ended } = begin(['import', path, '--follow', '--url', server.url, '--data', server.data]);
+    const patience = { timeout: 20_000, interval: 100 };
+    const written = async () => {
+      await server.request('POST', '/log/_refresh');
+      return (await server.request('GET', '/log/_count')).body.count as number;
+    };
+    await expect.poll(written, patience).toBe(2);
+    // Half a line is none.
+    await appendFile(path, '{"n":2}\n{"n"');
+    await expect.poll(written, patience).toBe(3);
+    await appendFile(path, ':3}\n');
+    await expect.poll(written, patience).toBe(4);
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('4 documents in [log]') as string });
+    await appendFile(path, lines(numbered(4, 6)));
+    expect(await imported(path)).toMatchObject({ written: 2, skipped: 4 });
+    expect(await count('log')).toBe(6);
+  });
+
+  it('ends with a sentence when the file is replaced by a shorter one', async () => {
+    const path = await file('rotated.jsonl', lines(numbered(0, 3)));
+    const { ended } = begin(['import', path, '--follow', '--url', server.url, '--data', server.data]);
+    await expect
+      .poll(async () => (await server.request('GET', '/rotated/_count')).body.count, { timeout: 20_000 })
+      .toBe(3);
+    await truncate(path, 5);
+    expect(await ended).toMatchObject({ code: 1, stderr: expect.stringContaining('it was replaced') as string });
+  });
+});
