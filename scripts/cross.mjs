@@ -35,9 +35,12 @@ await main(async (args) => {
   const { values, positionals } = parseArgs({ args, options: { out: { type: 'string' } }, allowPositionals: true });
   const unknown = positionals.filter((name) => !PLATFORMS.some((platform) => platform.name === name));
   if (unknown.length > 0) {
-    throw new StepFailed(`no such platform: ${unknown.join(', ')}. There are ${PLATFORMS.map((it) => it.name).join(', ')}`);
+    throw new StepFailed(
+      `no such platform: ${unknown.join(', ')}. There are ${PLATFORMS.map((it) => it.name).join(', ')}`,
+    );
   }
-  if (process.platform !== 'linux') throw new StepFailed('this builds on Linux; elsewhere build for the machine itself');
+  if (process.platform !== 'linux')
+    throw new StepFailed('this builds on Linux; elsewhere build for the machine itself');
   const out = resolve(values.out ?? join(FOLDER, 'addons'));
   await ensureZig();
   for (const platform of PLATFORMS) {
@@ -90,7 +93,8 @@ function check({ name, libc }, bytes) {
 function dependency(name, beginning) {
   const depends = output('apt-cache', ['depends', name]) ?? '';
   const found = [...depends.matchAll(/Depends: (\S+)/g)].map(([, it]) => it).find((it) => it.startsWith(beginning));
-  if (found === undefined) throw new StepFailed(`apt-cache knows no ${beginning}… for ${name}: \`apt-get update\`, then again`);
+  if (found === undefined)
+    throw new StepFailed(`apt-cache knows no ${beginning}… for ${name}: \`apt-get update\`, then again`);
   return found;
 }
 

@@ -37,7 +37,9 @@ describe('the dashboard', () => {
     for (const { expr, legendFormat } of targets) {
       const families = [...expr.matchAll(/sparrow_\w+/g)].map(([name]) => page.get(name.replace(/_bucket$/, '')));
       expect(families, expr).not.toContain(undefined);
-      const labels = new Set(families.flatMap((family) => family?.samples ?? []).flatMap((it) => Object.keys(it.labels)));
+      const labels = new Set(
+        families.flatMap((family) => family?.samples ?? []).flatMap((it) => Object.keys(it.labels)),
+      );
       for (const [, name] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) {
         expect([...labels], `${legendFormat} of ${expr}`).toContain(name);
         expect(expr).toMatch(new RegExp(`by \\([^)]*\\b${String(name)}\\b`));

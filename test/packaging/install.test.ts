@@ -14,6 +14,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningServer, startServer } from '../support/server.js';
 import { type Manifest, type Registry, type Tarball, readTarballs, startRegistry } from './registry.js';
 
+/** What npm leaves for a command line is a script of the shell on Windows. */
+const shell = process.platform === 'win32';
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MODEL = '.sparse_encoder_model_2';
@@ -40,6 +42,7 @@ function pathWithoutRust(): string {
 /** An npm that knows our registry only, has nothing in its cache and may run any script. */
 async function npm(...args: string[]): Promise<void> {
   await run('npm', [...args, '--no-audit', '--no-fund', '--no-update-notifier'], {
+    shell,
     cwd: home,
     env: {
       ...process.env,
@@ -73,9 +76,9 @@ beforeAll(async () => {
     await run(process.execPath, [join(ROOT, 'scripts', 'pack.mjs'), packed], { cwd: ROOT });
   }
   const others = OTHERS.map((name) => join(ROOT, 'node_modules', name));
-  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder, ...others], { cwd: ROOT });
+  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder, ...others], { cwd: ROOT, shell });
   tarballs = [...(await readTarballs(packed)), ...(await readTarballs(folder))];
-  const { allNativeManifests } = (await import(join(ROOT, 'scripts', 'lib', 'manifests.mjs'))) as {
+  const { allNativeManifests } = (await import(new URL('../../scripts/lib/manifests.mjs', import.meta.url).href)) as {
     allNativeManifests: () => Manifest[];
   };
   registry = await startRegistry(tarballs, allNativeManifests());
@@ -106,8 +109,22 @@ describe('the packages, installed from a registry into an empty directory', () =
     }
   });
 
+  it('have the one version of the repository, as its folders and crates do', async () => {
+    const json = async (path: string) => JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Manifest;
+    const { version } = await json('package.json');
+    for (const name of ['engine', 'server', 'model-splade-tiny', 'model-minilm-l6']) {
+      const folder = await json(join('packages', name, 'package.json'));
+      const ours = Object.entries((folder['dependencies'] ?? {}) as Record<string, string>);
+      const versions = ours.filter(([it]) => it.startsWith('@sparrow-search/')).map(([, it]) => it);
+      expect(new Set([folder.version, ...versions]), name).toEqual(new Set([version]));
+    }
+    expect(await readFile(join(ROOT, 'Cargo.toml'), 'utf8')).toContain(`[workspace.package]\nversion = "${version}"`);
+    for (const { manifest } of tarballs.filter(({ manifest: { name } }) => name.startsWith('@sparrow-search/'))) {
+      if (!manifest.name.includes('onnxruntime')) expect(manifest.version, manifest.name).toBe(version);
+    }
+  });
+
   it('say where they come from, and are published in public with their provenance', () => {
-    const version = tarballs.find(({ manifest }) => manifest.name === '@sparrow-search/server')?.manifest.version;
     for (const { manifest } of tarballs.filter(({ manifest: { name } }) => name.startsWith('@sparrow-search/'))) {
       expect(manifest, manifest.name).toMatchObject({
         description: expect.stringMatching(/\.$/) as string,
@@ -117,7 +134,6 @@ describe('the packages, installed from a registry into an empty directory', () =
         keywords: expect.arrayContaining(['semantic-search']) as string[],
         publishConfig: { access: 'public', provenance: true },
       });
-      if (!manifest.name.includes('onnxruntime')) expect(manifest.version).toBe(version);
     }
   });
 
@@ -139,7 +155,7 @@ describe('the packages, installed from a registry into an empty directory', () =
   });
 
   it('put the command on the path', async () => {
-    const { stdout } = await run(join(home, 'node_modules', '.bin', 'sparrow'), ['--version']);
+    const { stdout } = await run(join(home, 'node_modules', '.bin', 'sparrow'), ['--version'], { shell });
     expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/);
   });
 
