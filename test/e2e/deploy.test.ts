@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
+import { describeSettings } from '@sparrow-search/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { describeSettings } from '../../packages/server/dist/config.js';
 import { readPage } from '../support/prometheus.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
