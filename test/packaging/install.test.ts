@@ -21,6 +21,14 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MODEL = '.sparse_encoder_model_2';
 /** Has the model `odd-mlm`, which only ONNX Runtime can run. */
 const MODELS = join(ROOT, 'crates', 'encoder', 'tests', 'fixtures');
+/**
+ * Another platform than this one, whose Node is started through a program: `SPARROW_FOREIGN='linux-arm64-gnu /path/to/program'`, the
+ * program running Node for arm64 under qemu. Its packages are in SPARROW_TARBALLS then.
+ */
+const [FOREIGN, FOREIGN_NODE] = (process.env['SPARROW_FOREIGN'] ?? '').split(' ');
+const PLATFORM = FOREIGN === undefined || FOREIGN === '' ? platformName() : FOREIGN;
+const [OS = '', CPU = '', ABI] = PLATFORM.split('-');
+const NODE = FOREIGN_NODE ?? process.execPath;
 /** What the server is made with, from others. */
 const OTHERS = ['hono', '@hono/node-server', 'yaml'];
 /** A build of another compiler differs by this much. */
@@ -41,7 +49,12 @@ function pathWithoutRust(): string {
 
 /** An npm that knows our registry only, has nothing in its cache and may run any script. */
 async function npm(...args: string[]): Promise<void> {
-  await run('npm', [...args, '--no-audit', '--no-fund', '--no-update-notifier'], {
+  const target = [
+    `--os=${OS}`,
+    `--cpu=${CPU}`,
+    ...(ABI === undefined ? [] : [`--libc=${ABI === 'gnu' ? 'glibc' : ABI}`]),
+  ];
+  await run('npm', [...args, ...target, '--no-audit', '--no-fund', '--no-update-notifier'], {
     shell,
     cwd: home,
     env: {
@@ -58,6 +71,7 @@ async function npm(...args: string[]): Promise<void> {
 /** Starts what was installed. `SPARROW_ONNXRUNTIME` is left out: whoever runs the tests may have it. */
 function start(...args: string[]): Promise<RunningServer> {
   return startServer({
+    node: NODE,
     cli: join(scope(), 'server', 'dist', 'cli.js'),
     cwd: home,
     env: { PATH: pathWithoutRust(), SPARROW_ONNXRUNTIME: '' },
@@ -97,7 +111,7 @@ afterAll(async () => {
 
 describe('the packages, installed from a registry into an empty directory', () => {
   it('are the server, the engine, the models and the addon of this platform alone', () => {
-    const ours = ['engine', `engine-${platformName()}`, 'model-minilm-l6', 'model-splade-tiny', 'server'];
+    const ours = ['engine', `engine-${PLATFORM}`, 'model-minilm-l6', 'model-splade-tiny', 'server'];
     expect(registry.fetched.toSorted()).toEqual(
       [...ours.map((name) => `@sparrow-search/${name}`), ...OTHERS].toSorted(),
     );
@@ -144,7 +158,7 @@ describe('the packages, installed from a registry into an empty directory', () =
         expect(await readFile(join(scope(), name, 'NOTICE'), 'utf8')).toContain('Sparrow');
       }
     }
-    const notices = await readFile(join(scope(), `engine-${platformName()}`, 'THIRD-PARTY.md'), 'utf8');
+    const notices = await readFile(join(scope(), `engine-${PLATFORM}`, 'THIRD-PARTY.md'), 'utf8');
     const listed = [...notices.matchAll(/^\| (\S+) \| ([\d.]\S*) \| (.*) \|$/gm)];
     expect(listed.map(([, name]) => name)).toEqual(expect.arrayContaining(['tantivy', 'tokenizers', 'ort', 'napi']));
     expect(listed.some(([, name]) => name?.startsWith('sparrow') === true)).toBe(false);
@@ -155,7 +169,10 @@ describe('the packages, installed from a registry into an empty directory', () =
   });
 
   it('put the command on the path', async () => {
-    const { stdout } = await run(join(home, 'node_modules', '.bin', 'sparrow'), ['--version'], { shell });
+    const command = join(home, 'node_modules', '.bin', 'sparrow');
+    const { stdout } = await (FOREIGN_NODE === undefined
+      ? run(command, ['--version'], { shell })
+      : run(NODE, [command, '--version']));
     expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/);
   });
 
@@ -189,8 +206,7 @@ describe('the packages, installed from a registry into an empty directory', () =
     const page = await readFile(join(ROOT, 'docs', 'platforms.md'), 'utf8');
     const rows = [...page.matchAll(/^\| `([^`]+)` \| ([\d.]+) MB \| ([\d.]+) MB \| (.+?) \| .+ \|$/gm)];
     const table = new Map(rows.map(([, name = '', ...cells]) => [name, cells]));
-    const isThisPlatform = process.platform === 'linux' && process.arch === 'x64' && platformName().endsWith('gnu');
-    if (!isThisPlatform) context.skip('the table is that of linux-x64-gnu');
+    if (PLATFORM !== 'linux-x64-gnu') context.skip('the table is that of linux-x64-gnu');
     for (const { manifest, bytes, files } of tarballs) {
       const [downloaded, installed, said] = table.get(manifest.name) ?? [];
       const patterns = [...(said ?? '').matchAll(/`([^`]+)`/g)].map(([, pattern = '']) => pattern);
@@ -216,8 +232,8 @@ describe('the packages, installed from a registry into an empty directory', () =
     const deploy = '/_ml/trained_models/odd-mlm/deployment/_start?wait_for=started';
     const refused = await server.request('POST', deploy);
     expect(refused.status).toBe(500);
-    const name = `@sparrow-search/onnxruntime-${process.platform}-${process.arch}`;
-    if (!tarballs.some(({ manifest }) => manifest.name === name)) {
+    const name = `@sparrow-search/onnxruntime-${OS}-${CPU}`;
+    if (ABI === 'musl' || !tarballs.some(({ manifest }) => manifest.name === name)) {
       expect(refused.body.error.reason).toContain('[SPARROW_ONNXRUNTIME]');
       context.skip(`there is no ${name}`);
     }
@@ -237,8 +253,8 @@ describe('the packages, installed from a registry into an empty directory', () =
   });
 
   it('say what is missing where the addon was left out', async () => {
-    await rm(join(scope(), `engine-${platformName()}`), { recursive: true });
-    await expect(start()).rejects.toThrow(`npm install @sparrow-search/engine-${platformName()}@`);
+    await rm(join(scope(), `engine-${PLATFORM}`), { recursive: true });
+    await expect(start()).rejects.toThrow(`npm install @sparrow-search/engine-${PLATFORM}@`);
   });
 });
 
