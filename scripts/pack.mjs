@@ -1,86 +1,123 @@
-// `npm run pack:all [-- FOLDER]`: packs every package as it would be published, the platform package of this machine included.
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+// `npm run pack:all [-- FOLDER] [--addons DIR]`: packs every package as it would be published. Without --addons there is one
+// platform package, that of this machine; with it one for each DIR/<platform>/sparrow.node, as scripts/cross.mjs leaves them.
+import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
+import { parseArgs } from 'node:util';
 
-import { ADDON, at, onnxRuntimeDir, onnxRuntimeLibrary } from './lib/paths.mjs';
-import { StepFailed, main, npm, output } from './lib/process.mjs';
-import { hostTriple, setUp } from './lib/setup.mjs';
-import { thirdPartyNotices } from './lib/third-party.mjs';
+import {
+  anyRuntimeManifest,
+  platformManifest,
+  publishedManifest,
+  runtimeManifest,
+  runtimeVersion,
+} from './lib/manifests.mjs';
+import { ADDON, at } from './lib/paths.mjs';
+import { PLATFORMS, RUNTIMES } from './lib/platforms.mjs';
+import { StepFailed, main, npmOutput, output } from './lib/process.mjs';
+import { setUp } from './lib/setup.mjs';
+import { runtimeNotices, thirdPartyNotices } from './lib/third-party.mjs';
 
 const PACKAGES = ['engine', 'server', 'model-splade-tiny', 'model-minilm-l6'];
 
-/** Names the system's dynamic linker resolves ONNX Runtime's own neighbours by; DirectML on Windows. */
-const NEIGHBOURS = /^(?:libonnxruntime\.so\.1|libonnxruntime\.1\.dylib|onnxruntime\.dll|DirectML\.dll)$/;
+/** What a folder of `packages/` has that no package needs. Source maps would point at sources that are not there. */
+const LEFT = /^(?:node_modules|src|native|tsconfig\.json|package\.json)$|\.tsbuildinfo$|\.map$/;
 
-await main(async ([folder = at('dist')]) => {
+await main(async (args) => {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { addons: { type: 'string' } },
+    allowPositionals: true,
+  });
+  const folder = resolve(positionals[0] ?? at('dist'));
   await setUp();
-  const { platformName } = await import('@sparrow-search/engine');
   const staging = join(folder, 'staging');
   rmSync(staging, { recursive: true, force: true });
   mkdirSync(staging, { recursive: true });
-
-  const platforms = readdirSync(at('packages', 'npm')).filter((name) =>
-    existsSync(at('packages', 'npm', name, 'package.json')),
-  );
-  if (!platforms.includes(platformName())) {
-    throw new StepFailed(`packages/npm has no package for ${platformName()}`);
-  }
+  const addons = values.addons === undefined ? [await ownAddon()] : builtAddons(resolve(values.addons));
   const staged = [
-    stagePlatform(staging, platformName()),
-    ...PACKAGES.map((name) => stagePackage(staging, name, platforms)),
+    ...addons.map((addon) => stagePlatform(staging, addon)),
+    ...RUNTIMES.filter((runtime) => addons.some(({ platform }) => fits(runtime, platform))).map((runtime) =>
+      stageRuntime(staging, runtime),
+    ),
+    stageAnyRuntime(staging),
+    ...PACKAGES.map((name) => stagePackage(staging, name)),
   ];
-  for (const directory of staged) {
-    await npm(['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder, directory], {
-      quiet: true,
-    });
-  }
+  const packed = npmOutput(['pack', '--json', '--ignore-scripts', '--pack-destination', folder, ...staged]);
   rmSync(staging, { recursive: true, force: true });
-  readdirSync(folder)
-    .filter((name) => name.endsWith('.tgz'))
-    .forEach((name) => console.log(join(folder, name)));
+  for (const { filename } of JSON.parse(packed)) console.log(join(folder, filename));
 });
 
-function stagePlatform(staging, platform) {
-  const target = join(staging, `engine-${platform}`);
-  cpSync(at('packages', 'npm', platform), target, { recursive: true });
-  cpSync(ADDON, join(target, 'sparrow.node'));
-  strip(join(target, 'sparrow.node'));
-  if (onnxRuntimeLibrary() === undefined) throw new StepFailed('ONNX Runtime is not installed');
-  for (const name of readdirSync(onnxRuntimeDir()).filter((file) => NEIGHBOURS.test(file))) {
-    cpSync(join(onnxRuntimeDir(), name), join(target, name), { dereference: true });
-  }
-  const { version } = JSON.parse(readFileSync(at('node_modules', 'onnxruntime-node', 'package.json'), 'utf8'));
-  writeFileSync(join(target, 'THIRD-PARTY.md'), thirdPartyNotices(hostTriple(), version));
+/** The addon of this checkout, without debug lines and inner names: they are of use here and not in a package. */
+async function ownAddon() {
+  const { platformName } = await import('@sparrow-search/engine');
+  const platform = PLATFORMS.find(({ name }) => name === platformName());
+  if (platform === undefined) throw new StepFailed(`there is no package for ${platformName()}`);
+  return { platform, file: ADDON, strip: true };
+}
+
+/** Addons that were built elsewhere, as small as they get. */
+function builtAddons(folder) {
+  const found = PLATFORMS.map((platform) => ({ platform, file: join(folder, platform.name, 'sparrow.node') }));
+  const built = found.filter(({ file }) => existsSync(file));
+  if (built.length === 0) throw new StepFailed(`${folder} has no <platform>/sparrow.node`);
+  return built;
+}
+
+function stagePlatform(staging, { platform, file, strip = false }) {
+  const target = stage(staging, platformManifest(platform));
+  const addon = join(target, 'sparrow.node');
+  cpSync(file, addon);
+  // Without `strip` the package is only larger.
+  if (strip) output('strip', [platform.os === 'darwin' ? '-x' : '--strip-unneeded', addon]);
+  writeFileSync(join(target, 'THIRD-PARTY.md'), thirdPartyNotices(platform.triple));
   copyNotices(target);
   return target;
 }
 
-/** Our own licence and notices. A model's package has those of its model instead. */
+/** Whether a platform has that library of ONNX Runtime. */
+function fits(runtime, platform) {
+  return ['os', 'cpu', 'libc'].every((key) => runtime[key] === platform[key]);
+}
+
+function stageRuntime(staging, runtime) {
+  const target = stage(staging, runtimeManifest(runtime));
+  const from = at('node_modules', 'onnxruntime-node', 'bin', 'napi-v6', runtime.os, runtime.cpu);
+  for (const name of runtime.files) cpSync(join(from, name), join(target, name), { dereference: true });
+  writeFileSync(join(target, 'LICENSE'), runtimeNotices(runtimeVersion()));
+  return target;
+}
+
+function stageAnyRuntime(staging) {
+  const target = stage(staging, anyRuntimeManifest());
+  cpSync(at('packages', 'npm', 'onnxruntime.md'), join(target, 'README.md'));
+  writeFileSync(join(target, 'LICENSE'), runtimeNotices(runtimeVersion()));
+  return target;
+}
+
+function stagePackage(staging, name) {
+  const source = at('packages', name);
+  const target = stage(staging, publishedManifest(name));
+  cpSync(source, target, {
+    recursive: true,
+    filter: (path) =>
+      !relative(source, path)
+        .split(sep)
+        .some((part) => LEFT.test(part)),
+  });
+  // A model's package has the licence and notices of its model instead.
+  if (!name.startsWith('model-')) copyNotices(target);
+  return target;
+}
+
+/** A folder for a package, with its manifest. */
+function stage(staging, manifest) {
+  const target = join(staging, manifest.name.split('/')[1]);
+  mkdirSync(target);
+  writeFileSync(join(target, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  return target;
+}
+
+/** Our own licence and notices. */
 function copyNotices(target) {
   for (const file of ['LICENSE', 'NOTICE']) cpSync(at(file), join(target, file));
-}
-
-/** Debug lines and inner names are of use in the checkout, not in a package; without `strip` the package is only larger. */
-function strip(addon) {
-  output('strip', ['--strip-unneeded', addon]);
-}
-
-function stagePackage(staging, name, platforms) {
-  const target = join(staging, name);
-  const left = new Set(['node_modules', 'src', 'native', 'tsconfig.json']);
-  cpSync(at('packages', name), target, {
-    recursive: true,
-    filter: (source) =>
-      !left.has(source.slice(at('packages', name).length + 1).split(/[\\/]/)[0]) && !source.endsWith('.tsbuildinfo'),
-  });
-  if (!name.startsWith('model-')) copyNotices(target);
-  if (name === 'engine') {
-    const path = join(target, 'package.json');
-    const manifest = JSON.parse(readFileSync(path, 'utf8'));
-    manifest.optionalDependencies = Object.fromEntries(
-      platforms.map((platform) => [`${manifest.name}-${platform}`, manifest.version]),
-    );
-    writeFileSync(path, `${JSON.stringify(manifest, null, 2)}\n`);
-  }
-  return target;
 }

@@ -66,6 +66,14 @@ export function npm(args, options) {
   return mustRun(NPM, args, options);
 }
 
+/** What npm writes to its standard output. */
+export function npmOutput(args) {
+  const shell = process.platform === 'win32';
+  const result = spawnSync(NPM, args, { encoding: 'utf8', cwd: ROOT, maxBuffer: 2 ** 28, shell });
+  if (result.status !== 0) throw new StepFailed(`\`npm ${args[0]}\` failed: ${result.error ?? result.stderr}`);
+  return result.stdout;
+}
+
 /** A tool of node_modules, started by Node itself: no shell, the same on every system. */
 export function tool(file, args, options) {
   return run(process.execPath, [file, ...args], options);

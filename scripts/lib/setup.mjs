@@ -1,11 +1,12 @@
 // Everything between a fresh clone and a server that can start: packages, the addon, the compiled TypeScript.
 // Each step is skipped when the stamp says that nothing it reads has changed.
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 
 import { typeDefinitionFolder, writeAddonTypes } from './addon-types.mjs';
-import { ADDON, CLI, CONSOLE, ROOT, at, onnxRuntimeLibrary, targetDir } from './paths.mjs';
+import { ADDON, CLI, CONSOLE, ROOT, at, targetDir } from './paths.mjs';
+import { libraryFile } from './platforms.mjs';
 import { StepFailed, mustRun, npm, output, tool } from './process.mjs';
 import { fingerprint, isDone, markDone } from './stamp.mjs';
 
@@ -34,7 +35,6 @@ const STEPS = [
     name: 'addon',
     title: 'compiling the engine (Rust; some minutes the first time)',
     inputs: () => RUST_INPUTS,
-    salt: targetDir,
     results: () => [ADDON],
     run: buildAddon,
   },
@@ -62,7 +62,7 @@ export async function setUp({ only } = {}) {
   }
   const steps = STEPS.filter(({ name }) => only === undefined || only.includes(name));
   for (const [index, step] of steps.entries()) {
-    const print = () => fingerprint(step.inputs(), step.salt?.());
+    const print = () => fingerprint(step.inputs());
     if (isDone(step.name, print(), step.results())) continue;
     console.log(`sparrow: [${index + 1}/${steps.length}] ${step.title}`);
     const begun = Date.now();
@@ -105,16 +105,12 @@ async function buildAddon() {
   await mustRun('cargo', ['build', '--release', '--locked', '--target', triple, '-p', 'sparrow-node'], {
     env: cargoEnvironment(),
   });
-  const names = { win32: 'sparrow_node.dll', darwin: 'libsparrow_node.dylib' };
-  const built = join(targetDir(), triple, 'release', names[process.platform] ?? 'libsparrow_node.so');
+  const built = join(targetDir(), triple, 'release', libraryFile(process.platform));
   mkdirSync(dirname(ADDON), { recursive: true });
   // Renamed into place: a server that is running has the old file mapped.
   copyFileSync(built, `${ADDON}.tmp`);
   renameSync(`${ADDON}.tmp`, ADDON);
   writeAddonTypes();
-  if (onnxRuntimeLibrary() === undefined) {
-    throw new StepFailed(`ONNX Runtime has no prebuilt library for ${process.platform}-${process.arch}`);
-  }
 }
 
 async function compileTypeScript() {
@@ -125,9 +121,4 @@ async function compileTypeScript() {
 async function buildConsole() {
   if ((await tool(at('packages', 'console', 'build.mjs'), [])) !== 0)
     throw new StepFailed('the console does not build');
-}
-
-/** The version that all packages share. */
-export function projectVersion() {
-  return JSON.parse(readFileSync(at('package.json'), 'utf8')).version;
 }

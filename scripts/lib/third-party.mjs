@@ -25,26 +25,33 @@ WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEM
 COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
 OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
 
+/** The licence of the packages with ONNX Runtime: its own, and where those of its parts are. */
+export function runtimeNotices(version) {
+  return [
+    `ONNX Runtime ${version}, as it comes in the npm package onnxruntime-node.`,
+    `MIT License\n\nCopyright (c) Microsoft Corporation\n\n${MIT}`,
+    'The licences of what ONNX Runtime is itself built from are in its sources, in the file',
+    `https://github.com/microsoft/onnxruntime/blob/v${version}/ThirdPartyNotices.txt\n`,
+  ].join('\n\n');
+}
+
 /**
  * `THIRD-PARTY.md`: every crate in the addon with its version and licence, and each licence text once.
  *
  * @param triple what the addon was built for
- * @param onnxRuntime version of the ONNX Runtime beside it
  */
-export function thirdPartyNotices(triple, onnxRuntime) {
+export function thirdPartyNotices(triple) {
   const crates = linkedCrates(triple);
   const byText = new Map();
   const add = (text, user) => byText.set(text, [...(byText.get(text) ?? []), user]);
   for (const crate of crates) {
     for (const text of licenceTexts(crate, crates)) add(text, `${crate.name} ${crate.version}`);
   }
-  add(`MIT License\n\nCopyright (c) Microsoft Corporation\n\n${MIT}`, `ONNX Runtime ${onnxRuntime}`);
   const rows = crates.map(({ name, version, license }) => `| ${name} | ${version} | ${license ?? 'see its file'} |`);
   const texts = [...byText].map(([text, users]) => `## ${users.join(', ')}\n\n${fence(text)}`);
   return [
     '# Third-party software in this package',
-    'ONNX Runtime, as it comes in the npm package onnxruntime-node, lies beside the addon. The addon is linked from the Rust',
-    'standard library (MIT OR Apache-2.0) and these crates:\n',
+    'The addon is linked from the Rust standard library (MIT OR Apache-2.0) and these crates:\n',
     '| crate | version | licence |\n|---|---|---|',
     ...rows,
     '\nThe Apache License 2.0 is in `LICENSE`.\n',

@@ -1,8 +1,9 @@
 // What only a real socket and a real process show.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createServer, request as httpRequest } from 'node:http';
-import { stat } from 'node:fs/promises';
+import { mkdtemp, readFile, stat } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -110,18 +111,37 @@ describe('over a socket', () => {
 });
 
 describe('the process', () => {
-  it('prints the owner key once and leaves it to this user alone', async () => {
+  it('leaves the owner key to this user alone, and says where to who reads its output later', async () => {
     const first = await startServer({ args: ['--deploy-at-start', 'false'] });
-    // Printed right after the event that says it is ready.
+    // Said right after the event that it is ready.
     await vi.waitFor(() => {
-      expect(first.output()).toContain(first.apiKey);
+      expect(first.output()).toContain(`the owner key is in ${join(first.data, 'owner.key')}`);
     });
+    expect(first.output()).not.toContain(first.apiKey);
     expect((await stat(join(first.data, 'owner.key'))).mode & 0o777).toBe(0o600);
     expect(await first.stop()).toBe(0);
     const second = await startServer({ data: first.data, args: ['--deploy-at-start', 'false'] });
-    expect(second.output()).not.toContain(first.apiKey);
+    expect(second.output()).not.toContain('owner key');
     expect((await second.request('GET', '/')).status).toBe(200);
     await second.stop();
+  });
+
+  it('shows the owner key on a terminal, once', async (context) => {
+    // `script` of util-linux gives a program a terminal.
+    if (spawnSync('script', ['--version']).status !== 0) context.skip('there is no `script` here');
+    const data = await mkdtemp(join(tmpdir(), 'sparrow-terminal-'));
+    const command = `"${process.execPath}" "${CLI}" --port 0 --deploy-at-start false --data "${data}"`;
+    const terminal = spawn('script', ['-qec', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    let shown = '';
+    terminal.stdout.on('data', (chunk: Buffer) => (shown += chunk.toString()));
+    const ended = new Promise((resolve) => terminal.on('exit', resolve));
+    await vi.waitFor(() => {
+      expect(shown).toContain('ready on');
+    }, 30_000);
+    expect(shown).toContain(`shown this once): ${(await readFile(join(data, 'owner.key'), 'utf8')).trim()}`);
+    // Ctrl-C, as a terminal sends it.
+    terminal.stdin.write('\u0003');
+    await ended;
   });
 
   it('takes the owner key from the environment', async () => {

@@ -11,7 +11,7 @@ export async function fakeApp({
   ready = true,
   maxBodyBytes = 1000,
   compression = true,
-  log = (): void => undefined,
+  log = (() => undefined) as (line: string) => void,
 } = {}) {
   const data = await mkdtemp(join(tmpdir(), 'sparrow-api-'));
   const engine = new FakeEngine();

@@ -48,6 +48,8 @@ export interface StartOptions {
   /** The command line's script; packaging tests start an installed one. */
   readonly cli?: string;
   readonly cwd?: string;
+  /** Another Node than this one. */
+  readonly node?: string;
   /** A program and its arguments that start the server in place of themselves, for one that lives under limits. */
   readonly under?: readonly string[];
 }
@@ -57,7 +59,7 @@ export async function startServer(options: StartOptions = {}): Promise<RunningSe
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'sparrow-e2e-')));
   const line = [
     ...(options.under ?? []),
-    process.execPath,
+    options.node ?? process.execPath,
     options.cli ?? CLI,
     ...['--port', '0', '--data', data],
     ...(options.args ?? []),

@@ -23,6 +23,16 @@ static LIBRARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// and sends what it was used for to its maker; `with_telemetry(false)` comes too late for either.
 const SILENCE: &str = "ORT_DISABLE_TELEMETRY";
 
+/// What to do where a model needs the library and there is none: no package has it for musl and for macOS on Intel.
+const NOT_INSTALLED: &str = if cfg!(target_env = "musl")
+    || cfg!(all(target_os = "macos", target_arch = "x86_64"))
+{
+    "the model needs it, and there is no package with it for this platform: name a library of version 1.24 or newer in the \
+     environment variable [SPARROW_ONNXRUNTIME]"
+} else {
+    "the model needs it, and it is not installed: run [npm install @sparrow-search/onnxruntime] beside the server and start anew"
+};
+
 /// Says where the ONNX Runtime library is (`libonnxruntime.so.1`, `libonnxruntime.dylib` or `onnxruntime.dll`). It is loaded, once
 /// per process, by the first [`crate::Deployment`] whose model runs in it: most need no library.
 pub fn set_runtime(library: PathBuf) {
@@ -41,10 +51,7 @@ fn environment() -> Result<&'static Environment, EncoderError> {
     let library = known.clone().unwrap_or_default();
     let unavailable = |reason: String| EncoderError::RuntimeUnavailable { library: library.clone(), reason };
     if known.is_none() {
-        return Err(unavailable(
-            "the model needs it and its library was not found: install the package [onnxruntime-node]"
-                .to_owned(),
-        ));
+        return Err(unavailable(NOT_INSTALLED.to_owned()));
     }
     if std::env::var_os(SILENCE).is_none_or(|value| value != "1") {
         return Err(unavailable(format!(

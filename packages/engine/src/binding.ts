@@ -39,23 +39,49 @@ export interface Binding {
 
 /**
  * Finds the addon and ONNX Runtime: built locally (`native/` of this package, only in a checkout, where it is newer than
- * anything installed), else in the installed platform package.
+ * anything installed), else in the installed packages.
  *
- * @throws {BindingError} naming every place that was looked at.
+ * @throws {BindingError} saying what to do where there is no addon
  */
 export function findBinding(): Binding {
   const local = fileURLToPath(new URL('../native/', import.meta.url));
-  const installed = packageDirectory(`@sparrow-search/engine-${platformName()}`);
+  const platform = platformName();
+  const installed = packageDirectory(`@sparrow-search/engine-${platform}`);
   const folders = [local, ...(installed === undefined ? [] : [installed])];
-
   const addon = firstExisting(folders.map((folder) => join(folder, ADDON_FILE)));
   if (addon === undefined) {
+    // Only a checkout has the sources.
+    const isCheckout = existsSync(new URL('../src/', import.meta.url));
     throw new BindingError(
-      `Sparrow has no addon for ${platformName()}: looked for ${ADDON_FILE} in ${folders.join(' and ')}, and for the ` +
-        `package @sparrow-search/engine-${platformName()}. In a checkout, \`npm run build\` builds it.`,
+      isCheckout
+        ? `the addon is not built (there is no ${join(local, ADDON_FILE)}): \`npm run build\` builds it`
+        : withoutAddon(platform, require('@sparrow-search/engine/package.json') as Manifest),
     );
   }
-  return { addon, onnxRuntime: findRuntime(folders) };
+  return { addon, onnxRuntime: findRuntime() };
+}
+
+/** What this module reads of a package.json. */
+export interface Manifest {
+  readonly version: string;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/** What to tell who installed the engine and has no addon; the platform packages are those that its manifest lists. */
+export function withoutAddon(platform: string, { version, optionalDependencies = {} }: Manifest): string {
+  const name = `@sparrow-search/engine-${platform}`;
+  const known = Object.keys(optionalDependencies);
+  if (!known.includes(name)) {
+    const platforms = known.map((one) => one.slice('@sparrow-search/engine-'.length)).join(', ');
+    return (
+      `Sparrow has no package for this platform, ${platform}; there are packages for ${platforms}. ` +
+      'Its sources build with Rust and a C++ compiler: https://github.com/sparrow-search/sparrow'
+    );
+  }
+  return (
+    `the package ${name}, which holds the addon for this platform, is not installed. Optional packages were left out, or ` +
+    `node_modules comes from another platform: install anew here without --omit=optional, or \`npm install ${name}@${version}\`.`
+  );
 }
 
 /**
@@ -74,24 +100,34 @@ export function loadAddon(binding: Binding): Addon {
   }
 }
 
-function findRuntime(folders: readonly string[]): string | undefined {
-  const places = [...folders];
-  const npm = packageDirectory('onnxruntime-node');
-  if (npm !== undefined) {
-    // Not `onnxruntime-node/dist`: only the shared library is used, never that package's own binding.
-    places.push(join(npm, 'bin', 'napi-v6', process.platform, process.arch));
-  }
-  const candidates = places.flatMap((place) => runtimeLibraryNames().map((name) => join(place, name)));
-  return firstExisting(candidates);
+/**
+ * Finds the shared library of ONNX Runtime: what SPARROW_ONNXRUNTIME names, else the package for it, else the one that a
+ * project has for its own use. Its package is optional, since the embedded models do without.
+ */
+function findRuntime(): string | undefined {
+  const named = process.env['SPARROW_ONNXRUNTIME'];
+  if (named !== undefined && named !== '') return named;
+  const { platform, arch } = process;
+  const places: string[] = [];
+  // Resolved from the package that depends on it: not every package manager lets others see it.
+  const ours = packageDirectory('@sparrow-search/onnxruntime');
+  const library =
+    ours && packageDirectory(`@sparrow-search/onnxruntime-${platform}-${arch}`, join(ours, 'package.json'));
+  if (library !== undefined) places.push(library);
+  const theirs = packageDirectory('onnxruntime-node');
+  // Not `onnxruntime-node/dist`: only the shared library is used, never that package's own binding.
+  if (theirs !== undefined) places.push(join(theirs, 'bin', 'napi-v6', platform, arch));
+  return firstExisting(places.flatMap((place) => runtimeLibraryNames().map((name) => join(place, name))));
 }
 
 function firstExisting(paths: readonly string[]): string | undefined {
   return paths.find((path) => existsSync(path));
 }
 
-function packageDirectory(name: string): string | undefined {
+/** The folder of an installed package, as seen from this file or from another one. */
+function packageDirectory(name: string, from: string = import.meta.url): string | undefined {
   try {
-    return dirname(require.resolve(`${name}/package.json`));
+    return dirname(createRequire(from).resolve(`${name}/package.json`));
   } catch {
     return undefined;
   }

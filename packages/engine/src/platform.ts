@@ -3,26 +3,30 @@ import process from 'node:process';
 /** File name of the addon inside `native/` of this package's sources and inside a platform package. */
 export const ADDON_FILE = 'sparrow.node';
 
-/**
- * The name of the platform this process runs on, as the platform packages are called:
- * `@sparrow-search/engine-<name>`. Linux distinguishes glibc and musl, Windows its ABI.
- */
-export function platformName(): string {
-  const { platform, arch } = process;
-  switch (platform) {
-    case 'linux':
-      return `linux-${arch}-${usesMusl() ? 'musl' : 'gnu'}`;
-    case 'win32':
-      return `win32-${arch}-msvc`;
-    default:
-      return `${platform}-${arch}`;
-  }
+/** What tells platforms apart; the process's own unless a test says otherwise. */
+export interface Platform {
+  /** The operating system, as `process.platform` names it. */
+  readonly os: string;
+  /** The processor, as `process.arch` names it. */
+  readonly cpu: string;
+  /** Whether the C library is musl; only asked on Linux. */
+  readonly usesMusl: () => boolean;
 }
 
-/** glibc reports its version in the diagnostic report; musl has none. */
-function usesMusl(): boolean {
-  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
-  return report.header?.glibcVersionRuntime === undefined;
+const HERE: Platform = { os: process.platform, cpu: process.arch, usesMusl: () => isMusl(process.report.getReport()) };
+
+/**
+ * The name of a platform, by default the one this process runs on, as the platform packages are called:
+ * `@sparrow-search/engine-<name>`. Linux distinguishes glibc and musl.
+ */
+export function platformName({ os, cpu, usesMusl }: Platform = HERE): string {
+  return os === 'linux' ? `linux-${cpu}-${usesMusl() ? 'musl' : 'gnu'}` : `${os}-${cpu}`;
+}
+
+/** Whether a diagnostic report of Node comes from a process on musl: glibc reports its version there, musl has none. */
+export function isMusl(report: object): boolean {
+  const { header } = report as { header?: { glibcVersionRuntime?: string } };
+  return header?.glibcVersionRuntime === undefined;
 }
 
 /** Names under which ONNX Runtime's shared library is shipped on this operating system, best first. */

@@ -596,7 +596,9 @@ function starting(): HttpError {
 
 function refusal(error: unknown, exchange: Exchange, requestId: string, log: Logger): Answer {
   const known = answerToError(error);
-  if (known === undefined || known.status >= 500) {
+  // Whoever polls until the server is ready is no fault; `debug` has a line for every request.
+  const isExpected = error instanceof HttpError && error.code === 'starting';
+  if ((known === undefined || known.status >= 500) && !isExpected) {
     log.error('request failed', {
       ...named(exchange, requestId),
       status: known?.status ?? 500,

@@ -44,9 +44,12 @@ async function serve(args: readonly string[], isNamed: boolean): Promise<void> {
   say(`opening data and loading models …\n`);
   const { newOwnerKey } = await server.ready;
   if (newOwnerKey !== undefined) {
+    const file = KeyStore.ownerKeyFile(config.data);
+    // What is no terminal is kept and collected: a journal, a container's log.
     say(
-      `\n  owner key (shown this once): ${newOwnerKey.encoded}\n` +
-        `  also in ${KeyStore.ownerKeyFile(config.data)}, readable by you only\n\n`,
+      process.stdout.isTTY
+        ? `\n  owner key (shown this once): ${newOwnerKey.encoded}\n  also in ${file}, readable by you only\n\n`
+        : `the owner key is in ${file}, readable by you only\n`,
     );
   }
   say(`ready on ${server.url}  (console: ${server.url}/_console)\n`);

@@ -57,6 +57,12 @@ describe('the configuration', () => {
     [[], { SPARROW_API_KEY: 'not a key' }, 'SPARROW_API_KEY expects base64'],
     [[], { SPARROW_API_KEY: WEAK_KEY }, 'the secret of 128 random bits'],
     [['--api-key', KEY], {}, 'unknown option --api-key'],
+    [['--api-key-file', '/no/such/file'], {}, 'cannot read the file with the owner key /no/such/file'],
+    [['--api-key-file', file('not a key')], {}, 'must hold base64'],
+    [['--api-key-file', file(KEY)], { SPARROW_API_KEY: KEY }, 'leave one of them out'],
+    [[], { SPARROW_PORT: 'tcp' }, 'SPARROW_PORT expects a port from 0 to 65535, not [tcp]'],
+    [[], { SPARROW_SERVICE_PRT: '1' }, 'unknown environment variable SPARROW_SERVICE_PRT'],
+    [[], { SPARROW_DATA_PROT: 'tcp://10.0.0.1:80' }, 'unknown environment variable SPARROW_DATA_PROT'],
   ] as const)('refuses %j with %j', (args, environment, sentence) => {
     expect(() => readConfig(args, environment)).toThrow(sentence);
   });
@@ -78,6 +84,34 @@ describe('the configuration', () => {
 
   it('does not repeat a key that is wrong', () => {
     expect(() => readConfig([], { SPARROW_API_KEY: 'a secret' })).toThrow(/^(?!.*a secret)/);
+    expect(() => readConfig([], { SPARROW_API_KEY_FILE: file('a secret') })).toThrow(/^(?!.*a secret)/);
+  });
+
+  it('takes the owner key from a file, as hosts hand over secrets', () => {
+    const path = file(`${KEY}\n`);
+    const { config } = readConfig([], { SPARROW_API_KEY_FILE: path });
+    expect(config).toMatchObject({ apiKey: KEY, apiKeyFile: path });
+    expect(JSON.stringify(withoutSecrets(config))).not.toContain(KEY);
+  });
+
+  it('leaves alone what Kubernetes says of services called sparrow', () => {
+    // As the kubelet makes them for the Services `sparrow` (port `http`) and `sparrow-data`.
+    const links = {
+      SPARROW_SERVICE_HOST: '10.0.0.7',
+      SPARROW_SERVICE_PORT: '9200',
+      SPARROW_SERVICE_PORT_HTTP: '9200',
+      SPARROW_PORT: 'tcp://10.0.0.7:9200',
+      SPARROW_PORT_9200_TCP: 'tcp://10.0.0.7:9200',
+      SPARROW_PORT_9200_TCP_PROTO: 'tcp',
+      SPARROW_PORT_9200_TCP_PORT: '9200',
+      SPARROW_PORT_9200_TCP_ADDR: '10.0.0.7',
+      SPARROW_DATA_SERVICE_HOST: '10.0.0.8',
+      SPARROW_DATA_SERVICE_PORT: '80',
+      SPARROW_DATA_PORT: 'tcp://10.0.0.8:80',
+      SPARROW_DATA_PORT_80_TCP: 'tcp://10.0.0.8:80',
+    };
+    expect(readConfig([], links).config).toEqual(readConfig([], {}).config);
+    expect(readConfig([], { ...links, SPARROW_PORT: '9300' }).config.port).toBe(9300);
   });
 
   it('names a folder of models that is not there', () => {
@@ -118,7 +152,9 @@ describe('the configuration', () => {
       }),
     );
     const variables = Object.fromEntries(settings.map(({ key, variable }) => [variable, given[key]]));
-    const flags = settings.flatMap(({ key, flag }) => (flag === undefined ? [] : [`${flag}=${given[key] ?? ''}`]));
+    const flags = settings.flatMap(({ key, flag }) =>
+      flag === undefined || given[key] === undefined ? [] : [`${flag}=${given[key]}`],
+    );
     const fromFile = readConfig(['--config', file(JSON.stringify(given))], {}).config;
     expect(readConfig([], variables).config).toEqual(fromFile);
     expect(readConfig(flags, { SPARROW_API_KEY: KEY }).config).toEqual(fromFile);

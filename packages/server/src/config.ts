@@ -9,6 +9,7 @@ import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from './log.js
 import { near } from './near.js';
 import { decodeKey } from './security/key-store.js';
 import { isStrong } from './security/secrets.js';
+import { isServiceLink } from './service-links.js';
 
 /** A setting that is not known or has an unusable value. */
 export class ConfigError extends Error {
@@ -29,6 +30,8 @@ export interface Config {
   readonly repoPath: string | undefined;
   /** The owner key, `base64(id:secret)`, in place of a generated one. Never from a flag: other users can read those. */
   readonly apiKey: string | undefined;
+  /** A file with the owner key, for hosts that hand over secrets as files; `apiKey` holds what it says. */
+  readonly apiKeyFile: string | undefined;
   /** Accept connections from other machines although there is no TLS: keys then travel in the clear. */
   readonly allowRemote: boolean;
   /** Certificate chain of the server as PEM, its own first; with it the server speaks TLS. Needs `tlsKey`. */
@@ -80,6 +83,9 @@ interface Setting<T> {
   readonly flag: boolean;
 }
 
+const KEY_FORM =
+  'base64 of `id:secret`, the secret of 128 random bits or more (a command in docs/api-keys.md makes one)';
+
 const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   port: setting(9200, integer(0, 65_535), 'a port from 0 to 65535', 'port to listen on, 0 for a free one'),
   host: setting('127.0.0.1', text, 'an address', 'address to listen on'),
@@ -87,14 +93,10 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   models: setting<string | undefined>(undefined, text, 'a directory', 'directory with more models, one folder each'),
   repoPath: setting<string | undefined>(undefined, text, 'a directory', 'folder of snapshot repositories'),
   apiKey: {
-    ...setting<string | undefined>(
-      undefined,
-      apiKey,
-      'base64 of `id:secret`, the secret of 128 random bits or more (a command in docs/api-keys.md makes one)',
-      'the owner key',
-    ),
+    ...setting<string | undefined>(undefined, apiKey, KEY_FORM, 'the owner key'),
     flag: false,
   },
+  apiKeyFile: setting<string | undefined>(undefined, text, 'a file', 'file with the owner key in the same form'),
   allowRemote: setting(false, boolean, 'true or false', 'listen on a non-loopback address without TLS'),
   tlsCert: setting<string | undefined>(undefined, text, 'a file', 'PEM file of the certificate chain: speak TLS'),
   tlsKey: setting<string | undefined>(undefined, text, 'a file', 'PEM file of the certificate’s private key'),
@@ -129,7 +131,7 @@ const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
 /** Variables of the project's own tools, which share the prefix. */
 const FOREIGN_VARIABLES = new Set([
   ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_SLOW_TESTS', 'SPARROW_REST_SUITES'],
-  ...['SPARROW_SIMD', 'SPARROW_ONNXRUNTIME'],
+  ...['SPARROW_SIMD', 'SPARROW_ONNXRUNTIME', 'SPARROW_TARBALLS', 'SPARROW_FOREIGN'],
 ]);
 
 /** What the command line asked for. */
@@ -148,7 +150,8 @@ export function readConfig(args: readonly string[], environment: Readonly<NodeJS
   const flags = readFlags(args);
   if (flags.command !== 'serve') return { command: flags.command, config: merge([]) };
   const file = flags.file ?? environment['SPARROW_CONFIG'];
-  const config = merge([...(file === undefined ? [] : [readFile(file)]), readEnvironment(environment), flags.values]);
+  const layers = [...(file === undefined ? [] : [readFile(file)]), readEnvironment(environment), flags.values];
+  const config = withKeyFromFile(merge(layers));
   checkTls(config);
   if (config.tlsCert === undefined && !config.allowRemote && !isLoopback(config.host)) {
     throw new ConfigError(
@@ -157,6 +160,25 @@ export function readConfig(args: readonly string[], environment: Readonly<NodeJS
     );
   }
   return { command: 'serve', config };
+}
+
+/** @throws {ConfigError} for a file that cannot be read or holds no key, or a key that was given as well */
+function withKeyFromFile(config: Config): Config {
+  const { apiKeyFile: path } = config;
+  if (path === undefined) return config;
+  if (config.apiKey !== undefined) {
+    throw new ConfigError('SPARROW_API_KEY and SPARROW_API_KEY_FILE both give the owner key: leave one of them out');
+  }
+  let held: string;
+  try {
+    held = readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new ConfigError(`cannot read the file with the owner key ${path}: ${String(cause)}`, { cause });
+  }
+  const key = apiKey(held);
+  // What it holds is not shown: it may be a secret with a slip in it.
+  if (key === undefined) throw new ConfigError(`the file with the owner key ${path} must hold ${KEY_FORM}`);
+  return { ...config, apiKey: key };
 }
 
 /** @throws {ConfigError} for settings of TLS that say nothing without others */
@@ -173,6 +195,7 @@ const PATHS: ReadonlySet<keyof Config> = new Set([
   'data',
   'models',
   'repoPath',
+  'apiKeyFile',
   'auditLog',
   'tlsCert',
   'tlsKey',
@@ -225,7 +248,7 @@ export function usage(): string {
     `  ${'--version'.padEnd(22)} print the version`,
     '',
     'Each option is also an environment variable: SPARROW_PORT for --port, and so on.',
-    'SPARROW_API_KEY (base64 of id:secret, the secret of 128 random bits) sets the owner key.',
+    'SPARROW_API_KEY (base64 of id:secret, the secret of 128 random bits) sets the owner key; --api-key-file reads it.',
     '',
   ].join('\n');
 }
@@ -281,6 +304,7 @@ function readEnvironment(environment: Readonly<NodeJS.ProcessEnv>): Values {
   const values = new Map<keyof Config, { value: unknown; from: string }>();
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('SPARROW_') || FOREIGN_VARIABLES.has(name) || value === undefined) continue;
+    if (isServiceLink(name, value)) continue;
     const key = byName.get(name);
     if (key === undefined) {
       throw new ConfigError(`unknown environment variable ${name}${meant(name, byName.keys())} (see --help)`);

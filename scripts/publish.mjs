@@ -1,0 +1,41 @@
+// `node scripts/publish.mjs FOLDER VERSION`, run by .github/workflows/release.yml: publishes the tarballs of a folder, those that
+// others need first. What the registry already has is left out, so that a publication which broke off can be taken up again;
+// ONNX Runtime's packages are published only when its version changes.
+import { readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+import { PLATFORMS } from './lib/platforms.mjs';
+import { StepFailed, main, npm, output } from './lib/process.mjs';
+
+await main(async ([folder, version]) => {
+  if (folder === undefined || version === undefined) throw new StepFailed('usage: publish.mjs FOLDER VERSION');
+  const packages = readdirSync(resolve(folder))
+    .filter((name) => name.endsWith('.tgz'))
+    .map((name) => read(join(resolve(folder), name)))
+    .sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+  const names = packages.map(({ name }) => name);
+  const missing = PLATFORMS.map(({ name }) => `@sparrow-search/engine-${name}`).filter((name) => !names.includes(name));
+  if (missing.length > 0) throw new StepFailed(`not packed: ${missing.join(', ')}`);
+  const wrong = packages.filter((it) => !it.name.includes('/onnxruntime') && it.version !== version);
+  if (wrong.length > 0) throw new StepFailed(`not of version ${version}: ${wrong.map(({ name }) => name).join(', ')}`);
+  for (const { name, version: own, path } of packages) {
+    if (output('npm', ['view', `${name}@${own}`, 'version'])?.trim() === own) {
+      console.log(`${name}@${own} is already there`);
+    } else {
+      await npm(['publish', path, '--provenance', '--access', 'public']);
+    }
+  }
+});
+
+function read(path) {
+  const manifest = output('tar', ['-xzOf', path, 'package/package.json']);
+  if (manifest === undefined) throw new StepFailed(`cannot read ${path}`);
+  const { name, version, dependencies = {}, optionalDependencies = {} } = JSON.parse(manifest);
+  return { name, version, path, needs: Object.keys({ ...dependencies, ...optionalDependencies }) };
+}
+
+/** How many of our packages stand between this one and those that need none of ours. */
+function rank({ name, needs }) {
+  if (name === '@sparrow-search/server') return 2;
+  return needs.some((one) => one.startsWith('@sparrow-search/')) ? 1 : 0;
+}
