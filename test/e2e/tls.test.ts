@@ -60,7 +60,7 @@ function get(server: RunningServer, path: string, options: ConnectionOptions = {
   });
 }
 
-/** Ends a start that must not succeed; what it said. */
+/** Ends a start that must not succeed, with the code of options that cannot be used; what it said. */
 function refused(args: readonly string[]): string {
   const { status, stderr } = spawnSync(
     process.execPath,
@@ -70,7 +70,7 @@ function refused(args: readonly string[]): string {
       timeout: 30_000,
     },
   );
-  expect(status).toBe(1);
+  expect(status).toBe(2);
   return stderr;
 }
 

@@ -99,7 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let key = || vec![Order { by: OrderBy::Key, ascending: true }];
     let rounding = Rounding {
         interval: Interval::Calendar(CalendarUnit::Day),
-        zone: sparrow_index::Zone::UTC,
+        zone: sparrow_wire::Zone::UTC,
         offset: 0,
     };
     let stats = |id, name: &str| one(id, AggregationKind::Stats(StatsKind::Avg, field(name)), Vec::new());
