@@ -7,7 +7,7 @@ import { StepFailed, main, npm, output } from './lib/process.mjs';
 import { hostTriple, setUp } from './lib/setup.mjs';
 import { thirdPartyNotices } from './lib/third-party.mjs';
 
-const PACKAGES = ['engine', 'server', 'model-splade-tiny', 'model-minilm-l6'];
+const PACKAGES = ['engine', 'cluster', 'server', 'model-splade-tiny', 'model-minilm-l6'];
 
 /** Names the system's dynamic linker resolves ONNX Runtime's own neighbours by; DirectML on Windows. */
 const NEIGHBOURS = /^(?:libonnxruntime\.so\.1|libonnxruntime\.1\.dylib|onnxruntime\.dll|DirectML\.dll)$/;
