@@ -62,7 +62,7 @@ async function start(cluster: string, ...args: string[]): Promise<Started> {
 
 /** Waits until something holds. */
 async function until(what: () => boolean | Promise<boolean>, shown: () => string): Promise<void> {
-  for (const end = Date.now() + 40_000; Date.now() < end; ) {
+  for (const end = Date.now() + 40_000; Date.now() < end;) {
     if (await what()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

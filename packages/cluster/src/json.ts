@@ -54,7 +54,9 @@ export function without(
 
 /** A scalar as text; undefined for anything else. */
 export function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined;
 }
 
 /** Whether a value is an object. */

@@ -90,7 +90,8 @@ export function planOf(
   if (asked.batch < 1 || asked.batch > MOST_BATCH)
     throw illegal(`[size] must be from 1 to ${String(MOST_BATCH)}, but was [${String(asked.batch)}]`);
   const pace = perSecond === undefined || perSecond === '-1' ? 0 : Number(perSecond);
-  if (!(pace > 0) && pace !== 0) throw illegal(`[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.`);
+  if (!(pace > 0) && pace !== 0)
+    throw illegal(`[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.`);
   if (source.split(',').includes(asked.dest)) {
     throw invalid(`reindex cannot write into an index its reading from [${asked.dest}]`);
   }

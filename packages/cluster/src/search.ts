@@ -1,4 +1,10 @@
-import { type Cancel, EngineError, type EngineReply, type EngineRequest, type SearchEngine } from '@sparrow-search/engine';
+import {
+  type Cancel,
+  EngineError,
+  type EngineReply,
+  type EngineRequest,
+  type SearchEngine,
+} from '@sparrow-search/engine';
 
 import { encode } from './encoding.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
