@@ -159,6 +159,7 @@ async function fused(
   const begun = performance.now();
   const from = whole32('from', request.query['from'] ?? body.value('from') ?? 0);
   const size = whole32('size', request.query['size'] ?? body.value('size') ?? 10);
+  checkWindow(fusion, size);
   const tracked = trackedHits(request.query['track_total_hits'] ?? body.value('track_total_hits') ?? 10_000);
   const leaves = leavesOf(fusion);
   const longest = widest(fusion, from + size);
@@ -258,6 +259,17 @@ function windows({ window: { size, given } }: Fusion, wanted: number): readonly 
     last = Math.min(last * 10, RESULT_WINDOW);
   }
   return all;
+}
+
+/** @throws {EngineError} 400 for a window that is shorter than a page */
+function checkWindow({ window: { size: window, given }, form, method }: Fusion, size: number): void {
+  if (!given || window >= size) return;
+  const what = form === 'rank' ? 'rank' : method.kind;
+  throw refusal(
+    400,
+    'action_request_validation_exception',
+    `Validation Failed: 1: [${what}] requires [rank_window_size: ${String(window)}] be greater than or equal to [size: ${String(size)}];`,
+  );
 }
 
 /** How far each list of a tree is read at most. */
