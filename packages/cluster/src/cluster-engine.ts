@@ -1,7 +1,7 @@
 import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
 import { bulk, changeDocument, writeDocument } from './documents.js';
-import { notOverCluster } from './errors.js';
+import { notOverCluster, unparsable } from './errors.js';
 import { forward, isForwarded } from './forward.js';
 import {
   changeAliases,
@@ -38,6 +38,8 @@ const NATIVE: ReadonlySet<Operation> = new Set<Operation>([
   ...(['delete_trained_model_alias', 'start_deployment', 'stop_deployment', 'update_deployment'] as const),
   ...(['trained_model_stats', 'infer_trained_model', 'put_inference', 'get_inference', 'delete_inference'] as const),
   ...(['update_inference', 'infer', 'infer_stream', 'cat_trained_models', 'cat_help', 'instruments'] as const),
+  // What is told of this server's own process; it holds no index.
+  ...(['node_indices'] as const),
 ]);
 
 /** The engine that is over a cluster: the cluster holds documents and vectors, and the engine of this process the models. */
@@ -91,6 +93,16 @@ export class ClusterSearchEngine implements SearchEngine {
   }
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    try {
+      return await this.#answer(request, body, cancel);
+    } catch (error) {
+      // Looking through a body takes a place on the stack for each of its levels.
+      if (error instanceof RangeError) throw unparsable('the body is nested too deeply');
+      throw error;
+    }
+  }
+
+  async #answer(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     const { op } = request;
     if (NATIVE.has(op)) return this.#native.execute(request, body, cancel);
     if (isForwarded(op)) {

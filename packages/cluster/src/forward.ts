@@ -1,5 +1,6 @@
 import type { EngineReply, EngineRequest, Operation } from '@sparrow-search/engine';
 
+import { notOverCluster } from './errors.js';
 import { type Names, encodeExpression } from './names.js';
 import { replyOf } from './search.js';
 import type { Asked, Transport } from './transport.js';
@@ -98,6 +99,9 @@ export async function forward(
 ): Promise<EngineReply> {
   const row = ROWS[request.op];
   if (row === undefined) throw new Error(`${request.op} is not passed on`);
+  if (request.rights !== undefined && request.op === 'field_caps' && (body?.length ?? 0) > 0) {
+    throw notOverCluster('a body of _field_caps, for a key that may use some indices only,');
+  }
   const index = await target(names, row.named, request);
   if (index === null)
     return {

@@ -30,6 +30,7 @@ export async function createIndex(
     refuseFinalPipeline(body['settings']);
     const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
     await names.check(request, aliases, 'indices:admin/aliases');
+    refuseFilters(request, body['aliases']);
   }
   return replyOf(
     await transport.ask({
@@ -111,6 +112,7 @@ export async function changeAliases(
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
   const body = bytes === undefined || bytes.length === 0 ? {} : objectIn(bytes);
+  refuseFilters(request, body);
   if (request.op === 'update_aliases') {
     const actions = Array.isArray(body['actions']) ? (body['actions'] as unknown[]) : [];
     const inside = actions.flatMap((it) => (isObject(it) ? Object.values(it) : [])).filter(isObject);
@@ -186,6 +188,12 @@ async function checkAll(names: Names, request: EngineRequest, given: readonly st
 
 function withMappings(body: Json, product: Product): string {
   return JSON.stringify('mappings' in body ? { ...body, mappings: toCluster(body['mappings'], product) } : body);
+}
+
+/** The filter of an alias may read other indices, and is not looked through. */
+function refuseFilters({ rights }: EngineRequest, given: unknown): void {
+  if (rights === undefined || !JSON.stringify(given ?? null).includes('"filter"')) return;
+  throw notOverCluster('a filter of an alias, for a key that may use some indices only,');
 }
 
 /** The cluster would run a final pipeline itself, which nothing keeps it from. */

@@ -135,6 +135,7 @@ function refuseReserved(name: string): void {
 
 /** Names that the cluster reads in its own way cannot be decided about for it. */
 function refuseUnclear(name: string): void {
+  if (name.trim() === '' || name.includes(',') || isPattern(name)) throw illegal(`[${name}] is no name of an index`);
   if (name.startsWith('<')) throw notOverCluster(`date math in [${name}], for a key that may use some indices only,`);
   if (name.includes(':')) throw notOverCluster(`a remote index [${name}], for a key that may use some indices only,`);
 }

@@ -90,7 +90,6 @@ export class QueryTranslation {
         continue;
       }
       if (name === 'knn') this.#refuseKnn(clause);
-      if (this.#reading.restricted) refuseForeign(name, valueOf(this.#text, clause));
       const inside = INSIDE.get(name);
       if (inside === undefined || kindAt(this.#text, clause) !== 'object') continue;
       for (const part of members(this.#text, clause.start)) {
@@ -207,12 +206,23 @@ function tokens(clause: string, given: unknown): Tokens {
   return given as Tokens;
 }
 
-/** Clauses by which a query reaches documents of other indices, which the address does not name. */
-function refuseForeign(clause: string, body: unknown): void {
+/**
+ * Refuses a body whose clauses reach documents of other indices, which the address does not name. They are looked for everywhere:
+ * sorts and aggregations hold queries in more places than are translated.
+ *
+ * @throws {EngineError} 400
+ */
+export function refuseForeign(body: unknown): void {
   const because = 'for a key that may use some indices only';
-  if (clause === 'wrapper' || clause === 'percolate') throw notOverCluster(`query [${clause}], ${because},`);
-  if (!namesIndex(body)) return;
-  throw notOverCluster(`query [${clause}] that names an index, ${because},`);
+  const hidden = ['wrapper', 'percolate'].find((clause) => holds(body, clause));
+  if (hidden !== undefined) throw notOverCluster(`query [${hidden}], ${because},`);
+  if (namesIndex(body)) throw notOverCluster(`a clause that names an index, ${because},`);
+}
+
+/** Whether there is an object by that name anywhere. */
+function holds(value: unknown, name: string): boolean {
+  if (Array.isArray(value)) return value.some((one) => holds(one, name));
+  return isObject(value) && (isObject(value[name]) || Object.values(value).some((one) => holds(one, name)));
 }
 
 /** Whether something in a clause is a document of an index that it names, or of one that it leaves to a default. */

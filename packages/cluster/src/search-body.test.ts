@@ -189,7 +189,19 @@ describe('a search of a key that may use some indices only', () => {
     { wrapper: { query: 'e30=' } },
     { bool: { filter: [{ terms: { a: { index: 'secret', id: '1', path: 'p' } } }] } },
   ])('reaches no other index by %j', (query) => {
-    expect(refused({ query }, PLUGIN, true)).toContain('for a key that may use some indices only');
-    expect(refused({ query }, PLUGIN, false)).toBe('');
+    const places = [
+      { query },
+      { sort: [{ a: { nested: { path: 'p', filter: query } } }] },
+      { aggs: { a: { significant_terms: { field: 'a', background_filter: query } } } },
+    ];
+    for (const place of places) {
+      expect(refused(place, PLUGIN, true)).toContain('for a key that may use some indices only');
+      expect(refused(place, PLUGIN, false)).toBe('');
+    }
+  });
+
+  it('has no section that is not known to stay with what is searched', () => {
+    expect(refused({ search_pipeline: {} }, PLUGIN, true)).toContain('[search_pipeline] of a search');
+    expect(refused({ pit: { id: 'x' } }, PLUGIN, true)).toContain('[pit] of a search');
   });
 });

@@ -12,7 +12,7 @@ import {
   valueOf,
   whole,
 } from './json.js';
-import { QueryTranslation, type Reading, type Text, type Tokens } from './queries.js';
+import { QueryTranslation, refuseForeign, type Reading, type Text, type Tokens } from './queries.js';
 import { type Fusion, type Node, readRetriever, readRank } from './retrievers.js';
 
 /** Sections that a fused search has a meaning for, besides those that make its lists. */
@@ -23,6 +23,13 @@ const BESIDE_FUSION: ReadonlySet<string> = new Set([
 
 /** Sections that make the lists of a fusion. */
 const OF_FUSION: ReadonlySet<string> = new Set(['query', 'sub_searches', 'rank', 'retriever', 'post_filter']);
+
+/** Sections that reach nothing but the documents that are searched; a cluster knows others. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  ...BESIDE_FUSION,
+  ...['sort', 'search_after', 'collapse', 'rescore', 'explain', 'profile', 'suggest', 'track_scores', 'indices_boost'],
+  ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts'],
+]);
 
 /** Sections that Elasticsearch has and OpenSearch has in another form, or not. */
 const REFUSED: ReadonlySet<string> = new Set(['knn']);
@@ -48,11 +55,12 @@ export class SearchBody {
     }
     this.#sections = new Map(members(text, whole(text).start).map((member) => [member.name, member]));
     this.#translation = new QueryTranslation(text, reading);
+    if (reading.restricted) refuseForeign(value);
     for (const name of this.#sections.keys()) {
       if (REFUSED.has(name) && (reading.product.name === 'OpenSearch' || reading.restricted)) {
         throw notOverCluster(`[${name}] of a search`, 'use sparse vectors');
       }
-      if (reading.restricted && (name === 'pit' || name === 'ext')) {
+      if (reading.restricted && !HARMLESS.has(name) && !OF_FUSION.has(name)) {
         throw notOverCluster(`[${name}] of a search, for a key that may use some indices only,`);
       }
     }

@@ -40,9 +40,12 @@ export class TaskStore {
     return this.#write(record, owner, { op_type: 'create' });
   }
 
-  /** @throws {Conflict} when another node wrote since `version` */
-  async save(record: TaskRecord, owner: string, { seqNo, term }: Version): Promise<Version> {
-    return this.#write(record, owner, { if_seq_no: String(seqNo), if_primary_term: String(term) });
+  /**
+   * @param lease milliseconds for which the task stays its owner's
+   * @throws {Conflict} when another node wrote since `version`
+   */
+  async save(record: TaskRecord, owner: string, { seqNo, term }: Version, lease = LEASE_MS): Promise<Version> {
+    return this.#write(record, owner, { if_seq_no: String(seqNo), if_primary_term: String(term) }, lease);
   }
 
   async read(number: number): Promise<Kept | undefined> {
@@ -74,14 +77,20 @@ export class TaskStore {
     return Array.isArray(found) ? found.map(kept) : [];
   }
 
-  async #write(record: TaskRecord, owner: string, query: Readonly<Record<string, string>>): Promise<Version> {
+  async #write(
+    record: TaskRecord,
+    owner: string,
+    query: Readonly<Record<string, string>>,
+    lease = LEASE_MS,
+  ): Promise<Version> {
     const { status, body } = await this.#transport.json({
       method: 'PUT',
       path: `/${INDEX}/_doc/${String(record.number)}`,
-      query: { ...query, refresh: record.end === undefined ? 'false' : 'true' },
+      // What lists of tasks show is to be there at once.
+      query: { ...query, refresh: record.end === undefined && query['op_type'] === undefined ? 'false' : 'true' },
       body: JSON.stringify({
         completed: record.end !== undefined,
-        lease_until: Date.now() + LEASE_MS,
+        lease_until: Date.now() + lease,
         start: record.start,
         owner,
         record: JSON.stringify(record),

@@ -110,6 +110,9 @@ export class Tasks {
     const source = await names.expression(searching, asked.source);
     await names.check(request, [asked.dest], restricted ? 'indices:data/write/index:op_type/index' : request.action);
     if (source === undefined) throw illegal(`[${asked.source}] stands for no index`);
+    if (restricted && asked.onlyCluster === 'script') {
+      throw notOverCluster('a script of a reindex, for a key that may use some indices only,');
+    }
     const query = await translatedQuery(asked, restricted, native, product, cancel);
     const pipeline = asked.pipeline ?? (await defaultPipeline(transport, asked.dest));
     const warnings = query?.warnings ?? [];
@@ -189,9 +192,16 @@ export class Tasks {
       };
       const context = { transport, product, pipelines, checkTarget };
       const progress = await copy(context, plan, record, setDown);
-      if (running.stopped) return running.record;
+      if (running.stopped) {
+        // Another server need not wait until the lease is over.
+        clearInterval(beat);
+        await running.writing;
+        running.version = await this.#store.save(running.record, this.#owner, running.version, 0);
+        return running.record;
+      }
       return await this.#save(running, { ...progress, end: Date.now() });
     } catch (error) {
+      // Another server took it over, or will.
       if (error instanceof Conflict || running.stopped) throw error;
       return await this.#save(running, { error: causeOf(error), end: Date.now() });
     } finally {
