@@ -41,7 +41,11 @@ const STEPS = [
   {
     name: 'typescript',
     title: 'compiling the server (TypeScript)',
-    inputs: () => ['tsconfig.json', 'tsconfig.base.json', join('packages', 'engine'), join('packages', 'server')],
+    inputs: () => [
+      'tsconfig.json',
+      'tsconfig.base.json',
+      ...['engine', 'cluster', 'server'].map((name) => join('packages', name)),
+    ],
     results: () => [CLI],
     run: compileTypeScript,
   },

@@ -290,6 +290,7 @@ async function handle(
   });
   if (endpoint !== undefined && isPublic(endpoint, options)) return carryOut(call(endpoint, undefined));
   if (services === undefined) throw starting();
+  await meet(exchange, services);
   const caller = authenticated(exchange, services, options);
   trail.caller = caller;
   if (endpoint === undefined) {
@@ -315,6 +316,13 @@ async function handle(
   } finally {
     leave();
   }
+}
+
+/** A key that another server has just made is looked for before it is turned away. */
+async function meet(exchange: Exchange, { keys }: Services): Promise<void> {
+  if (!keys.isShared) return;
+  const id = claimedKey(exchange.header('authorization'));
+  if (id !== undefined && keys.get(id) === undefined) await keys.refresh();
 }
 
 function authenticated(exchange: Exchange, { keys }: Services, { attempts, log, trusting = false }: Context): ApiKey {

@@ -79,6 +79,8 @@ function explain(error: unknown): string {
   if (error instanceof EngineError) return error.reason;
   const known = [ConfigError, BindingError, StoredFileError, UsageError, CommandError, SparrowError];
   if (error instanceof Error && known.some((kind) => error instanceof kind)) return error.message;
+  // The package for clusters is loaded only where there is one, so its errors are known by name.
+  if (error instanceof Error && /^(?:UnsupportedCluster|ClusterSettings)Error$/.test(error.name)) return error.message;
   if (!(error instanceof Error)) return String(error);
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') return `${error.message}: is another server running? Pass --port to take another one.`;

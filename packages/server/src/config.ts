@@ -66,6 +66,12 @@ export interface Config {
   readonly slowRequestSeconds: number;
   /** Answer `GET /metrics` without a key. */
   readonly metricsOpen: boolean;
+  /** Addresses of a cluster's nodes, separated by commas: documents are then there, and the data directory is a cache. */
+  readonly cluster: string | undefined;
+  /** Certificates, as PEM, of those who sign the nodes' certificates. Only with `cluster`. */
+  readonly clusterCa: string | undefined;
+  /** A file with `user:password`, or an encoded API key, of the cluster. Only with `cluster`. */
+  readonly clusterCredentials: string | undefined;
 }
 
 export const CLIENT_AUTH = ['required', 'optional'] as const;
@@ -124,6 +130,19 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'requests that take longer are logged, 0 for none',
   ),
   metricsOpen: setting(false, boolean, 'true or false', 'answer GET /metrics without a key'),
+  cluster: setting<string | undefined>(
+    undefined,
+    text,
+    'addresses, separated by commas',
+    'OpenSearch or Elasticsearch to work over',
+  ),
+  clusterCa: setting<string | undefined>(undefined, text, 'a file', 'PEM file of who signs the cluster’s certificates'),
+  clusterCredentials: setting<string | undefined>(
+    undefined,
+    text,
+    'a file',
+    'file with user:password or a key of the cluster',
+  ),
 };
 
 const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
@@ -131,7 +150,7 @@ const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
 /** Variables of the project's own tools, which share the prefix. */
 const FOREIGN_VARIABLES = new Set([
   ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_SLOW_TESTS', 'SPARROW_REST_SUITES'],
-  ...['SPARROW_SIMD', 'SPARROW_ONNXRUNTIME', 'SPARROW_TARBALLS', 'SPARROW_FOREIGN'],
+  ...['SPARROW_SIMD', 'SPARROW_ONNXRUNTIME', 'SPARROW_TARBALLS', 'SPARROW_FOREIGN', 'SPARROW_TEST_CLUSTER'],
 ]);
 
 /** What the command line asked for. */
@@ -153,6 +172,7 @@ export function readConfig(args: readonly string[], environment: Readonly<NodeJS
   const layers = [...(file === undefined ? [] : [readFile(file)]), readEnvironment(environment), flags.values];
   const config = withKeyFromFile(merge(layers));
   checkTls(config);
+  checkCluster(config);
   if (config.tlsCert === undefined && !config.allowRemote && !isLoopback(config.host)) {
     throw new ConfigError(
       `refusing to listen on ${config.host}: without TLS, keys and documents would cross the network in the clear. ` +
@@ -190,6 +210,13 @@ function checkTls({ tlsCert, tlsKey, tlsClientCa }: Config): void {
   }
 }
 
+/** @throws {ConfigError} for settings of a cluster where there is none */
+function checkCluster({ cluster, clusterCa, clusterCredentials }: Config): void {
+  if (cluster !== undefined) return;
+  if (clusterCa !== undefined) throw new ConfigError('--cluster-ca needs --cluster');
+  if (clusterCredentials !== undefined) throw new ConfigError('--cluster-credentials needs --cluster');
+}
+
 /** Settings that name files and folders: from where the server is started. */
 const PATHS: ReadonlySet<keyof Config> = new Set([
   'data',
@@ -200,6 +227,8 @@ const PATHS: ReadonlySet<keyof Config> = new Set([
   'tlsCert',
   'tlsKey',
   'tlsClientCa',
+  'clusterCa',
+  'clusterCredentials',
 ]);
 
 /** The settings as they may be logged. */

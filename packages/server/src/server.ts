@@ -16,6 +16,7 @@ import { modelDirectories } from './models.js';
 import { makePrivate } from './private-data.js';
 import { AuditLog } from './security/audit.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
+import { sharedKeys } from './security/key-text.js';
 import { createTlsServer } from './tls/listener.js';
 
 /** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
@@ -56,7 +57,7 @@ export interface ReadyServer {
 }
 
 /** How the engine is opened; tests pass their own. */
-export type OpenEngine = (config: Config) => Promise<SearchEngine>;
+export type OpenEngine = (config: Config, log: Logger, signal: AbortSignal) => Promise<SearchEngine>;
 
 /**
  * Binds the port first, so that a taken one is known at once and readiness can be asked for, then opens the engine.
@@ -66,7 +67,7 @@ export type OpenEngine = (config: Config) => Promise<SearchEngine>;
 export async function startServer(
   config: Config,
   log: Logger,
-  openEngine: OpenEngine = openNative,
+  openEngine: OpenEngine = openConfigured,
 ): Promise<RunningServer> {
   let services: Services | undefined;
   const instruments = new Instruments();
@@ -90,11 +91,14 @@ export async function startServer(
   instruments.runtime.start();
   log.info('listening', { url, config: withoutSecrets(config) });
 
+  const opening = new AbortController();
+  let stopKeys = (): void => undefined;
   const ready = (async (): Promise<ReadyServer> => {
     await makePrivate(config.data, log);
-    const engine = await openEngine(config);
+    const engine = await openEngine(config, log, opening.signal);
     // The engine holds the directory's lock from here on: only now may files in it be written.
-    const keys = await KeyStore.open(config.data, { keys: config.maxApiKeys });
+    const keys = await KeyStore.open(config.data, { keys: config.maxApiKeys }, sharedKeys(engine));
+    stopKeys = keys.follow(log);
     const newOwnerKey = await ensureOwner(keys, config);
     services = {
       engine,
@@ -109,10 +113,12 @@ export async function startServer(
 
   const close = async (): Promise<void> => {
     await drain.close(server, config.shutdownSeconds * 1000);
-    // An engine that is still opening is closed once it is open.
+    // An engine that is still opening is closed once it is open; one that waits for a cluster waits no longer.
+    opening.abort();
     await ready.catch(() => undefined);
     const open = services;
     services = undefined;
+    stopKeys();
     await open?.engine.close();
     stopTls();
     instruments.runtime.stop();
@@ -161,6 +167,23 @@ function throughHono(options: AppOptions, application: Application, log: Logger)
       },
     );
   };
+}
+
+async function openConfigured(config: Config, log: Logger, signal: AbortSignal): Promise<SearchEngine> {
+  const native = await openNative(config);
+  if (config.cluster === undefined) return native;
+  try {
+    const { ClusterSearchEngine } = await import('@sparrow-search/cluster');
+    const options = {
+      nodes: config.cluster.split(',').map((url) => url.trim()),
+      caFile: config.clusterCa,
+      credentialsFile: config.clusterCredentials,
+    };
+    return await ClusterSearchEngine.open(native, options, log, signal);
+  } catch (error) {
+    await native.close();
+    throw error;
+  }
 }
 
 function openNative(config: Config): Promise<SearchEngine> {

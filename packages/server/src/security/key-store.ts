@@ -2,9 +2,11 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { StoredFileError, parseStored, readIfPresent, replaceFile } from '../durable-file.js';
+import { StoredFileError, parseStored, replaceFile } from '../durable-file.js';
 import { HttpError } from '../errors.js';
+import type { Logger } from '../log.js';
 import { seal } from '../sealed-file.js';
+import { type KeyText, keysInFile } from './key-text.js';
 import { OWNER_ROLES, type Roles, isRoles } from './roles.js';
 import { unauthenticated } from './unauthenticated.js';
 
@@ -19,6 +21,10 @@ const MOST_BYTES = 32 * 1024 * 1024;
 
 /** The share of the room that there is for keys which others than the owner key make: it can always make one. */
 const SHARE_OF_OTHERS = 0.9;
+
+/** How often keys are looked at that other servers change, and how often a change is tried that they come in between of. */
+const LOOK_MS = 1_000;
+const TRIES = 10;
 
 /** The user that every key belongs to: keys are Sparrow's only identities. */
 export const OWNER = 'owner';
@@ -81,12 +87,12 @@ export interface Room {
 }
 
 /**
- * The API keys, in memory and in `security/api_keys.json` of the data directory. They guard whichever engine is behind the
+ * The API keys, in memory and in `security/api_keys.json` of the data directory, or where several servers have them in common. They guard whichever engine is behind the
  * server, so they live in front of it. Changes are made one at a time: on the disk first, then in memory. One that the disk
  * does not take is an error, and then nothing has changed.
  */
 export class KeyStore {
-  readonly #path: string;
+  readonly #text: KeyText;
   /** Replaced with every change, never changed. */
   #keys: ReadonlyMap<string, ApiKey>;
   /** Secrets that have been verified against their hash, by the key as it was then: they need no hashing again. */
@@ -95,17 +101,65 @@ export class KeyStore {
   readonly #bytes = new WeakMap<ApiKey, number>();
   readonly #room: Room;
   #changes: Promise<unknown> = Promise.resolve();
+  #refreshing: Promise<void> | undefined;
 
-  private constructor(path: string, keys: readonly ApiKey[], room: Room) {
-    this.#path = path;
+  private constructor(text: KeyText, keys: readonly ApiKey[], room: Room) {
+    this.#text = text;
     this.#keys = new Map(keys.map((key) => [key.id, key]));
     this.#room = room;
   }
 
-  static async open(data: string, { keys = Infinity, bytes = MOST_BYTES }: Partial<Room> = {}): Promise<KeyStore> {
-    const path = join(data, 'security', 'api_keys.json');
-    const text = await readIfPresent(path);
-    return new KeyStore(path, text === undefined ? [] : parseFile(path, text), { keys, bytes });
+  /** @param kept where the keys are; absent: in the data directory */
+  static async open(
+    data: string,
+    { keys = Infinity, bytes = MOST_BYTES }: Partial<Room> = {},
+    kept: KeyText = keysInFile(join(data, 'security', 'api_keys.json')),
+  ): Promise<KeyStore> {
+    const text = await kept.read();
+    return new KeyStore(kept, text === undefined ? [] : parseFile(kept.path, text), { keys, bytes });
+  }
+
+  /** Takes over what other servers change, from now on until the function that comes back is called. */
+  follow(log: Logger): () => void {
+    if (!this.#text.isShared) return () => undefined;
+    const timer = setInterval(() => {
+      this.refresh().catch((error: unknown) => {
+        log.warn('the API keys in the cluster cannot be read', { error: String(error) });
+      });
+    }, LOOK_MS);
+    return () => {
+      clearInterval(timer);
+    };
+  }
+
+  /** Whether a key that is not known here may be known elsewhere. */
+  get isShared(): boolean {
+    return this.#text.isShared;
+  }
+
+  /** Takes over what other servers have changed, if they have. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = undefined));
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
+    if (await this.#text.isCurrent()) return;
+    const read = this.#changes.then(() => this.#reload());
+    this.#changes = read.catch(() => undefined);
+    await read;
+  }
+
+  /** Keys that are as they were stay the same objects, which requests under way are told by. */
+  async #reload(): Promise<void> {
+    const text = await this.#text.read();
+    const keys = text === undefined ? [] : parseFile(this.#text.path, text);
+    this.#keys = new Map(
+      keys.map((key) => {
+        const before = this.#keys.get(key.id);
+        return [key.id, before !== undefined && JSON.stringify(before) === JSON.stringify(key) ? before : key];
+      }),
+    );
   }
 
   /** Where the owner key is left for tools on the same machine, readable by this user only. */
@@ -310,30 +364,36 @@ export class KeyStore {
    * @throws what `plan` throws, or why the file cannot be written; the keys are then what they were
    */
   #change<T>(plan: (keys: Keys) => T, { now, by }: { now: number; by?: ApiKey | undefined }): Promise<T> {
-    const change = async (): Promise<T> => {
+    const change = async (attempt = 1): Promise<T> => {
+      if (this.#text.isShared) await this.#reload();
       const before = this.#keys;
       if (by !== undefined && before.get(by.id) !== by) throw changedMeanwhile();
       const after = new Map([...before].filter(([, key]) => endOf(key) + RETENTION_MS > now));
       const result = plan(after);
       if (after.size === before.size && [...after].every(([id, key]) => before.get(id) === key)) return result;
+      let isWritten: boolean;
       try {
-        await this.#write(after);
+        isWritten = await this.#write(after);
       } catch (error) {
         // The new file may be in place all the same, if only its folder could not be synced.
-        await this.#write(before).catch(() => undefined);
+        if (!this.#text.isShared) await this.#write(before).catch(() => undefined);
         throw error;
+      }
+      if (!isWritten) {
+        if (attempt < TRIES) return change(attempt + 1);
+        throw new HttpError('rejected', 'the API keys were changed by other servers again and again: try once more');
       }
       this.#keys = after;
       return result;
     };
-    const made = this.#changes.then(change);
+    const made = this.#changes.then(() => change());
     // Whoever asked for a change learns of its failure; the next one is made all the same.
     this.#changes = made.catch(() => undefined);
     return made;
   }
 
-  #write(keys: ReadonlyMap<string, ApiKey>): Promise<void> {
-    return replaceFile(this.#path, seal({ format: FORMAT, keys: [...keys.values()] }));
+  #write(keys: ReadonlyMap<string, ApiKey>): Promise<boolean> {
+    return this.#text.replace(seal({ format: FORMAT, keys: [...keys.values()] }));
   }
 }
 

@@ -1,0 +1,142 @@
+import { illegal, refusal } from './errors.js';
+import { type Member, isObject, members, rawOf, textOf, valueOf, whole } from './json.js';
+import type { Given, Outcome } from './pipelines.js';
+
+export type BulkKind = 'index' | 'create' | 'update' | 'delete';
+
+const KINDS: ReadonlySet<string> = new Set<BulkKind>(['index', 'create', 'update', 'delete']);
+
+/** One write of a bulk request. */
+export class BulkItem {
+  readonly #line: string;
+  readonly #members: readonly Member[];
+
+  constructor(
+    readonly position: number,
+    readonly kind: BulkKind,
+    line: string,
+    found: readonly Member[],
+    /** The line behind it; empty for a deletion. */
+    readonly source: string,
+    readonly index: string,
+  ) {
+    this.#line = line;
+    this.#members = found;
+  }
+
+  get id(): string | undefined {
+    return this.#text('_id');
+  }
+
+  get routing(): string | undefined {
+    return this.#text('routing');
+  }
+
+  /** The pipeline that the item itself names. */
+  get pipeline(): string | undefined {
+    return this.#text('pipeline');
+  }
+
+  /** Its lines as the cluster gets them: without a pipeline, which runs here. */
+  written(): string {
+    if (this.pipeline === undefined) return `${this.#line}\n${this.source === '' ? '' : `${this.source}\n`}`;
+    return this.#lines(this.index, this.id, this.routing, this.source);
+  }
+
+  /** Its lines with what a pipeline made of the document. */
+  rewritten({ index, id, routing, source }: Given): string {
+    return this.#lines(index, id, routing, source);
+  }
+
+  /** The answer to an item that did not come to be written. */
+  failed(outcome: Outcome): string {
+    const { status, error } = outcome.kind === 'failed' ? outcome : { status: 500, error: '{}' };
+    const { _index, _id } = { _index: this.index, _id: this.id ?? null };
+    return `{"${this.kind}":{"_index":${JSON.stringify(_index)},"_id":${JSON.stringify(_id)},"status":${String(status)},"error":${error}}}`;
+  }
+
+  /** The answer to an item whose document a pipeline dropped. */
+  dropped(): string {
+    const shards = { total: 0, successful: 0, failed: 0 };
+    const noop = {
+      _index: this.index,
+      _id: this.id ?? null,
+      _version: -4,
+      result: 'noop',
+      _shards: shards,
+      status: 200,
+    };
+    return JSON.stringify({ [this.kind]: noop });
+  }
+
+  #lines(index: string, id: string | undefined, routing: string | undefined, source: string): string {
+    const parts = [`"_index":${JSON.stringify(index)}`];
+    if (id !== undefined) parts.push(`"_id":${JSON.stringify(id)}`);
+    if (routing !== undefined) parts.push(`"routing":${JSON.stringify(routing)}`);
+    for (const member of this.#members) {
+      if (['_index', '_id', 'routing', 'pipeline'].includes(member.name)) continue;
+      // Versions are longer than numbers here are exact.
+      parts.push(`${JSON.stringify(member.name)}:${rawOf(this.#line, member)}`);
+    }
+    return `{"${this.kind}":{${parts.join(',')}}}\n${source}\n`;
+  }
+
+  #text(name: string): string | undefined {
+    const member = this.#members.find((it) => it.name === name);
+    if (member === undefined) return undefined;
+    return textOf(valueOf(this.#line, member));
+  }
+}
+
+/** The lines of a bulk request. */
+export class BulkBody {
+  readonly items: readonly BulkItem[];
+
+  /**
+   * @param index where writes go that name no index
+   * @throws {EngineError} 400 for what is no sequence of actions
+   */
+  constructor(text: string, index: string | undefined) {
+    if (text.trim() === '') throw refusal(400, 'parse_exception', 'request body is required');
+    if (!text.endsWith('\n')) throw illegal('The bulk request must be terminated by a newline [\\n]');
+    const lines = text.split('\n');
+    const items: BulkItem[] = [];
+    for (let at = 0; at < lines.length; at += 1) {
+      const line = lines[at] ?? '';
+      if (line.trim() === '') continue;
+      const { kind, found } = action(line, at + 1);
+      const own = found.find(({ name }) => name === '_index');
+      const target = own === undefined ? index : String(valueOf(line, own));
+      if (target === undefined || target === '') {
+        throw refusal(400, 'action_request_validation_exception', 'Validation Failed: 1: index is missing;');
+      }
+      let source = '';
+      if (kind !== 'delete') {
+        at += 1;
+        source = lines[at] ?? '';
+        if (source.trim() === '')
+          throw illegal(`Malformed action/metadata line [${String(at)}], expected a document behind it`);
+      }
+      items.push(new BulkItem(items.length, kind, line, found, source, target));
+    }
+    this.items = items;
+  }
+}
+
+function action(line: string, number: number): { readonly kind: BulkKind; readonly found: readonly Member[] } {
+  const malformed = (what: string): Error => illegal(`Malformed action/metadata line [${String(number)}], ${what}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (error) {
+    throw malformed(String(error));
+  }
+  const [first, second] = isObject(value) ? members(line, whole(line).start) : [];
+  if (first === undefined || second !== undefined || !isObject(valueOf(line, first))) {
+    throw malformed('expected an object with one action');
+  }
+  if (!KINDS.has(first.name)) {
+    throw malformed(`expected field [create], [delete], [index] or [update] but found [${first.name}]`);
+  }
+  return { kind: first.name as BulkKind, found: members(line, first.start) };
+}

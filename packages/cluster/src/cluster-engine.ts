@@ -1,0 +1,225 @@
+import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
+
+import { bulk, changeDocument, writeDocument } from './documents.js';
+import { notOverCluster, unparsable } from './errors.js';
+import { forward, isForwarded } from './forward.js';
+import {
+  changeAliases,
+  createIndex,
+  getMappings,
+  getTemplates,
+  putMapping,
+  putSettings,
+  putTemplate,
+} from './indices.js';
+import { Names } from './names.js';
+import { Pipelines } from './pipelines.js';
+import { type Product, UnsupportedClusterError, recognise } from './product.js';
+import { Reads } from './reads.js';
+import { msearch, search, stoppable } from './search.js';
+import { SharedState } from './shared-state.js';
+import { Tasks } from './tasks.js';
+import { type ClusterOptions, ClusterSettingsError, Transport } from './transport.js';
+
+/** What is told of an engine over a cluster. */
+export interface ClusterLog {
+  info(message: string, fields: Record<string, unknown>): void;
+  warn(message: string, fields: Record<string, unknown>): void;
+}
+
+/** How long a start waits before it asks a cluster again that did not answer; twice as long each time, up to the second. */
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 10_000;
+
+/** Operations of the native engine: its models are used, its documents never. */
+const NATIVE: ReadonlySet<Operation> = new Set<Operation>([
+  ...(['get_trained_models', 'ml_info', 'put_trained_model', 'delete_trained_model'] as const),
+  ...(['put_trained_model_definition_part', 'put_trained_model_vocabulary', 'put_trained_model_alias'] as const),
+  ...(['delete_trained_model_alias', 'start_deployment', 'stop_deployment', 'update_deployment'] as const),
+  ...(['trained_model_stats', 'infer_trained_model', 'put_inference', 'get_inference', 'delete_inference'] as const),
+  ...(['update_inference', 'infer', 'infer_stream', 'cat_trained_models', 'cat_help', 'instruments'] as const),
+  // What is told of this server's own process; it holds no index.
+  ...(['node_indices'] as const),
+]);
+
+/** The engine that is over a cluster: the cluster holds documents and vectors, and the engine of this process the models. */
+export class ClusterSearchEngine implements SearchEngine {
+  readonly product: Product;
+  /** Texts that the nodes of one cluster have in common. */
+  readonly state: SharedState;
+  readonly #native: SearchEngine;
+  readonly #transport: Transport;
+  readonly #names: Names;
+  readonly #pipelines: Pipelines;
+  readonly #tasks: Tasks;
+  readonly #reads: Reads;
+
+  private constructor(native: SearchEngine, transport: Transport, product: Product, state: SharedState, tasks: Tasks) {
+    this.product = product;
+    this.state = state;
+    this.#native = native;
+    this.#transport = transport;
+    this.#names = new Names(native, transport);
+    this.#pipelines = new Pipelines(native, state);
+    this.#tasks = tasks;
+    this.#reads = new Reads({ native, transport, product, names: this.#names });
+  }
+
+  /**
+   * Waits for a cluster that answers, and opens the engine over it.
+   *
+   * @param native the engine that has the models; it is closed with this one
+   * @param signal ends the waiting
+   * @throws {ClusterSettingsError} for settings that cannot be used, {@link UnsupportedClusterError} for a cluster that is none of
+   * those that Sparrow knows
+   */
+  static async open(
+    native: SearchEngine,
+    options: ClusterOptions,
+    log: ClusterLog,
+    signal?: AbortSignal,
+  ): Promise<ClusterSearchEngine> {
+    const transport = new Transport(options);
+    try {
+      const { product, state, tasks } = await opened(transport, options, log, signal);
+      log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
+      const engine = new ClusterSearchEngine(native, transport, product, state, tasks);
+      tasks.start({ transport, names: engine.#names, pipelines: engine.#pipelines, product, native, log });
+      return engine;
+    } catch (error) {
+      await transport.close();
+      throw error;
+    }
+  }
+
+  async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    try {
+      return await this.#answer(request, body, cancel);
+    } catch (error) {
+      // Looking through a body takes a place on the stack for each of its levels.
+      if (error instanceof RangeError) throw unparsable('the body is nested too deeply');
+      throw error;
+    }
+  }
+
+  async #answer(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    const { op } = request;
+    if (NATIVE.has(op)) return this.#native.execute(request, body, cancel);
+    if (isForwarded(op)) {
+      const context = { transport: this.#transport, names: this.#names };
+      return stoppable(cancel, (signal) => forward(context, request, body, signal));
+    }
+    const searching = { native: this.#native, transport: this.#transport, product: this.product, names: this.#names };
+    const writing = { transport: this.#transport, names: this.#names, pipelines: this.#pipelines };
+    switch (op) {
+      case 'search':
+      case 'count':
+      case 'validate_query':
+        return search(searching, request, body, cancel);
+      case 'msearch':
+        return msearch(searching, request, body, cancel);
+      case 'explain':
+      case 'mget':
+      case 'scroll':
+      case 'clear_scroll':
+      case 'open_point_in_time':
+      case 'close_point_in_time':
+        return this.#reads.answer(request, body, cancel);
+      case 'index_doc':
+      case 'create_doc':
+        return writeDocument(writing, request, body);
+      case 'delete_doc':
+      case 'update_doc':
+        return changeDocument(writing, request, body);
+      case 'bulk':
+        return bulk(writing, request, body, cancel);
+      case 'create_index':
+        return createIndex(searching, request, body);
+      case 'put_mapping':
+        return putMapping(searching, request, body);
+      case 'get_mapping':
+      case 'get_index':
+        return getMappings(searching, request);
+      case 'put_settings':
+        return putSettings(searching, request, body);
+      case 'update_aliases':
+      case 'put_alias':
+      case 'delete_alias':
+        return changeAliases(searching, request, body);
+      case 'put_index_template':
+      case 'put_component_template':
+        return putTemplate(searching, request, body);
+      case 'get_index_template':
+      case 'get_component_template':
+        return getTemplates(searching, request);
+      case 'put_pipeline':
+      case 'delete_pipeline':
+        return this.#pipelines.change(request, body);
+      case 'get_pipeline':
+      case 'simulate_pipeline':
+        return this.#pipelines.read(request, body, cancel);
+      case 'reindex':
+      case 'get_task':
+      case 'list_tasks':
+      case 'cancel_task':
+      case 'delete_by_query':
+      case 'upgrade_index':
+        return this.#tasks.answer(request, body, cancel);
+      default:
+        throw notOverCluster(`the operation [${op}]`);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#tasks.close();
+    await this.#transport.close();
+    await this.#native.close();
+  }
+}
+
+interface Opened {
+  readonly product: Product;
+  readonly state: SharedState;
+  readonly tasks: Tasks;
+}
+
+async function opened(
+  transport: Transport,
+  { nodes }: ClusterOptions,
+  log: ClusterLog,
+  signal: AbortSignal | undefined,
+): Promise<Opened> {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    try {
+      const product = await recognise(transport);
+      return { product, state: await SharedState.open(transport), tasks: await Tasks.open(transport) };
+    } catch (error) {
+      if (error instanceof UnsupportedClusterError || error instanceof ClusterSettingsError) throw error;
+      const reason = reasonOf(error);
+      log.warn('the cluster cannot be used yet', { cluster: nodes, error: reason, retry_in_ms: wait });
+      await pause(wait, signal);
+      if (signal?.aborted === true) throw error;
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'reason' in error) return String(error.reason);
+  return error instanceof Error ? error.message : String(error);
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) {
+      resolve();
+      return;
+    }
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,283 @@
+import { refusal } from './errors.js';
+import { elements, isObject, members, rawOf, textOf, valueOf, whole } from './json.js';
+import { encodeExpression } from './names.js';
+import type { Given, Pipelines } from './pipelines.js';
+import type { Product } from './product.js';
+import { passedOn } from './search.js';
+import type { Failure, ShardProgress, TaskRecord } from './task-record.js';
+import type { Transport } from './transport.js';
+
+/** What a copy needs of its surroundings. */
+export interface Copying {
+  readonly transport: Transport;
+  readonly product: Product;
+  readonly pipelines: Pipelines;
+  /** Checks that a restricted key may write to an index that a pipeline chose. */
+  readonly checkTarget: (index: string) => Promise<void>;
+}
+
+/** What a copy is to do, as its request says. */
+export interface CopyPlan {
+  readonly source: string;
+  readonly query: unknown;
+  readonly sourceFilter: unknown;
+  readonly batch: number;
+  readonly dest: string;
+  readonly pipeline: string;
+  readonly creates: boolean;
+  readonly proceeds: boolean;
+  readonly maxDocs: number;
+  /** Documents a second; 0 for as many as there can be. */
+  readonly perSecond: number;
+  readonly refreshes: boolean;
+}
+
+/** What a step has done, to be set down before the next. */
+export type Progress = Pick<TaskRecord, 'shards' | 'tally' | 'failures'>;
+
+/** How long a view of the documents is kept for the next batch. */
+const KEEP_ALIVE = '10m';
+
+/** How often, and after how long, documents are sent again that the cluster had no room for. */
+const RETRIES = 10;
+const FIRST_RETRY_MS = 200;
+
+/** The shards that a copy reads, in a fixed order. */
+export async function shardsOf(transport: Transport, expression: string): Promise<readonly ShardProgress[]> {
+  const path = `/${encodeExpression(expression)}/_search_shards`;
+  const answered = await transport.ask({ method: 'POST', path, repeatable: true });
+  if (answered.status !== 200) throw passedOn(answered);
+  const found = JSON.parse(answered.body.toString()) as {
+    indices?: Record<string, { filter?: unknown }>;
+    shards: { index: string; shard: number }[][];
+  };
+  return found.shards
+    .flatMap(([first]) => (first === undefined ? [] : [first]))
+    .map(({ index, shard }) => {
+      const filter = found.indices?.[index]?.filter;
+      return { index, shard, ...(filter === undefined ? {} : { filter }) };
+    })
+    .sort((a, b) => (a.index === b.index ? a.shard - b.shard : a.index < b.index ? -1 : 1));
+}
+
+/** How many documents a copy will read. */
+export async function countOf(transport: Transport, { source, query, maxDocs }: CopyPlan): Promise<number> {
+  const path = `/${encodeExpression(source)}/_count`;
+  const body = JSON.stringify(query === undefined ? {} : { query });
+  const answered = await transport.ask({ method: 'POST', path, body, repeatable: true });
+  if (answered.status !== 200) throw passedOn(answered);
+  return Math.min((JSON.parse(answered.body.toString()) as { count: number }).count, maxDocs);
+}
+
+/**
+ * Copies what is left: shard by shard, in the order in which the documents were written there. Each batch is set down before the
+ * next, so that whoever goes on reads no document again that was set down.
+ *
+ * @param setDown keeps how far it has come; says whether it is to go on
+ */
+export async function copy(
+  context: Copying,
+  plan: CopyPlan,
+  begun: Progress,
+  setDown: (progress: Progress) => Promise<boolean>,
+): Promise<Progress> {
+  let progress = begun;
+  for (const [at, shard] of begun.shards.entries()) {
+    if (shard.done === true) continue;
+    const view = await openView(context, shard);
+    try {
+      let after = shard.after;
+      for (;;) {
+        const started = Date.now();
+        const left = plan.maxDocs - done(progress);
+        const page = left <= 0 ? [] : await read(context, plan, shard, view, after, Math.min(plan.batch, left));
+        const last = page.at(-1);
+        const ended = last === undefined || page.length < Math.min(plan.batch, left);
+        const written = page.length === 0 ? progress : await write(context, plan, progress, page);
+        after = last?.seqNo ?? after;
+        const shards = written.shards.map((it, place) =>
+          place === at ? { ...it, ...(after === undefined ? {} : { after }), ...(ended ? { done: true } : {}) } : it,
+        );
+        progress = { ...written, shards };
+        if (!(await setDown(progress)) || progress.failures.length > 0) return progress;
+        if (ended) break;
+        await pace(plan, page.length, started);
+      }
+    } finally {
+      await closeView(context, view);
+    }
+  }
+  if (plan.refreshes) {
+    await context.transport.ask({
+      method: 'POST',
+      path: `/${encodeURIComponent(plan.dest)}/_refresh`,
+      repeatable: true,
+    });
+  }
+  return progress;
+}
+
+interface Hit extends Given {
+  readonly seqNo: number;
+}
+
+function done({ tally }: Progress): number {
+  return tally.created + tally.updated + tally.noops + tally.version_conflicts;
+}
+
+async function openView({ transport, product }: Copying, { index, shard }: ShardProgress): Promise<string> {
+  const path = product.name === 'OpenSearch' ? '_search/point_in_time' : '_pit';
+  const answered = await transport.ask({
+    method: 'POST',
+    path: `/${encodeURIComponent(index)}/${path}`,
+    query: { keep_alive: KEEP_ALIVE, preference: `_shards:${String(shard)}` },
+    repeatable: true,
+  });
+  if (answered.status !== 200) throw passedOn(answered);
+  const found = JSON.parse(answered.body.toString()) as { pit_id?: string; id?: string };
+  return found.pit_id ?? found.id ?? '';
+}
+
+async function closeView({ transport, product }: Copying, view: string): Promise<void> {
+  const isOpenSearch = product.name === 'OpenSearch';
+  const body = JSON.stringify(isOpenSearch ? { pit_id: [view] } : { id: view });
+  const path = isOpenSearch ? '/_search/point_in_time' : '/_pit';
+  // It would end by itself.
+  await transport.ask({ method: 'DELETE', path, body }).catch(() => undefined);
+}
+
+async function read(
+  { transport }: Copying,
+  plan: CopyPlan,
+  shard: ShardProgress,
+  view: string,
+  after: number | undefined,
+  size: number,
+): Promise<readonly Hit[]> {
+  const filter = [plan.query, shard.filter].filter((it) => it !== undefined);
+  const body = {
+    size,
+    pit: { id: view, keep_alive: KEEP_ALIVE },
+    query: filter.length === 0 ? { match_all: {} } : { bool: { filter } },
+    sort: [{ _seq_no: 'asc' }],
+    track_total_hits: false,
+    ...(plan.sourceFilter === undefined ? {} : { _source: plan.sourceFilter }),
+    ...(after === undefined ? {} : { search_after: [after] }),
+  };
+  const answered = await transport.ask({
+    method: 'POST',
+    path: '/_search',
+    body: JSON.stringify(body),
+    repeatable: true,
+  });
+  if (answered.status !== 200) throw passedOn(answered);
+  const text = answered.body.toString();
+  const member = (of: { start: number }, name: string) => members(text, of.start).find((it) => it.name === name);
+  const hits = member(whole(text), 'hits');
+  const list = hits === undefined ? undefined : member(hits, 'hits');
+  return (list === undefined ? [] : elements(text, list.start)).map((span) => {
+    const parts = new Map(members(text, span.start).map((it) => [it.name, it]));
+    const value = (name: string): unknown => {
+      const part = parts.get(name);
+      return part === undefined ? undefined : valueOf(text, part);
+    };
+    const source = parts.get('_source');
+    if (source === undefined) {
+      throw refusal(
+        400,
+        'illegal_argument_exception',
+        `[${shard.index}][${String(value('_id'))}] didn't store _source`,
+      );
+    }
+    const routing = value('_routing');
+    return {
+      index: plan.dest,
+      id: String(value('_id')),
+      routing: textOf(routing),
+      source: rawOf(text, source),
+      seqNo: (value('sort') as number[])[0] ?? 0,
+    };
+  });
+}
+
+/** Puts documents through the pipeline and writes what comes of them, each once whatever has to be sent again. */
+async function write(context: Copying, plan: CopyPlan, before: Progress, page: readonly Hit[]): Promise<Progress> {
+  const tally = { ...before.tally, batches: before.tally.batches + 1 };
+  const failures: Failure[] = [...before.failures];
+  const outcomes = await context.pipelines.run(plan.pipeline, page);
+  let lines: string[] = [];
+  for (const [at, outcome] of outcomes.entries()) {
+    const { id } = page[at] ?? {};
+    if (outcome.kind === 'dropped') tally.noops += 1;
+    else if (outcome.kind === 'failed') {
+      failures.push({
+        index: plan.dest,
+        id: id ?? null,
+        cause: JSON.parse(outcome.error) as unknown,
+        status: outcome.status,
+      });
+    } else {
+      if (outcome.index !== plan.dest) await context.checkTarget(outcome.index);
+      const { index, id: _id, routing, source } = outcome;
+      const action = {
+        _index: index,
+        ...(_id === undefined ? {} : { _id }),
+        ...(routing === undefined ? {} : { routing }),
+      };
+      lines.push(`${JSON.stringify({ [plan.creates ? 'create' : 'index']: action })}\n${source}\n`);
+    }
+  }
+  for (let attempt = 0; lines.length > 0; attempt += 1) {
+    const answered = await context.transport.ask({
+      method: 'POST',
+      path: '/_bulk',
+      query: { pipeline: '_none' },
+      body: lines.join(''),
+      ndjson: true,
+      // The documents have ids, so sending them twice writes them once.
+      repeatable: true,
+    });
+    const full = answered.status === 429;
+    if (answered.status !== 200 && !full) throw passedOn(answered);
+    const items = full ? [] : itemsOf(answered.body);
+    const again: string[] = [];
+    lines.forEach((line, at) => {
+      const item = items[at];
+      if (item === undefined || item.status === 429) again.push(line);
+      else if (item.status === 201) tally.created += 1;
+      else if (item.status === 200) tally.updated += 1;
+      else if (item.status === 409) {
+        tally.version_conflicts += 1;
+        if (!plan.proceeds) failures.push({ index: item._index, id: item._id, cause: item.error, status: item.status });
+      } else failures.push({ index: item._index, id: item._id, cause: item.error, status: item.status });
+    });
+    lines = again;
+    if (lines.length === 0) break;
+    if (attempt >= RETRIES)
+      throw refusal(429, 'es_rejected_execution_exception', 'the cluster had no room for documents, again and again');
+    tally.bulk_retries += 1;
+    await pause(FIRST_RETRY_MS * 2 ** attempt);
+  }
+  return { shards: before.shards, tally, failures };
+}
+
+interface Item {
+  readonly _index: string;
+  readonly _id: string;
+  readonly status: number;
+  readonly error?: unknown;
+}
+
+function itemsOf(body: Buffer): readonly Item[] {
+  const { items } = JSON.parse(body.toString()) as { items: Record<string, Item>[] };
+  return items.flatMap((it) => Object.values(it)).filter((it): it is Item => isObject(it));
+}
+
+async function pace({ perSecond }: CopyPlan, documents: number, started: number): Promise<void> {
+  if (perSecond === 0) return;
+  await pause(Math.max(0, started + (documents / perSecond) * 1000 - Date.now()));
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,368 @@
+import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
+
+import { BulkBody, type BulkItem } from './bulk-body.js';
+import { illegal, notOverCluster, refusal } from './errors.js';
+import { decode, elements, isObject, members, parse, rawOf, whole } from './json.js';
+import { type Names, encodeExpression } from './names.js';
+import { type Given, type Outcome, type Pipelines, failureOf } from './pipelines.js';
+import { replyOf, stoppable } from './search.js';
+import type { Transport } from './transport.js';
+
+/** What writes need of their surroundings. */
+export interface Writing {
+  readonly transport: Transport;
+  readonly names: Names;
+  readonly pipelines: Pipelines;
+}
+
+/** The value by which a request says that no pipeline runs. */
+const NONE = '_none';
+
+const WRITE_ACTIONS = {
+  index: 'indices:data/write/index:op_type/index',
+  create: 'indices:data/write/index:op_type/create',
+  update: 'indices:data/write/update',
+  delete: 'indices:data/write/delete',
+} as const;
+
+/** Answers `PUT|POST _doc` and `_create`. */
+export async function writeDocument(
+  context: Writing,
+  request: EngineRequest,
+  body: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const { index = '', id } = request.path;
+  const creates = request.op === 'create_doc' || request.query['op_type'] === 'create' || id === undefined;
+  await checkWrite(context, request, index, creates ? 'create' : 'index');
+  const pipeline = await pipelineOf(context, request.query['pipeline'], index);
+  const query: Readonly<Record<string, string>> = { ...request.query, pipeline: NONE };
+  if (pipeline === undefined || body === undefined) return send(context, request, index, id, query, body);
+  await context.pipelines.sync();
+  const source = decode(body);
+  if (!isObject(parse(source))) throw illegal('a document has to be an object');
+  const [made] = await context.pipelines.run(pipeline, [{ index, id, routing: query['routing'], source }]);
+  if (made === undefined || made.kind === 'dropped') return dropped(index, id);
+  if (made.kind === 'failed') {
+    const cause = JSON.parse(made.error) as { type: string; reason: string; caused_by?: unknown };
+    throw refusal(made.status, cause.type, cause.reason, cause.caused_by);
+  }
+  if (made.index !== index) await checkWrite(context, request, made.index, creates ? 'create' : 'index');
+  const routed = made.routing === undefined ? query : { ...query, routing: made.routing };
+  return send(context, request, made.index, made.id, routed, Buffer.from(made.source));
+}
+
+/** Answers `DELETE _doc` and `POST _update`: no pipeline runs before either. */
+export async function changeDocument(
+  context: Writing,
+  request: EngineRequest,
+  body: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const { index = '', id = '' } = request.path;
+  const isUpdate = request.op === 'update_doc';
+  await checkWrite(context, request, index, isUpdate ? 'update' : 'delete');
+  if (
+    isUpdate &&
+    body !== undefined &&
+    adds(decode(body)) &&
+    (await pipelineOf(context, undefined, index)) !== undefined
+  ) {
+    throw notOverCluster('an update that may add a document to an index with a default pipeline');
+  }
+  return replyOf(
+    await context.transport.ask({
+      method: isUpdate ? 'POST' : 'DELETE',
+      path: `/${encodeURIComponent(index)}/${isUpdate ? '_update' : '_doc'}/${encodeURIComponent(id)}`,
+      query: request.query,
+      body,
+    }),
+  );
+}
+
+/** Answers `_bulk`: documents go through their pipelines here, and reach the cluster in one request. */
+export async function bulk(
+  context: Writing,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+  cancel?: Cancel,
+): Promise<EngineReply> {
+  return stoppable(cancel, async (signal) => {
+    const begun = performance.now();
+    const body = new BulkBody(bytes === undefined ? '' : decode(bytes), request.path['index']);
+    const own = new Map<number, string>();
+    await refuseItems(context, request, body.items, own);
+    const pipelines = await pipelinesOf(context, request, body.items);
+    if (pipelines.size > 0) await context.pipelines.sync();
+    const changed = await throughPipelines(context, body, pipelines, own, cancel);
+    if (pipelines.size > 0 && request.rights !== undefined) await refuseMoved(context, request, body, changed, own);
+    const query: Record<string, string> = { ...request.query, pipeline: NONE };
+    Reflect.deleteProperty(query, 'list_executed_pipelines');
+    const path = request.path['index'] === undefined ? '/_bulk' : `/${encodeURIComponent(request.path['index'])}/_bulk`;
+    const isWhole = own.size === 0 && changed.size === 0 && !body.items.some(({ pipeline }) => pipeline !== undefined);
+    if (isWhole) {
+      const answered = await context.transport.ask({ method: 'POST', path, query, body: bytes, ndjson: true, signal });
+      return saidWhole(replyOf(answered));
+    }
+    const left = body.items.filter(({ position }) => !own.has(position));
+    let items: readonly string[] = [];
+    let errors = [...own.values()].some((item) => item.includes('"error":'));
+    if (left.length > 0) {
+      const sent = left.map((item) => changed.get(item.position) ?? item.written()).join('');
+      const answered = await context.transport.ask({ method: 'POST', path, query, body: sent, ndjson: true, signal });
+      if (answered.status !== 200) return replyOf(answered);
+      const text = answered.body.toString();
+      const parts = members(text, whole(text).start);
+      const list = parts.find(({ name }) => name === 'items');
+      items = list === undefined ? [] : elements(text, list.start).map((span) => rawOf(text, span));
+      errors ||= parts.some((part) => part.name === 'errors' && rawOf(text, part) === 'true');
+    }
+    let next = 0;
+    const all = body.items.map(({ position }) => own.get(position) ?? items[next++] ?? '{}');
+    const took = Math.round(performance.now() - begun);
+    return saidWhole({
+      status: 200,
+      body: Buffer.from(`{"took":${String(took)},"errors":${String(errors)},"items":[${all.join(',')}]}`),
+    });
+  });
+}
+
+/** The pipeline of each item that goes through one, by its position. */
+async function pipelinesOf(
+  context: Writing,
+  request: EngineRequest,
+  items: readonly BulkItem[],
+): Promise<Map<number, string>> {
+  const asked = request.query['pipeline'];
+  const defaults = new Map<string, Promise<string | undefined>>();
+  const found = new Map<number, string>();
+  for (const item of items) {
+    const named = item.pipeline ?? asked;
+    let pipeline: string | undefined;
+    if (item.kind === 'delete' || named === NONE) continue;
+    if (named !== undefined && item.kind !== 'update') {
+      pipeline = named;
+    } else {
+      const known = defaults.get(item.index) ?? pipelineOf(context, undefined, item.index);
+      defaults.set(item.index, known);
+      pipeline = await known;
+    }
+    if (pipeline !== undefined) found.set(item.position, pipeline);
+  }
+  return found;
+}
+
+/** Runs pipelines; what an item becomes is given by its position, and what does not reach the cluster stands in `own`. */
+async function throughPipelines(
+  context: Writing,
+  body: BulkBody,
+  pipelines: ReadonlyMap<number, string>,
+  own: Map<number, string>,
+  cancel?: Cancel,
+): Promise<Map<number, string>> {
+  const changed = new Map<number, string>();
+  const groups = new Map<string, BulkItem[]>();
+  for (const item of body.items) {
+    const pipeline = pipelines.get(item.position);
+    if (pipeline === undefined || own.has(item.position)) continue;
+    if (item.kind === 'update') {
+      if (adds(item.source))
+        own.set(
+          item.position,
+          item.failed(
+            failureOf(notOverCluster('an update that may add a document to an index with a default pipeline')),
+          ),
+        );
+      continue;
+    }
+    groups.set(pipeline, [...(groups.get(pipeline) ?? []), item]);
+  }
+  for (const [pipeline, items] of groups) {
+    const outcomes = await run(context, pipeline, items, cancel);
+    outcomes.forEach((made, at) => {
+      const item = items[at];
+      if (item === undefined) return;
+      if (made.kind === 'document') changed.set(item.position, item.rewritten(made));
+      else if (made.kind === 'dropped') own.set(item.position, item.dropped());
+      else own.set(item.position, item.failed(made));
+    });
+  }
+  return changed;
+}
+
+async function run(
+  context: Writing,
+  pipeline: string,
+  items: readonly BulkItem[],
+  cancel?: Cancel,
+): Promise<readonly Outcome[]> {
+  const outcomes: (Outcome | undefined)[] = items.map(({ source }) => problemOf(source));
+  const good = items.filter((_, at) => outcomes[at] === undefined);
+  const given: Given[] = good.map(({ index, id, routing, source }) => ({ index, id, routing, source }));
+  let made: readonly Outcome[];
+  try {
+    made = await context.pipelines.run(pipeline, given, cancel);
+  } catch (error) {
+    const failed = failureOf(error);
+    made = given.map(() => failed);
+  }
+  let next = 0;
+  return outcomes.map((known) => known ?? made[next++] ?? { kind: 'dropped' });
+}
+
+/** What is wrong with a line that has to be a document, if anything. */
+function problemOf(source: string): Outcome | undefined {
+  try {
+    return isObject(JSON.parse(source)) ? undefined : failureOf(illegal('a document has to be an object'));
+  } catch (error) {
+    return failureOf(refusal(400, 'document_parsing_exception', `failed to parse: ${String(error)}`));
+  }
+}
+
+/** Items that a restricted key may not write get an error of their own, as from the native engine. */
+async function refuseItems(
+  context: Writing,
+  request: EngineRequest,
+  items: readonly BulkItem[],
+  own: Map<number, string>,
+): Promise<void> {
+  const decided = new Map<string, Promise<Outcome | undefined>>();
+  for (const item of items) {
+    const kind = item.kind === 'index' && item.id === undefined ? 'create' : item.kind;
+    const key = JSON.stringify([item.index, kind]);
+    const known = decided.get(key) ?? refusalOf(context, request, item.index, kind);
+    decided.set(key, known);
+    const refused = await known;
+    if (refused !== undefined) own.set(item.position, item.failed(refused));
+  }
+}
+
+/** A pipeline may have sent a document to another index, where the key may not write. */
+async function refuseMoved(
+  context: Writing,
+  request: EngineRequest,
+  body: BulkBody,
+  changed: Map<number, string>,
+  own: Map<number, string>,
+): Promise<void> {
+  for (const item of body.items) {
+    const written = changed.get(item.position);
+    if (written === undefined) continue;
+    const [moved] = new BulkBody(written, request.path['index']).items;
+    if (moved === undefined || moved.index === item.index) continue;
+    const refused = await refusalOf(context, request, moved.index, moved.kind);
+    if (refused !== undefined) own.set(item.position, item.failed(refused));
+  }
+}
+
+async function refusalOf(
+  context: Writing,
+  request: EngineRequest,
+  index: string,
+  kind: keyof typeof WRITE_ACTIONS,
+): Promise<Outcome | undefined> {
+  try {
+    await checkWrite(context, request, index, kind);
+    return undefined;
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+async function checkWrite(
+  { names, transport }: Writing,
+  request: EngineRequest,
+  index: string,
+  kind: keyof typeof WRITE_ACTIONS,
+): Promise<void> {
+  await names.check(request, [index], WRITE_ACTIONS[kind]);
+  if (request.rights === undefined || kind === 'delete') return;
+  const { status } = await transport.ask({ method: 'HEAD', path: `/${encodeURIComponent(index)}` });
+  // Writing to a name that is not there makes an index.
+  if (status === 404) await names.check(request, [index], 'indices:admin/auto_create');
+}
+
+/**
+ * The pipeline that a document goes through: the one that the request names, else the one that its index names, else the one
+ * that a template would give the index which the write makes.
+ */
+async function pipelineOf(
+  { transport }: Writing,
+  asked: string | undefined,
+  index: string,
+): Promise<string | undefined> {
+  if (asked !== undefined) return asked === NONE || asked === '' ? undefined : asked;
+  const name = encodeExpression(index);
+  const settings = await transport.json({
+    method: 'GET',
+    path: `/${name}/_settings/index.default_pipeline`,
+    query: { flat_settings: 'true' },
+  });
+  if (settings.status === 404) {
+    const made = await transport.json({ method: 'POST', path: `/_index_template/_simulate_index/${name}` });
+    return made.status === 200
+      ? given(defaultIn(made.body, ['template', 'settings', 'index', 'default_pipeline']))
+      : undefined;
+  }
+  if (settings.status !== 200 || !isObject(settings.body)) return undefined;
+  const found = Object.entries(settings.body).map(
+    ([of, it]) => [of, defaultIn(it, ['settings', 'index.default_pipeline'])] as const,
+  );
+  if (found.every(([, pipeline]) => pipeline === undefined)) return undefined;
+  const [only, second] = found;
+  if (second === undefined) return given(only?.[1]);
+  return given(found.find(([of]) => of === index)?.[1] ?? (await ofWriteIndex(transport, index, found)));
+}
+
+/** An alias of several indices writes to one of them. */
+async function ofWriteIndex(
+  transport: Transport,
+  alias: string,
+  found: readonly (readonly [string, unknown])[],
+): Promise<unknown> {
+  const { body } = await transport.json({ method: 'GET', path: `/_alias/${encodeURIComponent(alias)}` });
+  const target = Object.entries(isObject(body) ? body : {}).find(
+    ([, it]) => defaultIn(it, ['aliases', alias, 'is_write_index']) === true,
+  );
+  return found.find(([index]) => index === target?.[0])?.[1];
+}
+
+function defaultIn(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
+}
+
+function given(pipeline: unknown): string | undefined {
+  return typeof pipeline === 'string' && pipeline !== NONE && pipeline !== '' ? pipeline : undefined;
+}
+
+/** Whether an update may add the document that it is for. */
+function adds(body: string): boolean {
+  return /"(?:upsert|doc_as_upsert|scripted_upsert)"/.test(body);
+}
+
+async function send(
+  { transport }: Writing,
+  request: EngineRequest,
+  index: string,
+  id: string | undefined,
+  query: Readonly<Record<string, string>>,
+  body: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const endpoint = request.op === 'create_doc' ? '_create' : '_doc';
+  const path = `/${encodeURIComponent(index)}/${endpoint}${id === undefined ? '' : `/${encodeURIComponent(id)}`}`;
+  return saidWhole(replyOf(await transport.ask({ method: id === undefined ? 'POST' : 'PUT', path, query, body })));
+}
+
+/** OpenSearch says the sentence about too many fields without its end, by which clients know it. */
+function saidWhole(reply: EngineReply): EngineReply {
+  const bytes = Buffer.from(reply.body.buffer, reply.body.byteOffset, reply.body.byteLength);
+  if (!bytes.includes('Limit of total fields [')) return reply;
+  const text = bytes
+    .toString()
+    .replaceAll(/(Limit of total fields \[\d+\] has been exceeded)(?! while)/g, '$1 while adding new fields');
+  return { ...reply, body: Buffer.from(text) };
+}
+
+function dropped(index: string, id: string | undefined): EngineReply {
+  const shards = { total: 0, successful: 0, failed: 0 };
+  const body = { _index: index, _id: id ?? null, _version: -3, result: 'noop', _shards: shards };
+  return { status: 200, body: Buffer.from(JSON.stringify(body)) };
+}

@@ -1,0 +1,59 @@
+/** A document of a ranked list, by a key that tells it from all others. */
+export interface Ranked {
+  readonly key: string;
+  readonly score: number;
+}
+
+/** How a linear fusion brings the scores of a list to a common scale. */
+export type Normalizer = 'none' | 'minmax' | 'l2_norm';
+
+/** One of the lists to fuse, best first. */
+export interface List {
+  readonly hits: readonly Ranked[];
+  readonly weight: number;
+  readonly normalizer: Normalizer;
+}
+
+export type Method = { readonly kind: 'rrf'; readonly rankConstant: number } | { readonly kind: 'linear' };
+
+/** Below it a range or a norm counts as none. */
+const EPSILON = 1e-6;
+
+const { fround } = Math;
+
+/**
+ * Fuses lists, with the arithmetic of 32-bit floats that the native engine has. Equal scores are ordered by the first list that
+ * holds either document, and by the rank there: no two documents have the same.
+ */
+export function fuse(method: Method, lists: readonly List[]): readonly Ranked[] {
+  const fused = new Map<string, { score: number; first: readonly [number, number] }>();
+  lists.forEach(({ hits, weight, normalizer }, number) => {
+    const normalized = normalization(method.kind === 'rrf' ? 'none' : normalizer, hits);
+    hits.forEach(({ key, score }, at) => {
+      const added =
+        method.kind === 'rrf'
+          ? fround(fround(weight) * fround(1 / fround(method.rankConstant + at + 1)))
+          : fround(fround(weight) * normalized(score));
+      const known = fused.get(key);
+      if (known === undefined) fused.set(key, { score: added, first: [number, at] });
+      else known.score = fround(known.score + added);
+    });
+  });
+  return [...fused]
+    .sort(([, a], [, b]) => b.score - a.score || a.first[0] - b.first[0] || a.first[1] - b.first[1])
+    .map(([key, { score }]) => ({ key, score }));
+}
+
+function normalization(normalizer: Normalizer, hits: readonly Ranked[]): (score: number) => number {
+  let [offset, divisor] = [0, 1];
+  if (normalizer === 'minmax' && hits.length > 0) {
+    const scores = hits.map(({ score }) => score);
+    const least = scores.reduce((a, b) => Math.min(a, b));
+    const range = fround(scores.reduce((a, b) => Math.max(a, b)) - least);
+    if (range >= EPSILON) [offset, divisor] = [least, range];
+  } else if (normalizer === 'l2_norm') {
+    const norm = fround(Math.sqrt(hits.reduce((sum, { score }) => sum + score * score, 0)));
+    if (norm >= EPSILON) divisor = norm;
+  }
+  return (score) => fround(fround(score - offset) / divisor);
+}

@@ -1,0 +1,213 @@
+import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
+
+import { illegal, notOverCluster } from './errors.js';
+import { decode, isObject, parse, without } from './json.js';
+import { fromCluster, toCluster, writtenDown } from './mappings.js';
+import { type Names, encodeExpression, isPattern } from './names.js';
+import type { Product } from './product.js';
+import { replyOf } from './search.js';
+import type { Answered, Transport } from './transport.js';
+
+/** What operations on indices need of their surroundings. */
+export interface Administration {
+  readonly transport: Transport;
+  readonly product: Product;
+  readonly names: Names;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Answers `PUT /{index}`. */
+export async function createIndex(
+  { transport, product, names }: Administration,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const { index = '' } = request.path;
+  await names.check(request, [index]);
+  const body = bytes === undefined ? undefined : objectIn(bytes);
+  if (body !== undefined) {
+    refuseFinalPipeline(body['settings']);
+    const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
+    await names.check(request, aliases, 'indices:admin/aliases');
+    refuseFilters(request, body['aliases']);
+  }
+  return replyOf(
+    await transport.ask({
+      method: 'PUT',
+      path: `/${encodeURIComponent(index)}`,
+      query: request.query,
+      body: body === undefined ? bytes : withMappings(body, product),
+    }),
+  );
+}
+
+/** Answers `PUT /{index}/_mapping`: each index keeps what was put in its own mapping. */
+export async function putMapping(
+  { transport, product, names }: Administration,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const expression = await names.expression(request, request.path['index']);
+  if (expression === undefined || bytes === undefined)
+    throw illegal('Validation Failed: 1: mapping source is missing;');
+  const mapping = objectIn(bytes);
+  const { expand_wildcards: expand } = request.query;
+  const current = await transport.json({
+    method: 'GET',
+    path: `/${encodeExpression(expression)}/_mapping`,
+    query: expand === undefined ? {} : { expand_wildcards: expand },
+  });
+  const indices = current.status === 200 && isObject(current.body) ? Object.entries(current.body) : [];
+  const isPlain = Object.keys(writtenDown(toCluster(mapping, product))).length === 0;
+  const known = indices.map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined] as const);
+  if (known.length === 0 || (isPlain && known.every(([, it]) => Object.keys(writtenDown(it)).length === 0))) {
+    const path = `/${encodeExpression(expression)}/_mapping`;
+    return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: bytes }));
+  }
+  let last: Answered | undefined;
+  for (const [name, it] of known) {
+    last = await transport.ask({
+      method: 'PUT',
+      path: `/${encodeURIComponent(name)}/_mapping`,
+      query: request.query,
+      body: JSON.stringify(toCluster(mapping, product, it)),
+    });
+    if (last.status !== 200) break;
+  }
+  return replyOf(last ?? { status: 200, body: Buffer.from('{"acknowledged":true}'), text: false });
+}
+
+/** Answers `GET /{index}` and `GET /{index}/_mapping`: mappings as they were put. */
+export async function getMappings({ transport, names }: Administration, request: EngineRequest): Promise<EngineReply> {
+  const expression = await names.expression(request, request.path['index']);
+  if (expression === undefined) return { status: 200, body: Buffer.from('{}') };
+  const path = `/${encodeExpression(expression)}${request.op === 'get_mapping' ? '/_mapping' : ''}`;
+  const answered = await transport.ask({ method: 'GET', path, query: request.query });
+  if (answered.status !== 200 || !answered.body.includes('"sparrow"')) return replyOf(answered);
+  const shown = Object.entries(parse(answered.body.toString()) as Json).map(([name, it]) => [
+    name,
+    isObject(it) && 'mappings' in it ? { ...it, mappings: fromCluster(it['mappings']) } : it,
+  ]);
+  return { status: 200, body: Buffer.from(JSON.stringify(Object.fromEntries(shown))) };
+}
+
+/** Answers `PUT /{index}/_settings`. */
+export async function putSettings(
+  { transport, names }: Administration,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const expression = await names.expression(request, request.path['index']);
+  if (expression === undefined || bytes === undefined) throw illegal('Validation Failed: 1: no settings to update;');
+  refuseFinalPipeline(objectIn(bytes));
+  const path = `/${encodeExpression(expression)}/_settings`;
+  return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: bytes }));
+}
+
+/** Answers the operations that change aliases: each index and alias that is named has to be the caller's to change. */
+export async function changeAliases(
+  { transport, names }: Administration,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const body = bytes === undefined || bytes.length === 0 ? {} : objectIn(bytes);
+  refuseFilters(request, body);
+  if (request.op === 'update_aliases') {
+    const actions = Array.isArray(body['actions']) ? (body['actions'] as unknown[]) : [];
+    const inside = actions.flatMap((it) => (isObject(it) ? Object.values(it) : [])).filter(isObject);
+    const named = inside.flatMap((it) => ['index', 'indices', 'alias', 'aliases'].flatMap((key) => textsIn(it[key])));
+    await checkAll(names, request, named);
+    return replyOf(await transport.ask({ method: 'POST', path: '/_aliases', query: request.query, body: bytes }));
+  }
+  const index = request.path['index'] ?? textsIn(body['index']).join(',');
+  const name = request.path['name'] ?? textsIn(body['alias']).join(',');
+  await checkAll(
+    names,
+    request,
+    [...index.split(','), ...name.split(',')].filter((it) => it !== ''),
+  );
+  const path = `/${encodeExpression(index)}/_alias/${encodeExpression(name)}`;
+  const method = request.op === 'put_alias' ? 'PUT' : 'DELETE';
+  const rest = without(body, 'index', 'alias');
+  const sent = method === 'PUT' && Object.keys(rest).length > 0 ? JSON.stringify(rest) : undefined;
+  return replyOf(await transport.ask({ method, path, query: request.query, body: sent }));
+}
+
+/** Answers the operations on templates: their mappings are translated as those of indices are. */
+export async function putTemplate(
+  { transport, product }: Administration,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+): Promise<EngineReply> {
+  if (request.rights !== undefined)
+    throw notOverCluster('writing a template with a key that may use some indices only');
+  const body = bytes === undefined ? {} : objectIn(bytes);
+  const template = isObject(body['template']) ? body['template'] : {};
+  refuseFinalPipeline(template['settings']);
+  const sent =
+    'mappings' in template ? { ...body, template: JSON.parse(withMappings(template, product)) as Json } : body;
+  const kind = request.op === 'put_index_template' ? '_index_template' : '_component_template';
+  const path = `/${kind}/${encodeURIComponent(request.path['name'] ?? '')}`;
+  return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: JSON.stringify(sent) }));
+}
+
+export async function getTemplates({ transport }: Administration, request: EngineRequest): Promise<EngineReply> {
+  const [kind, list] =
+    request.op === 'get_index_template'
+      ? ['_index_template', 'index_templates']
+      : ['_component_template', 'component_templates'];
+  const { name } = request.path;
+  const path = `/${kind}${name === undefined ? '' : `/${encodeExpression(name)}`}`;
+  const answered = await transport.ask({ method: 'GET', path, query: request.query });
+  if (answered.status !== 200 || !answered.body.includes('"sparrow"')) return replyOf(answered);
+  const inner = list === 'index_templates' ? 'index_template' : 'component_template';
+  const found = parse(answered.body.toString()) as Record<string, Record<string, unknown>[]>;
+  const shown = (found[list] ?? []).map((it) => {
+    const one = it[inner];
+    if (!isObject(one) || !isObject(one['template'])) return it;
+    return {
+      ...it,
+      [inner]: { ...one, template: { ...one['template'], mappings: fromCluster(one['template']['mappings']) } },
+    };
+  });
+  return { status: 200, body: Buffer.from(JSON.stringify({ ...found, [list]: shown })) };
+}
+
+/** Names in a request that changes something: a restricted key names each, patterns only without Sparrow's own indices. */
+async function checkAll(names: Names, request: EngineRequest, given: readonly string[]): Promise<void> {
+  const pattern = given.find(isPattern);
+  if (pattern !== undefined && (request.rights !== undefined || /^[.*_]/.test(pattern))) {
+    throw notOverCluster(`the pattern [${pattern}] in a change of aliases`, 'name the indices');
+  }
+  await names.check(
+    request,
+    given.filter((name) => !isPattern(name)),
+  );
+}
+
+function withMappings(body: Json, product: Product): string {
+  return JSON.stringify('mappings' in body ? { ...body, mappings: toCluster(body['mappings'], product) } : body);
+}
+
+/** The filter of an alias may read other indices, and is not looked through. */
+function refuseFilters({ rights }: EngineRequest, given: unknown): void {
+  if (rights === undefined || !JSON.stringify(given ?? null).includes('"filter"')) return;
+  throw notOverCluster('a filter of an alias, for a key that may use some indices only,');
+}
+
+/** The cluster would run a final pipeline itself, which nothing keeps it from. */
+function refuseFinalPipeline(settings: unknown): void {
+  if (!JSON.stringify(settings ?? null).includes('final_pipeline')) return;
+  throw notOverCluster('the setting [index.final_pipeline]', 'use [index.default_pipeline]');
+}
+
+function objectIn(bytes: Uint8Array): Json {
+  const value = parse(decode(bytes));
+  if (!isObject(value)) throw illegal('the body has to be an object');
+  return value;
+}
+
+function textsIn(value: unknown): readonly string[] {
+  return (Array.isArray(value) ? value : [value]).filter((it): it is string => typeof it === 'string');
+}

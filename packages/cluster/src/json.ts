@@ -1,0 +1,174 @@
+import { unparsable } from './errors.js';
+
+/** Where a value lies in a text: from its first character up to the one behind its last. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A member of an object: its name, and where its value lies. */
+export interface Member extends Span {
+  readonly name: string;
+}
+
+/** A piece of a text and what comes in its place. */
+export interface Edit extends Span {
+  readonly text: string;
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * The text of a body.
+ *
+ * @throws {EngineError} 400 when it is no UTF-8
+ */
+export function decode(body: Uint8Array): string {
+  try {
+    return UTF8.decode(body);
+  } catch {
+    throw unparsable('Invalid UTF-8 in the request body');
+  }
+}
+
+/**
+ * Reads JSON whose numbers nobody needs exactly; where they are sent on, pieces of the text itself are.
+ *
+ * @throws {EngineError} 400 when it is none
+ */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw unparsable(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** An object without some of its members. */
+export function without(
+  object: Readonly<Record<string, unknown>>,
+  ...names: readonly string[]
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
+}
+
+/** A scalar as text; undefined for anything else. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined;
+}
+
+/** Whether a value is an object. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The members of the object that begins at `at`, in a text that is known to be JSON. */
+export function members(text: string, at: number): Member[] {
+  const found: Member[] = [];
+  let place = blank(text, at + 1);
+  while (text[place] === '"') {
+    const nameEnd = skip(text, place);
+    const start = blank(text, blank(text, nameEnd) + 1);
+    const end = skip(text, start);
+    found.push({ name: JSON.parse(text.slice(place, nameEnd)) as string, start, end });
+    place = blank(text, end);
+    if (text[place] !== ',') break;
+    place = blank(text, place + 1);
+  }
+  return found;
+}
+
+/** The elements of the array that begins at `at`, in a text that is known to be JSON. */
+export function elements(text: string, at: number): Span[] {
+  const found: Span[] = [];
+  let place = blank(text, at + 1);
+  while (place < text.length && text[place] !== ']') {
+    const end = skip(text, place);
+    found.push({ start: place, end });
+    place = blank(text, end);
+    if (text[place] !== ',') break;
+    place = blank(text, place + 1);
+  }
+  return found;
+}
+
+/** What lies at `span`: the first character says of which kind it is. */
+export function kindAt(text: string, { start }: Span): 'object' | 'array' | 'scalar' {
+  if (text[start] === '{') return 'object';
+  return text[start] === '[' ? 'array' : 'scalar';
+}
+
+/** The value as it is written. */
+export function rawOf(text: string, { start, end }: Span): string {
+  return text.slice(start, end);
+}
+
+/** The value itself. */
+export function valueOf(text: string, span: Span): unknown {
+  return JSON.parse(rawOf(text, span));
+}
+
+/** The whole text as one value. */
+export function whole(text: string): Span {
+  const start = blank(text, 0);
+  return { start, end: skip(text, start) };
+}
+
+/** A text with pieces of it replaced. They do not overlap. */
+export function edited(text: string, edits: readonly Edit[]): string {
+  const sorted = [...edits].sort((a, b) => a.start - b.start);
+  let out = '';
+  let at = 0;
+  for (const { start, end, text: replacement } of sorted) {
+    out += text.slice(at, start) + replacement;
+    at = end;
+  }
+  return out + text.slice(at);
+}
+
+function blank(text: string, at: number): number {
+  while (at < text.length && isBlank(text.charCodeAt(at))) at += 1;
+  return at;
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+/** The place behind the value that begins at `at`. */
+function skip(text: string, at: number): number {
+  const first = text[at];
+  if (first === '"') return behindString(text, at);
+  if (first !== '{' && first !== '[') {
+    let end = at;
+    while (end < text.length && !/[,}\]\s]/.test(text.charAt(end))) end += 1;
+    return end;
+  }
+  let depth = 0;
+  for (let place = at; place < text.length; place += 1) {
+    const code = text.charCodeAt(place);
+    if (code === 0x22) {
+      place = behindString(text, place) - 1;
+    } else if (code === 0x7b || code === 0x5b) {
+      depth += 1;
+    } else if (code === 0x7d || code === 0x5d) {
+      depth -= 1;
+      if (depth === 0) return place + 1;
+    }
+  }
+  return text.length;
+}
+
+function behindString(text: string, at: number): number {
+  let end = text.indexOf('"', at + 1);
+  while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end < 0 ? text.length : end + 1;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let slashes = 0;
+  while (text[quote - 1 - slashes] === '\\') slashes += 1;
+  return slashes % 2 === 1;
+}

@@ -1,0 +1,120 @@
+import { illegal, notOverCluster } from './errors.js';
+import { isObject, without } from './json.js';
+import type { Product } from './product.js';
+
+/** Anything read from JSON that is an object. */
+type Json = Record<string, unknown>;
+
+/** Where the mapping of a cluster's index keeps how fields were put: `_meta.sparrow.fields`, by their paths. */
+const META = 'sparrow';
+
+/** Field types of Elasticsearch that hold vectors or passages and mean something else, or nothing, in a cluster. */
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ['semantic_text', 'use a field of type sparse_vector and a pipeline with an inference processor'],
+  ['dense_vector', 'only sparse vectors are translated'],
+]);
+
+/** What a `sparse_vector` may say where the cluster has `rank_features` for it. */
+const SPARSE_KEYS: ReadonlySet<string> = new Set(['type', 'meta']);
+
+/**
+ * A mapping as the cluster gets it. `sparse_vector` becomes `rank_features` where the cluster has no such type, and how it was
+ * put is written down in the mapping itself, so that every Sparrow node can show it.
+ *
+ * @param mapping a body of `PUT _mapping`, or the `mappings` of an index or template
+ * @param current the cluster's mapping as it is, whose fields that were written down a new `_meta` must not lose
+ * @throws {EngineError} 400 for types that cannot be translated
+ */
+export function toCluster(mapping: unknown, product: Product, current: unknown = {}): unknown {
+  if (!isObject(mapping)) return mapping;
+  const fields: Json = writtenDown(current);
+  const translated: Json = { ...mapping };
+  if (mapping['properties'] !== undefined) {
+    translated['properties'] = properties(mapping['properties'], '', product, fields);
+  }
+  refuseInTemplates(mapping['dynamic_templates']);
+  if (Object.keys(fields).length === 0) return translated;
+  const given = mapping['_meta'] ?? (isObject(current) ? current['_meta'] : undefined);
+  const meta = isObject(given) ? given : {};
+  if (isObject(mapping['_meta']) && META in mapping['_meta']) {
+    throw illegal(`[_meta.${META}] of a mapping belongs to Sparrow`);
+  }
+  return { ...translated, _meta: { ...meta, [META]: { fields } } };
+}
+
+/** A mapping of the cluster as it was put: what {@link toCluster} did is undone. */
+export function fromCluster(mapping: unknown): unknown {
+  if (!isObject(mapping)) return mapping;
+  const fields = writtenDown(mapping);
+  if (Object.keys(fields).length === 0) return mapping;
+  const { _meta: meta, ...rest } = mapping;
+  const others = without(meta as Json, META);
+  const shown: Json = { ...rest, ...(Object.keys(others).length === 0 ? {} : { _meta: others }) };
+  if (isObject(rest['properties'])) shown['properties'] = restored(rest['properties'], '', fields);
+  return shown;
+}
+
+/** The fields that were put in another form than the cluster has, by their paths. */
+export function writtenDown(mapping: unknown): Json {
+  if (!isObject(mapping) || !isObject(mapping['_meta'])) return {};
+  const own = mapping['_meta'][META];
+  return isObject(own) && isObject(own['fields']) ? { ...own['fields'] } : {};
+}
+
+function properties(given: unknown, above: string, product: Product, fields: Json): unknown {
+  if (!isObject(given)) return given;
+  return Object.fromEntries(
+    Object.entries(given).map(([name, field]) => [name, one(field, `${above}${name}`, product, fields)]),
+  );
+}
+
+function one(field: unknown, path: string, product: Product, fields: Json): unknown {
+  if (!isObject(field)) return field;
+  const { type } = field;
+  if (typeof type === 'string') refuseType(type, path);
+  if (type === 'sparse_vector' && product.name === 'OpenSearch') {
+    const more = Object.keys(field).find((key) => !SPARSE_KEYS.has(key));
+    if (more !== undefined) throw notOverCluster(`[${more}] of the sparse_vector field [${path}]`);
+    fields[path] = field;
+    return { ...field, type: 'rank_features' };
+  }
+  // Whatever was written down for this path is no longer so.
+  if (typeof type === 'string') Reflect.deleteProperty(fields, path);
+  const translated: Json = { ...field };
+  for (const below of ['properties', 'fields']) {
+    if (field[below] !== undefined) translated[below] = properties(field[below], `${path}.`, product, fields);
+  }
+  return translated;
+}
+
+function refuseType(type: string, path: string): void {
+  const instead = REFUSED.get(type);
+  if (instead !== undefined) throw notOverCluster(`type [${type}] of field [${path}]`, instead);
+}
+
+/** Fields that come by a template are not written down, so they could not be shown as they were put. */
+function refuseInTemplates(templates: unknown): void {
+  if (!Array.isArray(templates)) return;
+  for (const template of templates.flatMap((it) => (isObject(it) ? Object.entries(it) : []))) {
+    const [name, { mapping } = {}] = template as [string, { mapping?: unknown }?];
+    const type = isObject(mapping) ? mapping['type'] : undefined;
+    if (typeof type !== 'string') continue;
+    refuseType(type, `dynamic_templates.${name}`);
+    if (type === 'sparse_vector') throw notOverCluster(`type [sparse_vector] of dynamic template [${name}]`);
+  }
+}
+
+function restored(given: Json, above: string, fields: Json): Json {
+  return Object.fromEntries(
+    Object.entries(given).map(([name, field]) => {
+      const path = `${above}${name}`;
+      if (!isObject(field)) return [name, field];
+      if (fields[path] !== undefined && field['type'] === 'rank_features') return [name, fields[path]];
+      const shown: Json = { ...field };
+      for (const below of ['properties', 'fields']) {
+        if (isObject(field[below])) shown[below] = restored(field[below], `${path}.`, fields);
+      }
+      return [name, shown];
+    }),
+  );
+}

@@ -1,0 +1,205 @@
+import {
+  type Cancel,
+  EngineError,
+  type EngineReply,
+  type EngineRequest,
+  type SearchEngine,
+} from '@sparrow-search/engine';
+
+import { refusal } from './errors.js';
+import { elements, isObject, members, rawOf, textOf, valueOf, whole, without } from './json.js';
+import { Conflict, type SharedState, type Version, sameVersion } from './shared-state.js';
+
+/** The name of the shared text that holds all pipelines. */
+const ID = 'pipelines';
+
+/** How often a change is tried that other nodes come in between of. */
+const TRIES = 10;
+
+/** Documents that go through a pipeline together: fewer than a deployment's queue holds, more than a batch of the encoder. */
+const BATCH = 64;
+
+/** A document before a pipeline. */
+export interface Given {
+  readonly index: string;
+  readonly id?: string | undefined;
+  readonly routing?: string | undefined;
+  /** Its source as it is written. */
+  readonly source: string;
+}
+
+/** What a pipeline made of a document. */
+export type Outcome =
+  | ({ readonly kind: 'document' } & Given)
+  | { readonly kind: 'dropped' }
+  | { readonly kind: 'failed'; readonly status: number; readonly error: string };
+
+type Definitions = Record<string, unknown>;
+
+/**
+ * Pipelines: kept in the cluster for all of Sparrow's nodes, and run by the native engine of each, which has a copy. Before one
+ * is used, the copy is compared with what the cluster has.
+ */
+export class Pipelines {
+  readonly #native: SearchEngine;
+  readonly #state: SharedState;
+  #known: Version | undefined;
+  #isKnown = false;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(native: SearchEngine, state: SharedState) {
+    this.#native = native;
+    this.#state = state;
+  }
+
+  /** Answers an operation that reads pipelines, or runs one on documents of the request. */
+  async read(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    await this.sync();
+    return this.#native.execute(request, body, cancel);
+  }
+
+  /** Answers `PUT` and `DELETE` of a pipeline: checked and made by the native engine, then kept for all. */
+  async change(request: EngineRequest, body?: Uint8Array): Promise<EngineReply> {
+    return this.#alone(async () => {
+      for (let attempt = 1; ; attempt += 1) {
+        await this.#syncNow();
+        const reply = await this.#native.execute(request, body);
+        try {
+          const after = await this.#nativeDefinitions();
+          this.#known = await this.#state.write(ID, JSON.stringify({ format: 1, pipelines: after }), this.#known);
+          return reply;
+        } catch (error) {
+          // The copy has what the cluster has not.
+          this.#isKnown = false;
+          if (!(error instanceof Conflict) || attempt >= TRIES) throw error;
+        }
+      }
+    });
+  }
+
+  /** Makes the copy what the cluster has, if it is not. */
+  async sync(): Promise<void> {
+    const version = await this.#state.version(ID);
+    if (this.#isKnown && sameVersion(version, this.#known)) return;
+    await this.#alone(() => this.#syncNow());
+  }
+
+  /**
+   * Runs a pipeline on documents.
+   *
+   * @throws {EngineError} 400 for a pipeline that is not there; what concerns one document stands in its outcome
+   */
+  async run(pipeline: string, documents: readonly Given[], cancel?: Cancel): Promise<readonly Outcome[]> {
+    const outcomes: Outcome[] = [];
+    for (let at = 0; at < documents.length; at += BATCH) {
+      outcomes.push(...(await this.#batch(pipeline, documents.slice(at, at + BATCH), cancel)));
+    }
+    return outcomes;
+  }
+
+  async #batch(pipeline: string, documents: readonly Given[], cancel?: Cancel): Promise<readonly Outcome[]> {
+    const given = documents.map(({ index, id, routing, source }) => {
+      const metadata = {
+        _index: index,
+        ...(id === undefined ? {} : { _id: id }),
+        ...(routing === undefined ? {} : { _routing: routing }),
+      };
+      return `${JSON.stringify(metadata).slice(0, -1)},"_source":${source}}`;
+    });
+    const request: EngineRequest = { op: 'simulate_pipeline', path: { pipeline }, query: {} };
+    const { body } = await this.#native.execute(request, Buffer.from(`{"docs":[${given.join(',')}]}`), cancel);
+    const text = Buffer.from(body).toString();
+    const docs = members(text, whole(text).start).find(({ name }) => name === 'docs');
+    const results = docs === undefined ? [] : elements(text, docs.start);
+    return documents.map((document, at) => {
+      const result = results[at];
+      return result === undefined ? { kind: 'dropped' } : outcome(document, rawOf(text, result));
+    });
+  }
+
+  async #syncNow(): Promise<void> {
+    const shared = await this.#state.read(ID);
+    if (this.#isKnown && sameVersion(shared?.version, this.#known)) return;
+    const wanted = shared === undefined ? {} : definitionsIn(shared.text);
+    const have = await this.#nativeDefinitions();
+    for (const id of Object.keys(have)) {
+      if (!(id in wanted)) await this.#native.execute({ op: 'delete_pipeline', path: { pipeline: id }, query: {} });
+    }
+    for (const [id, definition] of Object.entries(wanted)) {
+      if (JSON.stringify(have[id]) === JSON.stringify(definition)) continue;
+      const request: EngineRequest = { op: 'put_pipeline', path: { pipeline: id }, query: {} };
+      await this.#native.execute(request, Buffer.from(JSON.stringify(definition)));
+    }
+    this.#known = shared?.version;
+    this.#isKnown = true;
+  }
+
+  async #nativeDefinitions(): Promise<Definitions> {
+    const { status, body } = await this.#native.execute({ op: 'get_pipeline', path: {}, query: {} });
+    return status === 404 ? {} : (JSON.parse(Buffer.from(body).toString()) as Definitions);
+  }
+
+  /** Does something once what was begun before is done: the copy changes one step at a time. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+}
+
+function definitionsIn(text: string): Definitions {
+  const kept = JSON.parse(text) as { readonly format?: unknown; readonly pipelines?: unknown };
+  if (kept.format !== 1 || !isObject(kept.pipelines)) {
+    throw refusal(
+      503,
+      'cluster_state_exception',
+      `the pipelines in the cluster have format version ${String(kept.format)}, this version reads 1: start the version that wrote them`,
+    );
+  }
+  return { ...kept.pipelines };
+}
+
+/** What one result of a simulation says about its document. */
+function outcome(document: Given, result: string): Outcome {
+  if (result === 'null') return { kind: 'dropped' };
+  const [first] = members(result, 0);
+  if (first?.name !== 'doc') return failure(first === undefined ? '{}' : rawOf(result, first));
+  const parts = members(result, first.start);
+  const text = (name: string): string | undefined => {
+    const part = parts.find((it) => it.name === name);
+    const value = part === undefined ? undefined : valueOf(result, part);
+    return textOf(value);
+  };
+  const source = parts.find(({ name }) => name === '_source');
+  // A document without an id is shown with one that stands for none.
+  const id = text('_id');
+  return {
+    kind: 'document',
+    index: text('_index') ?? document.index,
+    id: document.id === undefined && id === '_id' ? undefined : id,
+    routing: text('_routing'),
+    source: source === undefined ? document.source : rawOf(result, source),
+  };
+}
+
+/** The status that a single write would have failed with, by the type of its error. */
+const STATUS: Readonly<Partial<Record<string, number>>> = {
+  es_rejected_execution_exception: 429,
+  circuit_breaking_exception: 429,
+  resource_not_found_exception: 404,
+  status_exception: 409,
+  exception: 500,
+};
+
+function failure(error: string): Outcome {
+  const cause = without(JSON.parse(error) as Definitions, 'root_cause');
+  return { kind: 'failed', status: STATUS[textOf(cause['type']) ?? ''] ?? 400, error: JSON.stringify(cause) };
+}
+
+/** What an error that concerns every document of a request is for each of them. */
+export function failureOf(error: unknown): Outcome {
+  if (!(error instanceof EngineError)) throw error;
+  const body = JSON.parse(Buffer.from(error.body).toString()) as { error?: Definitions };
+  const cause = without(body.error ?? {}, 'root_cause');
+  return { kind: 'failed', status: error.status, error: JSON.stringify(cause) };
+}

@@ -1,0 +1,109 @@
+import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
+
+import { encode } from './encoding.js';
+import { illegal, notOverCluster } from './errors.js';
+import { decode, isObject, parse } from './json.js';
+import { SearchBody } from './search-body.js';
+import { type Searching, replyOf, stoppable } from './search.js';
+
+/** Reading documents one by one and page by page. */
+export class Reads {
+  readonly #context: Searching;
+
+  constructor(context: Searching) {
+    this.#context = context;
+  }
+
+  answer(request: EngineRequest, body: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
+    return stoppable(cancel, (signal) => {
+      switch (request.op) {
+        case 'explain':
+          return this.#explain(request, body, signal, cancel);
+        case 'mget':
+          return this.#mget(request, body, signal);
+        case 'open_point_in_time':
+        case 'close_point_in_time':
+          return this.#pointInTime(request, body, signal);
+        default:
+          return this.#scroll(request, body, signal);
+      }
+    });
+  }
+
+  async #explain(
+    request: EngineRequest,
+    body: Uint8Array | undefined,
+    signal: AbortSignal,
+    cancel?: Cancel,
+  ): Promise<EngineReply> {
+    const { native, transport, product, names } = this.#context;
+    const { index = '', id = '' } = request.path;
+    await names.check(request, [index]);
+    let sent: string | undefined;
+    if (body !== undefined && body.length > 0) {
+      const read = new SearchBody(decode(body), { product, restricted: request.rights !== undefined });
+      read.resolve(await encode(native, read.texts, cancel));
+      sent = read.translated();
+    }
+    const path = `/${encodeURIComponent(index)}/_explain/${encodeURIComponent(id)}`;
+    return replyOf(
+      await transport.ask({ method: 'POST', path, query: request.query, body: sent, signal, repeatable: true }),
+    );
+  }
+
+  async #mget(request: EngineRequest, body: Uint8Array | undefined, signal: AbortSignal): Promise<EngineReply> {
+    const { transport, names } = this.#context;
+    const { index } = request.path;
+    const given = body === undefined ? {} : parse(decode(body));
+    const docs = isObject(given) && Array.isArray(given['docs']) ? (given['docs'] as unknown[]) : [];
+    const inside = docs.flatMap((it) => (isObject(it) && typeof it['_index'] === 'string' ? [it['_index']] : []));
+    const all = new Set([...(index === undefined ? [] : [index]), ...inside]);
+    await names.check(request, [...all], request.rights === undefined ? request.action : 'indices:data/read/get');
+    const path = `${index === undefined ? '' : `/${encodeURIComponent(index)}`}/_mget`;
+    return replyOf(await transport.ask({ method: 'POST', path, query: request.query, body, signal, repeatable: true }));
+  }
+
+  async #scroll(request: EngineRequest, body: Uint8Array | undefined, signal: AbortSignal): Promise<EngineReply> {
+    // What is open between requests is the cluster's, which does not know whose it is.
+    if (request.rights !== undefined) throw notOverCluster('a scroll, for a key that may use some indices only,');
+    const { scroll_id: id, ...query } = request.query;
+    const given = body === undefined || body.length === 0 ? {} : parse(decode(body));
+    const inPath = request.path['scroll_id'] ?? id;
+    const sent = { ...(isObject(given) ? given : {}), ...(inPath === undefined ? {} : { scroll_id: inPath }) };
+    const isClear = request.op === 'clear_scroll';
+    if (!('scroll_id' in sent)) throw illegal('scroll_id is missing');
+    return replyOf(
+      await this.#context.transport.ask({
+        method: isClear ? 'DELETE' : 'POST',
+        path: '/_search/scroll',
+        query,
+        body: JSON.stringify(sent),
+        signal,
+        repeatable: false,
+      }),
+    );
+  }
+
+  async #pointInTime(request: EngineRequest, body: Uint8Array | undefined, signal: AbortSignal): Promise<EngineReply> {
+    const { transport, product, names } = this.#context;
+    if (request.rights !== undefined)
+      throw notOverCluster('a point in time, for a key that may use some indices only,');
+    const isOpenSearch = product.name === 'OpenSearch';
+    if (request.op === 'close_point_in_time') {
+      const given = body === undefined ? undefined : parse(decode(body));
+      const id = isObject(given) ? given['id'] : undefined;
+      if (typeof id !== 'string') throw illegal('[id] of a point in time is missing');
+      const path = isOpenSearch ? '/_search/point_in_time' : '/_pit';
+      const sent = JSON.stringify(isOpenSearch ? { pit_id: [id] } : { id });
+      const closed = await transport.ask({ method: 'DELETE', path, body: sent, signal });
+      if (!isOpenSearch || closed.status !== 200) return replyOf(closed);
+      return { status: 200, body: Buffer.from(JSON.stringify({ succeeded: true, num_freed: 1 })) };
+    }
+    const expression = await names.expression(request, request.path['index']);
+    const path = `/${expression ?? ''}/${isOpenSearch ? '_search/point_in_time' : '_pit'}`;
+    const opened = await transport.ask({ method: 'POST', path, query: request.query, body, signal });
+    if (!isOpenSearch || opened.status !== 200) return replyOf(opened);
+    const { pit_id: id, _shards: shards } = parse(opened.body.toString()) as Record<string, unknown>;
+    return { status: 200, body: Buffer.from(JSON.stringify({ id, _shards: shards })) };
+  }
+}

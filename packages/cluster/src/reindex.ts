@@ -1,0 +1,138 @@
+import type { CopyPlan } from './copy.js';
+import { illegal, notOverCluster, unparsable } from './errors.js';
+import { type Member, isObject, members, parse, rawOf, textOf, whole } from './json.js';
+
+/** The body of a `_reindex`. */
+export interface Reindex {
+  /** Names and patterns, separated by commas. */
+  readonly source: string;
+  readonly dest: string;
+  readonly pipeline: string | undefined;
+  /** The query as it is written. */
+  readonly query: string | undefined;
+  readonly batch: number;
+  readonly sourceFilter: unknown;
+  readonly creates: boolean;
+  readonly proceeds: boolean;
+  readonly maxDocs: number | undefined;
+  /** What the body has that only the cluster's own copy can do. */
+  readonly onlyCluster: string | undefined;
+  /** The body for the cluster's own copy, which runs no pipeline. */
+  readonly forCluster: (source: string, query: string | undefined) => string;
+}
+
+const BATCH = 1000;
+const MOST_BATCH = 10_000;
+
+const OF_BODY = ['source', 'dest', 'conflicts', 'max_docs', 'size', 'script'];
+const OF_SOURCE = ['index', 'size', 'query', '_source', 'slice', 'sort'];
+const OF_DEST = ['index', 'pipeline', 'op_type', 'version_type', 'routing'];
+
+/** @throws {EngineError} 400 for what is malformed or not known */
+export function readReindex(text: string): Reindex {
+  const body = parse(text);
+  if (!isObject(body)) throw unparsable('[reindex] expects an object');
+  const { source, dest } = body;
+  check('reindex', body, OF_BODY);
+  if (!isObject(source) || source['index'] === undefined)
+    throw invalid('use _all if you really want to copy from all existing indexes');
+  if (isObject(source['remote'])) throw notOverCluster('[remote] of a reindex');
+  check('source', source, OF_SOURCE);
+  if (!isObject(dest) || typeof dest['index'] !== 'string') throw invalid('index is missing');
+  check('dest', dest, OF_DEST);
+  const { index } = source;
+  const names = (Array.isArray(index) ? index : [index]).map((it) => textOf(it) ?? '').join(',');
+  const pipeline = dest['pipeline'];
+  const given = {
+    script: body['script'],
+    slice: source['slice'],
+    sort: source['sort'],
+    version_type: dest['version_type'],
+    routing: dest['routing'],
+  };
+  return {
+    source: names,
+    dest: dest['index'],
+    pipeline: typeof pipeline === 'string' ? pipeline : undefined,
+    query: inside(text, 'query'),
+    batch: number('size', source['size']) ?? BATCH,
+    sourceFilter: source['_source'],
+    creates: dest['op_type'] === 'create',
+    proceeds: body['conflicts'] === 'proceed',
+    maxDocs: number('max_docs', body['max_docs'] ?? body['size']),
+    onlyCluster: Object.entries(given).find(([, value]) => value !== undefined)?.[0],
+    forCluster: (expression, query) =>
+      JSON.stringify({
+        ...body,
+        source: {
+          ...source,
+          index: expression.split(','),
+          ...(query === undefined ? {} : { query: JSON.parse(query) as unknown }),
+        },
+        dest: { ...dest, pipeline: '_none' },
+      }),
+  };
+}
+
+/** What a copy through a pipeline is to do. */
+export function planOf(
+  asked: Reindex,
+  source: string,
+  query: string | undefined,
+  pipeline: string,
+  parameters: Readonly<Record<string, string>>,
+): CopyPlan {
+  if (asked.onlyCluster !== undefined) throw notOverCluster(`[${asked.onlyCluster}] of a reindex through a pipeline`);
+  const { slices, requests_per_second: perSecond, max_docs: maxDocs, refresh, require_alias: alias } = parameters;
+  if (slices !== undefined && slices !== '1' && slices !== 'auto')
+    throw notOverCluster('[slices] of a reindex through a pipeline');
+  if (alias === 'true') throw notOverCluster('[require_alias] of a reindex through a pipeline');
+  if (asked.batch < 1 || asked.batch > MOST_BATCH)
+    throw illegal(`[size] must be from 1 to ${String(MOST_BATCH)}, but was [${String(asked.batch)}]`);
+  const pace = perSecond === undefined || perSecond === '-1' ? 0 : Number(perSecond);
+  if (!(pace > 0) && pace !== 0)
+    throw illegal(`[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.`);
+  if (source.split(',').includes(asked.dest)) {
+    throw invalid(`reindex cannot write into an index its reading from [${asked.dest}]`);
+  }
+  return {
+    source,
+    query: query === undefined ? undefined : (JSON.parse(query) as unknown),
+    sourceFilter: asked.sourceFilter,
+    batch: asked.batch,
+    dest: asked.dest,
+    pipeline,
+    creates: asked.creates,
+    proceeds: asked.proceeds,
+    maxDocs: number('max_docs', maxDocs) ?? asked.maxDocs ?? Number.MAX_SAFE_INTEGER,
+    perSecond: pace,
+    refreshes: refresh === 'true' || refresh === '',
+  };
+}
+
+function inside(text: string, name: string): string | undefined {
+  const source = of(text, whole(text).start, 'source');
+  const member = source === undefined ? undefined : of(text, source.start, name);
+  return member === undefined ? undefined : rawOf(text, member);
+}
+
+function of(text: string, at: number, name: string): Member | undefined {
+  return members(text, at).find((it) => it.name === name);
+}
+
+function check(parser: string, given: Readonly<Record<string, unknown>>, known: readonly string[]): void {
+  const unknown = Object.keys(given).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw unparsable(`[${parser}] unknown field [${unknown}]`);
+}
+
+function number(name: string, given: unknown): number | undefined {
+  if (given === undefined) return undefined;
+  const value = Number(given);
+  if (!Number.isInteger(value) || value < 0)
+    throw illegal(`[${name}] parameter cannot be negative, found [${textOf(given) ?? ''}]`);
+  return value;
+}
+
+function invalid(reason: string): Error {
+  return illegal(`Validation Failed: 1: ${reason};`);
+}

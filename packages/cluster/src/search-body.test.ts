@@ -1,0 +1,207 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Product } from './product.js';
+import { SearchBody } from './search-body.js';
+
+const PLUGIN: Product = { name: 'OpenSearch', version: '2.19.1', major: 2, neuralSparse: true };
+const PLAIN: Product = { ...PLUGIN, version: '3.8.0', major: 3, neuralSparse: false };
+const ELASTICSEARCH: Product = { name: 'Elasticsearch', version: '8.19.0', major: 8, neuralSparse: false };
+
+const EXPANSION = { text_expansion: { tokens: { model_id: 'm', model_text: 'open spaces', boost: 2 } } };
+const TOKENS = { fear: 1.5, open: 0.5 };
+
+function read(body: unknown, product = PLUGIN, restricted = false): SearchBody {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const found = new SearchBody(text, { product, restricted });
+  found.resolve(() => TOKENS);
+  return found;
+}
+
+function refused(body: unknown, product = PLUGIN, restricted = false): string {
+  try {
+    read(body, product, restricted);
+  } catch (error) {
+    return (error as { reason: string }).reason;
+  }
+  return '';
+}
+
+describe('a sparse clause for a cluster', () => {
+  it.each([
+    [PLUGIN, { bool: { should: [{ neural_sparse: { tokens: { query_tokens: TOKENS } } }], boost: 2 } }],
+    [
+      PLAIN,
+      {
+        bool: {
+          should: [
+            { rank_feature: { field: 'tokens.fear', linear: {}, boost: 1.5 } },
+            { rank_feature: { field: 'tokens.open', linear: {}, boost: 0.5 } },
+          ],
+          boost: 2,
+        },
+      },
+    ],
+    [ELASTICSEARCH, { sparse_vector: { field: 'tokens', query_vector: TOKENS, prune: false, boost: 2 } }],
+  ])('is the dot product there: $version', (product, query) => {
+    const body = read({ query: EXPANSION, size: 3 }, product);
+    expect(body.texts).toEqual([{ kind: 'model', id: 'm', text: 'open spaces' }]);
+    expect(JSON.parse(body.translated())).toEqual({ query, size: 3 });
+  });
+
+  it('is found wherever a query can stand, and all else stays as it is written', () => {
+    const places = [
+      {
+        query: {
+          bool: {
+            must: EXPANSION,
+            should: [{ match: { a: 'b' } }, EXPANSION],
+            filter: [{ bool: { must_not: [EXPANSION] } }],
+          },
+        },
+      },
+      { query: { function_score: { query: EXPANSION, functions: [{ filter: EXPANSION, weight: 2 }] } } },
+      { query: { constant_score: { filter: EXPANSION } }, post_filter: { dis_max: { queries: [EXPANSION] } } },
+      { query: { match_all: {} }, rescore: { query: { rescore_query: EXPANSION } } },
+      { query: { match_all: {} }, rescore: [{ window_size: 9, query: { rescore_query: EXPANSION } }] },
+      { highlight: { highlight_query: EXPANSION, fields: { a: { highlight_query: EXPANSION } } } },
+      { aggs: { a: { filter: EXPANSION, aggs: { b: { filters: { filters: { c: EXPANSION, d: EXPANSION } } } } } } },
+      { query: { nested: { path: 'p', query: { boosting: { positive: EXPANSION, negative: EXPANSION } } } } },
+    ];
+    for (const place of places) {
+      const body = read(place);
+      const clauses = JSON.stringify(place).split('text_expansion').length - 1;
+      expect(body.texts).toHaveLength(clauses);
+      expect(body.translated().split('neural_sparse')).toHaveLength(clauses + 1);
+      expect(body.translated()).not.toContain('text_expansion');
+    }
+    const text = `{"size" :1, "query":{"bool":{"filter":{"term":{"n": 9007199254740993}},"must":${JSON.stringify(EXPANSION)}}}}`;
+    expect(read(text).translated()).toContain(
+      '{"size" :1, "query":{"bool":{"filter":{"term":{"n": 9007199254740993}},"must":{"bool"',
+    );
+  });
+
+  it('is not looked for in values that only look like one', () => {
+    const body = { query: { term: { text_expansion: 'x' } } };
+    expect(read(body).translated()).toBe(JSON.stringify(body));
+  });
+
+  it('takes tokens, and an inference endpoint', () => {
+    const given = { sparse_vector: { field: 'tokens', query_vector: { a: 1 } } };
+    expect(read({ query: given }).translated()).toContain('"query_tokens":{"a":1}');
+    expect(read({ query: { weighted_tokens: { tokens: { tokens: { a: 1 } } } } }).translated()).toContain('{"a":1}');
+    const text = { sparse_vector: { field: 'tokens', inference_id: 'e', query: 'q' } };
+    expect(read({ query: text }).texts).toEqual([{ kind: 'endpoint', id: 'e', text: 'q' }]);
+  });
+
+  it.each([
+    [{ text_expansion: {} }, '[text_expansion] requires fieldName'],
+    [{ text_expansion: { f: { model_text: 'x' } } }, '[text_expansion] requires a model_id value'],
+    [{ text_expansion: { f: { model_id: 'x' } } }, 'No text specified for text query'],
+    [
+      { text_expansion: { f: { model_id: 'x', model_text: 'y', nope: 1 } } },
+      '[text_expansion] query does not support [nope]',
+    ],
+    [{ text_expansion: { f: { model_id: 'x', model_text: 'y', pruning_config: {} } } }, '[pruning_config]'],
+    [{ sparse_vector: { field: 'f', query_vector: { a: -1 } } }, 'weights must be positive numbers'],
+    [{ semantic: { field: 'f', query: 'x' } }, 'query [semantic] is not available over a cluster'],
+    [{ knn: { field: 'f', query_vector: [1] } }, 'query [knn] is not available over a cluster'],
+  ])('refuses %j', (query, sentence) => {
+    expect(refused({ query })).toContain(sentence);
+  });
+});
+
+describe('lists to fuse', () => {
+  it('come from sub_searches and rank', () => {
+    const { fusion } = read({
+      sub_searches: [{ query: { match: { a: 'b' } } }, { query: EXPANSION }],
+      rank: { rrf: {} },
+    });
+    expect(fusion).toMatchObject({
+      form: 'rank',
+      method: { kind: 'rrf', rankConstant: 60 },
+      window: { size: 100, given: false },
+    });
+    expect(fusion?.inputs).toHaveLength(2);
+  });
+
+  it('come from retrievers, with filters in each list', () => {
+    const body = read({
+      retriever: {
+        rrf: {
+          filter: { term: { k: 1 } },
+          retrievers: [
+            { standard: { query: EXPANSION } },
+            {
+              linear: {
+                retrievers: [
+                  { retriever: { standard: { query: { match_all: {} } } }, weight: 2, normalizer: 'minmax' },
+                ],
+              },
+            },
+          ],
+        },
+      },
+    });
+    expect(body.fusion?.inputs[1]?.node).toMatchObject({
+      kind: 'fused',
+      inputs: [{ weight: 2, normalizer: 'minmax' }],
+    });
+    const leaf = body.fusion?.inputs[0]?.node;
+    expect(leaf?.kind === 'leaf' ? body.leafQuery(leaf) : '').toContain('"filter":[{"term":{"k":1}}]');
+  });
+
+  it('are one for a lone standard retriever, which stands for sections', () => {
+    const body = read({
+      size: 1,
+      retriever: { standard: { query: EXPANSION, filter: [{ term: { k: 1 } }], min_score: 2, sort: ['n'] } },
+    });
+    expect(body.fusion).toBeUndefined();
+    expect(JSON.parse(body.translated())).toMatchObject({
+      size: 1,
+      min_score: 2,
+      sort: ['n'],
+      query: { bool: { filter: [{ term: { k: 1 } }] } },
+    });
+  });
+
+  it.each([
+    [{ sub_searches: [{ query: { match_all: {} } }] }, '[sub_searches] requires [rank]'],
+    [{ query: { match_all: {} }, rank: { rrf: {} } }, '[rank] requires a minimum of [2] result sets'],
+    [{ retriever: { knn: {} } }, 'retriever [knn] is not available over a cluster'],
+    [{ retriever: { rrf: { retrievers: [], rank_window_size: 0 } } }, '[rank_window_size] must be greater'],
+    [{ query: {}, retriever: { standard: {} } }, 'cannot specify [retriever] and [query]'],
+    [
+      { sub_searches: [{ query: {} }, { query: {} }], rank: { rrf: {} }, collapse: { field: 'a' } },
+      '[collapse] of a search that fuses lists',
+    ],
+    [{ knn: { field: 'a' } }, '[knn] of a search is not available'],
+  ])('refuses %j', (body, sentence) => {
+    expect(refused(body)).toContain(sentence);
+  });
+});
+
+describe('a search of a key that may use some indices only', () => {
+  it.each([
+    { terms: { a: { index: 'secret', id: '1', path: 'p' } } },
+    { more_like_this: { like: [{ _index: 'secret', _id: '1' }] } },
+    { geo_shape: { a: { indexed_shape: { id: '1' } } } },
+    { percolate: { field: 'q', document: {} } },
+    { wrapper: { query: 'e30=' } },
+    { bool: { filter: [{ terms: { a: { index: 'secret', id: '1', path: 'p' } } }] } },
+  ])('reaches no other index by %j', (query) => {
+    const places = [
+      { query },
+      { sort: [{ a: { nested: { path: 'p', filter: query } } }] },
+      { aggs: { a: { significant_terms: { field: 'a', background_filter: query } } } },
+    ];
+    for (const place of places) {
+      expect(refused(place, PLUGIN, true)).toContain('for a key that may use some indices only');
+      expect(refused(place, PLUGIN, false)).toBe('');
+    }
+  });
+
+  it('has no section that is not known to stay with what is searched', () => {
+    expect(refused({ search_pipeline: {} }, PLUGIN, true)).toContain('[search_pipeline] of a search');
+    expect(refused({ pit: { id: 'x' } }, PLUGIN, true)).toContain('[pit] of a search');
+  });
+});

@@ -1,0 +1,426 @@
+import { randomUUID } from 'node:crypto';
+
+import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
+import { EngineError } from '@sparrow-search/engine';
+
+import type { ClusterLog } from './cluster-engine.js';
+import { type Progress, copy, countOf, shardsOf } from './copy.js';
+import { encode } from './encoding.js';
+import { illegal, notOverCluster, refusal } from './errors.js';
+import { decode, isObject } from './json.js';
+import { type Names, encodeExpression, isPattern } from './names.js';
+import type { Pipelines } from './pipelines.js';
+import type { Product } from './product.js';
+import { type Reindex, planOf, readReindex } from './reindex.js';
+import { SearchBody } from './search-body.js';
+import { replyOf, stoppable, withWarnings } from './search.js';
+import { Conflict, type Version } from './shared-state.js';
+import { TASK_NODE, type TaskRecord, UPGRADE, newTally, response, view } from './task-record.js';
+import { type Kept, LEASE_MS, TaskStore } from './task-store.js';
+import type { Transport } from './transport.js';
+
+/** What tasks need of their surroundings. */
+export interface Working {
+  readonly transport: Transport;
+  readonly names: Names;
+  readonly pipelines: Pipelines;
+  readonly product: Product;
+  readonly native: SearchEngine;
+  readonly log: ClusterLog;
+}
+
+/** How often a node looks for tasks whose node is gone, and says that it works on its own. */
+const SWEEP_MS = 5_000;
+
+/** How long a request for a task waits unless it says otherwise, and how often it looks. */
+const DEFAULT_WAIT_MS = 30_000;
+const LOOK_MS = 100;
+
+/** A task that this node works on. */
+interface Running {
+  version: Version;
+  record: TaskRecord;
+  /** Its writings, one after another. */
+  writing: Promise<unknown>;
+  stopped: boolean;
+  readonly finished: Promise<TaskRecord>;
+}
+
+/** Copies through a pipeline, which Sparrow carries out, and the tasks of the cluster. */
+export class Tasks {
+  readonly #store: TaskStore;
+  readonly #owner = randomUUID();
+  readonly #running = new Map<number, Running>();
+  #context: Working | undefined;
+  #sweeper: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  private constructor(store: TaskStore) {
+    this.#store = store;
+  }
+
+  static async open(transport: Transport): Promise<Tasks> {
+    return new Tasks(await TaskStore.open(transport));
+  }
+
+  /** Begins to look for tasks that have no node. */
+  start(context: Working): void {
+    this.#context = context;
+    this.#sweeper = setInterval(() => {
+      void this.#sweep();
+    }, SWEEP_MS).unref();
+  }
+
+  /** Stops working. What is not done is gone on with by another node, or by this one when it starts again. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#sweeper);
+    for (const running of this.#running.values()) running.stopped = true;
+    await Promise.all([...this.#running.values()].map(({ finished }) => finished.catch(() => undefined)));
+  }
+
+  answer(request: EngineRequest, body: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
+    switch (request.op) {
+      case 'reindex':
+        return this.#reindex(request, body, cancel);
+      case 'get_task':
+        return stoppable(cancel, (signal) => this.#get(request, signal));
+      case 'list_tasks':
+        return this.#list(request);
+      case 'cancel_task':
+        return this.#cancel(request);
+      case 'upgrade_index':
+        return this.#upgrade(request);
+      default:
+        return this.#byQuery(request, body, cancel);
+    }
+  }
+
+  get #work(): Working {
+    if (this.#context === undefined) throw new Error('tasks were not started');
+    return this.#context;
+  }
+
+  async #reindex(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
+    const { transport, names, native, product, pipelines } = this.#work;
+    if (request.query['dry_run'] !== undefined) throw notOverCluster('[dry_run] of a reindex');
+    const restricted = request.rights !== undefined;
+    const asked = readReindex(bytes === undefined ? '{}' : decode(bytes));
+    const searching = restricted ? { ...request, action: 'indices:data/read/search' } : request;
+    const source = await names.expression(searching, asked.source);
+    await names.check(request, [asked.dest], restricted ? 'indices:data/write/index:op_type/index' : request.action);
+    if (source === undefined) throw illegal(`[${asked.source}] stands for no index`);
+    if (restricted && asked.onlyCluster === 'script') {
+      throw notOverCluster('a script of a reindex, for a key that may use some indices only,');
+    }
+    const query = await translatedQuery(asked, restricted, native, product, cancel);
+    const pipeline = asked.pipeline ?? (await defaultPipeline(transport, asked.dest));
+    const warnings = query?.warnings ?? [];
+    if (pipeline === undefined || pipeline === '_none') {
+      const body = asked.forCluster(source, query?.text);
+      const reply = await transport.ask({ method: 'POST', path: '/_reindex', query: request.query, body });
+      return withWarnings(replyOf(reply), warnings);
+    }
+    await pipelines.sync();
+    const plan = planOf(asked, source, query?.text, pipeline, request.query);
+    const record: TaskRecord = {
+      format: 1,
+      number: Date.now(),
+      action: 'indices:data/write/reindex',
+      description: `reindex from [${asked.source}] to [${asked.dest}]`,
+      start: Date.now(),
+      opaqueId: request.opaqueId,
+      request: JSON.stringify(plan),
+      rights: request.rights,
+      query: request.query,
+      shards: await shardsOf(transport, source),
+      tally: { ...newTally(), total: await countOf(transport, plan) },
+      failures: [],
+    };
+    const running = await this.#begin(record);
+    if (request.query['wait_for_completion'] === 'false') {
+      return json(200, { task: `${TASK_NODE}:${String(running.record.number)}` });
+    }
+    const done = await running.finished;
+    if (done.error !== undefined) throw refusalOf(done.error);
+    return withWarnings(json(done.failures[0]?.status ?? 200, response(done)), warnings);
+  }
+
+  /** Sets a task down, under the next free number, and begins it. */
+  async #begin(wanted: TaskRecord): Promise<Running> {
+    const { record, version } = await this.#create(wanted);
+    return this.#run({ record, owner: this.#owner, version });
+  }
+
+  async #create(wanted: TaskRecord): Promise<{ record: TaskRecord; number: number; version: Version }> {
+    for (let number = wanted.number; ; number += 1) {
+      try {
+        const record = { ...wanted, number };
+        return { record, number, version: await this.#store.create(record, this.#owner) };
+      } catch (error) {
+        if (!(error instanceof Conflict)) throw error;
+      }
+    }
+  }
+
+  #run({ record, version }: Kept): Running {
+    const ended = this.#carryOut.bind(this);
+    const running: Running = { record, version, writing: Promise.resolve(), stopped: false, finished: later() };
+    const { number } = record;
+    this.#running.set(number, running);
+    const finished = ended(running).finally(() => this.#running.delete(number));
+    finished.catch((error: unknown) => {
+      this.#work.log.warn('a task was not gone on with by this node', { task: number, error: String(error) });
+    });
+    return Object.assign(running, { finished });
+  }
+
+  async #carryOut(running: Running): Promise<TaskRecord> {
+    const { transport, product, pipelines, names } = this.#work;
+    const { record } = running;
+    const plan = JSON.parse(record.request) as ReturnType<typeof planOf>;
+    const checkTarget = (index: string): Promise<void> =>
+      names.check({ query: {}, rights: record.rights }, [index], 'indices:data/write/index:op_type/index');
+    const beat = setInterval(() => {
+      this.#save(running, {}).catch(() => undefined);
+    }, LEASE_MS / 3);
+    try {
+      await pipelines.sync();
+      const setDown = async (progress: Progress): Promise<boolean> => {
+        await this.#save(running, progress);
+        return running.record.cancelled === undefined && !running.stopped;
+      };
+      const context = { transport, product, pipelines, checkTarget };
+      const progress = await copy(context, plan, record, setDown);
+      if (running.stopped) {
+        // Another server need not wait until the lease is over.
+        clearInterval(beat);
+        await running.writing;
+        running.version = await this.#store.save(running.record, this.#owner, running.version, 0);
+        return running.record;
+      }
+      return await this.#save(running, { ...progress, end: Date.now() });
+    } catch (error) {
+      // Another server took it over, or will.
+      if (error instanceof Conflict || running.stopped) throw error;
+      return await this.#save(running, { error: causeOf(error), end: Date.now() });
+    } finally {
+      clearInterval(beat);
+    }
+  }
+
+  /** Sets a change of a task down. One that another node made is a cancellation, or it took the task over. */
+  #save(running: Running, change: Partial<TaskRecord>): Promise<TaskRecord> {
+    const written = running.writing.then(async () => {
+      for (;;) {
+        const record = { ...running.record, ...change };
+        try {
+          running.version = await this.#store.save(record, this.#owner, running.version);
+          running.record = record;
+          return record;
+        } catch (error) {
+          const latest = error instanceof Conflict ? await this.#store.read(record.number) : undefined;
+          if (latest?.owner !== this.#owner) {
+            running.stopped = true;
+            throw error;
+          }
+          running.version = latest.version;
+          running.record = { ...running.record, cancelled: latest.record.cancelled };
+        }
+      }
+    });
+    running.writing = written.catch(() => undefined);
+    return written;
+  }
+
+  /** Takes over tasks whose node says nothing any more. */
+  async #sweep(): Promise<void> {
+    try {
+      for (const kept of await this.#store.open(Date.now())) {
+        if (this.#isClosed || this.#running.has(kept.record.number)) continue;
+        const version = await this.#store.save(kept.record, this.#owner, kept.version).catch((error: unknown) => {
+          if (error instanceof Conflict) return undefined;
+          throw error;
+        });
+        if (version === undefined) continue;
+        this.#work.log.info('going on with a task of a node that is gone', { task: kept.record.number });
+        this.#run({ record: kept.record, owner: this.#owner, version });
+      }
+    } catch (error) {
+      this.#work.log.warn('tasks without a node could not be looked for', { error: String(error) });
+    }
+  }
+
+  async #get(request: EngineRequest, signal: AbortSignal): Promise<EngineReply> {
+    const { task = '' } = request.path;
+    const number = ownNumber(task);
+    if (number === undefined) {
+      const path = `/_tasks/${encodeURIComponent(task)}`;
+      const query = Object.fromEntries(Object.entries(request.query).filter(([name]) => name !== 'detailed'));
+      return replyOf(await this.#work.transport.ask({ method: 'GET', path, query, signal }));
+    }
+    const waits = request.query['wait_for_completion'] === 'true' || request.query['wait_for_completion'] === '';
+    const deadline = Date.now() + (millis(request.query['timeout']) ?? DEFAULT_WAIT_MS);
+    for (;;) {
+      const kept = await this.#store.read(number);
+      if (kept === undefined) throw missing(task);
+      if (kept.record.end !== undefined || !waits) return json(200, view(kept.record));
+      if (Date.now() >= deadline)
+        throw refusal(429, 'timeout_exception', `Timed out waiting for completion of [${task}]`);
+      if (signal.aborted) throw signal.reason as Error;
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+
+  async #list(request: EngineRequest): Promise<EngineReply> {
+    const answered = await this.#work.transport.ask({ method: 'GET', path: '/_tasks', query: request.query });
+    const { group_by: group = 'nodes', actions, nodes, parent_task_id: parent } = request.query;
+    if (answered.status !== 200 || (nodes !== undefined && nodes !== TASK_NODE) || parent !== undefined)
+      return replyOf(answered);
+    const wanted = actions
+      ?.split(',')
+      .map((it) => new RegExp(`^${it.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`));
+    const own = (await this.#store.open())
+      .filter(({ record }) => wanted === undefined || wanted.some((it) => it.test(record.action)))
+      .map(({ record }) => (view(record) as { task: object }).task);
+    if (own.length === 0) return replyOf(answered);
+    const found = JSON.parse(answered.body.toString()) as { nodes?: object; tasks?: object };
+    const byId = Object.fromEntries(own.map((task) => [`${TASK_NODE}:${String((task as { id: number }).id)}`, task]));
+    if (group === 'nodes') {
+      return json(200, { ...found, nodes: { ...found.nodes, [TASK_NODE]: { name: TASK_NODE, tasks: byId } } });
+    }
+    const tasks = Array.isArray(found.tasks) ? [...(found.tasks as unknown[]), ...own] : { ...found.tasks, ...byId };
+    return json(200, { ...found, tasks });
+  }
+
+  async #cancel(request: EngineRequest): Promise<EngineReply> {
+    const { task = '' } = request.path;
+    const number = ownNumber(task);
+    if (number === undefined) {
+      const path = `/_tasks/${encodeURIComponent(task)}/_cancel`;
+      return replyOf(await this.#work.transport.ask({ method: 'POST', path, query: request.query }));
+    }
+    for (;;) {
+      const kept = await this.#store.read(number);
+      if (kept === undefined || kept.record.end !== undefined) throw missing(task);
+      const record = { ...kept.record, cancelled: 'by user request' };
+      try {
+        await this.#store.save(record, kept.owner, kept.version);
+      } catch (error) {
+        if (error instanceof Conflict) continue;
+        throw error;
+      }
+      const shown = (view(record) as { task: object }).task;
+      return json(200, { nodes: { [TASK_NODE]: { name: TASK_NODE, tasks: { [task]: shown } } } });
+    }
+  }
+
+  /** The format of an index is the cluster's business: there is nothing of Sparrow's to rewrite, and the task is done at once. */
+  async #upgrade(request: EngineRequest): Promise<EngineReply> {
+    const { transport, names } = this.#work;
+    const { index = '' } = request.path;
+    if (isPattern(index) || index.includes(',')) {
+      throw illegal(`indices must be upgraded one at a time, but [${index}] may stand for several`);
+    }
+    await names.check(request, [index]);
+    const found = await transport.ask({ method: 'GET', path: `/${encodeURIComponent(index)}/_settings` });
+    if (found.status !== 200) return replyOf(found);
+    const now = Date.now();
+    const record: TaskRecord = {
+      format: 1,
+      number: now,
+      action: UPGRADE,
+      description: `upgrade [${index}]`,
+      start: now,
+      end: now,
+      opaqueId: request.opaqueId,
+      request: '{}',
+      query: request.query,
+      shards: [],
+      tally: newTally(),
+      failures: [],
+    };
+    if (request.query['wait_for_completion'] !== 'false') return json(200, response(record));
+    return json(200, { task: `${TASK_NODE}:${String((await this.#create(record)).number)}` });
+  }
+
+  /** `_delete_by_query` is the cluster's own, with its query in the cluster's form. */
+  async #byQuery(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
+    const { transport, names, native, product } = this.#work;
+    const expression = await names.expression(request, request.path['index']);
+    if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
+    let sent: Uint8Array | string | undefined = bytes;
+    let warnings: readonly string[] = [];
+    if (bytes !== undefined && bytes.length > 0) {
+      const read = new SearchBody(decode(bytes), { product, restricted: request.rights !== undefined });
+      read.resolve(await encode(native, read.texts, cancel));
+      [sent, warnings] = [read.translated(), read.warnings];
+    }
+    const path = `/${encodeExpression(expression)}/_delete_by_query`;
+    return withWarnings(
+      replyOf(await transport.ask({ method: 'POST', path, query: request.query, body: sent })),
+      warnings,
+    );
+  }
+}
+
+/** The query of a copy in the cluster's form. */
+async function translatedQuery(
+  { query }: Reindex,
+  restricted: boolean,
+  native: SearchEngine,
+  product: Product,
+  cancel?: Cancel,
+): Promise<{ readonly text: string; readonly warnings: readonly string[] } | undefined> {
+  if (query === undefined) return undefined;
+  const read = new SearchBody(`{"query":${query}}`, { product, restricted });
+  read.resolve(await encode(native, read.texts, cancel));
+  return { text: read.section('query') ?? query, warnings: read.warnings };
+}
+
+async function defaultPipeline(transport: Transport, index: string): Promise<string | undefined> {
+  const path = `/${encodeURIComponent(index)}/_settings/index.default_pipeline`;
+  const { status, body } = await transport.json({ method: 'GET', path, query: { flat_settings: 'true' } });
+  if (status !== 200 || !isObject(body)) return undefined;
+  const found = Object.values(body)
+    .map((it) => (isObject(it) && isObject(it['settings']) ? it['settings']['index.default_pipeline'] : undefined))
+    .find((it) => typeof it === 'string');
+  return found;
+}
+
+/** The number of a task of Sparrow's; undefined for one of the cluster's. */
+function ownNumber(task: string): number | undefined {
+  const [, number] = new RegExp(`^${TASK_NODE}:(\\d{1,15})$`).exec(task) ?? [];
+  return number === undefined ? undefined : Number(number);
+}
+
+function missing(task: string): Error {
+  const reason = `task [${task}] isn't running and hasn't stored its results`;
+  return refusal(404, 'resource_not_found_exception', reason);
+}
+
+function causeOf(error: unknown): object {
+  if (!(error instanceof EngineError)) return { type: 'exception', reason: String(error), status: 500 };
+  const body = JSON.parse(Buffer.from(error.body).toString()) as { error: { type: string; reason: string } };
+  return { type: body.error.type, reason: body.error.reason, status: error.status };
+}
+
+function refusalOf(error: unknown): Error {
+  const { type, reason, status } = error as { type: string; reason: string; status: number };
+  return refusal(status, type, reason);
+}
+
+function json(status: number, body: object): EngineReply {
+  return { status, body: Buffer.from(JSON.stringify(body)) };
+}
+
+/** A time such as `30s` in milliseconds. */
+function millis(text: string | undefined): number | undefined {
+  const [, number, unit = ''] = /^(\d+)(ms|s|m|h|d)$/.exec(text ?? '') ?? [];
+  const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+  return number === undefined ? undefined : Number(number) * (units[unit] ?? 1);
+}
+
+function later(): Promise<TaskRecord> {
+  return new Promise(() => undefined);
+}

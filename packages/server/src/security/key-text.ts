@@ -1,0 +1,73 @@
+import type { SearchEngine } from '@sparrow-search/engine';
+
+import { readIfPresent, replaceFile } from '../durable-file.js';
+
+/** Where the text of all keys is kept. */
+export interface KeyText {
+  /** What the text is called in a sentence. */
+  readonly path: string;
+  /** Whether other servers change it too. */
+  readonly isShared: boolean;
+  read(): Promise<string | undefined>;
+  /** Says whether the text is still what was read last. */
+  isCurrent(): Promise<boolean>;
+  /** Writes a text in place of the one that was read last; says whether that was still the one. */
+  replace(text: string): Promise<boolean>;
+}
+
+/** The text in a file of the data directory, which is this server's alone. */
+export function keysInFile(path: string): KeyText {
+  return {
+    path,
+    isShared: false,
+    read: () => readIfPresent(path),
+    isCurrent: () => Promise.resolve(true),
+    replace: async (text) => {
+      await replaceFile(path, text);
+      return true;
+    },
+  };
+}
+
+/** A place for texts that several servers have in common, each writing of which has a version. */
+interface Place {
+  read(id: string): Promise<{ readonly text: string; readonly version: Version } | undefined>;
+  version(id: string): Promise<Version | undefined>;
+  write(id: string, text: string, before: Version | undefined): Promise<Version>;
+}
+
+interface Version {
+  readonly seqNo: number;
+  readonly term: number;
+}
+
+const ID = 'api_keys';
+
+/** The text where the servers over one cluster have it in common; undefined for an engine that shares nothing. */
+export function sharedKeys(engine: SearchEngine): KeyText | undefined {
+  const place = (engine as { readonly state?: Place }).state;
+  if (place === undefined) return undefined;
+  let last: Version | undefined;
+  return {
+    path: 'the list of API keys in the cluster',
+    isShared: true,
+    read: async () => {
+      const found = await place.read(ID);
+      last = found?.version;
+      return found?.text;
+    },
+    isCurrent: async () => {
+      const now = await place.version(ID);
+      return now?.seqNo === last?.seqNo && now?.term === last?.term;
+    },
+    replace: async (text) => {
+      try {
+        last = await place.write(ID, text, last);
+        return true;
+      } catch (error) {
+        if (error instanceof Error && error.name === 'Conflict') return false;
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,173 @@
+// What there is only over a cluster: several servers that are one, and what is refused by name.
+import { randomBytes } from 'node:crypto';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { CLUSTER, NO_CLUSTER, OVER_CLUSTER } from '../support/engines.js';
+import type { RunningServer } from '../support/server.js';
+
+const MODEL = '.sparse_encoder_model_2';
+const run = randomBytes(4).toString('hex');
+const of = (name: string) => `together-${run}-${name}`;
+
+async function ask(server: RunningServer, method: string, path: string, body?: unknown, status = 200, apiKey?: string) {
+  const answer = await server.request(method, path, body, apiKey === undefined ? {} : { apiKey });
+  expect(answer.status, `${method} ${path}: ${answer.text}`).toBe(status);
+  return answer.body;
+}
+
+describe.skipIf(CLUSTER === undefined)(
+  `two servers over one cluster${CLUSTER === undefined ? ` (${NO_CLUSTER})` : ''}`,
+  () => {
+    let one: RunningServer;
+    let two: RunningServer;
+
+    beforeAll(async () => {
+      [one, two] = await Promise.all([OVER_CLUSTER.start(), OVER_CLUSTER.start()]);
+      await ask(one, 'PUT', `/${of('source')}`, { mappings: { properties: { content: { type: 'text' } } } });
+      await ask(one, 'PUT', `/${of('dest')}`, { mappings: { properties: { tokens: { type: 'sparse_vector' } } } });
+      await ask(one, 'PUT', `/_ingest/pipeline/${of('embed')}`, {
+        processors: [
+          { inference: { model_id: MODEL, input_output: [{ input_field: 'content', output_field: 'tokens' }] } },
+        ],
+      });
+    }, 120_000);
+
+    afterAll(async () => {
+      for (const index of ['source', 'dest', 'watched']) await two.request('DELETE', `/${of(index)}`);
+      for (const pipeline of ['embed', 'late']) await two.request('DELETE', `/_ingest/pipeline/${of(pipeline)}`);
+      await Promise.all([one.stop(), two.stop()]);
+    });
+
+    it('have the same pipelines at once, also when both change them', async () => {
+      const set = (value: string) => ({ processors: [{ set: { field: 'by', value } }] });
+      for (let round = 0; round < 5; round += 1) {
+        await ask(one, 'PUT', `/_ingest/pipeline/${of('late')}`, set(`one ${round}`));
+        const made = await ask(two, 'POST', `/_ingest/pipeline/${of('late')}/_simulate`, { docs: [{ _source: {} }] });
+        expect(made.docs[0].doc._source.by).toBe(`one ${round}`);
+      }
+      const names = Array.from({ length: 6 }, (_, at) => of(`race-${at}`));
+      await Promise.all(
+        names.map((name, at) => ask(at % 2 === 0 ? one : two, 'PUT', `/_ingest/pipeline/${name}`, set(name))),
+      );
+      for (const server of [one, two]) {
+        const known = Object.keys(await ask(server, 'GET', '/_ingest/pipeline'));
+        expect(known).toEqual(expect.arrayContaining(names));
+      }
+      for (const name of names) await ask(two, 'DELETE', `/_ingest/pipeline/${name}`);
+      await ask(one, 'GET', `/_ingest/pipeline/${names[0]}`, undefined, 404);
+    });
+
+    it('know a key at once, and its end within seconds', async () => {
+      const { id, encoded } = await ask(one, 'POST', '/_security/api_key', { name: 'k', role_descriptors: {} });
+      await ask(two, 'GET', '/_security/_authenticate', undefined, 200, encoded);
+      await ask(two, 'DELETE', '/_security/api_key', { ids: [id] });
+      await ask(two, 'GET', '/_security/_authenticate', undefined, 401, encoded);
+      let status = 200;
+      for (let attempt = 0; status !== 401 && attempt < 100; attempt += 1) {
+        ({ status } = await one.request('GET', '/_security/_authenticate', undefined, { apiKey: encoded }));
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      expect(status).toBe(401);
+    });
+
+    it('go on with a copy whose server was killed: every document is there, and none is read twice that was set down', async () => {
+      const total = 600;
+      const lines = Array.from(
+        { length: total },
+        (_, at) => `{"index":{"_id":"${at}"}}\n{"content":"the number ${at} of a list"}\n`,
+      );
+      await ask(one, 'POST', `/${of('source')}/_bulk?refresh=true`, lines.join(''));
+      const { task } = await ask(
+        one,
+        'POST',
+        '/_reindex?wait_for_completion=false&refresh=true&requests_per_second=200',
+        {
+          source: { index: of('source'), size: 40 },
+          dest: { index: of('dest'), pipeline: of('embed') },
+        },
+      );
+      for (let done = 0; done < 100;) {
+        const { status } = (await ask(two, 'GET', `/_tasks/${task}`)).task;
+        done = status.created;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      await one.kill();
+      let found = await ask(two, 'GET', `/_tasks/${task}`);
+      expect(found.completed).toBe(false);
+      for (const end = Date.now() + 60_000; !found.completed && Date.now() < end;) {
+        await new Promise((resolve) => setTimeout(resolve, 250));
+        found = await ask(two, 'GET', `/_tasks/${task}`);
+      }
+      expect(found).toMatchObject({ completed: true, response: { total, failures: [] } });
+      const { created, updated } = found.response;
+      expect(created + updated).toBe(total);
+      // What was written and not set down when the server died is one batch at most.
+      expect(updated).toBeLessThanOrEqual(40);
+      expect((await ask(two, 'GET', `/${of('dest')}/_count`)).count).toBe(total);
+      one = await OVER_CLUSTER.start();
+    }, 120_000);
+
+    it('cancel each other’s tasks', async () => {
+      await ask(one, 'PUT', `/${of('watched')}`, { mappings: { properties: { tokens: { type: 'sparse_vector' } } } });
+      const { task } = await ask(one, 'POST', '/_reindex?wait_for_completion=false&requests_per_second=20', {
+        source: { index: of('source'), size: 10 },
+        dest: { index: of('watched'), pipeline: of('embed') },
+      });
+      const listed = await ask(two, 'GET', '/_tasks?actions=*reindex');
+      expect(Object.keys(listed.nodes.sparrow.tasks)).toContain(task);
+      await ask(two, 'POST', `/_tasks/${task}/_cancel`);
+      const done = await ask(one, 'GET', `/_tasks/${task}?wait_for_completion=true`);
+      expect(done.response.canceled).toBe('by user request');
+      expect(done.response.created).toBeLessThan(600);
+    });
+
+    it.each([
+      [
+        'PUT',
+        `/${of('refused')}`,
+        { mappings: { properties: { v: { type: 'dense_vector' } } } },
+        'type [dense_vector] of field [v]',
+      ],
+      [
+        'PUT',
+        `/${of('refused')}`,
+        { mappings: { properties: { v: { type: 'semantic_text' } } } },
+        'type [semantic_text] of field [v]',
+      ],
+      ['PUT', `/${of('refused')}`, { settings: { 'index.final_pipeline': 'x' } }, '[index.final_pipeline]'],
+      ['POST', `/${of('dest')}/_search`, { query: { semantic: { field: 'a', query: 'b' } } }, 'query [semantic]'],
+      [
+        'POST',
+        `/${of('dest')}/_search`,
+        { knn: { field: 'a', query_vector: [1], k: 1, num_candidates: 1 } },
+        '[knn] of a search',
+      ],
+      ['POST', `/${of('dest')}/_search`, { retriever: { knn: {} } }, 'retriever [knn]'],
+      ['POST', `/${of('dest')}/_update_by_query`, undefined, 'the operation [update_by_query]'],
+      ['PUT', '/_snapshot/x', { type: 'fs' }, 'the operation [put_repository]'],
+      ['POST', `/_reindex?dry_run=true`, { source: { index: 'a' }, dest: { index: 'b' } }, '[dry_run] of a reindex'],
+      ['GET', '/.sparrow-state/_search', undefined, 'belong to Sparrow'],
+      ['DELETE', '/.sparrow-tasks', undefined, 'belong to Sparrow'],
+    ] as const)('refuse %s %s %j by name', async (method, path, body, sentence) => {
+      const refused = await ask(one, method, path, body, 400);
+      expect(refused.error.type).toBe('illegal_argument_exception');
+      expect(refused.error.reason).toContain(sentence);
+    });
+
+    it('keep their own indices out of what patterns stand for', async () => {
+      for (const path of [
+        '/*/_search?expand_wildcards=all&size=100',
+        '/.*/_search?expand_wildcards=all',
+        '/_all/_search?expand_wildcards=all',
+      ]) {
+        const { hits } = await ask(one, 'POST', path);
+        expect(hits.hits.filter(({ _index }: { _index: string }) => _index.startsWith('.sparrow-'))).toEqual([]);
+      }
+      expect(JSON.stringify(await ask(one, 'GET', '/_cat/indices?format=json&expand_wildcards=all'))).not.toContain(
+        '.sparrow-',
+      );
+      expect(JSON.stringify(await ask(one, 'GET', '/_mapping?expand_wildcards=all'))).not.toContain('.sparrow-');
+    });
+  },
+);

@@ -1,0 +1,130 @@
+// The start over a cluster that is not there, or not what it should be. What answers here is no cluster, which is the point.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+const CLI = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url));
+
+const started: { child?: ChildProcess; server?: Server }[] = [];
+
+afterEach(() => {
+  for (const { child, server } of started.splice(0)) {
+    child?.kill('SIGKILL');
+    server?.close();
+    server?.closeAllConnections();
+  }
+});
+
+/** Something that answers as `answer` says; its address. */
+async function answering(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const server = createServer(answer);
+  started.push({ server });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** An address that nothing listens on. */
+async function nobody(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `http://127.0.0.1:${port}`;
+}
+
+interface Started {
+  readonly url: () => string | undefined;
+  readonly output: () => string;
+  readonly exited: Promise<number | null>;
+  readonly child: ChildProcess;
+}
+
+async function start(cluster: string, ...args: string[]): Promise<Started> {
+  const data = await mkdtemp(join(tmpdir(), 'sparrow-cluster-'));
+  const all = ['--port', '0', '--data', data, '--deploy-at-start', 'false', '--cluster', cluster, ...args];
+  const child = spawn(process.execPath, [CLI, ...all], { stdio: ['ignore', 'pipe', 'pipe'] });
+  started.push({ child });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return {
+    url: () => /"msg":"listening","url":"([^"]+)"/.exec(output)?.[1],
+    output: () => output,
+    exited: new Promise((resolve) => child.on('exit', resolve)),
+    child,
+  };
+}
+
+/** Waits until something holds. */
+async function until(what: () => boolean | Promise<boolean>, shown: () => string): Promise<void> {
+  for (const end = Date.now() + 40_000; Date.now() < end;) {
+    if (await what()) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`it did not come to that:\n${shown()}`);
+}
+
+describe('a start over a cluster', () => {
+  it('says that nobody answers, asks again, is not ready meanwhile, and ends at once when it is told to', async () => {
+    const server = await start(await nobody());
+    await until(() => server.output().split('the cluster cannot be used yet').length > 2, server.output);
+    expect(server.output()).toContain('no node of the cluster answers');
+    expect(server.output()).toContain('ECONNREFUSED');
+    const url = server.url() ?? '';
+    expect((await fetch(`${url}/_health`)).status).toBe(503);
+    expect((await fetch(`${url}/a/_search`)).status).toBe(503);
+    server.child.kill('SIGTERM');
+    await until(() => server.child.exitCode !== null || server.child.signalCode !== null, server.output);
+  });
+
+  it('says that HTML is no answer of a cluster', async () => {
+    const url = await answering((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>');
+    });
+    const server = await start(url);
+    await until(() => server.output().includes('it answered with [text/html] and not with JSON'), server.output);
+  });
+
+  it('tells refused credentials apart, and sends those of the file', async () => {
+    const seen: (string | undefined)[] = [];
+    const url = await answering((request, response) => {
+      seen.push(request.headers.authorization);
+      const error = { type: 'security_exception', reason: 'no such user' };
+      response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ error, status: 401 }));
+    });
+    const file = join(await mkdtemp(join(tmpdir(), 'sparrow-credentials-')), 'credentials');
+    await writeFile(file, 'user:pass\n');
+    const server = await start(url, '--cluster-credentials', file);
+    await until(() => server.output().includes("refused Sparrow's own credentials with status 401"), server.output);
+    expect(seen[0]).toBe(`Basic ${Buffer.from('user:pass').toString('base64')}`);
+    expect(server.output()).not.toContain('user:pass');
+  });
+
+  it('ends with a sentence over a cluster of a version that it does not know', async () => {
+    const url = await answering((_, response) => {
+      const body = JSON.stringify({ version: { number: '1.3.0', distribution: 'opensearch' } });
+      response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+    });
+    const server = await start(url);
+    expect(await server.exited).toBe(1);
+    expect(server.output()).toContain(
+      'sparrow: the cluster is OpenSearch 1.3.0: Sparrow works over OpenSearch 2 and 3 and over Elasticsearch 8',
+    );
+  });
+
+  it.each([
+    ['nonsense', [], 'is no address such as https://host:9200'],
+    ['http://u:p@127.0.0.1:1', [], 'credentials belong into the file of --cluster-credentials'],
+    ['http://127.0.0.1:1', ['--cluster-ca', '/no/such/file'], '--cluster-ca: ENOENT'],
+  ])('refuses %s with %j', async (cluster, args, sentence) => {
+    const server = await start(cluster, ...args);
+    expect(await server.exited).toBe(1);
+    expect(server.output()).toContain(sentence);
+    expect(server.output()).not.toMatch(/\n {4}at /);
+  });
+});
