@@ -286,6 +286,15 @@ pub struct KnnBuilderQuery {
     pub knn: KnnQuery,
 }
 
+/// A kind of vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VectorKind {
+    /// Token weights.
+    Sparse,
+    /// Components.
+    Dense,
+}
+
 /// A text against the passages of a `semantic_text` field; what it comes to depends on the field's model, which may
 /// differ from index to index.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -302,6 +311,9 @@ pub struct SemanticQuery {
     pub num_candidates: usize,
     /// Only documents that match all of these are candidates of dense passages.
     pub filter: Vec<Query>,
+    /// The vectors to search, of a model that makes both kinds; none for both. A model that makes only the other kind
+    /// finds nothing.
+    pub part: Option<VectorKind>,
     /// What is searched where the field is of another type; without it that is an error.
     pub otherwise: Option<Box<QueryKind>>,
 }

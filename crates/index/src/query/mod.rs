@@ -72,6 +72,7 @@ pub use explain::Explanation;
 pub(crate) use fields::{keyword_column, number_column};
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
 pub use hits::*;
+pub use semantic::DENSE_SHARE;
 pub(crate) use range_index::RangeIndex;
 pub(crate) use regexp::Automaton;
 pub use string_distance::StringDistance;

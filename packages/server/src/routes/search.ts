@@ -37,6 +37,12 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
     ],
   }),
   ...engine(
+    'rank_eval',
+    'indices:data/read/rank_eval',
+    ['GET|POST /_rank_eval', 'GET|POST /{index}/_rank_eval'],
+    { body: true, cancellable: true, params: [...WHICH, 'search_type'] },
+  ),
+  ...engine(
     'scroll',
     'indices:data/read/scroll',
     ['GET|POST /_search/scroll', 'GET|POST /_search/scroll/{scroll_id}'],

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 use sparrow_index::DocAddress;
+use sparrow_index::query::DENSE_SHARE;
 use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::{self, PassageVector};
-use sparrow_query::{Query, QueryKind};
+use sparrow_query::{Query, QueryKind, VectorKind};
 
 use super::super::resolve;
 use super::super::texts::values_at;
@@ -28,13 +29,8 @@ pub(super) fn best(
         resolve::visit(query, &mut |clause| match &clause.kind {
             QueryKind::Semantic(clause) if clause.field == path => {
                 let id = mapping.semantic_field(path).map(|field| field.search_id());
-                wanted.extend(
-                    clause
-                        .vectors
-                        .iter()
-                        .find(|(of, _)| Some(of.as_str()) == id)
-                        .map(|(_, vector)| vector.clone()),
-                );
+                let of_field = clause.vectors.iter().find(|(of, _)| Some(of.as_str()) == id);
+                wanted.extend(of_field.map(|(_, vector)| part(vector, clause.part)));
             }
             QueryKind::Sparse(clause) if clause.field == path => {
                 wanted.push(PassageVector::Sparse(clause.tokens.clone()));
@@ -79,25 +75,41 @@ pub(super) fn best(
         .collect()
 }
 
+/// What of a text's vectors a clause searches by.
+fn part(vector: &PassageVector, part: Option<VectorKind>) -> PassageVector {
+    match (part, vector.sparse(), vector.dense()) {
+        (Some(VectorKind::Sparse), Some(tokens), _) => PassageVector::Sparse(tokens.to_vec()),
+        (Some(VectorKind::Dense), _, Some(vector)) => PassageVector::Dense(vector.to_vec()),
+        _ => vector.clone(),
+    }
+}
+
 /// How near a passage is to a query; `None` if they have nothing in common.
 fn score(query: &PassageVector, passage: &PassageVector) -> Option<f32> {
-    match (query, passage) {
-        (PassageVector::Sparse(query), PassageVector::Sparse(passage)) => {
-            let mut shared = None;
-            for (token, weight) in query {
-                if let Some((_, stored)) = passage.iter().find(|(known, _)| known == token) {
-                    *shared.get_or_insert(0.0) += weight * stored;
-                }
-            }
-            shared
-        }
-        (PassageVector::Dense(query), PassageVector::Dense(passage)) if query.len() == passage.len() => {
-            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-            let length = dot(query, query).sqrt() * dot(passage, passage).sqrt();
-            (length > 0.0).then(|| dot(query, passage) / length)
-        }
-        _ => None,
+    let sparse = query.sparse().zip(passage.sparse()).and_then(|(query, passage)| shared_weight(query, passage));
+    let dense = query.dense().zip(passage.dense()).and_then(|(query, passage)| cosine(query, passage));
+    match (sparse, dense) {
+        // As the clause itself scores: what is not near has its sparse score alone.
+        (Some(sparse), Some(dense)) => Some(sparse + DENSE_SHARE * (1.0 + dense) / 2.0),
+        (None, Some(dense)) if query.sparse().is_some() => Some(DENSE_SHARE * (1.0 + dense) / 2.0),
+        (one, other) => one.or(other),
     }
+}
+
+fn shared_weight(query: &[(Box<str>, f32)], passage: &[(Box<str>, f32)]) -> Option<f32> {
+    let mut shared = None;
+    for (token, weight) in query {
+        if let Some((_, stored)) = passage.iter().find(|(known, _)| known == token) {
+            *shared.get_or_insert(0.0) += weight * stored;
+        }
+    }
+    shared
+}
+
+fn cosine(query: &[f32], passage: &[f32]) -> Option<f32> {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let length = dot(query, query).sqrt() * dot(passage, passage).sqrt();
+    (query.len() == passage.len() && length > 0.0).then(|| dot(query, passage) / length)
 }
 
 /// The payload of a document's passages.
