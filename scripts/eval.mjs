@@ -1,7 +1,7 @@
 // npm run eval -- DIR [--url URL] [--data DIR] [--queries N] [--no-dense] [--keep] [--json FILE]
 //
 // Loads a collection with judgements through the public API of a running server and prints nDCG@10 and recall@100 of
-// lexical, semantic, dense and fused search. DIR holds corpus.jsonl.gz ({_id, title, text}), queries.jsonl.gz
+// lexical, semantic, dense and fused search, and of the hybrid search that is one line. DIR holds corpus.jsonl.gz ({_id, title, text}), queries.jsonl.gz
 // ({_id, text}) and qrels.<split>.tsv (query-id, corpus-id, score); a `test` split is preferred over `dev`.
 
 import { createReadStream, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -75,6 +75,7 @@ async function createIndex() {
     const input_output = [{ input_field: 'body', output_field: 'vector' }];
     processors.push({ inference: { model_id: '.all-minilm-l6-v2', input_output } });
     properties.vector = { type: 'dense_vector', dims: 384, similarity: 'cosine' };
+    properties.body.fields = { semantic: { type: 'semantic_text', inference_id: '.hybrid' } };
   }
   await request('PUT', `/_ingest/pipeline/${PIPELINE}`, { processors });
   await request('PUT', `/${INDEX}`, {
@@ -127,6 +128,7 @@ const searches = {
     sub_searches: [{ query: lexical(text) }, { query: semantic(text) }],
     rank: { rrf: { rank_window_size: DEPTH } },
   }),
+  ...(options.dense && { hybrid: (text) => ({ retriever: { rrf: { query: text } } }) }),
 };
 
 async function evaluate(judgements) {

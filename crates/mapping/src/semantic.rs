@@ -557,9 +557,11 @@ mod tests {
             let found = mapping(whole).unwrap_err();
             assert!(found.contains(reason), "{found}");
         }
-        let inside = mapping(json!({"type": "long", "fields": {"x": {"type": "semantic_text"}}})).unwrap_err();
+        let inside =
+            mapping(json!({"type": "long", "fields": {"x": {"type": "semantic_text"}}})).unwrap_err();
         assert!(
-            inside.contains("Field [x] of type [semantic_text] can't be used in multifields of a [long] field"),
+            inside
+                .contains("Field [x] of type [semantic_text] can't be used in multifields of a [long] field"),
             "{inside}"
         );
     }
@@ -587,12 +589,12 @@ mod tests {
         assert_eq!(wider.merge_update(&whole).unwrap(), wider);
         // What such a field holds is checked by the field around it.
         let limits = crate::Limits::default();
-        let (document, _) = wider
-            .parse_document("1", &json!({"title": "t", "o": {"s": ["a b", 3]}}), &limits)
-            .unwrap();
+        let (document, _) =
+            wider.parse_document("1", &json!({"title": "t", "o": {"s": ["a b", 3]}}), &limits).unwrap();
         assert!(document.texts.iter().all(|(path, _)| path == "o.s"));
         // The two kinds of index options are both of use to it.
-        for options in [json!({"sparse_vector": {"prune": false}}), json!({"dense_vector": {"type": "hnsw"}})] {
+        for options in [json!({"sparse_vector": {"prune": false}}), json!({"dense_vector": {"type": "hnsw"}})]
+        {
             let mut field = hybrid.clone();
             field["index_options"] = options;
             field["model_settings"] = json!({

@@ -17,8 +17,8 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::{ModelInfo, ModelKind};
-use sparrow_query::VectorKind;
 use sparrow_mapping::{Chunking, HYBRID_TASK};
+use sparrow_query::VectorKind;
 use sparrow_storage::{DataDir, StorageError};
 
 pub(crate) use self::api::{delete_endpoint, get_endpoint, put_endpoint, update_endpoint};

@@ -100,7 +100,8 @@ pub fn bind(
         for model_id in engine.models.encoders(&id) {
             encoded.push(engine.models.encode(&model_id, &list, Purpose::Query, Some(cancel))?);
         }
-        let of_text = |at: usize| vector(encoded.iter().filter_map(|of_model| Some(&of_model.get(at)?.output)));
+        let of_text =
+            |at: usize| vector(encoded.iter().filter_map(|of_model| Some(&of_model.get(at)?.output)));
         let vectors: Option<Vec<PassageVector>> = (0..list.len()).map(of_text).collect();
         let vectors = vectors.ok_or_else(|| {
             EngineError::internal(format!("the models of [{id}] make no vectors that go together"))

@@ -21,7 +21,10 @@ use sparrow_query::{
 
 /// What the score of the dense vectors counts beside that of the sparse ones, where one clause searches both. Chosen as
 /// docs/hybrid-search.md says.
-pub const DENSE_SHARE: f32 = 20.0;
+pub const DENSE_SHARE: f32 = 80.0;
+
+/// Fewest documents whose dense vectors count beside sparse ones: those behind them seem farther than they are.
+const HYBRID_DEPTH: usize = 100;
 
 /// By how much more passages are asked for when those found are of too few documents.
 const GROWTH: usize = 4;
@@ -60,12 +63,13 @@ pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<Quer
     });
     // A text without a word is near nothing: its dense vector is empty.
     let dense = vector.dense().filter(|vector| query.part != Some(VectorKind::Sparse) && !vector.is_empty());
+    let k = if sparse.is_some() { query.k.max(HYBRID_DEPTH) } else { query.k };
     let dense = dense.map(|vector| {
         QueryKind::Knn(KnnQuery {
             field: query.field.clone(),
             vector: vector.to_vec(),
-            k: query.k,
-            num_candidates: query.num_candidates,
+            k,
+            num_candidates: query.num_candidates.max(k),
             oversample: None,
             filter: query.filter.clone(),
             similarity: None,

@@ -5,7 +5,7 @@ use sparrow_index::DocAddress;
 use sparrow_index::query::DENSE_SHARE;
 use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::{self, PassageVector};
-use sparrow_query::{Query, QueryKind, VectorKind};
+use sparrow_query::{Query, QueryKind};
 
 use super::super::resolve;
 use super::super::texts::values_at;
@@ -30,7 +30,8 @@ pub(super) fn best(
             QueryKind::Semantic(clause) if clause.field == path => {
                 let id = mapping.semantic_field(path).map(|field| field.search_id());
                 let of_field = clause.vectors.iter().find(|(of, _)| Some(of.as_str()) == id);
-                wanted.extend(of_field.map(|(_, vector)| part(vector, clause.part)));
+                // The lists of a fusion search by one kind each; a passage is worth what all of them make of it.
+                wanted.extend(of_field.map(|(_, vector)| vector.clone()));
             }
             QueryKind::Sparse(clause) if clause.field == path => {
                 wanted.push(PassageVector::Sparse(clause.tokens.clone()));
@@ -75,18 +76,10 @@ pub(super) fn best(
         .collect()
 }
 
-/// What of a text's vectors a clause searches by.
-fn part(vector: &PassageVector, part: Option<VectorKind>) -> PassageVector {
-    match (part, vector.sparse(), vector.dense()) {
-        (Some(VectorKind::Sparse), Some(tokens), _) => PassageVector::Sparse(tokens.to_vec()),
-        (Some(VectorKind::Dense), _, Some(vector)) => PassageVector::Dense(vector.to_vec()),
-        _ => vector.clone(),
-    }
-}
-
 /// How near a passage is to a query; `None` if they have nothing in common.
 fn score(query: &PassageVector, passage: &PassageVector) -> Option<f32> {
-    let sparse = query.sparse().zip(passage.sparse()).and_then(|(query, passage)| shared_weight(query, passage));
+    let sparse =
+        query.sparse().zip(passage.sparse()).and_then(|(query, passage)| shared_weight(query, passage));
     let dense = query.dense().zip(passage.dense()).and_then(|(query, passage)| cosine(query, passage));
     match (sparse, dense) {
         // As the clause itself scores: what is not near has its sparse score alone.

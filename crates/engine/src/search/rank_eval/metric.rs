@@ -200,9 +200,15 @@ mod tests {
         assert_eq!(of(json!({"precision": {"relevant_rating_threshold": 2}})).score, 0.25);
         assert_eq!(of(json!({"recall": {}})).score, 2.0 / 3.0);
         let first = of(json!({"mean_reciprocal_rank": {"relevant_rating_threshold": 2}}));
-        assert_eq!((first.score, first.details), (0.25, json!({"mean_reciprocal_rank": {"first_relevant": 4}})));
+        assert_eq!(
+            (first.score, first.details),
+            (0.25, json!({"mean_reciprocal_rank": {"first_relevant": 4}}))
+        );
         let none = of(json!({"mean_reciprocal_rank": {"relevant_rating_threshold": 4}}));
-        assert_eq!((none.score, none.details), (0.0, json!({"mean_reciprocal_rank": {"first_relevant": -1}})));
+        assert_eq!(
+            (none.score, none.details),
+            (0.0, json!({"mean_reciprocal_rank": {"first_relevant": -1}}))
+        );
     }
 
     /// The numbers of Elasticsearch's own tests of the measure.

@@ -46,6 +46,9 @@ pub(crate) fn rank_eval(
     bytes: &[u8],
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(EngineError::parse("request body is required"));
+    }
     let body = parse_object(bytes)?;
     let mut options = Options::new("rank_eval", &body);
     if !options.list("templates")?.is_empty() {
@@ -173,7 +176,9 @@ fn read(value: &Value, k: usize) -> Result<Rated<'_>, EngineError> {
     };
     for (name, problem) in FOREIGN {
         if search.get(name).is_some_and(|value| !value.is_null() && *value != Value::Bool(false)) {
-            return Err(EngineError::illegal_argument(format!("Query in rated requests should not {problem}")));
+            return Err(EngineError::illegal_argument(format!(
+                "Query in rated requests should not {problem}"
+            )));
         }
     }
     search.insert("size".to_owned(), k.into());

@@ -41,12 +41,14 @@ impl<'a> Options<'a> {
     pub fn rating(&mut self, name: &'static str) -> Result<Option<u32>, EngineError> {
         match self.integer(name)? {
             None => Ok(None),
-            Some(rating) => u32::try_from(rating).ok().filter(|rating| *rating <= MAX_RATING).map(Some).ok_or_else(|| {
-                EngineError::illegal_argument(format!(
-                    "[{}] [{name}] must be between 0 and {MAX_RATING}, was [{rating}]",
-                    self.owner
-                ))
-            }),
+            Some(rating) => {
+                u32::try_from(rating).ok().filter(|rating| *rating <= MAX_RATING).map(Some).ok_or_else(|| {
+                    EngineError::illegal_argument(format!(
+                        "[{}] [{name}] must be between 0 and {MAX_RATING}, was [{rating}]",
+                        self.owner
+                    ))
+                })
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use sparrow_wire::{BodyError, glob};
 use super::super::execute::windows;
 use super::super::fusion::Method;
 use super::super::resolve;
-use super::{Fusion, Input, parse, Retriever, Standard, Window};
+use super::{Fusion, Input, Retriever, Standard, Window, parse};
 
 /// How much a list counts beside the others.
 #[derive(Debug, Clone, Copy)]
@@ -22,12 +22,11 @@ struct Weights {
     dense: f32,
 }
 
-/// Weights of lists whose ranks are fused.
-const RANKS: Weights = Weights { words: 1.0, sparse: 1.0, dense: 1.0 };
-/// Weights of lists whose scores are fused.
-const SCORES: Weights = Weights { words: 1.0, sparse: 1.0, dense: 1.0 };
-/// The constant of reciprocal rank fusion, unless the request says it.
-const RANK_CONSTANT: u32 = 60;
+/// Weights of the lists, whether their ranks or their scores are fused.
+const WEIGHTS: Weights = Weights { words: 1.0, sparse: 1.0, dense: 1.5 };
+/// The constant of reciprocal rank fusion, unless the request says it. The usual 60 makes the lists' first places count
+/// little more than their twentieth, so that two poor lists outvote a good one.
+const RANK_CONSTANT: u32 = 5;
 /// Hits of each list that are fused, unless the request says it or asks for more.
 const WINDOW: usize = 100;
 /// Most documents of a list by dense vectors.
@@ -88,15 +87,11 @@ fn of_short_form(
     if let Window::Default(window) = fusion.window {
         fusion.window = Window::Default(window.max(WINDOW));
     }
-    let weights = match &mut fusion.method {
-        Method::Rrf { rank_constant } => {
-            if !short.names_constant {
-                *rank_constant = RANK_CONSTANT;
-            }
-            RANKS
-        }
-        Method::Linear => SCORES,
-    };
+    if let Method::Rrf { rank_constant } = &mut fusion.method
+        && !short.names_constant
+    {
+        *rank_constant = RANK_CONSTANT;
+    }
     let words = words(short, &semantic);
     if let Some((fields, weight)) = words {
         let clause = |kind: &mut QueryKind| {
@@ -104,17 +99,14 @@ fn of_short_form(
                 clause.fields = fields;
             }
         };
-        lists.extend(list(input, weights.words * weight, clause));
+        lists.extend(list(input, WEIGHTS.words * weight, clause));
     }
     let depth = windows(fusion.window, wanted).last().copied().unwrap_or(WINDOW).clamp(1, MAX_DOCS);
     let filter = filters(input);
     // However many fields there are, they count as much together as one.
     let share = 1.0 / semantic.iter().filter(|field| field.sparse || field.dense).count().max(1) as f32;
     for SemanticField { path, weight, sparse, dense } in semantic {
-        let parts = [
-            (VectorKind::Sparse, weights.sparse, sparse),
-            (VectorKind::Dense, weights.dense, dense),
-        ];
+        let parts = [(VectorKind::Sparse, WEIGHTS.sparse, sparse), (VectorKind::Dense, WEIGHTS.dense, dense)];
         for (part, of_kind, _) in parts.into_iter().filter(|(_, _, has_such)| *has_such) {
             let clause = |kind: &mut QueryKind| {
                 *kind = QueryKind::Semantic(SemanticQuery {
@@ -172,10 +164,12 @@ fn filters(input: &Input) -> Vec<Query> {
 fn words(short: &ShortForm, semantic: &[SemanticField]) -> Option<(Vec<(String, f32)>, f32)> {
     let Some(fields) = &short.fields else { return Some((Vec::new(), 1.0)) };
     let is_semantic = |name: &str| semantic.iter().any(|field| field.path == name);
-    let of_words: Vec<(String, f32)> = fields.iter().filter(|(name, _)| !is_semantic(name)).cloned().collect();
-    let heaviest = of_words.iter().map(|(_, weight)| *weight).fold(None, |most: Option<f32>, weight| {
-        Some(most.map_or(weight, |most| most.max(weight)))
-    })?;
+    let of_words: Vec<(String, f32)> =
+        fields.iter().filter(|(name, _)| !is_semantic(name)).cloned().collect();
+    let heaviest = of_words
+        .iter()
+        .map(|(_, weight)| *weight)
+        .fold(None, |most: Option<f32>, weight| Some(most.map_or(weight, |most| most.max(weight))))?;
     Some((of_words, heaviest))
 }
 
