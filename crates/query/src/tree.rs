@@ -14,6 +14,8 @@ use serde_json::Value;
 pub use sparrow_mapping::PruningConfig;
 use sparrow_mapping::passages::PassageVector;
 
+use crate::script::Script;
+
 pub use function::*;
 pub use intervals::*;
 pub use like::*;
@@ -156,6 +158,8 @@ pub enum QueryKind {
     Boosting(BoostingQuery),
     /// A query with scores that functions of the document change.
     FunctionScore(FunctionScoreQuery),
+    /// A query with scores that a script works out.
+    ScriptScore(ScriptScoreQuery),
     /// A function of a feature of the document.
     RankFeature(RankFeatureQuery),
     /// The nearer a date, the higher the score.
@@ -284,6 +288,17 @@ pub struct KnnBuilderQuery {
     pub model_text: String,
     /// The clause, its vector still empty.
     pub knn: KnnQuery,
+}
+
+/// `script_score`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptScoreQuery {
+    /// What matches.
+    pub query: Box<Query>,
+    /// What it scores.
+    pub script: Script,
+    /// Lowest score of a hit.
+    pub min_score: Option<f32>,
 }
 
 /// A kind of vector.

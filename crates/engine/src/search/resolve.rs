@@ -218,6 +218,7 @@ pub fn children(kind: &QueryKind) -> Vec<&Query> {
             let filters = clause.functions.iter().filter_map(|function| function.filter.as_ref());
             std::iter::once(&*clause.query).chain(filters).collect()
         }
+        QueryKind::ScriptScore(clause) => vec![&clause.query],
         QueryKind::Knn(clause) => clause.filter.iter().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter().collect(),
         QueryKind::Semantic(clause) => clause.filter.iter().collect(),
@@ -241,6 +242,7 @@ fn children_mut(kind: &mut QueryKind) -> Vec<&mut Query> {
             let filters = clause.functions.iter_mut().filter_map(|function| function.filter.as_mut());
             std::iter::once(&mut *clause.query).chain(filters).collect()
         }
+        QueryKind::ScriptScore(clause) => vec![&mut clause.query],
         QueryKind::Knn(clause) => clause.filter.iter_mut().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter_mut().collect(),
         QueryKind::Semantic(clause) => clause.filter.iter_mut().collect(),

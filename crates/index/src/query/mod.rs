@@ -39,6 +39,7 @@ mod range_index;
 mod regexp;
 mod score_error;
 mod scored;
+mod script_score;
 mod search;
 mod semantic;
 mod simple_query_string;
