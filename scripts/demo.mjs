@@ -19,6 +19,7 @@ import {
   duration,
   good,
   line,
+  list,
   megabytes,
   number,
   seconds,
@@ -50,8 +51,12 @@ const QUESTIONS = [
   ['to cook in hot oil', ['fry', 'deep-fat-fry']],
 ];
 
-const lexical = (text) => ({ match: { gloss: text } });
-const semantic = (text) => ({ text_expansion: { [FIELD]: { model_id: MODEL, model_text: text } } });
+/** Most meanings that are encoded by the dense model too: it is much larger than the sparse one. */
+const HYBRID_LIMIT = 10_000;
+
+const lexical = (text) => ({ query: { match: { gloss: text } } });
+const semantic = (text) => ({ query: { text_expansion: { [FIELD]: { model_id: MODEL, model_text: text } } } });
+const hybrid = (text) => ({ retriever: { rrf: { query: text } } });
 
 const OPTIONS = {
   url: { type: 'string', default: process.env.SPARROW_URL ?? 'http://127.0.0.1:9200' },
@@ -188,14 +193,16 @@ async function build({ request, memory }, synsets) {
   step('2  Deploy the model');
   await deploy(request);
 
-  step('3  Create the destination index, with a sparse_vector field');
+  const fields = synsets.length <= HYBRID_LIMIT ? { semantic: { type: 'semantic_text', inference_id: '.hybrid' } } : {};
+  const both = synsets.length <= HYBRID_LIMIT ? ' and a sub-field for hybrid search' : '';
+  step(`3  Create the destination index, with a sparse_vector field${both}`);
   await drop(request, DICTIONARY);
   await shown(request, 'PUT', `/${DICTIONARY}`, {
     mappings: {
       properties: {
         [FIELD]: { type: 'sparse_vector' },
         words: { type: 'text' },
-        gloss: { type: 'text', analyzer: 'english' },
+        gloss: { type: 'text', analyzer: 'english', fields },
         part_of_speech: { type: 'keyword' },
       },
     },
@@ -268,18 +275,22 @@ async function reindex(request, memory, total) {
 
 async function ask({ request }, questions) {
   step('6  Ask: what is the word for …');
-  line(`POST /${DICTIONARY}/_search`, 'match on gloss  │  text_expansion');
+  const { [DICTIONARY]: dictionary } = await request('GET', `/${DICTIONARY}/_mapping`);
+  const isHybrid = dictionary.mappings.properties.gloss.fields?.semantic !== undefined;
+  const third = isHybrid ? '  │  {"retriever": {"rrf": {"query": …}}}' : '';
+  line(`POST /${DICTIONARY}/_search`, `match on gloss  │  text_expansion${third}`);
   for (const [question, wanted] of questions) {
     const byWords = await search(request, lexical(question));
     const byMeaning = await search(request, semantic(question));
     console.log(`\n  ${accent(bold(`“${question}”`))}`);
     columns(cells('by words', byWords, wanted), cells('by meaning', byMeaning, wanted));
+    if (isHybrid) list(cells('hybrid', await search(request, hybrid(question)), wanted));
   }
 }
 
-async function search(request, query) {
+async function search(request, body) {
   const asked = performance.now();
-  const answer = await request('POST', `/${DICTIONARY}/_search`, { query, size: HITS, _source: ['words', 'gloss'] });
+  const answer = await request('POST', `/${DICTIONARY}/_search`, { ...body, size: HITS, _source: ['words', 'gloss'] });
   return { hits: answer.hits.hits, milliseconds: performance.now() - asked };
 }
 
@@ -287,7 +298,7 @@ function cells(title, { hits, milliseconds }, wanted) {
   const rows = hits.map(({ _score: score, _source: { words, gloss } }) => {
     const found = words.find((word) => wanted.includes(word));
     const word = found ?? words[0];
-    const text = `${found ? '▸' : ' '}${score.toFixed(1).padStart(5)}  ${word.padEnd(18)}  ${gloss}`;
+    const text = `${found ? '▸' : ' '}${score.toFixed(score < 1 ? 2 : 1).padStart(5)}  ${word.padEnd(18)}  ${gloss}`;
     return { text, paint: found ? good : undefined };
   });
   if (rows.length === 0) rows.push({ text: '       nothing', paint: dim });

@@ -102,6 +102,14 @@ export function columns(left, right) {
   }
 }
 
+/** Cells below one another, cut to the width of a line. */
+export function list(cells) {
+  const width = lineWidth() - 2;
+  for (const { text, paint: painted = String } of cells) {
+    console.log(`  ${painted(text.length > width ? `${text.slice(0, width - 1)}…` : text)}`);
+  }
+}
+
 /** Rows of strings as an aligned table; the first row is the heading. */
 export function table(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));

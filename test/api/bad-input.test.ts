@@ -27,6 +27,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   analyze: ['text'],
   mget: ['docs'],
   close_point_in_time: ['id'],
+  rank_eval: ['requests', 'metric'],
   put_pipeline: ['processors'],
   simulate_pipeline: ['docs'],
   put_index_template: ['index_patterns'],

@@ -64,7 +64,6 @@ describe('what only Elasticsearch has', () => {
     ['POST', '/one/_async_search'],
     ['POST', '/one/_search/template'],
     ['POST', '/one/_terms_enum'],
-    ['GET', '/one/_rank_eval'],
     ['PUT', '/_ml/anomaly_detectors/x'],
     ['GET', '/_ilm/policy'],
     ['GET', '/_enrich/policy'],

@@ -37,7 +37,7 @@ const SECURITY = ['cluster security'];
 const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string])[] = [
   [
     READ,
-    'search count explain knn_search msearch scroll clear_scroll open_point_in_time close_point_in_time cat_count',
+    'search count explain knn_search msearch rank_eval scroll clear_scroll open_point_in_time close_point_in_time cat_count',
   ],
   [READ, 'get_doc exists_doc get_source mget term_vectors multi_term_vectors'],
   [ADD, 'index_doc create_doc bulk'],

@@ -67,6 +67,8 @@ describe('the demo', () => {
       // The word that is looked for is marked, on the side of the meaning.
       const answers = stdout.slice(stdout.indexOf('“fear of open spaces”'));
       expect(answers.split('\n')[2]).toMatch(/│ ▸ +\d+\.\d {2}agoraphobia/);
+      // And by words and both kinds of vectors, in one line.
+      expect(answers.slice(0, answers.indexOf('“', 10))).toMatch(/\n {10}hybrid, [\s\S]*▸ +\d+\.\d+ {2}agoraphobia/);
       // Escape sequences belong to a terminal.
       expect(stdout).not.toContain('\u001b');
     }

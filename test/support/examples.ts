@@ -58,6 +58,12 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   knn_search: { knn: { field: 'point', query_vector: [1, 2], k: 1, num_candidates: 2 }, fields: ['title'] },
   explain: { query: { match: { title: 'one' } } },
   msearch: '{"index":"books"}\n{"query":{"match_all":{}}}\n',
+  rank_eval: {
+    requests: [
+      { id: 'one', request: { query: { match_all: {} } }, ratings: [{ _index: 'books', _id: '1', rating: 1 }] },
+    ],
+    metric: { precision: { k: 5 } },
+  },
   scroll: { scroll_id: 'gone', scroll: '1m' },
   clear_scroll: { scroll_id: ['gone'] },
   open_point_in_time: { index_filter: { match_all: {} } },

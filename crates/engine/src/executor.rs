@@ -62,6 +62,7 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
         | "knn_search"
         | "explain"
         | "msearch"
+        | "rank_eval"
         | "scroll"
         | "clear_scroll"
         | "open_point_in_time"

@@ -342,6 +342,7 @@ impl Engine {
             "validate_query" => search::validate::validate_query(self, request, body, cancel),
             "search_shards" => search::validate::search_shards(self, request, body, cancel),
             "msearch" => search::msearch::msearch(self, request, body, cancel),
+            "rank_eval" => search::rank_eval::rank_eval(self, request, body, cancel),
             "scroll" => search::scroll::next(self, request, body, cancel),
             "clear_scroll" => search::scroll::clear(self, request, body, cancel),
             "open_point_in_time" => search::point_in_time::open(self, request, body, cancel),

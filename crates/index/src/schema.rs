@@ -185,7 +185,7 @@ fn own_fields(mapping: &Mapping) -> BTreeMap<String, OwnField> {
             let own = match field_type {
                 FieldType::Text { options } => OwnField::Text(options.clone()),
                 FieldType::SparseVector | FieldType::RankFeatures => OwnField::Sparse,
-                FieldType::DenseVector(field) if field.index => OwnField::Dense,
+                FieldType::DenseVector(_) => OwnField::Dense,
                 FieldType::SemanticText(_) => OwnField::Passages,
                 _ => return None,
             };

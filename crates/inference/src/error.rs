@@ -84,6 +84,19 @@ pub enum ModelError {
         /// `sparse` or `dense`.
         wanted: &'static str,
     },
+    /// An endpoint that makes both kinds of vectors stands where one is wanted.
+    #[error(
+        "inference endpoint [{id}] makes a sparse and a dense vector of each text, but one vector is needed here; name \
+         [{sparse}] or [{dense}] instead"
+    )]
+    MakesBoth {
+        /// Id of the endpoint.
+        id: String,
+        /// What makes its sparse vectors.
+        sparse: String,
+        /// What makes its dense vectors.
+        dense: String,
+    },
     /// The queue has no room.
     #[error("inference process queue is full. Unable to execute command")]
     QueueFull {
@@ -156,7 +169,7 @@ impl ModelError {
             | Self::Inference { .. }
             | Self::Unusable { .. } => "status_exception",
             Self::InvalidOption { .. } => "action_request_validation_exception",
-            Self::WrongKind { .. } => "illegal_argument_exception",
+            Self::WrongKind { .. } | Self::MakesBoth { .. } => "illegal_argument_exception",
             Self::QueueFull { .. } => "es_rejected_execution_exception",
             Self::Cancelled => "task_cancelled_exception",
         }
@@ -171,7 +184,10 @@ impl ModelError {
             | Self::InUse { .. }
             | Self::AliasInUse { .. }
             | Self::OfEndpoint { .. } => 409,
-            Self::InvalidOption { .. } | Self::WrongKind { .. } | Self::Cancelled => 400,
+            Self::InvalidOption { .. }
+            | Self::WrongKind { .. }
+            | Self::MakesBoth { .. }
+            | Self::Cancelled => 400,
             Self::QueueFull { .. } => 429,
             Self::Timeout { .. } => 408,
             Self::Inference { .. } | Self::Unusable { .. } => 500,

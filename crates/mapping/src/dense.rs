@@ -39,7 +39,9 @@ impl Default for DenseVector {
 impl DenseVector {
     /// How vectors of so many dimensions are compared.
     pub fn metric(&self, dims: usize) -> Metric {
-        Metric { element: self.element, similarity: self.similarity, dims }
+        // What is not searched is compared in no way, and may have any length.
+        let similarity = if self.index { self.similarity } else { Similarity::L2Norm };
+        Metric { element: self.element, similarity, dims }
     }
 
     /// Dimensions of a vector of so many components.
@@ -81,6 +83,11 @@ impl VectorOptions {
             oversample: None,
             given: false,
         }
+    }
+
+    /// Vectors alone, without codes or graphs: those of a field that is not searched.
+    pub fn stored_only() -> Self {
+        Self { graph: None, int8: false, confidence_interval: None, oversample: None, given: false }
     }
 
     /// How codes are made, if they are.

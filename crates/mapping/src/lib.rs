@@ -34,7 +34,7 @@ pub use dense::{DenseVector, VectorOptions};
 pub use document::dense::hex;
 pub use document::dense::{component_problem, magnitude_problem, preview};
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
-pub use semantic::{DEFAULT_INFERENCE_ID, SemanticModel, SemanticText};
+pub use semantic::{DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText};
 pub use source::{SourceFilter, values_at};
 pub use sparse_options::{PruningConfig, SparseIndexOptions};
 pub use types::{

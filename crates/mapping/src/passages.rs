@@ -7,7 +7,8 @@
 //! JSON · payload · payload length u32 · 0
 //! payload: version u8 (1) · fields u16 · field*
 //! field: path · inference id · fingerprint · chunking (strings, u16 length) · sources u16 · path* · chunks u32 · chunk*
-//! chunk: source u16 · start u32 · end u32 · kind u8 (1 sparse, 2 dense) · count u32 · values
+//! chunk: source u16 · start u32 · end u32 · kind u8 (1 sparse, 2 dense, 3 sparse and then dense) · vector (one or two)
+//! vector: count u32 · values
 //! ```
 //!
 //! Little endian. No JSON text ends with a zero byte, so one look at the last byte tells whether there are any: a
@@ -17,6 +18,7 @@
 const VERSION: u8 = 1;
 const SPARSE: u8 = 1;
 const DENSE: u8 = 2;
+const HYBRID: u8 = 3;
 
 /// Most passages of one document; a text that needs more is refused.
 pub const MAX_PASSAGES: usize = 10_000;
@@ -28,6 +30,26 @@ pub enum PassageVector {
     Sparse(Vec<(Box<str>, f32)>),
     /// Components.
     Dense(Vec<f32>),
+    /// Both kinds of the same text.
+    Hybrid { sparse: Vec<(Box<str>, f32)>, dense: Vec<f32> },
+}
+
+impl PassageVector {
+    /// Its tokens and weights, if it has such.
+    pub fn sparse(&self) -> Option<&[(Box<str>, f32)]> {
+        match self {
+            Self::Sparse(tokens) | Self::Hybrid { sparse: tokens, .. } => Some(tokens),
+            Self::Dense(_) => None,
+        }
+    }
+
+    /// Its components, if it has such.
+    pub fn dense(&self) -> Option<&[f32]> {
+        match self {
+            Self::Dense(vector) | Self::Hybrid { dense: vector, .. } => Some(vector),
+            Self::Sparse(_) => None,
+        }
+    }
 }
 
 /// One passage.
@@ -89,20 +111,21 @@ pub fn encode(fields: &[FieldPassages]) -> Vec<u8> {
             out.extend(chunk.source.to_le_bytes());
             out.extend(chunk.start.to_le_bytes());
             out.extend(chunk.end.to_le_bytes());
-            match &chunk.vector {
-                PassageVector::Sparse(tokens) => {
-                    out.push(SPARSE);
-                    out.extend((tokens.len() as u32).to_le_bytes());
-                    for (token, weight) in tokens {
-                        string(token, &mut out);
-                        out.extend(weight.to_le_bytes());
-                    }
+            out.push(match &chunk.vector {
+                PassageVector::Sparse(_) => SPARSE,
+                PassageVector::Dense(_) => DENSE,
+                PassageVector::Hybrid { .. } => HYBRID,
+            });
+            if let Some(tokens) = chunk.vector.sparse() {
+                out.extend((tokens.len() as u32).to_le_bytes());
+                for (token, weight) in tokens {
+                    string(token, &mut out);
+                    out.extend(weight.to_le_bytes());
                 }
-                PassageVector::Dense(vector) => {
-                    out.push(DENSE);
-                    out.extend((vector.len() as u32).to_le_bytes());
-                    vector.iter().for_each(|component| out.extend(component.to_le_bytes()));
-                }
+            }
+            if let Some(vector) = chunk.vector.dense() {
+                out.extend((vector.len() as u32).to_le_bytes());
+                vector.iter().for_each(|component| out.extend(component.to_le_bytes()));
             }
         }
     }
@@ -168,26 +191,31 @@ impl<'a> Input<'a> {
         if usize::from(source) >= sources || start > end {
             return None;
         }
-        let kind = self.take::<1>()?;
-        let count = u32::from_le_bytes(self.take()?) as usize;
-        let vector = match kind[0] {
-            SPARSE => {
-                // A token takes at least six bytes.
-                let mut tokens = Vec::with_capacity(count.min(self.0.len() / 6));
-                for _ in 0..count {
-                    tokens.push((self.string()?.into(), f32::from_le_bytes(self.take()?)));
-                }
-                PassageVector::Sparse(tokens)
-            }
-            DENSE => {
-                let (components, rest) = self.0.split_at_checked(count.checked_mul(4)?)?;
-                self.0 = rest;
-                let read = components.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
-                PassageVector::Dense(read.collect())
-            }
+        let [kind] = self.take::<1>()?;
+        let vector = match kind {
+            SPARSE => PassageVector::Sparse(self.tokens()?),
+            DENSE => PassageVector::Dense(self.components()?),
+            HYBRID => PassageVector::Hybrid { sparse: self.tokens()?, dense: self.components()? },
             _ => return None,
         };
         Some(Passage { source, start, end, vector })
+    }
+
+    fn tokens(&mut self) -> Option<Vec<(Box<str>, f32)>> {
+        let count = u32::from_le_bytes(self.take()?) as usize;
+        // A token takes at least six bytes.
+        let mut tokens = Vec::with_capacity(count.min(self.0.len() / 6));
+        for _ in 0..count {
+            tokens.push((self.string()?.into(), f32::from_le_bytes(self.take()?)));
+        }
+        Some(tokens)
+    }
+
+    fn components(&mut self) -> Option<Vec<f32>> {
+        let count = u32::from_le_bytes(self.take()?) as usize;
+        let (components, rest) = self.0.split_at_checked(count.checked_mul(4)?)?;
+        self.0 = rest;
+        Some(components.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
     }
 }
 
@@ -220,6 +248,16 @@ mod tests {
                     start: 1,
                     end: 1,
                     vector: PassageVector::Dense(vec![1.0, -2.0]),
+                }],
+                ..FieldPassages::default()
+            },
+            FieldPassages {
+                sources: vec!["h".into()],
+                chunks: vec![Passage {
+                    source: 0,
+                    start: 0,
+                    end: 3,
+                    vector: PassageVector::Hybrid { sparse: vec![("a".into(), 2.0)], dense: vec![0.5, 3.0] },
                 }],
                 ..FieldPassages::default()
             },

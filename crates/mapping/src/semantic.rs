@@ -15,6 +15,8 @@ use crate::passages::{FieldPassages, PassageVector};
 
 /// The endpoint of fields that name none.
 pub const DEFAULT_INFERENCE_ID: &str = ".elser-2-elasticsearch";
+/// Name of the task of endpoints that make a sparse and a dense vector of each text.
+pub const HYBRID_TASK: &str = "hybrid_embedding";
 
 /// A `semantic_text` field: text that is cut into passages, each encoded by a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +64,8 @@ pub enum SemanticModel {
     Sparse,
     /// Dense vectors of so many dimensions.
     Dense { dims: usize },
+    /// Token weights and dense vectors of so many dimensions.
+    Hybrid { dims: usize },
 }
 
 impl SemanticModel {
@@ -70,15 +74,33 @@ impl SemanticModel {
         match vector {
             PassageVector::Sparse(_) => Self::Sparse,
             PassageVector::Dense(vector) => Self::Dense { dims: vector.len() },
+            PassageVector::Hybrid { dense, .. } => Self::Hybrid { dims: dense.len() },
+        }
+    }
+
+    /// Name of the endpoint's task.
+    pub fn task(self) -> &'static str {
+        match self {
+            Self::Sparse => "sparse_embedding",
+            Self::Dense { .. } => "text_embedding",
+            Self::Hybrid { .. } => HYBRID_TASK,
+        }
+    }
+
+    /// Length of its dense vectors, if it makes such.
+    pub fn dims(self) -> Option<usize> {
+        match self {
+            Self::Sparse => None,
+            Self::Dense { dims } | Self::Hybrid { dims } => Some(dims),
         }
     }
 
     /// As mappings show it.
     fn to_json(self, similarity: Option<String>) -> Value {
-        match self {
-            Self::Sparse => json!({"service": "elasticsearch", "task_type": "sparse_embedding"}),
-            Self::Dense { dims } => json!({
-                "service": "elasticsearch", "task_type": "text_embedding", "dimensions": dims,
+        match self.dims() {
+            None => json!({"service": "elasticsearch", "task_type": self.task()}),
+            Some(dims) => json!({
+                "service": "elasticsearch", "task_type": self.task(), "dimensions": dims,
                 "similarity": similarity.as_deref().unwrap_or("cosine"), "element_type": "float"
             }),
         }
@@ -144,7 +166,7 @@ pub(super) fn parse(params: &mut Params<'_>) -> Result<SemanticText, MappingErro
 fn finish(field: &mut SemanticText, name: &str, params: &Map<String, Value>) -> Result<(), MappingError> {
     let model = params.get("model_settings");
     let mut definition = Map::new();
-    if let Some(SemanticModel::Dense { dims }) = field.model {
+    if let Some(dims) = field.model.and_then(SemanticModel::dims) {
         definition.insert("dims".to_owned(), dims.into());
     }
     for (from, to) in [("similarity", "similarity"), ("element_type", "element_type")] {
@@ -175,17 +197,14 @@ fn finish(field: &mut SemanticText, name: &str, params: &Map<String, Value>) -> 
             return Err(bad(format!("Too many index options provided, found [{}]", count(params))));
         }
     }
-    let task = match field.model {
-        None => return Ok(()),
-        Some(SemanticModel::Sparse) => "sparse_embedding",
-        Some(SemanticModel::Dense { .. }) => "text_embedding",
-    };
-    if let Some(wanted) = wanted.filter(|wanted| *wanted != task) {
+    let Some(model) = field.model else { return Ok(()) };
+    let task = model.task();
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != task && task != HYBRID_TASK) {
         return Err(bad(format!(
             "Invalid task type for index options, required [{wanted}] but was [{task}]"
         )));
     }
-    if task == "text_embedding" {
+    if model.dims().is_some() {
         field.dense = Some(Box::new(dense::parse(name, &definition)?));
     }
     Ok(())
@@ -218,11 +237,12 @@ fn model(value: &Value) -> Result<SemanticModel, MappingError> {
                 None => Ok(SemanticModel::Sparse),
             }
         }
-        "text_embedding" => {
+        "text_embedding" | HYBRID_TASK => {
             for name in ["dimensions", "similarity", "element_type"] {
                 if given(name).is_none() {
                     return Err(bad(format!(
-                        "required [{name}] field is missing for task_type [TEXT_EMBEDDING]"
+                        "required [{name}] field is missing for task_type [{}]",
+                        task.to_ascii_uppercase()
                     )));
                 }
             }
@@ -239,7 +259,11 @@ fn model(value: &Value) -> Result<SemanticModel, MappingError> {
                     given("element_type").map(java_string).unwrap_or_default()
                 )));
             }
-            Ok(SemanticModel::Dense { dims: dims as usize })
+            let dims = dims as usize;
+            Ok(match task == HYBRID_TASK {
+                true => SemanticModel::Hybrid { dims },
+                false => SemanticModel::Dense { dims },
+            })
         }
         other => {
             Err(bad(format!("Wrong [task_type], expected text_embedding or sparse_embedding, got {other}")))
@@ -312,9 +336,10 @@ impl Mapping {
         }
     }
 
-    /// Fields whose values become passages of the `semantic_text` field at `path`: itself, and those that are copied
-    /// to it, sorted.
+    /// Fields whose values become passages of the `semantic_text` field at `path`: itself, or for a multi-field the
+    /// field around it, and those that are copied there, sorted.
     pub fn semantic_sources(&self, path: &str) -> Vec<String> {
+        let path = self.source_path(path).unwrap_or(path);
         let mut sources = Vec::new();
         copied_to(&self.root, "", path, &mut sources);
         sources.insert(0, path.to_owned());
@@ -362,7 +387,7 @@ impl Mapping {
                 && let Some(dense) = &settings.dense
             {
                 for chunk in &field.chunks {
-                    if let PassageVector::Dense(vector) = &chunk.vector
+                    if let Some(vector) = chunk.vector.dense()
                         && let Some(problem) = magnitude_problem(dense, vector)
                     {
                         return Err(problem);
@@ -381,7 +406,8 @@ fn leaf_mut<'m>(object: &'m mut ObjectNode, path: &str) -> Option<&'m mut LeafNo
     match (object.properties.get_mut(first)?, rest) {
         (Node::Object(inner), Some(rest)) => leaf_mut(inner, rest),
         (Node::Leaf(leaf), None) => Some(leaf),
-        _ => None,
+        (Node::Leaf(leaf), Some(rest)) => leaf.fields.get_mut(rest),
+        (Node::Object(_), None) => None,
     }
 }
 
@@ -532,10 +558,49 @@ mod tests {
             assert!(found.contains(reason), "{found}");
         }
         let inside =
-            mapping(json!({"type": "text", "fields": {"x": {"type": "semantic_text"}}})).unwrap_err();
+            mapping(json!({"type": "long", "fields": {"x": {"type": "semantic_text"}}})).unwrap_err();
         assert!(
-            inside.contains("Field [x] of type [semantic_text] can't be used in multifields"),
+            inside
+                .contains("Field [x] of type [semantic_text] can't be used in multifields of a [long] field"),
             "{inside}"
         );
+    }
+
+    #[test]
+    fn a_multi_field_has_the_texts_of_the_field_around_it() {
+        let hybrid = json!({"type": "semantic_text", "inference_id": ".hybrid"});
+        let whole = json!({"properties": {
+            "title": {"type": "keyword", "copy_to": "o.s"},
+            "o": {"properties": {"s": {"type": "text", "fields": {"m": hybrid}}}}
+        }});
+        let plain = Mapping::parse(&whole).unwrap();
+        assert_eq!(plain.semantic_fields(), ["o.s.m"]);
+        assert_eq!(plain.semantic_sources("o.s.m"), ["o.s", "title"]);
+        let mut of_field = passages(PassageVector::Hybrid { sparse: Vec::new(), dense: vec![1.0; 3] });
+        of_field[0].path = "o.s.m".into();
+        let mut parsed = ParsedDocument::default();
+        let wider = plain.attach_passages(&mut parsed, of_field.clone(), &none).unwrap().expect("wider");
+        let field = wider.semantic_field("o.s.m").unwrap();
+        assert_eq!(field.model, Some(SemanticModel::Hybrid { dims: 3 }));
+        assert_eq!(field.dense.as_ref().unwrap().dims, Some(3));
+        assert_eq!(Mapping::parse(&wider.to_json()).unwrap(), wider);
+        assert_eq!(wider.attach_passages(&mut parsed, of_field, &none), Ok(None));
+        // A later definition without the model's settings keeps them.
+        assert_eq!(wider.merge_update(&whole).unwrap(), wider);
+        // What such a field holds is checked by the field around it.
+        let limits = crate::Limits::default();
+        let (document, _) =
+            wider.parse_document("1", &json!({"title": "t", "o": {"s": ["a b", 3]}}), &limits).unwrap();
+        assert!(document.texts.iter().all(|(path, _)| path == "o.s"));
+        // The two kinds of index options are both of use to it.
+        for options in [json!({"sparse_vector": {"prune": false}}), json!({"dense_vector": {"type": "hnsw"}})]
+        {
+            let mut field = hybrid.clone();
+            field["index_options"] = options;
+            field["model_settings"] = json!({
+                "task_type": "hybrid_embedding", "dimensions": 3, "similarity": "cosine", "element_type": "float"
+            });
+            mapping(json!({"type": "text", "fields": {"m": field}})).unwrap();
+        }
     }
 }

@@ -14,6 +14,8 @@ use serde_json::Value;
 pub use sparrow_mapping::PruningConfig;
 use sparrow_mapping::passages::PassageVector;
 
+use crate::script::Script;
+
 pub use function::*;
 pub use intervals::*;
 pub use like::*;
@@ -156,6 +158,8 @@ pub enum QueryKind {
     Boosting(BoostingQuery),
     /// A query with scores that functions of the document change.
     FunctionScore(FunctionScoreQuery),
+    /// A query with scores that a script works out.
+    ScriptScore(ScriptScoreQuery),
     /// A function of a feature of the document.
     RankFeature(RankFeatureQuery),
     /// The nearer a date, the higher the score.
@@ -286,6 +290,26 @@ pub struct KnnBuilderQuery {
     pub knn: KnnQuery,
 }
 
+/// `script_score`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptScoreQuery {
+    /// What matches.
+    pub query: Box<Query>,
+    /// What it scores.
+    pub script: Script,
+    /// Lowest score of a hit.
+    pub min_score: Option<f32>,
+}
+
+/// A kind of vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VectorKind {
+    /// Token weights.
+    Sparse,
+    /// Components.
+    Dense,
+}
+
 /// A text against the passages of a `semantic_text` field; what it comes to depends on the field's model, which may
 /// differ from index to index.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -302,6 +326,9 @@ pub struct SemanticQuery {
     pub num_candidates: usize,
     /// Only documents that match all of these are candidates of dense passages.
     pub filter: Vec<Query>,
+    /// The vectors to search, of a model that makes both kinds; none for both. A model that makes only the other kind
+    /// finds nothing.
+    pub part: Option<VectorKind>,
     /// What is searched where the field is of another type; without it that is an error.
     pub otherwise: Option<Box<QueryKind>>,
 }

@@ -106,6 +106,7 @@ export const OPERATIONS = [
   'term_vectors',
   'multi_term_vectors',
   'msearch',
+  'rank_eval',
   'scroll',
   'clear_scroll',
   'open_point_in_time',

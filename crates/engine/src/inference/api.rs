@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sparrow_mapping::SemanticModel;
 
 use super::settings::{self, status};
 use super::{Endpoint, TaskType};
@@ -13,6 +12,7 @@ use crate::error::EngineError;
 use crate::indices::IndexHandle;
 use crate::models::is_valid_id;
 use crate::request::{CancelFlag, Reply, Request};
+use sparrow_query::VectorKind;
 
 /// `PUT /_inference[/{task_type}]/{inference_id}`
 pub(crate) fn put_endpoint(
@@ -68,7 +68,7 @@ pub(crate) fn put_endpoint(
         ));
     }
     let shown = endpoint.to_json();
-    let own_deployment = endpoint.deployment_id.is_none();
+    let own_deployment = endpoint.owns_deployment();
     // Stored first: after a crash before its deployment runs, the next start of the server starts it.
     models.endpoints.put(endpoint.clone())?;
     if own_deployment && let Err(error) = models.start_endpoint(&endpoint) {
@@ -138,7 +138,8 @@ pub(crate) fn delete_endpoint(
     match_task(request.part("task_type"), endpoint.task_type)?;
     let pipelines = engine.pipelines.using_model(&|model| model == id);
     let indexes = indexes_using(engine, id);
-    let mut problem = used_sentence(id, &pipelines, &indexes);
+    let hybrids = hybrids_of(engine, id);
+    let mut problem = used_sentence(id, &pipelines, &indexes, &hybrids);
     if dry_run {
         let shown = json!({
             "acknowledged": false,
@@ -164,7 +165,7 @@ pub(crate) fn delete_endpoint(
     }
     // Removed first: a crash in between leaves a deployment that answers nobody, and no endpoint without one.
     engine.models.endpoints.remove(id)?;
-    if endpoint.deployment_id.is_none() {
+    if endpoint.owns_deployment() {
         engine.models.stop_deployment(id);
     }
     Ok(Reply::ok(&json!({"acknowledged": true, "pipelines": [], "indexes": [], "error_message": ""})))
@@ -275,21 +276,33 @@ fn incompatible_indices(engine: &Engine, endpoint: &Endpoint) -> Vec<String> {
         let mut fields = mapping.semantic_fields().iter().filter_map(|path| mapping.semantic_field(path));
         fields.any(|field| {
             field.inference_id == endpoint.inference_id
-                && match field.model {
-                    None => false,
-                    Some(SemanticModel::Sparse) => endpoint.task_type != TaskType::SparseEmbedding,
-                    Some(SemanticModel::Dense { dims }) => {
-                        endpoint.dimensions != Some(dims)
-                            || endpoint.similarity.as_deref() != field.similarity()
-                    }
-                }
+                && field.model.is_some_and(|model| {
+                    model.task() != endpoint.task_type.name()
+                        || model.dims().is_some_and(|dims| {
+                            endpoint.dimensions != Some(dims)
+                                || endpoint.similarity.as_deref() != field.similarity()
+                        })
+                })
         })
     };
     let names = engine.indices.names();
     names.indices.values().filter(|handle| differs(handle)).map(|handle| handle.name.clone()).collect()
 }
 
-fn used_sentence(id: &str, pipelines: &[String], indexes: &[String]) -> String {
+/// Endpoints of both kinds of vectors that an endpoint encodes for.
+fn hybrids_of(engine: &Engine, id: &str) -> Vec<String> {
+    let of = |endpoint: &Endpoint| {
+        endpoint.hybrid.as_ref().is_some_and(|parts| {
+            [VectorKind::Sparse, VectorKind::Dense].iter().any(|kind| parts.of(*kind) == id)
+        })
+    };
+    // One that is always there comes back by itself.
+    let all = engine.models.endpoints.all();
+    let found = all.iter().filter(|endpoint| !endpoint.preconfigured && of(endpoint));
+    found.map(|endpoint| endpoint.inference_id.clone()).collect()
+}
+
+fn used_sentence(id: &str, pipelines: &[String], indexes: &[String], hybrids: &[String]) -> String {
     let mut sentence = String::new();
     if !pipelines.is_empty() {
         sentence += &format!(
@@ -303,6 +316,13 @@ fn used_sentence(id: &str, pipelines: &[String], indexes: &[String]) -> String {
             " Inference endpoint {id} is being used in the mapping for indexes: [{}]. Ensure that no index mappings \
              are using this inference endpoint, or use force to ignore this warning and delete the inference endpoint.",
             indexes.join(", ")
+        );
+    }
+    if !hybrids.is_empty() {
+        sentence += &format!(
+            " Inference endpoint {id} encodes for the inference endpoints: [{}]. Ensure that no inference endpoints are using \
+             this inference endpoint, or use force to ignore this warning and delete the inference endpoint.",
+            hybrids.join(", ")
         );
     }
     sentence

@@ -6,13 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::api::existing;
 use super::settings::{self, status};
-use super::{Endpoint, TaskType};
+use super::{Endpoint, TaskType, hybrid};
 use crate::Engine;
 use crate::body::{parse_object, token};
 use crate::error::{EngineError, Exception};
 use crate::models::{MOST_TEXTS, Purpose};
 use crate::request::{CancelFlag, Reply, Request};
 use sparrow_inference::vector_to_json;
+use sparrow_query::VectorKind;
 
 /// Time that a request waits for its vectors.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,8 +36,16 @@ pub(crate) fn infer(
     asked.fits(&endpoint)?;
     let texts: Vec<&str> = asked.input.iter().map(String::as_str).collect();
     let purpose = if asked.for_search { Purpose::Query } else { Purpose::Direct };
-    let encoded =
-        engine.models.encode_within(id, &texts, purpose, Some(cancel.flag().as_ref()), Some(timeout))?;
+    let encode = |id: &str| {
+        engine.models.encode_within(id, &texts, purpose, Some(cancel.flag().as_ref()), Some(timeout))
+    };
+    if let Some(parts) = &endpoint.hybrid {
+        let (sparse, dense) = (encode(parts.of(VectorKind::Sparse))?, encode(parts.of(VectorKind::Dense))?);
+        let both: Vec<Value> =
+            sparse.iter().zip(&dense).map(|(sparse, dense)| hybrid::vectors_to_json(sparse, dense)).collect();
+        return Ok(Reply::ok(&json!({endpoint.task_type.name(): both})));
+    }
+    let encoded = encode(id)?;
     let results: Vec<Value> = encoded
         .iter()
         .map(|encoded| {
@@ -45,7 +54,7 @@ pub(crate) fn infer(
                 TaskType::SparseEmbedding => {
                     json!({"is_truncated": encoded.truncated_tokens > 0, "embedding": vector})
                 }
-                TaskType::TextEmbedding => json!({"embedding": vector}),
+                TaskType::TextEmbedding | TaskType::HybridEmbedding => json!({"embedding": vector}),
             }
         })
         .collect();

@@ -5,6 +5,7 @@
 //! model is taken, that of an endpoint is too.
 
 mod api;
+mod hybrid;
 mod infer;
 mod problems;
 mod settings;
@@ -16,10 +17,13 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::{ModelInfo, ModelKind};
-use sparrow_mapping::Chunking;
+use sparrow_mapping::{Chunking, HYBRID_TASK};
+use sparrow_query::VectorKind;
 use sparrow_storage::{DataDir, StorageError};
 
 pub(crate) use self::api::{delete_endpoint, get_endpoint, put_endpoint, update_endpoint};
+use self::hybrid::HYBRID_ENDPOINT;
+pub(crate) use self::hybrid::{HybridParts, not_one_vector};
 pub(crate) use self::infer::{infer, infer_stream};
 use crate::error::{EngineError, Exception};
 use crate::models::{AdaptiveAllocations, DENSE_MODEL, Models};
@@ -27,11 +31,12 @@ use sparrow_storage::stores::{self, Unusable};
 
 /// Name of the store in the data directory.
 const STORE: &str = "inference";
-/// Endpoints that are always there: id, task and model.
-const PRECONFIGURED: [(&str, TaskType, &str); 2] = [
-    (".elser-2-elasticsearch", TaskType::SparseEmbedding, ".elser_model_2"),
-    (".all-minilm-l6-v2-elasticsearch", TaskType::TextEmbedding, DENSE_MODEL),
-];
+/// Id of the endpoint of the embedded sparse model.
+const SPARSE_ENDPOINT: &str = ".elser-2-elasticsearch";
+/// Id of the endpoint of the embedded dense model.
+const DENSE_ENDPOINT: &str = ".all-minilm-l6-v2-elasticsearch";
+/// Ids of the endpoints that are always there.
+const PRECONFIGURED: [&str; 3] = [SPARSE_ENDPOINT, DENSE_ENDPOINT, HYBRID_ENDPOINT];
 
 /// The error of an endpoint that is stored and that this version cannot read.
 fn not_loaded(id: &str, kept: &Unusable) -> EngineError {
@@ -47,6 +52,8 @@ pub(crate) enum TaskType {
     SparseEmbedding,
     /// A dense vector.
     TextEmbedding,
+    /// Both: a task of this server only.
+    HybridEmbedding,
 }
 
 impl TaskType {
@@ -55,6 +62,7 @@ impl TaskType {
         match self {
             Self::SparseEmbedding => "sparse_embedding",
             Self::TextEmbedding => "text_embedding",
+            Self::HybridEmbedding => HYBRID_TASK,
         }
     }
 
@@ -75,7 +83,8 @@ pub(crate) struct Endpoint {
     pub task_type: TaskType,
     /// `elasticsearch`, or `elser` as older clients write it.
     pub service: String,
-    /// The model, as the request named it.
+    /// The model, as the request named it; empty if other endpoints encode.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model_id: String,
     /// A deployment that others manage; none for one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,6 +101,9 @@ pub(crate) struct Endpoint {
     pub dimensions: Option<usize>,
     /// As given, in full; see [`Endpoint::chunking`].
     pub chunking_settings: Map<String, Value>,
+    /// The endpoints that encode for one that makes both kinds of vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hybrid: Option<HybridParts>,
     /// Always there.
     #[serde(skip)]
     pub preconfigured: bool,
@@ -101,6 +113,11 @@ impl Endpoint {
     /// How long texts are cut.
     pub fn chunking(&self) -> Chunking {
         Chunking::parse(&self.chunking_settings).ok().flatten().unwrap_or_default()
+    }
+
+    /// Whether it has a deployment under its own id.
+    pub fn owns_deployment(&self) -> bool {
+        self.deployment_id.is_none() && self.hybrid.is_none()
     }
 
     /// Id of the deployment that answers.
@@ -114,15 +131,23 @@ impl Endpoint {
         if let Some(number) = self.num_allocations {
             service.insert("num_allocations".into(), number.into());
         }
-        service.insert("num_threads".into(), self.num_threads.into());
-        service.insert("model_id".into(), self.model_id.clone().into());
+        match &self.hybrid {
+            Some(parts) => {
+                service.insert("sparse_inference_id".into(), parts.of(VectorKind::Sparse).into());
+                service.insert("dense_inference_id".into(), parts.of(VectorKind::Dense).into());
+            }
+            None => {
+                service.insert("num_threads".into(), self.num_threads.into());
+                service.insert("model_id".into(), self.model_id.clone().into());
+            }
+        }
         if let Some(adaptive) = &self.adaptive_allocations {
             service.insert("adaptive_allocations".into(), json!(adaptive));
         }
         if let Some(deployment) = &self.deployment_id {
             service.insert("deployment_id".into(), deployment.clone().into());
         }
-        if self.task_type == TaskType::TextEmbedding {
+        if self.task_type != TaskType::SparseEmbedding {
             if let Some(similarity) = &self.similarity {
                 service.insert("similarity".into(), similarity.clone().into());
             }
@@ -145,8 +170,10 @@ impl Endpoint {
 /// What an id stands for wherever texts are encoded: an endpoint, a deployment or a model.
 #[derive(Debug, Clone)]
 pub(crate) struct InferenceTarget {
-    /// The model behind it.
-    pub model_id: String,
+    /// What it makes of a text.
+    pub task_type: TaskType,
+    /// Length of its dense vectors, if it makes such.
+    pub dimensions: Option<usize>,
     /// What compares its vectors, if an endpoint of a dense model says it: `cosine`, `dot_product` or `l2_norm`.
     pub similarity: Option<String>,
     /// How long texts are cut before they are encoded.
@@ -158,15 +185,24 @@ impl Models {
     /// is started.
     pub(crate) fn inference_target(&self, id: &str) -> Option<InferenceTarget> {
         let endpoint = self.endpoints.get(id);
+        if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| endpoint.hybrid.is_some()) {
+            return Some(InferenceTarget {
+                task_type: endpoint.task_type,
+                dimensions: endpoint.dimensions,
+                similarity: endpoint.similarity.clone(),
+                chunking: endpoint.chunking(),
+            });
+        }
         let model = match &endpoint {
             Some(endpoint) => {
                 self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
             }
             None => self.resolve(id),
         }?;
-        model.info().ok()?;
+        let info = model.info().ok()?;
         Some(InferenceTarget {
-            model_id: model.id.clone(),
+            task_type: TaskType::of(info),
+            dimensions: info.dims,
             similarity: endpoint.as_ref().and_then(|endpoint| endpoint.similarity.clone()),
             chunking: endpoint.map(|endpoint| endpoint.chunking()).unwrap_or_default(),
         })
@@ -203,8 +239,8 @@ impl Endpoints {
                 }
             }
         }
-        for (id, task_type, model_id) in PRECONFIGURED {
-            current.entry(id.to_owned()).or_insert_with(|| Arc::new(preconfigured(id, task_type, model_id)));
+        for id in PRECONFIGURED {
+            current.entry(id.to_owned()).or_insert_with(|| Arc::new(always_there(id)));
         }
         Ok(Self {
             data,
@@ -252,8 +288,8 @@ impl Endpoints {
     pub fn remove(&self, id: &str) -> Result<(), StorageError> {
         let mut next = self.current.read().clone();
         next.remove(id);
-        for (name, task_type, model_id) in PRECONFIGURED.iter().filter(|(name, ..)| *name == id) {
-            next.insert(id.to_owned(), Arc::new(preconfigured(name, *task_type, model_id)));
+        for name in PRECONFIGURED.iter().filter(|name| **name == id) {
+            next.insert(id.to_owned(), Arc::new(always_there(name)));
         }
         self.replace(id, next)
     }
@@ -283,6 +319,15 @@ fn shown(chunking: &Chunking) -> Map<String, Value> {
     }
 }
 
+/// The endpoint of one of the ids of [`PRECONFIGURED`].
+fn always_there(id: &str) -> Endpoint {
+    match id {
+        HYBRID_ENDPOINT => hybrid::preconfigured(),
+        DENSE_ENDPOINT => preconfigured(id, TaskType::TextEmbedding, DENSE_MODEL),
+        _ => preconfigured(id, TaskType::SparseEmbedding, ".elser_model_2"),
+    }
+}
+
 fn preconfigured(id: &str, task_type: TaskType, model_id: &str) -> Endpoint {
     let chunking_settings = shown(&Chunking::default());
     let dense = task_type == TaskType::TextEmbedding;
@@ -302,6 +347,7 @@ fn preconfigured(id: &str, task_type: TaskType, model_id: &str) -> Endpoint {
         similarity: dense.then(|| "cosine".to_owned()),
         dimensions: dense.then_some(384),
         chunking_settings,
+        hybrid: None,
         preconfigured: true,
     }
 }

@@ -1,7 +1,7 @@
 //! The body of `PUT _inference`: which service, with which settings.
 
 use serde_json::{Map, Value};
-use sparrow_mapping::{Chunking, ChunkingError};
+use sparrow_mapping::{Chunking, ChunkingError, HYBRID_TASK};
 
 use super::problems::{Problems, java_map};
 use super::{Endpoint, TaskType, shown};
@@ -63,6 +63,7 @@ pub(super) fn task_type(name: &str) -> Result<Option<TaskType>, EngineError> {
         "" | "any" | "_any" => Ok(None),
         "sparse_embedding" => Ok(Some(TaskType::SparseEmbedding)),
         "text_embedding" => Ok(Some(TaskType::TextEmbedding)),
+        HYBRID_TASK => Ok(Some(TaskType::HybridEmbedding)),
         known if FOREIGN_TASKS.contains(&known) => {
             Err(status(400, format!("The [elasticsearch] service does not support task type [{known}]")))
         }
@@ -120,6 +121,10 @@ pub(super) fn endpoint(
     let task_settings = optional_object(&mut body, "task_settings")?;
     let chunking = chunking(&optional_object(&mut body, "chunking_settings")?)?;
     refuse_rest(&body, &service)?;
+    if task == Some(TaskType::HybridEmbedding) {
+        refuse_rest(&task_settings, &service)?;
+        return super::hybrid::endpoint(models, inference_id, service, settings, &chunking);
+    }
 
     let mut problems = Problems::default();
     let deployment_id = problems.text(&settings, "deployment_id", SCOPE);
@@ -249,6 +254,7 @@ pub(super) fn endpoint(
         similarity: is_dense.then(|| similarity.unwrap_or_else(|| "cosine".into())),
         dimensions: info.dims,
         chunking_settings: shown(&chunking),
+        hybrid: None,
         preconfigured: false,
     })
 }
@@ -280,6 +286,14 @@ pub(super) fn changes(endpoint: &Endpoint, mut body: Map<String, Value>) -> Resu
     }
     let mut settings = optional_object(&mut body, SCOPE)?;
     let task_settings = optional_object(&mut body, "task_settings")?;
+    if let (Some(_), Some(name)) = (&endpoint.hybrid, settings.keys().next()) {
+        return Err(status(
+            400,
+            format!(
+                "Request contained fields which cannot be updated, remove these fields and try again [{name}]"
+            ),
+        ));
+    }
     let mut problems = Problems::default();
     let read = Changes {
         num_allocations: problems.positive(&settings, "num_allocations", SCOPE),

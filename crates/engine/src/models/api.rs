@@ -192,7 +192,8 @@ fn check_unused(engine: &Engine, one: &Running, stopping: &[Arc<Running>]) -> Re
         return Err(ModelError::AliasInUse { id, alias });
     }
     let endpoints = engine.models.endpoints.all();
-    match endpoints.iter().find(|endpoint| endpoint.deployment() == id) {
+    let mut owners = endpoints.iter().filter(|endpoint| endpoint.hybrid.is_none());
+    match owners.find(|endpoint| endpoint.deployment() == id) {
         Some(endpoint) => Err(ModelError::OfEndpoint {
             id,
             endpoint: endpoint.inference_id.clone(),

@@ -45,7 +45,7 @@ pub(crate) use self::start::{start_deployment, update_deployment};
 use self::store::Store;
 pub(crate) use self::store::damages;
 use crate::error::{EngineError, Exception};
-use crate::inference::{Endpoint, Endpoints};
+use crate::inference::{Endpoint, Endpoints, not_one_vector};
 
 /// What the models need from the options of the engine.
 #[derive(Debug, Clone)]
@@ -119,7 +119,7 @@ impl Models {
         models.deployments.restart(&models.registry, &models.options)?;
         // Those that a crash kept from getting their deployment.
         for endpoint in models.endpoints.all() {
-            let own = !endpoint.preconfigured && endpoint.deployment_id.is_none();
+            let own = !endpoint.preconfigured && endpoint.owns_deployment();
             if own
                 && models.deployments.get(&endpoint.inference_id).is_none()
                 && let Err(error) = models.start_endpoint(&endpoint)
@@ -133,6 +133,16 @@ impl Models {
 
     /// Hex digest that tells models with different vectors apart; none for a model that does not exist.
     pub fn model_fingerprint(&self, model_id: &str) -> Option<String> {
+        if self.hybrid_parts(model_id).is_some() {
+            let of_parts: Option<Vec<String>> =
+                self.encoders(model_id).iter().map(|part| self.fingerprint_of_one(part)).collect();
+            return of_parts.map(|parts| parts.join("+"));
+        }
+        self.fingerprint_of_one(model_id)
+    }
+
+    /// The fingerprint of an id with one model.
+    fn fingerprint_of_one(&self, model_id: &str) -> Option<String> {
         let model = self.resolve(model_id).or_else(|| {
             let endpoint = self.endpoints.get(model_id)?;
             self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
@@ -343,6 +353,9 @@ impl Models {
     /// What answers for an id that has no deployment: that of an endpoint, or the embedded dense model.
     fn start_on_demand(&self, id: &str) -> Result<Arc<Running>, ModelError> {
         if let Some(endpoint) = self.endpoints.get(id) {
+            if let Some(parts) = &endpoint.hybrid {
+                return Err(not_one_vector(id, parts));
+            }
             let other = if endpoint.preconfigured { &endpoint.model_id } else { endpoint.deployment() };
             if let Some(running) = self.deployments.find(other, &self.registry) {
                 return Ok(running);

@@ -221,7 +221,7 @@ pub(crate) fn update_deployment(
     };
     let settings = running.settings();
     let owner = models.endpoints.get(&settings.deployment_id);
-    if let Some(endpoint) = owner.filter(|endpoint| endpoint.deployment_id.is_none()) {
+    if let Some(endpoint) = owner.filter(|endpoint| endpoint.owns_deployment()) {
         return Err(super::api::status(
             409,
             format!(

@@ -55,6 +55,7 @@ actions! {
     Search = "indices:data/read/search",
     Explain = "indices:data/read/explain",
     MultiSearch = "indices:data/read/msearch",
+    RankEval = "indices:data/read/rank_eval",
     Scroll = "indices:data/read/scroll",
     ClearScroll = "indices:data/read/scroll/clear",
     OpenPointInTime = "indices:data/read/open_point_in_time",

@@ -33,6 +33,9 @@ pub enum Normalizer {
     MinMax,
     /// `score / √Σ score²`, over the list as far as its window goes.
     L2Norm,
+    /// How many standard deviations a score lies above the mean of the list as far as its window goes; 0 below it, so that
+    /// no list takes from a document what another gives it. Not in Elasticsearch.
+    ZScore,
 }
 
 impl Normalizer {
@@ -42,12 +45,13 @@ impl Normalizer {
             Normalizer::None => "none",
             Normalizer::MinMax => "minmax",
             Normalizer::L2Norm => "l2_norm",
+            Normalizer::ZScore => "zscore",
         }
     }
 
     /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
-        [Normalizer::None, Normalizer::MinMax, Normalizer::L2Norm]
+        [Normalizer::None, Normalizer::MinMax, Normalizer::L2Norm, Normalizer::ZScore]
             .into_iter()
             .find(|known| known.name().eq_ignore_ascii_case(name))
     }
@@ -67,8 +71,17 @@ impl Normalizer {
                 let norm = scores.map(|score| f64::from(score) * f64::from(score)).sum::<f64>().sqrt() as f32;
                 if norm < EPSILON { (0.0, 1.0) } else { (0.0, norm) }
             }
+            Normalizer::ZScore => {
+                let count = scores.clone().count().max(1) as f64;
+                let mean = scores.clone().map(f64::from).sum::<f64>() / count;
+                let squares = scores.map(|score| (f64::from(score) - mean).powi(2)).sum::<f64>();
+                let deviation = (squares / count).sqrt() as f32;
+                // Of equal scores none stands out; a single hit of a list still does.
+                if deviation < EPSILON { (mean as f32 - 1.0, 1.0) } else { (mean as f32, deviation) }
+            }
         };
-        move |score| (score - offset) / divisor
+        let least = if self == Normalizer::ZScore { 0.0 } else { f32::NEG_INFINITY };
+        move |score| ((score - offset) / divisor).max(least)
     }
 }
 

@@ -29,6 +29,7 @@ mod paging;
 pub(crate) mod point_in_time;
 mod profile;
 mod rank;
+pub(crate) mod rank_eval;
 mod rescore;
 mod resolve;
 mod response;
@@ -55,6 +56,7 @@ use serde_json::Value;
 use sparrow_encoder::Timings;
 use sparrow_index::Snapshot;
 use sparrow_index::query::{QueryError, TotalHits};
+use sparrow_mapping::Mapping;
 use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
@@ -310,6 +312,10 @@ fn encode_body(
 ) -> Result<ModelTimings, EngineError> {
     let mut timings = body.profile.then(Vec::new);
     let size = body.from + body.size;
+    if let Some(fusion) = &mut body.fusion {
+        let mappings: Vec<Arc<Mapping>> = handles.iter().map(|handle| handle.borrow().mapping()).collect();
+        retriever::expand(fusion, &mappings, size)?;
+    }
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     semantic::bind(engine, handles, &mut queries, size, cancel)?;
     encode(engine, handles, &mut queries, caller, cancel, timings.as_mut())?;
@@ -494,6 +500,7 @@ fn encode(
     let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
     lookup::look_up(engine, &searched, queries, caller)?;
     semantic::bind(engine, handles, queries, body::DEFAULT_SIZE, cancel)?;
+    resolve::name_parts(&engine.models, queries);
     for used in resolve::model_uses(queries) {
         let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
         for handle in handles {

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use sparrow_encoder::{Encoded, Output, Timings};
-use sparrow_query::{Query, QueryKind, SparseQuery};
+use sparrow_query::{Query, QueryKind, SparseQuery, VectorKind};
 
 use crate::error::EngineError;
-use crate::models::{ModelError, Purpose, TextEncoder};
+use crate::models::{ModelError, Models, Purpose, TextEncoder};
 
 /// A field that a query searches with the vector of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -35,6 +35,25 @@ pub fn model_uses(queries: &[&mut Query]) -> Vec<ModelUse> {
         });
     }
     uses.into_iter().collect()
+}
+
+/// Names the model that makes the kind of vector which a clause needs, where it names an endpoint that makes both.
+pub fn name_parts(models: &Models, queries: &mut [&mut Query]) {
+    let named = &mut |kind: &mut QueryKind| {
+        let (model_id, wanted) = match kind {
+            QueryKind::TextExpansion(clause) => (&mut clause.model_id, VectorKind::Sparse),
+            QueryKind::KnnBuilder(clause) => (&mut clause.model_id, VectorKind::Dense),
+            _ => return Ok(()),
+        };
+        if let Some(parts) = models.hybrid_parts(model_id) {
+            *model_id = parts.of(wanted).to_owned();
+        }
+        Ok(())
+    };
+    for query in queries {
+        // Nothing in it fails.
+        let _ = change(query, named);
+    }
 }
 
 /// Encodes the texts of `queries` and puts the vectors in their place.
@@ -199,6 +218,7 @@ pub fn children(kind: &QueryKind) -> Vec<&Query> {
             let filters = clause.functions.iter().filter_map(|function| function.filter.as_ref());
             std::iter::once(&*clause.query).chain(filters).collect()
         }
+        QueryKind::ScriptScore(clause) => vec![&clause.query],
         QueryKind::Knn(clause) => clause.filter.iter().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter().collect(),
         QueryKind::Semantic(clause) => clause.filter.iter().collect(),
@@ -222,6 +242,7 @@ fn children_mut(kind: &mut QueryKind) -> Vec<&mut Query> {
             let filters = clause.functions.iter_mut().filter_map(|function| function.filter.as_mut());
             std::iter::once(&mut *clause.query).chain(filters).collect()
         }
+        QueryKind::ScriptScore(clause) => vec![&mut clause.query],
         QueryKind::Knn(clause) => clause.filter.iter_mut().collect(),
         QueryKind::KnnBuilder(clause) => clause.knn.filter.iter_mut().collect(),
         QueryKind::Semantic(clause) => clause.filter.iter_mut().collect(),

@@ -96,8 +96,16 @@ pub fn bind(
     }
     for (id, texts) in texts {
         let list: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let encoded = engine.models.encode(&id, &list, Purpose::Query, Some(cancel))?;
-        let vectors: Vec<PassageVector> = encoded.iter().map(|encoded| vector(&encoded.output)).collect();
+        let mut encoded = Vec::new();
+        for model_id in engine.models.encoders(&id) {
+            encoded.push(engine.models.encode(&model_id, &list, Purpose::Query, Some(cancel))?);
+        }
+        let of_text =
+            |at: usize| vector(encoded.iter().filter_map(|of_model| Some(&of_model.get(at)?.output)));
+        let vectors: Option<Vec<PassageVector>> = (0..list.len()).map(of_text).collect();
+        let vectors = vectors.ok_or_else(|| {
+            EngineError::internal(format!("the models of [{id}] make no vectors that go together"))
+        })?;
         for query in queries.iter_mut() {
             resolve::change(query, &mut |kind| {
                 if let QueryKind::Semantic(clause) = kind

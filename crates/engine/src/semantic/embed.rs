@@ -53,11 +53,13 @@ pub(crate) struct Embedding {
 }
 
 impl Embedding {
-    fn count(&mut self, encoded: &Encoded) {
+    /// Counts a passage, encoded by each of its models.
+    fn count(&mut self, encoded: &[Encoded]) {
+        let cut = encoded.iter().map(|encoded| u64::from(encoded.truncated_tokens)).max().unwrap_or(0);
         self.texts += 1;
-        self.tokens += u64::from(encoded.token_count);
-        self.truncated += u64::from(encoded.truncated_tokens > 0);
-        self.truncated_tokens += u64::from(encoded.truncated_tokens);
+        self.tokens += encoded.iter().map(|encoded| u64::from(encoded.token_count)).sum::<u64>();
+        self.truncated += u64::from(cut > 0);
+        self.truncated_tokens += cut;
     }
 }
 
@@ -135,18 +137,18 @@ pub(crate) fn embed(
         drafts.push(Some(draft));
     }
     // Texts for one model go together, whichever field they are from.
-    let mut by_model: FxHashMap<&str, Vec<(usize, Job)>> = FxHashMap::default();
+    let mut by_model: FxHashMap<&[String], Vec<(usize, Job)>> = FxHashMap::default();
     for (number, job) in jobs {
-        by_model.entry(fields[number].model_id).or_default().push((number, job));
+        by_model.entry(&fields[number].model_ids).or_default().push((number, job));
     }
-    for (model_id, jobs) in by_model {
+    for (model_ids, jobs) in by_model {
         let step = if purpose == Purpose::PacedIngest { jobs.len() } else { CALL };
         let mut rest = jobs.into_iter().peekable();
         while rest.peek().is_some() {
             let mut call: Vec<(usize, Job)> = rest.by_ref().take(step.max(1)).collect();
             // A document that is refused already needs no vectors.
             call.retain(|(_, job)| out.refused[job.op].is_none());
-            let encoder = Call { encoder, model_id, purpose, cancel, fields: &fields };
+            let encoder = Call { encoder, model_ids, purpose, cancel, fields: &fields };
             encoder.run(call, &mut drafts, &mut out);
         }
     }
@@ -169,8 +171,9 @@ pub(crate) fn embed(
 struct Field<'m> {
     path: &'m str,
     settings: &'m SemanticText,
-    model_id: &'m str,
-    /// `None` when the model is not there.
+    /// The ids that encode: one, or those that make the two kinds of vectors.
+    model_ids: Vec<String>,
+    /// `None` when a model is not there.
     fingerprint: Option<String>,
     chunking: Chunking,
     /// Whether that was said; otherwise an endpoint is missing that may have said something else.
@@ -182,10 +185,7 @@ impl<'m> Field<'m> {
     fn of(models: &Models, mapping: &'m Mapping, path: &'m str) -> Option<Self> {
         let settings = mapping.semantic_field(path)?;
         let target = models.inference_target(&settings.inference_id);
-        let fingerprint = match &target {
-            Some(target) => models.fingerprint(&target.model_id),
-            None => None,
-        };
+        let fingerprint = models.fingerprint(&settings.inference_id);
         // What the field says comes before what its endpoint says.
         let said = settings.chunking.clone().or(target.map(|target| target.chunking));
         let is_known = said.is_some();
@@ -193,7 +193,7 @@ impl<'m> Field<'m> {
         Some(Self {
             path,
             settings,
-            model_id: &settings.inference_id,
+            model_ids: models.encoders(&settings.inference_id),
             fingerprint,
             chunking,
             is_known,
@@ -248,71 +248,99 @@ impl<'m> Field<'m> {
 /// One call to the encoder, and those that follow from it.
 struct Call<'c> {
     encoder: &'c dyn TextEncoder,
-    model_id: &'c str,
+    /// The models whose vectors together are those of a passage.
+    model_ids: &'c [String],
     purpose: Purpose,
     cancel: Option<&'c AtomicBool>,
     fields: &'c [Field<'c>],
 }
 
+/// A passage with the vectors that it has so far. Its field is named by number.
+struct Made {
+    field: usize,
+    job: Job,
+    encoded: Vec<Encoded>,
+}
+
 impl Call<'_> {
-    fn run(&self, mut jobs: Vec<(usize, Job)>, drafts: &mut [Option<Draft>], out: &mut Embedding) {
+    fn run(&self, jobs: Vec<(usize, Job)>, drafts: &mut [Option<Draft>], out: &mut Embedding) {
+        let start = |(field, job)| Made { field, job, encoded: Vec::with_capacity(self.model_ids.len()) };
+        let mut jobs: Vec<Made> = jobs.into_iter().map(start).collect();
         while !jobs.is_empty() {
-            let texts: Vec<(usize, &str)> = jobs.iter().map(|(_, job)| (job.op, job.text.as_str())).collect();
-            let (encoded, error) =
-                encode_documents(self.encoder, self.model_id, &texts, self.purpose, self.cancel);
-            let left = jobs.split_off(encoded.len());
-            match error {
-                None => {}
-                // One text that the tokenizer or the runtime cannot handle fails the whole call: find it.
-                Some(ModelError::Inference { .. }) if left.len() > 1 => {
-                    for job in left {
-                        self.run(vec![job], drafts, out);
-                    }
-                }
-                Some(error) => {
-                    for (number, job) in &left {
-                        out.refused[job.op].get_or_insert_with(|| self.error(&error, &self.fields[*number]));
-                    }
-                }
-            }
             let mut again = Vec::new();
-            for ((number, job), encoded) in jobs.into_iter().zip(encoded) {
-                // What the model would not see becomes a passage of its own.
-                if encoded.truncated_tokens > 0
-                    && job.may_split
-                    && let Some((first, second)) = chunk::halves(&job.text)
-                {
-                    for half in [first, second] {
-                        let text = job.text[half.clone()].to_owned();
-                        let range = job.range.start + half.start..job.range.start + half.end;
-                        again.push((number, Job { text, range, ..job }));
-                    }
-                    continue;
-                }
-                out.count(&encoded);
-                let Some(draft) = drafts[job.op].as_mut() else { continue };
-                draft.truncated += u64::from(encoded.truncated_tokens > 0);
-                let Some(field) = draft.fields.get_mut(job.field) else { continue };
-                if field.chunks.len() >= MAX_PASSAGES {
-                    out.refused[job.op].get_or_insert_with(|| {
-                        EngineError::illegal_argument(format!(
-                            "field [{}] has more passages than the limit of {MAX_PASSAGES}",
-                            field.path
-                        ))
-                    });
-                    continue;
-                }
-                field.chunks.push(Passage {
-                    source: job.source,
-                    start: job.range.start as u32,
-                    end: job.range.end as u32,
-                    vector: vector(&encoded.output),
-                });
+            for model_id in self.model_ids {
+                jobs = self.encode(model_id, jobs, out);
+                jobs = jobs.into_iter().filter_map(|made| cut(made, &mut again)).collect();
+            }
+            for made in jobs {
+                self.keep(made, drafts, out);
             }
             // A document that is refused meanwhile needs no more vectors.
-            again.retain(|(_, job): &(usize, Job)| out.refused[job.op].is_none());
+            again.retain(|made: &Made| out.refused[made.job.op].is_none());
             jobs = again;
         }
+    }
+
+    /// Gives passages the vectors of one model; those without one are left out, and their documents refused.
+    fn encode(&self, model_id: &str, mut jobs: Vec<Made>, out: &mut Embedding) -> Vec<Made> {
+        let texts: Vec<(usize, &str)> =
+            jobs.iter().map(|made| (made.job.op, made.job.text.as_str())).collect();
+        let (encoded, error) = match texts.is_empty() {
+            true => return jobs,
+            false => encode_documents(self.encoder, model_id, &texts, self.purpose, self.cancel),
+        };
+        let left = jobs.split_off(encoded.len());
+        jobs.iter_mut().zip(encoded).for_each(|(made, encoded)| made.encoded.push(encoded));
+        match error {
+            None => {}
+            // One text that the tokenizer or the runtime cannot handle fails the whole call: find it.
+            Some(ModelError::Inference { .. }) if left.len() > 1 => {
+                for made in left {
+                    jobs.extend(self.encode(model_id, vec![made], out));
+                }
+            }
+            Some(error) => {
+                for made in &left {
+                    let refuse = || self.error(&error, &self.fields[made.field]);
+                    out.refused[made.job.op].get_or_insert_with(refuse);
+                }
+            }
+        }
+        jobs.retain(|made| out.refused[made.job.op].is_none());
+        jobs
+    }
+
+    /// Gives a passage with all of its vectors to its document.
+    fn keep(&self, made: Made, drafts: &mut [Option<Draft>], out: &mut Embedding) {
+        let Made { job, encoded, .. } = made;
+        out.count(&encoded);
+        let Some(draft) = drafts[job.op].as_mut() else { return };
+        draft.truncated += u64::from(encoded.iter().any(|encoded| encoded.truncated_tokens > 0));
+        let Some(field) = draft.fields.get_mut(job.field) else { return };
+        if field.chunks.len() >= MAX_PASSAGES {
+            out.refused[job.op].get_or_insert_with(|| {
+                EngineError::illegal_argument(format!(
+                    "field [{}] has more passages than the limit of {MAX_PASSAGES}",
+                    field.path
+                ))
+            });
+            return;
+        }
+        let Some(vector) = vector(encoded.iter().map(|encoded| &encoded.output)) else {
+            out.refused[job.op].get_or_insert_with(|| {
+                EngineError::illegal_argument(format!(
+                    "the models of field [{}] make two vectors of one kind",
+                    field.path
+                ))
+            });
+            return;
+        };
+        field.chunks.push(Passage {
+            source: job.source,
+            start: job.range.start as u32,
+            end: job.range.end as u32,
+            vector,
+        });
     }
 
     fn error(&self, error: &ModelError, field: &Field<'_>) -> EngineError {
@@ -326,10 +354,38 @@ impl Call<'_> {
     }
 }
 
-/// A vector as documents hold it.
-pub(crate) fn vector(output: &Output) -> PassageVector {
-    match output {
-        Output::Sparse(tokens) => PassageVector::Sparse(tokens.pairs().to_vec()),
-        Output::Dense(vector) => PassageVector::Dense(vector.to_vec()),
+/// A passage that its last model has read whole; of any other the halves become passages of their own, to be encoded
+/// anew.
+fn cut(made: Made, again: &mut Vec<Made>) -> Option<Made> {
+    let whole = made.encoded.last().is_none_or(|encoded| encoded.truncated_tokens == 0);
+    if whole || !made.job.may_split {
+        return Some(made);
+    }
+    let Some((first, second)) = chunk::halves(&made.job.text) else { return Some(made) };
+    for half in [first, second] {
+        let text = made.job.text[half.clone()].to_owned();
+        let range = made.job.range.start + half.start..made.job.range.start + half.end;
+        again.push(Made { field: made.field, job: Job { text, range, ..made.job }, encoded: Vec::new() });
+    }
+    None
+}
+
+/// The outputs of an endpoint's models, as documents hold them; `None` for outputs that do not go together.
+pub(crate) fn vector<'o>(outputs: impl IntoIterator<Item = &'o Output>) -> Option<PassageVector> {
+    let (mut sparse, mut dense) = (None, None);
+    for output in outputs {
+        let known = match output {
+            Output::Sparse(tokens) => sparse.replace(tokens.pairs().to_vec()).is_some(),
+            Output::Dense(vector) => dense.replace(vector.to_vec()).is_some(),
+        };
+        if known {
+            return None;
+        }
+    }
+    match (sparse, dense) {
+        (Some(sparse), Some(dense)) => Some(PassageVector::Hybrid { sparse, dense }),
+        (Some(tokens), None) => Some(PassageVector::Sparse(tokens)),
+        (None, Some(vector)) => Some(PassageVector::Dense(vector)),
+        (None, None) => None,
     }
 }

@@ -70,7 +70,7 @@ impl GlobalState {
             engine.models.endpoints.put(endpoint.clone())?;
             done(&format!("inference endpoint [{}]", endpoint.inference_id));
             // As at a start: one whose model is not here is kept, and says so when it is used.
-            if endpoint.deployment_id.is_none()
+            if endpoint.owns_deployment()
                 && let Err(error) = engine.models.start_endpoint(&endpoint)
             {
                 tracing::warn!(endpoint = endpoint.inference_id, %error, "a restored endpoint has no deployment");

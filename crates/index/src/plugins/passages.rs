@@ -25,13 +25,22 @@ const MAGIC: &[u8; 8] = b"SPRWPSG1";
 const HEADER: usize = 24;
 
 /// Bytes of a field's passages on their way to an indexing thread: `p`, then of each its length (u32) and its vector
-/// as that of a field with one value. `metric` is how dense ones are compared.
+/// as that of a field with one value; for both kinds `h`, the length of the sparse one (u32), and one after the other.
+/// `metric` is how dense ones are compared.
 pub(crate) fn encode_passages(chunks: &[Passage], metric: impl Fn(usize) -> Metric) -> Vec<u8> {
     let mut bytes = vec![b'p'];
     for chunk in chunks {
         let value = match &chunk.vector {
             PassageVector::Sparse(tokens) => encode_tokens(tokens),
             PassageVector::Dense(vector) => encode_vector(metric(vector.len()), vector),
+            PassageVector::Hybrid { sparse, dense } => {
+                let sparse = encode_tokens(sparse);
+                let mut value = vec![b'h'];
+                value.extend((sparse.len() as u32).to_le_bytes());
+                value.extend(sparse);
+                value.extend(encode_vector(metric(dense.len()), dense));
+                value
+            }
         };
         bytes.extend((value.len() as u32).to_le_bytes());
         bytes.extend(value);
@@ -58,16 +67,35 @@ impl PassageBuilder {
                 break;
             };
             bytes = rest;
-            match value.split_first() {
-                Some((b's', tokens)) => {
-                    self.sparse.get_or_insert_default().add(self.count, &mut Tokens(tokens));
+            let known = match value.split_first() {
+                Some((b'h', both)) => {
+                    let Some((length, both)) = both.split_first_chunk::<4>() else { break };
+                    let Some((sparse, dense)) = both.split_at_checked(u32::from_le_bytes(*length) as usize)
+                    else {
+                        break;
+                    };
+                    self.vector(field, sparse)? && self.vector(field, dense)?
                 }
-                Some((b'd', vector)) => self.dense.add(field, self.count, vector)?,
-                _ => break,
+                _ => self.vector(field, value)?,
+            };
+            if !known {
+                break;
             }
             self.count += 1;
         }
         Ok(())
+    }
+
+    /// Adds a vector of the next passage; false for one of no known kind.
+    fn vector(&mut self, field: u32, value: &[u8]) -> Result<bool, VectorsError> {
+        match value.split_first() {
+            Some((b's', tokens)) => {
+                self.sparse.get_or_insert_default().add(self.count, &mut Tokens(tokens));
+            }
+            Some((b'd', vector)) => self.dense.add(field, self.count, vector)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Number of passages.

@@ -43,6 +43,9 @@ impl VectorSettings {
     /// Puts another mapping in force for segments that are written from now on.
     pub(crate) fn set(&self, mapping: &Mapping) {
         let options = mapping.leaf_fields().filter_map(|(path, field_type)| match field_type {
+            FieldType::DenseVector(field) if !field.index => {
+                Some((path.to_owned(), VectorOptions::stored_only()))
+            }
             FieldType::DenseVector(field) => Some((path.to_owned(), field.options)),
             FieldType::SemanticText(field) => Some((path.to_owned(), field.dense.as_ref()?.options)),
             _ => None,

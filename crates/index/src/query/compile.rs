@@ -128,8 +128,12 @@ impl<'a> Compiler<'a> {
             weight = explain::labelled(&query.kind, weight, scoring);
         }
         // A least score is compared with boosted ones, whether scores are wanted or not.
-        let scoring =
-            scoring || matches!(&query.kind, QueryKind::FunctionScore(inner) if inner.min_score.is_some());
+        let least = match &query.kind {
+            QueryKind::FunctionScore(inner) => inner.min_score,
+            QueryKind::ScriptScore(inner) => inner.min_score,
+            _ => None,
+        };
+        let scoring = scoring || least.is_some();
         if scoring && query.boost != 1.0 {
             return Ok(Box::new(BoostWeight::new(weight, query.boost)));
         }
@@ -205,6 +209,7 @@ impl<'a> Compiler<'a> {
             QueryKind::DisMax { queries, tie_breaker } => self.dis_max(queries, *tie_breaker, scoring),
             QueryKind::Boosting(query) => self.boosting(query, scoring),
             QueryKind::FunctionScore(query) => self.function_score(query, scoring),
+            QueryKind::ScriptScore(query) => self.script_score(query, scoring),
             QueryKind::RankFeature(query) => self.rank_feature(query, scoring),
             QueryKind::DistanceFeature(query) => self.distance_feature(query),
             QueryKind::Intervals(query) => self.intervals(query, scoring),

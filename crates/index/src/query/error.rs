@@ -149,6 +149,9 @@ pub enum QueryError {
     /// A document has several values in the column that hits are collapsed by.
     #[error("document {doc} has several values in the field that hits are collapsed by")]
     CollapseSeveral { doc: u32 },
+    /// A script cannot be run on the documents.
+    #[error("{reason}")]
+    Script { reason: String },
     /// A clause with a text that the engine has not turned into a vector.
     #[error("a text reached the index where a vector was expected (model {model_id})")]
     NotEncoded { model_id: String },
@@ -194,6 +197,7 @@ impl QueryError {
             }
             QueryError::NotEncoded { .. } | QueryError::NotLookedUp { .. } => "illegal_state_exception",
             QueryError::Score { kind, .. } => kind,
+            QueryError::Script { .. } => "script_exception",
             QueryError::RegexpLength { .. }
             | QueryError::CombinedFieldType { .. }
             | QueryError::CombinedAnalyzers { .. } => "illegal_argument_exception",
@@ -289,6 +293,7 @@ impl QueryError {
                 format!("[nested] failed to find nested object under path [{path}]")
             }
             QueryError::NoFunctionField { field } => format!("unknown field [{field}]"),
+            QueryError::Script { .. } => "runtime error".into(),
             _ => format!("failed to create query: {}", self.cause_reason()),
         }
     }
@@ -451,6 +456,7 @@ impl QueryError {
             | QueryError::NoFunctionField { .. }
             | QueryError::NestedPath { .. }
             | QueryError::Score { .. }
+            | QueryError::Script { .. }
             | QueryError::NotLookedUp { .. }
             | QueryError::NotEncoded { .. } => self.to_string(),
         }

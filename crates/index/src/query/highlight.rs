@@ -315,6 +315,7 @@ impl Extract<'_> {
             }
             QueryKind::Boosting(query) => self.query(&query.positive)?,
             QueryKind::FunctionScore(query) => self.query(&query.query)?,
+            QueryKind::ScriptScore(query) => self.query(&query.query)?,
             QueryKind::Bool(tree) => {
                 self.all(&tree.must)?;
                 self.all(&tree.should)?;

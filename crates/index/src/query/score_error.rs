@@ -5,6 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::error::QueryError;
 
+/// The kind of an error of a script, which is the cause of another one.
+pub(super) const SCRIPT: &str = "script_exception";
+
 /// The first score of a search that could not be worked out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ScoreErrors(Arc<OnceLock<(&'static str, String)>>);
@@ -20,6 +23,7 @@ impl ScoreErrors {
     pub(super) fn check(&self) -> Result<(), QueryError> {
         match self.0.get() {
             None => Ok(()),
+            Some((kind, reason)) if *kind == SCRIPT => Err(QueryError::Script { reason: reason.clone() }),
             Some((kind, reason)) => Err(QueryError::Score { kind, reason: reason.clone() }),
         }
     }

@@ -14,11 +14,17 @@ use tantivy::{DocId, DocSet, TERMINATED};
 
 use super::error::QueryError;
 use crate::plugins::{PassageMap, SparseReader};
-use sparrow_mapping::passages::PassageVector;
 use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::{
-    BoolQuery, KnnQuery, Pruning, Query, QueryKind, SemanticQuery, SparseOrigin, SparseQuery,
+    BoolQuery, KnnQuery, Pruning, Query, QueryKind, SemanticQuery, SparseOrigin, SparseQuery, VectorKind,
 };
+
+/// What the score of the dense vectors counts beside that of the sparse ones, where one clause searches both. Chosen as
+/// docs/hybrid-search.md says.
+pub const DENSE_SHARE: f32 = 80.0;
+
+/// Fewest documents whose dense vectors count beside sparse ones: those behind them seem farther than they are.
+const HYBRID_DEPTH: usize = 100;
 
 /// By how much more passages are asked for when those found are of too few documents.
 const GROWTH: usize = 4;
@@ -44,26 +50,39 @@ pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<Quer
         // No document has a value.
         return Ok(QueryKind::MatchNone);
     }
-    match query.vectors.iter().find(|(id, _)| id == field.search_id()) {
-        None => Err(QueryError::NotEncoded { model_id: field.search_id().to_owned() }),
-        Some((_, PassageVector::Sparse(tokens))) => Ok(QueryKind::Sparse(SparseQuery {
+    let Some((_, vector)) = query.vectors.iter().find(|(id, _)| id == field.search_id()) else {
+        return Err(QueryError::NotEncoded { model_id: field.search_id().to_owned() });
+    };
+    let sparse = vector.sparse().filter(|_| query.part != Some(VectorKind::Dense)).map(|tokens| {
+        QueryKind::Sparse(SparseQuery {
             field: query.field.clone(),
-            tokens: tokens.clone(),
+            tokens: tokens.to_vec(),
             pruning: Pruning::ByField(None),
             origin: SparseOrigin::SparseVector,
-        })),
-        // A text without a word is near nothing.
-        Some((_, PassageVector::Dense(vector))) if vector.is_empty() => Ok(QueryKind::MatchNone),
-        Some((_, PassageVector::Dense(vector))) => Ok(QueryKind::Knn(KnnQuery {
+        })
+    });
+    // A text without a word is near nothing: its dense vector is empty.
+    let dense = vector.dense().filter(|vector| query.part != Some(VectorKind::Sparse) && !vector.is_empty());
+    let k = if sparse.is_some() { query.k.max(HYBRID_DEPTH) } else { query.k };
+    let dense = dense.map(|vector| {
+        QueryKind::Knn(KnnQuery {
             field: query.field.clone(),
-            vector: vector.clone(),
-            k: query.k,
-            num_candidates: query.num_candidates,
+            vector: vector.to_vec(),
+            k,
+            num_candidates: query.num_candidates.max(k),
             oversample: None,
             filter: query.filter.clone(),
             similarity: None,
-        })),
-    }
+        })
+    });
+    Ok(match (sparse, dense) {
+        (Some(sparse), Some(dense)) => {
+            let dense = Query { boost: DENSE_SHARE, ..Query::from(dense) };
+            QueryKind::Bool(BoolQuery { should: vec![sparse.into(), dense], ..BoolQuery::default() })
+        }
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => QueryKind::MatchNone,
+    })
 }
 
 /// The query with its `semantic` clauses bound, where the pruned path of sparse clauses may use them; `None` if it

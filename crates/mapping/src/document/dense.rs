@@ -45,8 +45,9 @@ impl Reader<'_> {
         self.steps.pop();
         if field.index {
             self.seen(path);
-            self.out.dense.push((path.to_owned(), vector));
         }
+        // Scripts compare vectors of fields that are not searched, too.
+        self.out.dense.push((path.to_owned(), vector));
         Ok(())
     }
 

@@ -178,11 +178,6 @@ pub(super) fn leaf(
             options.indexed = field.index;
         }
         FieldType::SemanticText(field) => {
-            if !multi_fields {
-                return Err(MappingError::Malformed {
-                    reason: format!("Field [{name}] of type [semantic_text] can't be used in multifields"),
-                });
-            }
             if map
                 .get("fields")
                 .is_some_and(|fields| fields.as_object().is_none_or(|fields| !fields.is_empty()))
@@ -218,7 +213,9 @@ pub(super) fn leaf(
                             ),
                         });
                     }
-                    fields.insert(sub.clone(), sub_field(sub, definition)?);
+                    let read = sub_field(sub, definition)?;
+                    check_sub_field(&field_type, sub, &read)?;
+                    fields.insert(sub.clone(), read);
                 }
             }
             Some(_) => {
@@ -250,6 +247,21 @@ fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {
         }),
         Some(type_name) => leaf(name, type_name, map, false),
     }
+}
+
+/// Whether a multi-field fits the field around it: only what is text can be searched by meaning.
+fn check_sub_field(parent: &FieldType, name: &str, sub: &LeafNode) -> Result<(), MappingError> {
+    if matches!(sub.field_type, FieldType::SemanticText(_))
+        && !matches!(parent, FieldType::Text { .. } | FieldType::Keyword { .. })
+    {
+        let parent = parent.name();
+        return Err(MappingError::Malformed {
+            reason: format!(
+                "Field [{name}] of type [semantic_text] can't be used in multifields of a [{parent}] field"
+            ),
+        });
+    }
+    Ok(())
 }
 
 fn plain_type(type_name: &str) -> Option<FieldType> {

@@ -14,6 +14,7 @@ mod multi_match;
 mod patterns;
 mod pinned;
 mod query_string;
+mod script_score;
 mod sparse;
 mod special;
 mod term;
@@ -60,6 +61,7 @@ const QUERIES: &[&str] = &[
     "range",
     "rank_feature",
     "regexp",
+    "script_score",
     "semantic",
     "simple_query_string",
     "sparse_vector",
@@ -134,6 +136,7 @@ fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, Body
         "match_none" => compound::constant("match_none", QueryKind::MatchNone, body),
         "boosting" => compound::boosting(body, context.nested()?),
         "function_score" => function_score::function_score(body, context.nested()?),
+        "script_score" => script_score::script_score(body, context.nested()?),
         "nested" => special::nested(body, context.nested()?),
         "intervals" => intervals::intervals(body, context),
         "pinned" => pinned::pinned(body, context.nested()?),

@@ -27,7 +27,6 @@ pub const UNSUPPORTED: &[&str] = &[
     "percolate",
     "rule",
     "script",
-    "script_score",
     "shape",
     "span_containing",
     "span_first",

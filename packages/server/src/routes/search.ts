@@ -36,6 +36,11 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
       'include_named_queries_score',
     ],
   }),
+  ...engine('rank_eval', 'indices:data/read/rank_eval', ['GET|POST /_rank_eval', 'GET|POST /{index}/_rank_eval'], {
+    body: true,
+    cancellable: true,
+    params: [...WHICH, 'search_type'],
+  }),
   ...engine(
     'scroll',
     'indices:data/read/scroll',

@@ -187,6 +187,7 @@ export const ACTIONS = {
   'indices:data/read/search': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/explain': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/msearch': { scope: 'index', privileges: ['read', 'all'] },
+  'indices:data/read/rank_eval': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/scroll': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/scroll/clear': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/open_point_in_time': { scope: 'index', privileges: ['read', 'all'] },

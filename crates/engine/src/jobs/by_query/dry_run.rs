@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use sparrow_encoder::Encoded;
-use sparrow_mapping::passages::{self, PassageVector};
+use sparrow_mapping::passages;
 use sparrow_mapping::{Limits, Mapping, ParsedDocument};
 
 use super::plan::{Position, Source};
@@ -238,12 +238,12 @@ impl Sample {
         self.dense_vectors += parsed.dense.len() as u64;
         self.dense_numbers += parsed.dense.iter().map(|(_, vector)| vector.len() as u64).sum::<u64>();
         for passage in parsed.passages.iter().flat_map(|(_, passages)| passages) {
-            match &passage.vector {
-                PassageVector::Sparse(tokens) => self.sparse_tokens += tokens.len() as u64,
-                PassageVector::Dense(vector) => {
-                    self.dense_vectors += 1;
-                    self.dense_numbers += vector.len() as u64;
-                }
+            if let Some(tokens) = passage.vector.sparse() {
+                self.sparse_tokens += tokens.len() as u64;
+            }
+            if let Some(vector) = passage.vector.dense() {
+                self.dense_vectors += 1;
+                self.dense_numbers += vector.len() as u64;
             }
         }
     }

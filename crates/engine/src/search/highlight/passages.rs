@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use sparrow_index::DocAddress;
+use sparrow_index::query::DENSE_SHARE;
 use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::{self, PassageVector};
 use sparrow_query::{Query, QueryKind};
@@ -28,13 +29,9 @@ pub(super) fn best(
         resolve::visit(query, &mut |clause| match &clause.kind {
             QueryKind::Semantic(clause) if clause.field == path => {
                 let id = mapping.semantic_field(path).map(|field| field.search_id());
-                wanted.extend(
-                    clause
-                        .vectors
-                        .iter()
-                        .find(|(of, _)| Some(of.as_str()) == id)
-                        .map(|(_, vector)| vector.clone()),
-                );
+                let of_field = clause.vectors.iter().find(|(of, _)| Some(of.as_str()) == id);
+                // The lists of a fusion search by one kind each; a passage is worth what all of them make of it.
+                wanted.extend(of_field.map(|(_, vector)| vector.clone()));
             }
             QueryKind::Sparse(clause) if clause.field == path => {
                 wanted.push(PassageVector::Sparse(clause.tokens.clone()));
@@ -81,23 +78,31 @@ pub(super) fn best(
 
 /// How near a passage is to a query; `None` if they have nothing in common.
 fn score(query: &PassageVector, passage: &PassageVector) -> Option<f32> {
-    match (query, passage) {
-        (PassageVector::Sparse(query), PassageVector::Sparse(passage)) => {
-            let mut shared = None;
-            for (token, weight) in query {
-                if let Some((_, stored)) = passage.iter().find(|(known, _)| known == token) {
-                    *shared.get_or_insert(0.0) += weight * stored;
-                }
-            }
-            shared
-        }
-        (PassageVector::Dense(query), PassageVector::Dense(passage)) if query.len() == passage.len() => {
-            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-            let length = dot(query, query).sqrt() * dot(passage, passage).sqrt();
-            (length > 0.0).then(|| dot(query, passage) / length)
-        }
-        _ => None,
+    let sparse =
+        query.sparse().zip(passage.sparse()).and_then(|(query, passage)| shared_weight(query, passage));
+    let dense = query.dense().zip(passage.dense()).and_then(|(query, passage)| cosine(query, passage));
+    match (sparse, dense) {
+        // As the clause itself scores: what is not near has its sparse score alone.
+        (Some(sparse), Some(dense)) => Some(sparse + DENSE_SHARE * (1.0 + dense) / 2.0),
+        (None, Some(dense)) if query.sparse().is_some() => Some(DENSE_SHARE * (1.0 + dense) / 2.0),
+        (one, other) => one.or(other),
     }
+}
+
+fn shared_weight(query: &[(Box<str>, f32)], passage: &[(Box<str>, f32)]) -> Option<f32> {
+    let mut shared = None;
+    for (token, weight) in query {
+        if let Some((_, stored)) = passage.iter().find(|(known, _)| known == token) {
+            *shared.get_or_insert(0.0) += weight * stored;
+        }
+    }
+    shared
+}
+
+fn cosine(query: &[f32], passage: &[f32]) -> Option<f32> {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let length = dot(query, query).sqrt() * dot(passage, passage).sqrt();
+    (query.len() == passage.len() && length > 0.0).then(|| dot(query, passage) / length)
 }
 
 /// The payload of a document's passages.

@@ -2,6 +2,7 @@
 //!
 //! `rank` with `query`, `sub_searches` and `knn` is a tree of one level, so that there is one way to fuse.
 
+mod expand;
 mod parse;
 mod simplified;
 
@@ -14,6 +15,7 @@ use sparrow_query::dsl::KnnSearch;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Member;
 
+pub use expand::{ShortForm, expand};
 pub use parse::parse;
 
 /// Longest window: each list is held in memory.
@@ -49,12 +51,14 @@ pub struct Standard {
     /// A list in another order than by score, or of the first hits of groups: the search that finds it, without its
     /// query.
     pub search: Option<Box<SearchBody>>,
+    /// The query is the words of a short form, which may come to more lists.
+    pub short: Option<ShortForm>,
 }
 
 impl Standard {
     /// A query as it is.
     pub fn new(query: Query) -> Self {
-        Self { query, min_score: None, name: None, sections: Vec::new(), search: None }
+        Self { query, min_score: None, name: None, sections: Vec::new(), search: None, short: None }
     }
 }
 

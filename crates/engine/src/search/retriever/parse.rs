@@ -41,13 +41,19 @@ const KNN_KEYS: &[&str] = &[
 /// When it is malformed, or of a kind that this server does not have.
 pub fn parse(node: &Node, context: Context) -> Result<Retriever, BodyError> {
     let tree = retriever(node, context, 0)?;
-    let lists = tree.queries().len();
+    check_lists(tree.queries().len())?;
+    Ok(tree)
+}
+
+/// # Errors
+/// When a search has too many lists.
+pub(super) fn check_lists(lists: usize) -> Result<(), BodyError> {
     if lists > MAX_LISTS {
         return Err(BodyError::illegal(format!(
             "[retriever] takes at most [{MAX_LISTS}] result sets, but was [{lists}]"
         )));
     }
-    Ok(tree)
+    Ok(())
 }
 
 fn retriever(node: &Node, context: Context, depth: usize) -> Result<Retriever, BodyError> {
@@ -154,6 +160,8 @@ fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyErr
 struct Common {
     inputs: Option<Vec<Input>>,
     simplified: Simplified,
+    /// Whether a constant of reciprocal rank fusion is given.
+    names_constant: bool,
     window: Option<usize>,
     filters: Vec<Query>,
     min_score: Option<f32>,
@@ -197,8 +205,9 @@ impl Common {
         if !messages.is_empty() {
             return Err(BodyError::Validation { messages });
         }
-        if let Some(query) = simplified::query(fusion.kind(), &self.simplified, context)? {
-            let standard = Retriever::Standard(Standard::new(query));
+        let constant = self.names_constant;
+        if let Some(standard) = simplified::list(fusion.kind(), &self.simplified, constant, context)? {
+            let standard = Retriever::Standard(standard);
             fusion.inputs =
                 vec![Input { normalizer: normalizer.unwrap_or_default(), ..Input::new(standard) }];
         }
@@ -227,7 +236,10 @@ fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, Bod
                 "retrievers" => {
                     common.inputs = Some(inputs(&member.value, |item| rrf_input(item, context, depth))?);
                 }
-                "rank_constant" => rank_constant = rank::rank_constant(value::int(&member.value)?)?,
+                "rank_constant" => {
+                    rank_constant = rank::rank_constant(value::int(&member.value)?)?;
+                    common.names_constant = true;
+                }
                 _ if common.take(PARSER, member, context)? => {}
                 _ => return Err(unknown(PARSER, member, KEYS)),
             }

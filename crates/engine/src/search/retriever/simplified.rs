@@ -1,10 +1,9 @@
 //! The short form of `rrf` and `linear`: a text and the fields to search instead of retrievers.
 
 use serde_json::json;
-use sparrow_query::Query;
 
 use super::super::fusion::{Method, Normalizer};
-use super::Fusion;
+use super::{Fusion, ShortForm, Standard};
 use sparrow_query::dsl::{self, Context};
 use sparrow_wire::{BodyError, json};
 
@@ -56,19 +55,32 @@ impl Simplified {
     }
 }
 
-/// The query that the short form stands for: the text in all fields, their scores added.
-pub fn query(kind: &str, simplified: &Simplified, context: Context) -> Result<Option<Query>, BodyError> {
+/// The short form as one list: the text in all fields, their scores added. What more lists it comes to is known once the
+/// indices are.
+pub fn list(
+    kind: &str,
+    simplified: &Simplified,
+    names_constant: bool,
+    context: Context,
+) -> Result<Option<Standard>, BodyError> {
     let Some(text) = &simplified.query else { return Ok(None) };
     let mut clause = json!({"query": text, "type": "most_fields"});
-    if let Some(fields) = &simplified.fields {
-        let negative = |field: &String| {
-            field.rsplit_once('^').and_then(|(_, weight)| weight.parse::<f32>().ok()).is_some_and(|w| w < 0.0)
-        };
-        if fields.iter().any(negative) {
+    let fields: Option<Vec<(String, f32)>> =
+        simplified.fields.as_ref().map(|fields| fields.iter().map(|field| weighted(field)).collect());
+    if let Some(names) = &simplified.fields {
+        if fields.iter().flatten().any(|(_, weight)| *weight < 0.0) {
             return Err(BodyError::illegal(format!("[{kind}] per-field weights must be non-negative")));
         }
-        clause["fields"] = json!(fields);
+        clause["fields"] = json!(names);
     }
     let (node, _) = json::read(json!({"multi_match": clause}).to_string().as_bytes())?;
-    dsl::parse_query(&node, context).map(Some)
+    let query = dsl::parse_query(&node, context)?;
+    let short = ShortForm { text: text.clone(), fields, names_constant };
+    Ok(Some(Standard { short: Some(short), ..Standard::new(query) }))
+}
+
+/// A field as `name^weight`, or alone.
+fn weighted(field: &str) -> (String, f32) {
+    let parts = field.rsplit_once('^').and_then(|(name, weight)| Some((name, weight.parse().ok()?)));
+    parts.map_or_else(|| (field.to_owned(), 1.0), |(name, weight)| (name.to_owned(), weight))
 }

@@ -52,6 +52,7 @@ fn who(kind: &QueryKind) -> Who {
         | QueryKind::SimpleQueryString(_)
         | QueryKind::Boosting(_)
         | QueryKind::FunctionScore(_)
+        | QueryKind::ScriptScore(_)
         | QueryKind::RankFeature(_)
         | QueryKind::DistanceFeature(_)
         | QueryKind::Intervals(_)
@@ -127,6 +128,9 @@ pub(super) fn text(kind: &QueryKind) -> String {
             format!("FunctionScoreQuery({}, scored by boost)", boosted(&query.positive))
         }
         QueryKind::FunctionScore(query) => format!("function score ({})", boosted(&query.query)),
+        QueryKind::ScriptScore(query) => {
+            format!("script_score ({}, script: {})", boosted(&query.query), query.script.source)
+        }
         QueryKind::RankFeature(query) => format!("FeatureQuery(field={})", query.field),
         QueryKind::DistanceFeature(query) => format!("LongDistanceFeatureQuery(field={})", query.field),
         QueryKind::Intervals(query) => format!("intervals({})", query.field),

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::Fixture;
-use crate::query::{SearchOptions, TotalHits, TotalRelation};
+use crate::query::{DENSE_SHARE, SearchOptions, TotalHits, TotalRelation};
 use crate::{IndexOptions, WriteDocument};
 use sparrow_mapping::Limits;
 use sparrow_mapping::passages::{FieldPassages, Passage, PassageVector};
-use sparrow_query::{BoolQuery, KnnQuery, Query, QueryKind, SemanticQuery, SparseQuery};
+use sparrow_query::{BoolQuery, KnnQuery, Query, QueryKind, SemanticQuery, SparseQuery, VectorKind};
 
 /// Weights that half precision holds exactly, so that scores can be compared exactly.
 type Tokens = Vec<(u8, u8)>;
@@ -63,7 +63,15 @@ struct Built {
     docs: Vec<(String, u64, bool, Vec<Tokens>)>,
 }
 
-fn build(steps: &[Step], dense: bool) -> Built {
+/// What models make of a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Made {
+    Sparse,
+    Dense,
+    Both,
+}
+
+fn build(steps: &[Step], made: Made) -> Built {
     let properties = json!({"s": {"type": "semantic_text"}, "k": {"type": "keyword"}});
     // Graphs as soon as there is anything to merge.
     let options = IndexOptions { min_graph_vectors: 4, ..IndexOptions::default() };
@@ -77,9 +85,10 @@ fn build(steps: &[Step], dense: bool) -> Built {
                 let source = json!({"k": if *passes { "yes" } else { "no" }});
                 let mapping = index.mapping();
                 let (mut parsed, _) = mapping.parse_document(&id, &source, &Limits::default()).unwrap();
-                let vector = |tokens_of: &Tokens| match dense {
-                    true => PassageVector::Dense(vector(tokens_of)),
-                    false => PassageVector::Sparse(tokens(tokens_of)),
+                let vector = |of: &Tokens| match made {
+                    Made::Dense => PassageVector::Dense(vector(of)),
+                    Made::Sparse => PassageVector::Sparse(tokens(of)),
+                    Made::Both => PassageVector::Hybrid { sparse: tokens(of), dense: vector(of) },
                 };
                 let chunks = passages
                     .iter()
@@ -150,13 +159,20 @@ proptest! {
         asked in prop::collection::vec((0_u8..8, 1_u8..9), 1..5),
         size in 1_usize..8,
         filtered in any::<bool>(),
+        both in any::<bool>(),
     ) {
-        let built = build(&steps, false);
+        let built = build(&steps, if both { Made::Both } else { Made::Sparse });
+        let dense = vector(&asked);
         let asked = tokens(&asked);
+        let vectors = match both {
+            true => PassageVector::Hybrid { sparse: asked.clone(), dense },
+            false => PassageVector::Sparse(asked.clone()),
+        };
         let expected = built.expected(filtered, |passage| dot(&asked, &tokens(passage)));
         let clause = Query::new(QueryKind::Semantic(SemanticQuery {
             field: "s".into(),
-            vectors: vec![(sparrow_mapping::DEFAULT_INFERENCE_ID.into(), PassageVector::Sparse(asked.clone()))],
+            vectors: vec![(sparrow_mapping::DEFAULT_INFERENCE_ID.into(), vectors)],
+            part: both.then_some(VectorKind::Sparse),
             k: size,
             num_candidates: 100,
             ..SemanticQuery::default()
@@ -194,8 +210,9 @@ proptest! {
         asked in prop::collection::vec((0_u8..8, 1_u8..9), 1..5),
         k in 1_usize..8,
         filtered in any::<bool>(),
+        both in any::<bool>(),
     ) {
-        let built = build(&steps, true);
+        let built = build(&steps, if both { Made::Both } else { Made::Dense });
         let asked = vector(&asked);
         let expected = built.expected(filtered, |passage| Some(cosine(&asked, &vector(passage))));
         let knn = KnnQuery {
@@ -216,10 +233,10 @@ proptest! {
 
 #[test]
 fn clauses_that_do_not_fit_the_field_say_so() {
-    let sparse = build(&[Step::Write(1, true, vec![vec![(1, 1)]])], false).fixture;
+    let sparse = build(&[Step::Write(1, true, vec![vec![(1, 1)]])], Made::Sparse).fixture;
     let knn = |field: &str| KnnQuery { field: field.into(), vector: vec![1.0], k: 1, ..KnnQuery::default() };
     assert!(sparse.error(QueryKind::Knn(knn("s"))).reason().contains("[sparse_embedding]"));
-    let dense = build(&[Step::Write(1, true, vec![vec![(1, 1)]])], true).fixture;
+    let dense = build(&[Step::Write(1, true, vec![vec![(1, 1)]])], Made::Dense).fixture;
     let clause = |field: &str| SparseQuery {
         field: field.into(),
         tokens: vec![("t1".into(), 1.0)],
@@ -231,8 +248,35 @@ fn clauses_that_do_not_fit_the_field_say_so() {
     assert!(reason.contains("Field [k] of type [keyword] does not support semantic queries"), "{reason}");
     assert!(dense.hits(QueryKind::Semantic(semantic("nowhere"))).is_empty());
     // Before the first document nothing is known of the model, and there is nothing to find.
-    let empty = build(&[], true).fixture;
+    let empty = build(&[], Made::Dense).fixture;
     assert!(empty.hits(QueryKind::Knn(knn("s"))).is_empty());
     assert!(empty.hits(QueryKind::Sparse(clause("s"))).is_empty());
     assert!(empty.hits(QueryKind::Semantic(semantic("s"))).is_empty());
+}
+
+#[test]
+fn a_clause_on_both_kinds_of_vectors_adds_their_scores() {
+    let (near, other) = (vec![vec![(1, 4)]], vec![vec![(2, 4)], vec![(3, 1)]]);
+    let built = build(&[Step::Write(1, true, other), Step::Write(2, true, near)], Made::Both);
+    let (asked, dense) = (tokens(&vec![(1, 8)]), vector(&vec![(1, 4)]));
+    let clause = |part: Option<VectorKind>| SemanticQuery {
+        field: "s".into(),
+        vectors: vec![(
+            sparrow_mapping::DEFAULT_INFERENCE_ID.into(),
+            PassageVector::Hybrid { sparse: asked.clone(), dense: dense.clone() },
+        )],
+        k: 10,
+        num_candidates: 100,
+        part,
+        ..SemanticQuery::default()
+    };
+    let hits = |part| built.fixture.hits(QueryKind::Semantic(clause(part)));
+    let (sparse, dense) = (hits(Some(VectorKind::Sparse)), hits(Some(VectorKind::Dense)));
+    // Nothing else shares a token, but everything is more or less near.
+    assert_eq!((sparse.len(), dense.len()), (1, 2));
+    let both = hits(None);
+    assert_eq!(both.len(), 2);
+    assert_eq!(both[0].0, "2");
+    assert!((both[0].1 - (sparse[0].1 + DENSE_SHARE * dense[0].1)).abs() < 1e-3, "{both:?}");
+    assert!((both[1].1 - DENSE_SHARE * dense[1].1).abs() < 1e-3, "{both:?}");
 }

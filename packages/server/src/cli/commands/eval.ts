@@ -16,6 +16,7 @@ const INDEX = 'sparrow-eval';
 const PIPELINE = 'sparrow-eval';
 const SPARSE = '.sparse_encoder_model_2';
 const DENSE = '.all-minilm-l6-v2';
+const HYBRID = '.hybrid';
 const DEPTH = 100;
 const BATCH = 500;
 
@@ -124,7 +125,11 @@ async function createIndex({ remote, sparrow }: Context, dense: boolean): Promis
   await sparrow.index(INDEX).drop();
   const processors = [inference(SPARSE, 'tokens')];
   const properties: Record<string, object> = {
-    body: { type: 'text', analyzer: 'english' },
+    body: {
+      type: 'text',
+      analyzer: 'english',
+      ...(dense && { fields: { semantic: { type: 'semantic_text', inference_id: HYBRID } } }),
+    },
     tokens: { type: 'sparse_vector' },
   };
   if (dense) {
@@ -187,6 +192,7 @@ function searches(dense: boolean): Readonly<Record<string, (text: string) => Sea
       sub_searches: [{ query: lexical(text) }, { query: semantic(text) }],
       rank: { rrf: { rank_window_size: DEPTH } },
     }),
+    ...(dense && { hybrid: (text: string) => ({ retriever: { rrf: { query: text } } }) }),
   };
 }
 

