@@ -152,7 +152,7 @@ pub(super) fn preconfigured() -> Endpoint {
 pub(super) fn vectors_to_json(sparse: &Encoded, dense: &Encoded) -> Value {
     json!({
         "is_truncated": sparse.truncated_tokens > 0 || dense.truncated_tokens > 0,
-        "sparse_embedding": crate::pipelines::vector_to_json(&sparse.output),
-        "text_embedding": crate::pipelines::vector_to_json(&dense.output),
+        "sparse_embedding": sparrow_inference::vector_to_json(&sparse.output),
+        "text_embedding": sparrow_inference::vector_to_json(&dense.output),
     })
 }

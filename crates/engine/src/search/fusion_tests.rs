@@ -75,7 +75,12 @@ fn lists() -> impl Strategy<Value = Vec<TestList>> {
         hits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         hits
     });
-    let normalizer = prop_oneof![Just(Normalizer::None), Just(Normalizer::MinMax), Just(Normalizer::L2Norm)];
+    let normalizer = prop_oneof![
+        Just(Normalizer::None),
+        Just(Normalizer::MinMax),
+        Just(Normalizer::L2Norm),
+        Just(Normalizer::ZScore)
+    ];
     let weight = (0u32..5).prop_map(|quarters| quarters as f32 / 4.0);
     proptest::collection::vec((list, weight, normalizer), 0..5)
 }
@@ -98,6 +103,14 @@ fn naive(method: Method, lists: &[TestList], doc: u32) -> f64 {
             (Method::Linear, Normalizer::L2Norm) => {
                 let norm = scores.iter().map(|score| score * score).sum::<f64>().sqrt();
                 if norm == 0.0 { score } else { score / norm }
+            }
+            (Method::Linear, Normalizer::ZScore) => {
+                let count = scores.len() as f64;
+                let mean = scores.iter().sum::<f64>() / count;
+                let deviation =
+                    (scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / count).sqrt();
+                // Equal scores stand one above what no list has.
+                if deviation < 1e-6 { 1.0 } else { ((score - mean) / deviation).max(0.0) }
             }
         };
         sum += f64::from(*weight) * value;

@@ -80,7 +80,8 @@ impl VectorFunction {
     pub fn of(self, a: &[f32], b: &[f32]) -> f64 {
         let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a), f64::from(*b)));
         let dot = |pairs: &mut dyn Iterator<Item = (f64, f64)>| pairs.map(|(a, b)| a * b).sum::<f64>();
-        let length = |vector: &[f32]| vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+        let length =
+            |vector: &[f32]| vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
         match self {
             Self::CosineSimilarity => dot(&mut pairs()) / (length(a) * length(b)),
             Self::DotProduct => dot(&mut pairs()),
@@ -171,7 +172,8 @@ pub trait Values {
     ///
     /// # Errors
     /// When the document has none, or one of another length.
-    fn compared(&mut self, function: VectorFunction, vector: usize, field: usize) -> Result<f64, Self::Error>;
+    fn compared(&mut self, function: VectorFunction, vector: usize, field: usize)
+    -> Result<f64, Self::Error>;
 }
 
 impl Expression {

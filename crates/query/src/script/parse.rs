@@ -458,14 +458,23 @@ mod tests {
             Ok(f64::from(u8::from(self.0.is_some())))
         }
 
-        fn compared(&mut self, function: VectorFunction, vector: usize, _: usize) -> Result<f64, Self::Error> {
+        fn compared(
+            &mut self,
+            function: VectorFunction,
+            vector: usize,
+            _: usize,
+        ) -> Result<f64, Self::Error> {
             Ok(function.of(&self.1.vectors[vector], self.0.as_ref().ok_or("no vector")?))
         }
     }
 
     fn params() -> Params {
-        [("v".to_owned(), vec![3.0, 4.0]), ("query_vector".to_owned(), vec![3.0, 4.0]), ("n".to_owned(), vec![0.5])]
-            .into()
+        [
+            ("v".to_owned(), vec![3.0, 4.0]),
+            ("query_vector".to_owned(), vec![3.0, 4.0]),
+            ("n".to_owned(), vec![0.5]),
+        ]
+        .into()
     }
 
     fn value(source: &str, vector: Option<Vec<f32>>) -> Result<f64, &'static str> {
