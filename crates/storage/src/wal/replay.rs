@@ -66,6 +66,17 @@ pub(super) fn check_marked(
     Err(StorageError::WalCorrupt { path: super::path_of(directory, mark.generation), offset: 0 })
 }
 
+/// The file that was being written when the process ended: the last one with a header, which is durable before the first record. A
+/// stub that could not be removed may lie behind it, of an attempt to begin another file.
+pub(super) fn last_begun(files: &[(Generation, PathBuf)]) -> Result<Generation, StorageError> {
+    for (generation, path) in files.iter().rev() {
+        if LogFile::open(path)?.is_some() {
+            return Ok(*generation);
+        }
+    }
+    Ok(0)
+}
+
 /// Checks a log file from front to back and cuts off a torn tail.
 ///
 /// `is_last`: only the file that was being written when the process ended can have a torn tail. `durable`: bytes of it that are
@@ -246,10 +257,10 @@ pub fn salvage(directory: &Path) -> Result<Salvaged, StorageError> {
     let files = super::log_files(directory)?;
     let mark = Mark::read(directory);
     salvaged.problems.extend(check_marked(directory, &files, mark).err());
-    for (number, (generation, path)) in files.iter().enumerate() {
+    let last = last_begun(&files)?;
+    for (generation, path) in &files {
         let durable = mark.filter(|mark| mark.generation == *generation).map_or(0, |mark| mark.bytes);
-        let is_last = number + 1 == files.len();
-        if let Err(error) = salvage_file(path, is_last, durable, &mut salvaged.records) {
+        if let Err(error) = salvage_file(path, *generation >= last, durable, &mut salvaged.records) {
             salvaged.problems.push(error);
         }
     }
