@@ -62,15 +62,36 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
             if waits { Lane::Long } else { Lane::Watch }
         }
         "simulate_pipeline" | "simulate_index_template" | "analyze" => Lane::Trial,
-        "get_index" | "exists_index" | "get_mapping" | "get_field_mapping" | "get_settings" | "get_alias"
-        | "exists_alias" | "resolve_index" | "get_data_stream" | "get_index_template"
-        | "get_component_template" | "get_template" | "get_pipeline" | "get_cluster_settings" | "cluster_state"
-        | "cluster_figures" | "node_indices" | "index_stats" | "index_segments" | "recovery"
-        | "pending_tasks" | "remote_info" | "upgrade_assistance" | "ml_info" | "get_trained_models"
-        | "trained_model_stats" | "get_inference" => Lane::Look,
+        "get_index"
+        | "exists_index"
+        | "get_mapping"
+        | "get_field_mapping"
+        | "get_settings"
+        | "get_alias"
+        | "exists_alias"
+        | "resolve_index"
+        | "get_data_stream"
+        | "get_index_template"
+        | "get_component_template"
+        | "get_template"
+        | "get_pipeline"
+        | "get_cluster_settings"
+        | "cluster_state"
+        | "cluster_figures"
+        | "node_indices"
+        | "index_stats"
+        | "index_segments"
+        | "recovery"
+        | "pending_tasks"
+        | "remote_info"
+        | "upgrade_assistance"
+        | "ml_info"
+        | "get_trained_models"
+        | "trained_model_stats"
+        | "get_inference" => Lane::Look,
         "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge"
-        | "start_deployment" | "stop_deployment" | "update_deployment" | "clone_index" | "shrink_index" | "split_index"
-        | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
+        | "start_deployment" | "stop_deployment" | "update_deployment" | "clone_index" | "shrink_index"
+        | "split_index" | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
         | "cleanup_repository" | "create_snapshot" | "get_snapshot" | "snapshot_status"
         | "clone_snapshot" | "delete_snapshot" | "snapshot_keys" | "restore_snapshot" | "cat_snapshots" => {
             Lane::Long
@@ -415,8 +436,7 @@ mod tests {
     #[test]
     fn a_panic_becomes_an_error_and_the_worker_lives_on() {
         let executor = Executor::new(1);
-        for lane in
-            [Lane::Read, Lane::Write, Lane::Look, Lane::Trial, Lane::Watch, Lane::Health, Lane::Long]
+        for lane in [Lane::Read, Lane::Write, Lane::Look, Lane::Trial, Lane::Watch, Lane::Health, Lane::Long]
         {
             for _ in 0..20 {
                 let (sender, receiver) = mpsc::channel();

@@ -362,7 +362,9 @@ fn a_full_disk_refuses_writes_and_service_resumes_without_a_restart() {
     let node = Node::start();
     let disk = Arc::new(Disk::default());
     let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
-    node.ok("create_index", "index=a", "", r#"{"mappings":{"properties":{"v":{"type":"sparse_vector"}}}}"#);
+    let body =
+        r#"{"settings":{"number_of_replicas":0},"mappings":{"properties":{"v":{"type":"sparse_vector"}}}}"#;
+    node.ok("create_index", "index=a", "", body);
     for id in 0..10 {
         node.ok("index_doc", &format!("index=a&id={id}"), "", r#"{"v":{"x":1}}"#);
     }
@@ -726,6 +728,8 @@ fn a_removal_that_the_disk_refused_takes_no_acknowledged_write_with_it() {
         let disk = Arc::new(LosesNames::default());
         let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
         for index in ["a", "b", "c"] {
+            let settings = r#"{"settings":{"number_of_replicas":0}}"#;
+            node.ok("create_index", &format!("index={index}"), "", settings);
             node.ok("index_doc", &format!("index={index}&id=1"), "", r#"{"x":1}"#);
         }
         node.ok("update_aliases", "", "", r#"{"actions":[{"add":{"index":"b","alias":"now"}}]}"#);

@@ -183,7 +183,8 @@ impl World {
     }
 
     fn is_there(&self, node: &Node, index: &str, context: &str) -> bool {
-        let name = ["index a", "index b", "index c", "index d"].into_iter().find(|name| name.ends_with(index));
+        let name =
+            ["index a", "index b", "index c", "index d"].into_iter().find(|name| name.ends_with(index));
         let possible = name.and_then(|name| self.facts.get(name)).cloned().unwrap_or_default();
         // A failed bulk or write may have made the index by itself.
         let automatic = self.documents.keys().any(|key| key.starts_with(index));

@@ -83,7 +83,7 @@ impl Wal {
         let files = log_files(directory)?;
         let mark = Mark::read(directory);
         replay::check_marked(directory, &files, mark)?;
-        let last = replay::last_begun(&files)?;
+        let last = replay::last_begun(&files);
         for (generation, path) in &files {
             let durable = mark.filter(|mark| mark.generation == *generation).map_or(0, |mark| mark.bytes);
             replay::check_and_repair(path, *generation >= last, durable)?;

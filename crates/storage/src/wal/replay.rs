@@ -68,13 +68,10 @@ pub(super) fn check_marked(
 
 /// The file that was being written when the process ended: the last one with a header, which is durable before the first record. A
 /// stub that could not be removed may lie behind it, of an attempt to begin another file.
-pub(super) fn last_begun(files: &[(Generation, PathBuf)]) -> Result<Generation, StorageError> {
-    for (generation, path) in files.iter().rev() {
-        if LogFile::open(path)?.is_some() {
-            return Ok(*generation);
-        }
-    }
-    Ok(0)
+pub(super) fn last_begun(files: &[(Generation, PathBuf)]) -> Generation {
+    // What cannot be read or is of another version is no stub: whoever checks the files tells.
+    let is_begun = |path: &Path| !matches!(LogFile::open(path), Ok(None));
+    files.iter().rev().find(|(_, path)| is_begun(path)).map_or(0, |(generation, _)| *generation)
 }
 
 /// Checks a log file from front to back and cuts off a torn tail.
@@ -257,7 +254,7 @@ pub fn salvage(directory: &Path) -> Result<Salvaged, StorageError> {
     let files = super::log_files(directory)?;
     let mark = Mark::read(directory);
     salvaged.problems.extend(check_marked(directory, &files, mark).err());
-    let last = last_begun(&files)?;
+    let last = last_begun(&files);
     for (generation, path) in &files {
         let durable = mark.filter(|mark| mark.generation == *generation).map_or(0, |mark| mark.bytes);
         if let Err(error) = salvage_file(path, *generation >= last, durable, &mut salvaged.records) {
