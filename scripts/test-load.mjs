@@ -1,6 +1,6 @@
 // npm run test:load -- [--seed S] [--seconds N] [--documents N] [--clients 1,32,256,1000] [--rude]
 //
-// Measures searches under more and more load and prints the table of docs/reliability.md. Rude clients ask again at once when
+// Measures searches under more and more load and prints the table of docs/limits.md. Rude clients ask again at once when
 // they are refused. Ends with 1 if anything fails, the server is not well at any time, or the p99 of what is admitted of the
 // most clients is over three times that of as many as the server carries.
 import process from 'node:process';

@@ -69,11 +69,19 @@ describe('GET /metrics', () => {
       ],
       ...['sparrow_refresh_lag_seconds', 'sparrow_merges_total', 'sparrow_filter_cache_hits_total', 'sparrow_segments'],
       ...['sparrow_http_connections_open', 'sparrow_encoder_model_bytes', 'sparrow_http_requests_rejected_total'],
+      ...['sparrow_request_memory_bytes', 'sparrow_in_flight_bytes', 'sparrow_indices_refusing_writes'],
     ]) {
       expect([name, families.has(name)]).toEqual([name, true]);
     }
     expect([...families.keys()].every((name) => /^sparrow_[a-z_]+$/.test(name))).toBe(true);
     expect(valueOf(families, 'sparrow_ready')).toBe(1);
+    expect(valueOf(families, 'sparrow_engine_answers')).toBe(1);
+    for (const reason of ['disk_failed', 'flood_stage']) {
+      expect(valueOf(families, 'sparrow_indices_refusing_writes', { reason })).toBe(0);
+    }
+    // This request itself holds some.
+    expect(valueOf(families, 'sparrow_request_memory_limit_bytes', { of: 'all' })).toBeGreaterThan(1e8);
+    expect(valueOf(families, 'sparrow_in_flight_limit_bytes')).toBeGreaterThan(1e7);
     expect(valueOf(families, 'sparrow_process_resident_memory_bytes')).toBeGreaterThan(1e7);
   });
 

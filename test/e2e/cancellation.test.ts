@@ -126,6 +126,21 @@ describe('when the client goes away', () => {
     expect(write).toBeLessThan(SOON_MS);
   });
 
+  it('simulated pipelines keep no write waiting while they run', async () => {
+    const processors = Array.from({ length: 400 }, () => ({
+      gsub: { field: 'a', pattern: '(x+x+)+y', replacement: 'z', ignore_failure: true },
+    }));
+    const docs = Array.from({ length: 100 }, () => ({ _source: { a: 'x'.repeat(2000) } }));
+    const body = JSON.stringify({ pipeline: { processors }, docs });
+    const sockets = await Promise.all(
+      Array.from({ length: 16 }, () => send('POST', '/_ingest/pipeline/_simulate', body)),
+    );
+    await pause(500);
+    expect(await answered('PUT', '/other/_doc/1', { a: 1 })).toBeLessThan(SOON_MS);
+    expect(await answered('GET', '/other/_mapping')).toBeLessThan(SOON_MS);
+    for (const socket of sockets) socket.destroy();
+  });
+
   it('a bulk request of a great many documents stops', async () => {
     const body = '{"index":{}}\n{}\n'.repeat(200_000);
     const [search, write] = await abandon(8, 3000, () => send('POST', '/many/_bulk', body, 'application/x-ndjson'));
@@ -225,7 +240,10 @@ describe('the limits of memory', () => {
     const bucketed = await server.request('POST', '/docs/_search', { size: 0, aggs });
     expect([bucketed.status, bucketed.body.error?.root_cause[0].type]).toEqual([429, 'circuit_breaking_exception']);
     const lines = '{"index":{}}\n{}\n'.repeat(20_000);
-    expect((await server.request('POST', '/docs/_bulk', lines)).body.error.type).toBe('circuit_breaking_exception');
+    expect((await server.request('POST', '/unwritten/_bulk', lines)).body.error.type).toBe(
+      'circuit_breaking_exception',
+    );
+    expect((await server.request('GET', '/unwritten')).status).toBe(404);
     const after = (await breakers()).request;
     expect(after.tripped).toBe(tripped + 3);
     expect(after.estimated_size_in_bytes).toBeLessThan(1000);

@@ -40,6 +40,12 @@ pub(crate) enum Lane {
     Read,
     /// Writes.
     Write,
+    /// What is asked about indices, settings and counts: it waits for no write, and no write waits for it.
+    Look,
+    /// Trials of pipelines and analyzers, which may take long and change nothing.
+    Trial,
+    /// Looking at other operations and ending them, and the figures of the process: answered however many long ones there are.
+    Watch,
     /// Whether the server is well: answered however busy the others are.
     Health,
     /// Operations that may wait for minutes.
@@ -50,10 +56,42 @@ pub(crate) enum Lane {
 pub(crate) fn lane_of(request: &Request) -> Lane {
     match request.op.as_str() {
         "cluster_health" => Lane::Health,
-        "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge" | "get_task"
-        | "cancel_tasks" | "cancel_task" | "instruments" | "start_deployment" | "stop_deployment"
-        | "update_deployment" | "list_tasks" | "clone_index" | "shrink_index" | "split_index"
-        | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
+        "instruments" => Lane::Watch,
+        "get_task" | "list_tasks" | "cancel_tasks" | "cancel_task" => {
+            let waits = request.query.get("wait_for_completion").is_some_and(|text| text != "false");
+            if waits { Lane::Long } else { Lane::Watch }
+        }
+        "simulate_pipeline" | "simulate_index_template" | "analyze" => Lane::Trial,
+        "get_index"
+        | "exists_index"
+        | "get_mapping"
+        | "get_field_mapping"
+        | "get_settings"
+        | "get_alias"
+        | "exists_alias"
+        | "resolve_index"
+        | "get_data_stream"
+        | "get_index_template"
+        | "get_component_template"
+        | "get_template"
+        | "get_pipeline"
+        | "get_cluster_settings"
+        | "cluster_state"
+        | "cluster_figures"
+        | "node_indices"
+        | "index_stats"
+        | "index_segments"
+        | "recovery"
+        | "pending_tasks"
+        | "remote_info"
+        | "upgrade_assistance"
+        | "ml_info"
+        | "get_trained_models"
+        | "trained_model_stats"
+        | "get_inference" => Lane::Look,
+        "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge"
+        | "start_deployment" | "stop_deployment" | "update_deployment" | "clone_index" | "shrink_index"
+        | "split_index" | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
         | "cleanup_repository" | "create_snapshot" | "get_snapshot" | "snapshot_status"
         | "clone_snapshot" | "delete_snapshot" | "snapshot_keys" | "restore_snapshot" | "cat_snapshots" => {
             Lane::Long
@@ -71,13 +109,16 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
         | "validate_query"
         | "search_shards"
         | "count"
+        | "cat_count"
         | "get_doc"
         | "exists_doc"
         | "get_source"
         | "mget"
         | "term_vectors"
         | "multi_term_vectors"
-        | "infer_trained_model" => Lane::Read,
+        | "infer_trained_model"
+        | "infer" => Lane::Read,
+        op if op.starts_with("cat_") => Lane::Look,
         _ => Lane::Write,
     }
 }
@@ -155,6 +196,9 @@ pub(crate) struct LaneStats {
 pub(crate) struct Executor {
     read: Arc<Queue>,
     write: Arc<Queue>,
+    look: Arc<Queue>,
+    trial: Arc<Queue>,
+    watch: Arc<Queue>,
     health: Arc<Queue>,
     /// Long operations that run.
     long: Arc<AtomicUsize>,
@@ -167,6 +211,9 @@ impl Executor {
         Self {
             read: Queue::start("search", (cores * 8).clamp(16, 128)),
             write: Queue::start("write", (cores * 2).max(8)),
+            look: Queue::start("metadata", cores.clamp(4, 16)),
+            trial: Queue::start("trial", cores.clamp(2, 16)),
+            watch: Queue::start("watch", 2),
             health: Queue::start("health", 1),
             long: Arc::default(),
         }
@@ -206,6 +253,9 @@ impl Executor {
         let sent = match lane {
             Lane::Read => self.read.send(job, bytes, cancel),
             Lane::Write => self.write.send(job, bytes, cancel),
+            Lane::Look => self.look.send(job, bytes, cancel),
+            Lane::Trial => self.trial.send(job, bytes, cancel),
+            Lane::Watch => self.watch.send(job, bytes, cancel),
             Lane::Health => self.health.send(job, bytes, cancel),
             Lane::Long => self.run_long(job),
         };
@@ -236,9 +286,9 @@ impl Executor {
 
     /// Lets the workers end after what waits already.
     pub(crate) fn close(&self) {
-        self.read.close();
-        self.write.close();
-        self.health.close();
+        for lane in [&self.read, &self.write, &self.look, &self.trial, &self.watch, &self.health] {
+            lane.close();
+        }
     }
 }
 
@@ -387,7 +437,8 @@ mod tests {
     #[test]
     fn a_panic_becomes_an_error_and_the_worker_lives_on() {
         let executor = Executor::new(1);
-        for lane in [Lane::Read, Lane::Write, Lane::Health, Lane::Long] {
+        for lane in [Lane::Read, Lane::Write, Lane::Look, Lane::Trial, Lane::Watch, Lane::Health, Lane::Long]
+        {
             for _ in 0..20 {
                 let (sender, receiver) = mpsc::channel();
                 executor.run(
@@ -477,10 +528,48 @@ mod tests {
     }
 
     #[test]
-    fn long_operations_are_bounded() {
+    fn long_operations_are_bounded_and_can_be_seen_and_ended_all_the_same() {
         let executor = Executor::new(1);
         let held = busy(&executor, Lane::Long, LONG_CAPACITY);
         assert!(refused(&executor, Lane::Long, 0));
+        for op in ["list_tasks", "get_task", "cancel_task", "cancel_tasks", "instruments"] {
+            assert!(is_answered(&executor, lane(op, "")), "{op}");
+        }
+        assert_eq!(lane("get_task", "true"), Lane::Long, "who waits is one of them");
         drop(held);
+    }
+
+    #[test]
+    fn what_writes_nothing_keeps_no_write_waiting() {
+        let executor = Executor::new(1);
+        let held: Vec<_> = ["simulate_pipeline", "analyze", "cat_indices", "index_stats", "get_mapping"]
+            .map(|op| {
+                let lane = lane(op, "");
+                assert_ne!(lane, Lane::Write, "{op}");
+                lane
+            })
+            .into_iter()
+            .take(1)
+            .map(|lane| busy(&executor, lane, 2))
+            .collect();
+        assert!(is_answered(&executor, lane("index_doc", "")));
+        assert!(is_answered(&executor, lane("get_mapping", "")), "and no look at the metadata");
+        drop(held);
+    }
+
+    fn lane(op: &str, wait: &str) -> Lane {
+        let mut request = Request { op: op.to_owned(), ..Request::default() };
+        if !wait.is_empty() {
+            request.query.insert("wait_for_completion".to_owned(), wait.to_owned());
+        }
+        lane_of(&request)
+    }
+
+    /// Whether an operation is carried out while others are held.
+    fn is_answered(executor: &Executor, lane: Lane) -> bool {
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |result: Result<Reply, EngineError>| drop(sender.send(result.is_ok())));
+        executor.run(lane, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+        receiver.recv_timeout(Duration::from_secs(20)).unwrap_or(false)
     }
 }

@@ -226,3 +226,27 @@ fn large_requests_are_written_in_windows() {
     assert_eq!(answer["items"][2499]["index"]["_seq_no"], json!(2499));
     assert_eq!(node.count("a"), 2500);
 }
+
+/// Whoever is told that a request was refused sends it again: then nothing of it may be written.
+#[test]
+fn a_bulk_request_that_would_take_too_much_is_refused_before_anything_is_written() {
+    let node = Node::start();
+    let lines = "{\"index\":{\"_index\":\"a\"}}\n{}\n".repeat(6000);
+    let mut refused = 0;
+    // From what is too little for reading it to what is enough for all of it.
+    for eighths in 8..48 {
+        let bytes = eighths << 17;
+        let limit = format!("{{\"transient\":{{\"indices.breaker.request.limit\":\"{bytes}b\"}}}}");
+        node.ok("put_cluster_settings", "", "", &limit);
+        let (status, answer) = node.call("bulk", "", "refresh=true", &lines);
+        if status == 200 {
+            assert_eq!(answer["errors"], json!(false));
+            break;
+        }
+        assert_eq!((status, &answer["error"]["type"]), (429, &json!("circuit_breaking_exception")));
+        assert_eq!(node.call("exists_index", "index=a", "", "").0, 404, "at {bytes} bytes");
+        refused += 1;
+    }
+    assert!(refused > 0);
+    assert_eq!(node.count("a"), 6000);
+}

@@ -347,17 +347,30 @@ fn a_panic_in_a_refresh_loses_nothing_and_a_later_one_shows_everything() {
     }
 }
 
+/// What health says, and how many indices the figures for `/metrics` say take no writes.
+fn refusing(node: &Node) -> (String, u64) {
+    let health = node.ok("cluster_health", "", "", "");
+    let figures = node.ok("instruments", "", "", "");
+    (
+        health["status"].as_str().unwrap_or_default().to_owned(),
+        figures["indices"]["refusing_writes"].as_u64().unwrap_or(u64::MAX),
+    )
+}
+
 #[test]
 fn a_full_disk_refuses_writes_and_service_resumes_without_a_restart() {
     let node = Node::start();
     let disk = Arc::new(Disk::default());
     let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
-    node.ok("create_index", "index=a", "", r#"{"mappings":{"properties":{"v":{"type":"sparse_vector"}}}}"#);
+    let body =
+        r#"{"settings":{"number_of_replicas":0},"mappings":{"properties":{"v":{"type":"sparse_vector"}}}}"#;
+    node.ok("create_index", "index=a", "", body);
     for id in 0..10 {
         node.ok("index_doc", &format!("index=a&id={id}"), "", r#"{"v":{"x":1}}"#);
     }
     node.ok("refresh", "index=a", "", "");
     for round in 0..3 {
+        assert_eq!(refusing(&node), ("green".to_owned(), 0));
         disk.full.store(true, SeqCst);
         let refused = node.error("index_doc", "index=a&id=refused", "", r#"{"v":{"x":1}}"#);
         assert_eq!(
@@ -372,6 +385,7 @@ fn a_full_disk_refuses_writes_and_service_resumes_without_a_restart() {
         );
         let bulk = node.ok("bulk", "index=a", "", "{\"index\":{}}\n{\"v\":{\"x\":1}}\n");
         assert_eq!(bulk["items"][0]["index"]["status"], json!(429), "{bulk}");
+        assert_eq!(refusing(&node), ("yellow".to_owned(), 1), "health and figures say so");
         // Reads go on.
         assert_eq!(node.hits("a", r#"{"query":{"match_all":{}},"size":100}"#).len(), 10 + round);
         assert_eq!(node.ok("get_doc", "index=a&id=3", "", "")["found"], json!(true));
@@ -415,6 +429,7 @@ fn the_flood_stage_watermark_blocks_writes_and_is_lifted_by_itself() {
     let writes = || node.call("index_doc", "index=a&id=1", "", "{}").0;
     marks("\"100000tb\"", "\"100000tb\"");
     until("writes are refused", || writes() == 429);
+    assert_eq!(node.ok("instruments", "", "", "")["indices"]["flooded"], json!(1));
     let settings = node.ok("get_settings", "index=a", "", "");
     assert_eq!(settings["a"]["settings"]["index"]["blocks"]["read_only_allow_delete"], json!("true"));
     assert_eq!(node.hits("a", "{}").len(), 1, "reads go on");
@@ -681,4 +696,64 @@ fn an_index_removed_with_aliases_stays_removed_though_the_disk_kept_it() {
     assert_eq!(indices(&node), [404, 404, 200]);
     assert_eq!(node.ok("get_alias", "index=stays", "", "")["stays"]["aliases"], json!({"x": {}, "y": {}}));
     drop(guard);
+}
+
+/// Lets the folder of the stores fail while it is made durable: what is renamed into it is there all the same.
+#[derive(Default)]
+struct LosesNames {
+    on: AtomicBool,
+    /// Only so many times.
+    left: AtomicUsize,
+}
+
+impl Observer for LosesNames {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let is_store = call.kind == Kind::SyncFolder && call.path.ends_with("store");
+        let fails = is_store
+            && self.on.load(SeqCst)
+            && self.left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok();
+        if fails { Verdict::Fail(std::io::Error::other("injected: the disk failed")) } else { Verdict::Allow }
+    }
+}
+
+const REMOVE_AND_SWAP: &str = r#"{"actions":[{"remove_index":{"index":"a"}},
+    {"remove":{"index":"b","alias":"now"}},{"add":{"index":"c","alias":"now"}}]}"#;
+
+/// Without writing the state before back, the next start carries out what was refused.
+#[test]
+fn a_removal_that_the_disk_refused_takes_no_acknowledged_write_with_it() {
+    // The failure passes at once, or lasts.
+    for failures in [1, usize::MAX] {
+        let node = Node::start();
+        let disk = Arc::new(LosesNames::default());
+        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        for index in ["a", "b", "c"] {
+            let settings = r#"{"settings":{"number_of_replicas":0}}"#;
+            node.ok("create_index", &format!("index={index}"), "", settings);
+            node.ok("index_doc", &format!("index={index}&id=1"), "", r#"{"x":1}"#);
+        }
+        node.ok("update_aliases", "", "", r#"{"actions":[{"add":{"index":"b","alias":"now"}}]}"#);
+        disk.left.store(failures, SeqCst);
+        disk.on.store(true, SeqCst);
+        node.error("update_aliases", "", "", REMOVE_AND_SWAP);
+        let write = |id: &str| node.call("index_doc", &format!("index=a&id={id}"), "", r#"{"x":2}"#).0;
+        let acknowledged = if failures == 1 {
+            assert_eq!(write("2"), 201, "all is as before");
+            2
+        } else {
+            assert_eq!(write("2"), 503, "nothing is acknowledged that the next start may remove");
+            assert_eq!(node.call("index_doc", "index=b&id=2", "", "{}").0, 201, "others take writes");
+            assert_eq!(node.call("get_doc", "index=a&id=1", "", "").0, 200, "reads go on");
+            assert_eq!(node.ok("cluster_health", "", "", "")["status"], json!("yellow"));
+            disk.on.store(false, SeqCst);
+            until("writes are taken again", || write("3") == 201);
+            assert_eq!(node.ok("cluster_health", "", "", "")["status"], json!("green"));
+            2
+        };
+        let node = node.crash();
+        assert_eq!(node.count("a"), acknowledged);
+        let aliases = node.ok("get_alias", "", "", "");
+        assert_eq!(aliases["b"]["aliases"], json!({"now": {}}), "{aliases}");
+        assert_eq!(aliases["c"]["aliases"], json!({}), "{aliases}");
+    }
 }

@@ -352,6 +352,13 @@ impl Shard {
         }
     }
 
+    /// Whether the log is closed for writes. Answers at once, also while somebody writes or opens the log anew.
+    pub fn refuses_writes(&self) -> bool {
+        self.recovering.lock().is_some()
+            || self.wal.is_poisoned()
+            || self.state.try_lock().is_some_and(|state| matches!(state.phase, Phase::ReadOnly { .. }))
+    }
+
     /// Brings a shard back whose log or segments failed: opens both anew and applies the log, if the disk lets it. Searches go on
     /// with what they saw. Does nothing to a shard that is well.
     ///

@@ -186,6 +186,12 @@ impl Account {
         Ok(())
     }
 
+    /// Counts bytes whatever the limits say.
+    fn force(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Relaxed);
+        self.memory.used.fetch_add(bytes, Relaxed);
+    }
+
     fn give(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Relaxed);
         self.memory.used.fetch_sub(bytes, Relaxed);
@@ -289,6 +295,16 @@ pub fn take(label: &str, bytes: usize) -> Result<(), TooMuch> {
         Some(work) => work.account.take(label, bytes),
         None => Ok(()),
     })
+}
+
+/// Counts memory that the request of this thread has taken, whatever the limits say: where it can no longer be refused. Others
+/// find less.
+pub fn count(bytes: usize) {
+    CURRENT.with(|current| {
+        if let Some(work) = &*current.borrow() {
+            work.account.force(bytes);
+        }
+    });
 }
 
 /// Counts steps that patterns of this thread's request take.
@@ -415,6 +431,17 @@ mod tests {
         }
         let figures = memory.figures();
         assert_eq!((figures.used, figures.request_tripped, figures.total_tripped), (0, 1, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_refused_any_more_is_counted_over_the_limit() {
+        let memory = Arc::new(Memory::new(1000, 1000));
+        let entered = enter(Some(work(&memory)));
+        count(1500);
+        assert_eq!(memory.figures().used, 1500);
+        assert!(take("more", 1).is_err());
+        drop(entered);
+        assert_eq!((memory.figures().used, memory.figures().request_tripped), (0, 1));
     }
 
     #[test]

@@ -145,6 +145,7 @@ export class Application {
     this.#headers = securityHeaders(config.tlsCert !== undefined);
     this.#slowMillis = (config.slowRequestSeconds ?? 0) * 1000;
     this.inFlight = new InFlight(config.maxBodyBytes);
+    instruments.inFlight = this.inFlight;
   }
 
   /**
@@ -388,7 +389,9 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
   live: () => json(200, { status: 'live' }),
   metrics: async (call) => {
     const { services, isStopping, instruments } = call;
-    const body = await instruments.page(services !== undefined && !isStopping, await figuresOf(services));
+    // What the HTTP layer counts is worth reading most when the engine takes nothing more in.
+    const figures = await figuresOf(services).catch(() => undefined);
+    const body = await instruments.page(services !== undefined && !isStopping, figures);
     return { status: 200, body, type: 'text', contentType: Exposition.contentType };
   },
   console: () => consolePage(),

@@ -114,11 +114,16 @@ pub(crate) fn instruments(
         })
         .collect();
     let filters = engine.indices.filter_cache_stats();
+    let memory = engine.memory.figures();
     Ok(Reply::ok(&json!({
         "indices": indices,
         "counts": counts,
         "lanes": lanes,
         "encoder": encoder(engine),
+        "memory": {
+            "used": memory.used, "total_limit": memory.total_limit, "request_limit": memory.request_limit,
+            "total_tripped": memory.total_tripped, "request_tripped": memory.request_tripped,
+        },
         "filter_cache": {
             "bytes": filters.bytes, "hits": filters.hits, "misses": filters.misses,
             "evictions": filters.evictions,
@@ -133,10 +138,12 @@ fn indices(engine: &Engine, request: &Request) -> Result<(Value, Value), EngineE
     let mut measured = Map::new();
     let mut counted = HashMap::new();
     let mut lag = 0.0_f64;
-    let mut open = 0_usize;
+    let (mut open, mut refusing, mut flooded) = (0_usize, 0_usize, 0_usize);
     for handle in names.indices.values().filter(|handle| !handle.is_closed()) {
         let Some(figures) = handle.unless_gone(request, stats::sections(handle))? else { continue };
         open += 1;
+        refusing += usize::from(handle.refuses_writes());
+        flooded += usize::from(handle.is_flooded());
         if handle.shard.is_dirty() {
             lag = lag.max(handle.since_refresh().as_secs_f64());
         }
@@ -154,6 +161,8 @@ fn indices(engine: &Engine, request: &Request) -> Result<(Value, Value), EngineE
         measured.entry(format!("{section}.{name}")).or_insert_with(|| 0.into());
     }
     measured.insert("open".into(), open.into());
+    measured.insert("refusing_writes".into(), refusing.into());
+    measured.insert("flooded".into(), flooded.into());
     measured.insert("closed".into(), (names.indices.len() - open).into());
     measured.insert("broken".into(), names.broken.len().into());
     measured.insert("refresh_lag_seconds".into(), lag.into());

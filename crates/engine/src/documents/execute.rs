@@ -25,8 +25,12 @@ use crate::rights::{Caller, Right};
 const WINDOW_ACTIONS: usize = 1000;
 const WINDOW_BYTES: usize = 4 << 20;
 
-/// Bytes of an item of an answer beside its names.
+/// Bytes of an item of an answer beside its names, and of what says why an action was refused.
 const ANSWER_BYTES: usize = 180;
+const REFUSAL_BYTES: usize = 500;
+
+/// Bytes of a generated id.
+const ID_BYTES: usize = 20;
 
 /// What became of one action.
 pub(super) struct ItemResult {
@@ -38,11 +42,10 @@ pub(super) struct ItemResult {
 }
 
 impl ItemResult {
-    /// Bytes that it takes, and its part of the answer.
-    fn bytes(&self) -> usize {
-        let names = self.index.len() + self.id.as_ref().map_or(0, String::len);
-        let refused = if self.result.is_err() { 500 } else { 0 };
-        size_of::<Self>() + ANSWER_BYTES + 2 * names + refused
+    /// Bytes that the result of an action takes, and its part of the answer, if it succeeds.
+    fn bytes_for(action: &Action<'_>) -> usize {
+        let names = action.index.len() + action.id.as_ref().map_or(ID_BYTES, String::len);
+        size_of::<Self>() + ANSWER_BYTES + 2 * names
     }
 }
 
@@ -89,8 +92,10 @@ impl<'e> Execution<'e> {
     /// Carries out actions in order; an action that fails does not keep the others from being carried out.
     ///
     /// # Errors
-    /// When the caller went away; what was written until then stays.
+    /// Too little memory for the answer, before anything is written. When the caller went away; what was written until then stays.
     pub(super) fn run(&mut self, actions: &[Action<'_>]) -> Result<Vec<ItemResult>, EngineError> {
+        // All of it at once: who is told that a request was refused sends it again, and must find nothing of it written.
+        work::take("<bulk>", actions.iter().map(ItemResult::bytes_for).sum())?;
         let mut results = Vec::with_capacity(actions.len());
         let mut rest = actions;
         while !rest.is_empty() {
@@ -106,8 +111,8 @@ impl<'e> Execution<'e> {
             let (window, later) = rest.split_at(length);
             let kept = results.len();
             results.extend(self.run_window(window)?);
-            let answers: usize = results[kept..].iter().map(ItemResult::bytes).sum();
-            work::take("<bulk>", answers)?;
+            let refused = results[kept..].iter().filter(|item| item.result.is_err()).count();
+            work::count(refused * REFUSAL_BYTES);
             rest = later;
         }
         Ok(results)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::aliases::{AliasSpec, Stored};
+use super::aliases::AliasSpec;
 use super::registry::Names;
 use super::{Indices, claim, names};
 use crate::error::{EngineError, Exception};
@@ -66,7 +66,7 @@ impl Indices {
         for alias in &touched {
             check(&after, alias)?;
         }
-        let mut stored = self.stored(&after);
+        let mut stored = self.aliases.of(&after);
         stored.removed.extend(removed.iter().filter_map(|index| Some(before.uuid(index)?.to_owned())));
         if removed.is_empty() && after.aliases == before.aliases {
             return Ok(result);
@@ -75,7 +75,12 @@ impl Indices {
             removed.iter().filter_map(|index| Some(self.data.index_dir(before.uuid(index)?))).collect();
         roots.iter().try_for_each(|root| claim::withdraw(root))?;
         // All of it is done from here on: a crash leaves only files behind, which the next start removes.
-        stored.save(&self.data).inspect_err(|_| roots.iter().for_each(|root| claim::mark(root)))?;
+        if let Err(error) = self.aliases.save(&stored) {
+            let uuids = removed.iter().filter_map(|index| before.uuid(index).map(str::to_owned));
+            self.aliases.put_back(&before, uuids);
+            roots.iter().for_each(|root| claim::mark(root));
+            return Err(error);
+        }
         self.registry.change(|names| *names = after);
         for index in &removed {
             let Err(error) = self.remove_files(&before, index) else { continue };
@@ -89,26 +94,11 @@ impl Indices {
         }
         if !removed.is_empty() {
             stored.removed = self.leftovers.uuids();
-            if let Err(error) = stored.save(&self.data) {
+            if let Err(error) = self.aliases.save(&stored) {
                 tracing::warn!(%error, "the list of removed indices is left until the next change");
             }
         }
         Ok(result)
-    }
-
-    /// What has to be stored for these names.
-    pub(super) fn stored(&self, names: &Names) -> Stored {
-        // What could not be removed yet must not be there after a restart, whatever else is saved.
-        let mut stored = Stored { removed: self.leftovers.uuids(), ..Stored::default() };
-        for (alias, indices) in &names.aliases {
-            for (index, spec) in indices {
-                if let Some(uuid) = names.uuid(index) {
-                    let of_index = stored.by_index.entry(uuid.to_owned()).or_default();
-                    of_index.insert(alias.clone(), spec.clone());
-                }
-            }
-        }
-        stored
     }
 }
 

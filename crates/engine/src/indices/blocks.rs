@@ -1,6 +1,7 @@
 //! `index.blocks.*`: what an index refuses by its settings.
 
 use serde_json::{Map, Value, json};
+use sparrow_storage::StorageError;
 
 use super::Settings;
 use super::handle::IndexHandle;
@@ -109,6 +110,13 @@ impl IndexHandle {
         let metadata = self.metadata.read().clone();
         check(&self.name, &metadata.settings, access)?;
         match access {
+            Access::Write | Access::MetadataWrite if self.may_be_removed() => {
+                let reason = format!(
+                    "the disk failed while index [{}] was to be removed, and may not keep it",
+                    self.name
+                );
+                Err(StorageError::Poisoned { reason }.into())
+            }
             Access::Write | Access::MetadataWrite if self.is_flooded() => Err(flooded(&self.name)),
             _ => Ok(()),
         }

@@ -12,6 +12,7 @@ use sparrow_mapping::{Mapping, passages};
 use sparrow_shard::{LiveVersion, Shard, ShardError, Writer};
 use sparrow_storage::{DataDir, StorageError, durable};
 
+use super::alias_store::Doubts;
 use super::blocks;
 use super::disk::Flooded;
 use super::maintenance::Turns;
@@ -54,8 +55,14 @@ pub(crate) struct IndexHandle {
     pub(crate) durable_segments: Mutex<HashSet<String>>,
     /// Which refresh, flush or sync of the index runs in the background, and when one that failed is tried again.
     pub(super) turns: Turns,
-    flooded: Flooded,
+    refusals: Refusals,
     last_flush: Mutex<Instant>,
+}
+
+/// What the indices share that can keep them from taking writes.
+pub(super) struct Refusals {
+    pub(super) flooded: Flooded,
+    pub(super) doubts: Arc<Doubts>,
 }
 
 impl IndexHandle {
@@ -65,7 +72,7 @@ impl IndexHandle {
         metadata: SharedMetadata,
         shard: Shard,
         opened: Opened,
-        flooded: Flooded,
+        refusals: Refusals,
     ) -> Self {
         let current = metadata.read().clone();
         // What a replay wrote is in no durable commit.
@@ -82,7 +89,7 @@ impl IndexHandle {
             opened,
             durable_segments: Mutex::new(durable),
             turns: Turns::default(),
-            flooded,
+            refusals,
             last_flush: Mutex::new(Instant::now()),
         }
     }
@@ -94,7 +101,17 @@ impl IndexHandle {
 
     /// Whether writes are refused for want of space on the disk.
     pub(crate) fn is_flooded(&self) -> bool {
-        self.flooded.load(Relaxed)
+        self.refusals.flooded.load(Relaxed)
+    }
+
+    /// Whether the next start may remove the index, as the disk failed while it was to be removed.
+    pub(crate) fn may_be_removed(&self) -> bool {
+        self.refusals.doubts.may_remove(&self.uuid)
+    }
+
+    /// Whether the index takes no writes until the disk works again.
+    pub(crate) fn refuses_writes(&self) -> bool {
+        self.may_be_removed() || self.shard.refuses_writes()
     }
 
     /// The settings in force.

@@ -265,8 +265,7 @@ pub(crate) fn refuse(_: &Engine, request: &Request, _: &[u8], _: &CancelFlag) ->
 }
 
 impl IndexHandle {
-    /// Closes or opens the index, durably.
-    /// Opens or closes the index, after `before`, which runs while nobody else changes it.
+    /// Opens or closes the index, durably, after `before`, which runs while nobody else changes it.
     fn set_closed(
         &self,
         closed: bool,

@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 pub(crate) mod alias_api;
 mod alias_changes;
+mod alias_store;
 mod aliases;
 pub(crate) mod analyze;
 pub(crate) mod blocks;
@@ -44,12 +45,13 @@ use sparrow_mapping::Mapping;
 use sparrow_shard::{Shard, ShardError, ShardOptions};
 use sparrow_storage::{DataDir, StorageError, durable};
 
+use self::alias_store::AliasStore;
 use self::aliases::{AliasSpec, Stored};
 pub(crate) use self::date_math::resolve as concrete_name;
 use self::disk::{DiskWatch, Flooded};
 pub(crate) use self::disk::{Watermark, Watermarks};
 pub(crate) use self::handle::{Found, IndexHandle, remove_folder};
-use self::handle::{NotDeleted, SharedMetadata};
+use self::handle::{NotDeleted, Refusals, SharedMetadata};
 use self::leftovers::Leftovers;
 pub(crate) use self::maintenance::Maintenance;
 pub(crate) use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
@@ -81,8 +83,9 @@ pub(crate) struct Indices {
     data: Arc<DataDir>,
     registry: Arc<Registry>,
     /// Serialises creation and deletion.
-    admin: Mutex<()>,
+    admin: Arc<Mutex<()>>,
     leftovers: Arc<Leftovers>,
+    aliases: Arc<AliasStore>,
     next_attempt: NextAttempt,
     /// Indices are upgraded one at a time.
     upgrading: Mutex<()>,
@@ -132,11 +135,13 @@ impl Indices {
         options: &EngineOptions,
         cluster: Arc<ClusterSettings>,
     ) -> Result<Self, EngineError> {
+        let leftovers: Arc<Leftovers> = Arc::default();
         let indices = Self {
             data: data.clone(),
             registry: Arc::new(Registry::default()),
-            admin: Mutex::new(()),
-            leftovers: Arc::default(),
+            admin: Arc::default(),
+            aliases: Arc::new(AliasStore::new(data.clone(), leftovers.clone())),
+            leftovers,
             next_attempt: NextAttempt::default(),
             upgrading: Mutex::new(()),
             engine: EngineLink::default(),
@@ -291,8 +296,8 @@ impl Indices {
 
     fn handle(&self, metadata: SharedMetadata, shard: Shard, opened: Opened) -> IndexHandle {
         shard.remember_deletions_for(metadata.read().settings.gc_deletes());
-        let flooded = self.flooded.clone();
-        IndexHandle::new(self.data.clone(), self.engine.clone(), metadata, shard, opened, flooded)
+        let refusals = Refusals { flooded: self.flooded.clone(), doubts: self.aliases.doubts() };
+        IndexHandle::new(self.data.clone(), self.engine.clone(), metadata, shard, opened, refusals)
     }
 
     /// How an index with these settings is opened.
@@ -314,9 +319,11 @@ impl Indices {
         disk.look();
         let (leftovers, data) = (self.leftovers.clone(), self.data.clone());
         let (registry, engine) = (self.registry.clone(), self.engine.clone());
+        let (aliases, admin) = (self.aliases.clone(), self.admin.clone());
         let housekeeping = move || {
             disk.look();
             leftovers.retry(&data);
+            aliases.settle(&admin, &registry);
             if registry.names().broken.values().any(|broken| broken.may_open_later)
                 && let Some(engine) = engine.get().and_then(Weak::upgrade)
             {
@@ -330,6 +337,7 @@ impl Indices {
     pub(crate) fn close(&self) {
         self.maintenance.stop();
         self.next_attempt.finish();
+        self.aliases.settle(&self.admin, &self.registry);
         for handle in self.registry.all() {
             if let Err(error) = handle.flush() {
                 tracing::error!(index = handle.name, %error, "flush at the end failed; the log keeps the writes");
@@ -424,9 +432,14 @@ impl Indices {
         let own = after.aliases_of(&name);
         if !own.is_empty() {
             // Aliases of an index that is not there count for nothing, so they can come first.
-            let mut stored = self.stored(&before);
+            let mut stored = self.aliases.of(&before);
             stored.by_index.insert(uuid.clone(), own);
-            stored.save(&self.data)?;
+            if let Err(error) = self.aliases.save(&stored) {
+                shard.close();
+                drop(shard);
+                handle::remove_folder(&root);
+                return Err(error);
+            }
         }
         // The index exists from here on; a crash before leaves a folder that the next start removes.
         if let Err(error) = metadata.read().save(&self.data) {
@@ -470,7 +483,7 @@ impl Indices {
         }
         let after = self.names();
         if after.aliases != before.aliases
-            && let Err(error) = self.stored(&after).save(&self.data)
+            && let Err(error) = self.aliases.save(&self.aliases.of(&after))
         {
             // What is left of them names an index that is not there.
             tracing::warn!(index = name, %error, "aliases of a deleted index are left in the store");

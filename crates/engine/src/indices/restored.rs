@@ -200,9 +200,9 @@ impl Indices {
         }
         // Aliases of indices that are not there count for nothing, so they can come first; those of the old ones stay
         // until they are gone.
-        let mut stored = self.stored(&before);
-        stored.by_index.extend(self.stored(&after).by_index);
-        stored.save(&self.data)?;
+        let mut stored = self.aliases.of(&before);
+        stored.by_index.extend(self.aliases.of(&after).by_index);
+        self.aliases.save(&stored)?;
         for (at, (metadata, _)) in installed.iter().enumerate() {
             if let Err(error) = metadata.save(&self.data) {
                 for ((saved, handle), arrival) in installed[..=at].iter().zip(&mut arrivals) {
@@ -226,7 +226,7 @@ impl Indices {
                 self.leftovers.add(&self.data, &old.uuid);
             }
         }
-        if let Err(error) = self.stored(&self.names()).save(&self.data) {
+        if let Err(error) = self.aliases.save(&self.aliases.of(&self.names())) {
             tracing::warn!(%error, "aliases of replaced indices are left in the store");
         }
         Ok(())

@@ -90,6 +90,27 @@ pub const STEPS: &[Step] = &[
     Step { documents: &[("a/1", None)], ..step("delete 1", "delete_doc", "index=a&id=1", "", "") },
     Step { facts: &[("index c", "there")], ..step("create c", "create_index", "index=c", "", MAPPING) },
     Step { facts: &[("index c", "gone")], ..step("delete c", "delete_index", "index=c", "", "") },
+    Step { facts: &[("index d", "there")], ..step("create d", "create_index", "index=d", "", MAPPING) },
+    Step {
+        documents: &[("d/1", Some(1))],
+        ..step("write to d", "index_doc", "index=d&id=1", "", r#"{"n":1,"t":"of d"}"#)
+    },
+    Step {
+        documents: &[("d/1", None)],
+        facts: &[("index d", "gone")],
+        ..step(
+            "remove d with aliases",
+            "update_aliases",
+            "",
+            "",
+            r#"{"actions":[{"remove_index":{"index":"d"}},{"add":{"index":"b","alias":"more"}}]}"#,
+        )
+    },
+    Step {
+        documents: &[("d/2", Some(2))],
+        facts: &[("index d", "there")],
+        ..step("write to d after that", "index_doc", "index=d&id=2", "", r#"{"n":2}"#)
+    },
     step("flush again", "flush", "index=a", "", ""),
     Step {
         documents: &[("a/6", Some(6))],
@@ -162,7 +183,8 @@ impl World {
     }
 
     fn is_there(&self, node: &Node, index: &str, context: &str) -> bool {
-        let name = ["index a", "index b", "index c"].into_iter().find(|name| name.ends_with(index));
+        let name =
+            ["index a", "index b", "index c", "index d"].into_iter().find(|name| name.ends_with(index));
         let possible = name.and_then(|name| self.facts.get(name)).cloned().unwrap_or_default();
         // A failed bulk or write may have made the index by itself.
         let automatic = self.documents.keys().any(|key| key.starts_with(index));
@@ -182,7 +204,7 @@ impl World {
     /// Waits until writes are taken again, which needs no restart once the disk works.
     pub fn settle(&mut self, node: &Node, context: &str) {
         let deadline = Instant::now() + Duration::from_secs(20);
-        for index in ["a", "b"] {
+        for index in ["a", "b", "d"] {
             if !self.is_there(node, index, context) {
                 continue;
             }
@@ -222,7 +244,7 @@ impl World {
     pub fn check(&self, node: &Node, context: &str) {
         let health = node.ok("cluster_health", "", "", "");
         assert_ne!(health["status"], json!("red"), "{context}: {health}");
-        for index in ["a", "b", "c"] {
+        for index in ["a", "b", "c", "d"] {
             if self.is_there(node, index, context) {
                 self.check_index(node, index, context);
             }

@@ -83,9 +83,10 @@ impl Wal {
         let files = log_files(directory)?;
         let mark = Mark::read(directory);
         replay::check_marked(directory, &files, mark)?;
-        for (number, (generation, path)) in files.iter().enumerate() {
+        let last = replay::last_begun(&files);
+        for (generation, path) in &files {
             let durable = mark.filter(|mark| mark.generation == *generation).map_or(0, |mark| mark.bytes);
-            replay::check_and_repair(path, number + 1 == files.len(), durable)?;
+            replay::check_and_repair(path, *generation >= last, durable)?;
         }
         let generation = files.last().map_or(1, |(generation, _)| generation + 1);
         // Files without even a header were removed by the check.
@@ -396,8 +397,8 @@ fn create_file(directory: &Path, generation: Generation) -> Result<(File, PathBu
         .map_err(StorageError::io("write", &path))
         .and_then(|()| durable::sync_dir(directory));
     if let Err(error) = durable {
-        // A stub without records means nothing, if it cannot be removed either.
-        let _ = fs::remove_file(&path);
+        // A stub means nothing if it cannot be removed either, as long as it does not look like the file that was written last.
+        let _ = fs::remove_file(&path).or_else(|_| file.set_len(0));
         return Err(error);
     }
     Ok((file, path))

@@ -66,6 +66,14 @@ pub(super) fn check_marked(
     Err(StorageError::WalCorrupt { path: super::path_of(directory, mark.generation), offset: 0 })
 }
 
+/// The file that was being written when the process ended: the last one with a header, which is durable before the first record. A
+/// stub that could not be removed may lie behind it, of an attempt to begin another file.
+pub(super) fn last_begun(files: &[(Generation, PathBuf)]) -> Generation {
+    // What cannot be read or is of another version is no stub: whoever checks the files tells.
+    let is_begun = |path: &Path| !matches!(LogFile::open(path), Ok(None));
+    files.iter().rev().find(|(_, path)| is_begun(path)).map_or(0, |(generation, _)| *generation)
+}
+
 /// Checks a log file from front to back and cuts off a torn tail.
 ///
 /// `is_last`: only the file that was being written when the process ended can have a torn tail. `durable`: bytes of it that are
@@ -246,10 +254,10 @@ pub fn salvage(directory: &Path) -> Result<Salvaged, StorageError> {
     let files = super::log_files(directory)?;
     let mark = Mark::read(directory);
     salvaged.problems.extend(check_marked(directory, &files, mark).err());
-    for (number, (generation, path)) in files.iter().enumerate() {
+    let last = last_begun(&files);
+    for (generation, path) in &files {
         let durable = mark.filter(|mark| mark.generation == *generation).map_or(0, |mark| mark.bytes);
-        let is_last = number + 1 == files.len();
-        if let Err(error) = salvage_file(path, is_last, durable, &mut salvaged.records) {
+        if let Err(error) = salvage_file(path, *generation >= last, durable, &mut salvaged.records) {
             salvaged.problems.push(error);
         }
     }

@@ -425,3 +425,42 @@ proptest! {
         }
     }
 }
+
+/// Lets a new file be made and neither written nor removed, while it is switched on.
+#[derive(Default)]
+struct KeepsStubs(std::sync::atomic::AtomicBool);
+
+impl sparrow_files::Observer for KeepsStubs {
+    fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
+        use sparrow_files::{Kind, Verdict};
+        let on = self.0.load(std::sync::atomic::Ordering::SeqCst);
+        match call.kind {
+            Kind::SyncFolder | Kind::Remove if on => Verdict::Fail(std::io::Error::other("injected")),
+            _ => Verdict::Allow,
+        }
+    }
+}
+
+#[test]
+fn a_torn_tail_in_front_of_a_stub_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(KeepsStubs::default());
+    let _guard = sparrow_files::observe(folder.path(), disk.clone());
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    wal.append(b"durable").unwrap();
+    wal.sync_all().unwrap();
+    disk.0.store(true, std::sync::atomic::Ordering::SeqCst);
+    wal.roll().unwrap_err();
+    disk.0.store(false, std::sync::atomic::Ordering::SeqCst);
+    let path = wal.state.lock().path.clone();
+    assert_eq!(super::log_files(folder.path()).unwrap().len(), 2, "the stub is there");
+    drop(wal);
+    // The power goes in the middle of a later write.
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    let mut torn = Vec::new();
+    super::record::frame(&mut torn, 0, b"never acknowledged");
+    file.write_all(&torn[..torn.len() - 3]).unwrap();
+    assert_eq!(salvage(folder.path()).unwrap().problems.len(), 0);
+    let (_, replay) = Wal::open(folder.path()).unwrap();
+    assert_eq!(payloads(replay), [b"durable"]);
+}

@@ -22,6 +22,7 @@ export interface EngineFigures {
   readonly lanes: readonly LaneFigures[];
   readonly encoder: Figures;
   readonly filter_cache: Figures;
+  readonly memory: Figures;
 }
 
 /** What indices did: the name here, the name in `_stats`, and what it counts. Times come in milliseconds. */
@@ -75,10 +76,23 @@ const GAUGES: readonly (readonly [string, string, string])[] = [
 /** Puts the engine's figures on the page. No label is the name of an index or a model: those are of any number. */
 export function exposeEngine(
   page: Exposition,
-  { indices, counts, lanes, encoder, filter_cache: filters }: EngineFigures,
+  { indices, counts, lanes, encoder, filter_cache: filters, memory }: EngineFigures,
 ): void {
   page.gauge('sparrow_indices', 'Indices, by state; a broken one could not be opened.', [
     ...['open', 'closed', 'broken'].map((state) => ({ labels: { state }, value: indices[state] ?? 0 })),
+  ]);
+  page.gauge('sparrow_indices_refusing_writes', 'Open indices that take no writes, by reason: all is well at 0.', [
+    { labels: { reason: 'disk_failed' }, value: indices['refusing_writes'] ?? 0 },
+    { labels: { reason: 'flood_stage' }, value: indices['flooded'] ?? 0 },
+  ]);
+  page.gauge('sparrow_request_memory_bytes', 'Memory that requests have taken, as it is counted.', memory['used'] ?? 0);
+  page.gauge('sparrow_request_memory_limit_bytes', 'Most that requests may take, all together and each.', [
+    { labels: { of: 'all' }, value: memory['total_limit'] ?? 0 },
+    { labels: { of: 'each' }, value: memory['request_limit'] ?? 0 },
+  ]);
+  page.counter('sparrow_request_memory_refusals_total', 'Requests refused for want of memory, by the limit.', [
+    { labels: { of: 'all' }, value: memory['total_tripped'] ?? 0 },
+    { labels: { of: 'each' }, value: memory['request_tripped'] ?? 0 },
   ]);
   for (const [name, from, help] of GAUGES) page.gauge(`sparrow_${name}`, help, indices[from] ?? 0);
   for (const [name, from, help] of COUNTERS) {

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 
+import type { InFlight } from '../http/in-flight.js';
 import { VERSION } from '../identity.js';
 import { ConnectionFigures } from './connections.js';
 import { type EngineFigures, exposeEngine } from './engine.js';
@@ -12,6 +13,8 @@ export class Instruments {
   readonly requests = new RequestFigures();
   readonly connections = new ConnectionFigures();
   readonly runtime = new RuntimeWatch();
+  /** What bodies and answers hold on their way; the application tells it. */
+  inFlight?: Pick<InFlight, 'held' | 'limit'>;
 
   /**
    * The page that Prometheus reads.
@@ -29,6 +32,13 @@ export class Instruments {
     this.connections.expose(page);
     await this.runtime.expose(page);
     page.gauge('sparrow_process_open_files', 'File descriptors in use.', await openFiles());
+    page.gauge('sparrow_in_flight_bytes', 'Bytes of bodies and answers on their way.', this.inFlight?.held);
+    page.gauge('sparrow_in_flight_limit_bytes', 'Most bytes that may be on their way.', this.inFlight?.limit);
+    page.gauge(
+      'sparrow_engine_answers',
+      '1 when the figures of the engine are on this page.',
+      engine === undefined ? 0 : 1,
+    );
     if (engine !== undefined) exposeEngine(page, engine);
     return page.toString();
   }
