@@ -568,7 +568,9 @@ mod tests {
     /// Whether an operation is carried out while others are held.
     fn is_answered(executor: &Executor, lane: Lane) -> bool {
         let (sender, receiver) = mpsc::channel();
-        let done = Box::new(move |result: Result<Reply, EngineError>| drop(sender.send(result.is_ok())));
+        let done = Box::new(move |result: Result<Reply, EngineError>| {
+            let _ = sender.send(result.is_ok());
+        });
         executor.run(lane, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
         receiver.recv_timeout(Duration::from_secs(20)).unwrap_or(false)
     }
