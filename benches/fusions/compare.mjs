@@ -131,7 +131,14 @@ console.table(parts.standard);
 console.table(parts.english);
 for (const kind of ['rrf', 'zscore', 'minmax', 'l2_norm', 'sparse +']) {
   const rows = table.filter((row) => row.fusion.startsWith(kind)).slice(0, SHOWN);
-  console.table(rows.map(({ standard: _standard, english, ...row }) => ({ ...row, ...english })));
+  console.table(
+    rows.map((row) => {
+      const shown = { ...row, ...row.english };
+      delete shown.standard;
+      delete shown.english;
+      return shown;
+    }),
+  );
 }
 if (values.json) {
   const command = 'node benches/fusions/compare.mjs LISTS-DIR --json FILE, on lists of benches/fusions/lists.mjs';
