@@ -30,7 +30,7 @@ const PLATFORM = FOREIGN === undefined || FOREIGN === '' ? platformName() : FORE
 const [OS = '', CPU = '', ABI] = PLATFORM.split('-');
 const NODE = FOREIGN_NODE ?? process.execPath;
 /** What the server is made with, from others. */
-const OTHERS = ['hono', '@hono/node-server', 'yaml'];
+const OTHERS = ['hono', '@hono/node-server', 'yaml', 'commander', 'csv-parse', 'undici'];
 /** A build of another compiler differs by this much. */
 const SIZE_TOLERANCE = 0.06;
 
@@ -111,7 +111,7 @@ afterAll(async () => {
 
 describe('the packages, installed from a registry into an empty directory', () => {
   it('are the server, the engine, the models and the addon of this platform alone', () => {
-    const ours = ['engine', `engine-${PLATFORM}`, 'model-minilm-l6', 'model-splade-tiny', 'server'];
+    const ours = ['cluster', 'engine', `engine-${PLATFORM}`, 'model-minilm-l6', 'model-splade-tiny', 'server'];
     expect(registry.fetched.toSorted()).toEqual(
       [...ours.map((name) => `@sparrow-search/${name}`), ...OTHERS].toSorted(),
     );

@@ -27,18 +27,23 @@ export function Suggesting({
   isDim = false,
 }: Props): JSX.Element {
   const box = useRef<HTMLTextAreaElement & HTMLInputElement>(null);
-  const [offered, setOffered] = useState<Completion>(NONE);
+  // Where something is proposed. What is proposed there is asked with each drawing: endpoints and fields may come after the letters.
+  const [place, setPlace] = useState<number>();
   const [chosen, setChosen] = useState(0);
   const id = useId();
-  const offer = (text: string, at: number): void => {
-    setOffered(complete(text, at));
+  const offered = place === undefined ? NONE : complete(value, place);
+  const offer = (at: number): void => {
+    setPlace(at);
     setChosen(0);
+  };
+  const close = (): void => {
+    setPlace(undefined);
   };
   const take = (word: string): void => {
     const at = box.current?.selectionStart ?? value.length;
     const next = value.slice(0, offered.from) + word + value.slice(at);
     onValue(next);
-    setOffered(NONE);
+    close();
     // After the box has the new text, the caret goes behind the word.
     requestAnimationFrame(() => {
       const end = offered.from + word.length;
@@ -53,16 +58,16 @@ export function Suggesting({
       onRun();
     } else if (event.key === ' ' && event.ctrlKey) {
       event.preventDefault();
-      offer(value, box.current?.selectionStart ?? value.length);
+      offer(box.current?.selectionStart ?? value.length);
     } else if (words.length > 0 && event.key === 'Escape') {
       event.preventDefault();
-      setOffered(NONE);
+      close();
     } else if (words.length > 0 && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
       event.preventDefault();
       setChosen((chosen + (event.key === 'ArrowDown' ? 1 : words.length - 1)) % words.length);
     } else if (words.length > 0 && (event.key === 'Tab' || (event.key === 'Enter' && isLong)) && !event.shiftKey) {
       event.preventDefault();
-      take(words[chosen] ?? '');
+      take(words[Math.min(chosen, words.length - 1)] ?? '');
     }
   };
   const common = {
@@ -80,11 +85,11 @@ export function Suggesting({
       onValue(text);
       const at = selectionStart ?? text.length;
       // In a body only within quotation marks: elsewhere a list would be in the way.
-      if (!isLong || /"[\w.@-]*$/.test(text.slice(0, at))) offer(text, at);
-      else setOffered(NONE);
+      if (!isLong || /"[\w.@-]*$/.test(text.slice(0, at))) offer(at);
+      else close();
     },
     onBlur: () => {
-      setOffered(NONE);
+      close();
     },
   } as const;
   return (
