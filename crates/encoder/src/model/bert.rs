@@ -8,9 +8,9 @@
 use std::path::Path;
 
 use crate::bert::{LayerWeights, LinearWeights, NormWeights, Weights};
-use crate::stored::Stored;
+use crate::stored::{Axis, Stored, StoredBytes};
 
-use super::graph::{Graph, Node, graph_bytes};
+use super::graph::{Graph, Node, Weight, graph_bytes};
 use super::skeleton;
 
 /// Layers of the deepest model that is looked at: a damaged graph may have a loop.
@@ -281,17 +281,37 @@ impl<'a> Reader<'_, 'a> {
         Some((dims, stored.read().ok()?))
     }
 
-    /// The shape of a weight and where its numbers are; it may be stored in half precision and cast.
+    /// The shape of a weight and where its numbers are; it may be stored in half precision and cast, or in bytes with scales.
     fn stored(&self, name: &[u8]) -> Option<(Vec<usize>, Stored)> {
         let weight = match self.graph.weight(name) {
             Some(weight) => weight,
+            None if self.node(name, b"DequantizeLinear").is_some() => return self.stored_bytes(name),
             None => {
                 let [stored] = self.node(name, b"Cast")?.inputs[..] else { return None };
                 self.graph.weight(stored)?
             }
         };
-        let dims = weight.dims.iter().map(|dim| usize::try_from(*dim).ok()).collect::<Option<Vec<_>>>()?;
-        Some((dims, weight.stored(self.path)?))
+        Some((shape(weight)?, weight.stored(self.path)?))
+    }
+
+    /// The shape of a matrix of bytes with a scale for each row or column, and where its numbers are.
+    fn stored_bytes(&self, name: &[u8]) -> Option<(Vec<usize>, Stored)> {
+        let node = self.node(name, b"DequantizeLinear")?;
+        // No third input: zero is the zero point.
+        let [numbers, scales] = node.inputs[..] else { return None };
+        let (numbers, scales) = (self.graph.weight(numbers)?, self.graph.weight(scales)?.values(self.path)?);
+        let dims = shape(numbers)?;
+        let [rows, columns] = dims[..] else { return None };
+        let axis = match node.int("axis").unwrap_or(1) {
+            0 | -2 => Axis::Rows,
+            1 | -1 => Axis::Columns,
+            _ => return None,
+        };
+        let wanted = if axis == Axis::Rows { rows } else { columns };
+        // One scale for all would do as well, but nobody writes it with an axis.
+        let fits = scales.len() == wanted && node.int("block_size").unwrap_or(0) == 0;
+        let numbers = fits.then(|| numbers.stored_bytes(self.path))??;
+        Some((dims, Stored::Bytes(Box::new(StoredBytes { numbers, scales, columns, axis }))))
     }
 
     fn integers(&self, name: &[u8]) -> Option<Vec<i64>> {
@@ -302,6 +322,11 @@ impl<'a> Reader<'_, 'a> {
         let number = self.graph.weight(name).and_then(|weight| weight.values(self.path));
         number.is_some_and(|number| number.len() == 1 && (number[0] - value).abs() <= value.abs() * 1e-6)
     }
+}
+
+/// The shape of a weight.
+fn shape(weight: &Weight<'_>) -> Option<Vec<usize>> {
+    weight.dims.iter().map(|dim| usize::try_from(*dim).ok()).collect()
 }
 
 #[cfg(test)]

@@ -67,6 +67,15 @@ pub struct ModelInfo {
     pub max_tokens: usize,
     /// Length of the vector of a dense model.
     pub dims: Option<usize>,
+    /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
+    pub same_space_as: Vec<String>,
+}
+
+impl ModelInfo {
+    /// Whether vectors of a model with that fingerprint and this model's may be compared.
+    pub fn compares_with(&self, fingerprint: &str) -> bool {
+        self.fingerprint == fingerprint || self.same_space_as.iter().any(|same| same == fingerprint)
+    }
 }
 
 /// What happens to the output of the graph.
