@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type RunningServer, startServer } from '../support/server.js';
 import { namesIn } from '../support/rust-names.js';
 
-const SEARCH = new URL('../../crates/engine/src/search/', import.meta.url);
-const source = (path: string): string => readFileSync(new URL(path, SEARCH), 'utf8');
+const CRATES = new URL('../../crates/', import.meta.url);
+const source = (path: string): string => readFileSync(new URL(path, CRATES), 'utf8');
 
 let server: RunningServer;
 const call = (method: string, path: string, body?: unknown): Promise<Answer> => server.request(method, path, body);
@@ -27,26 +27,35 @@ afterAll(async () => {
 });
 
 describe('what only Elasticsearch has', () => {
-  it.each(namesIn(source('dsl/special.rs'), 'UNSUPPORTED'))('the query %s is refused by name', async (name) => {
-    const answer = await search({ query: { [name]: {} } });
-    expect([answer.status, answer.body.error.reason]).toEqual([400, `[${name}] query is not supported by Sparrow`]);
-  });
+  it.each(namesIn(source('query/src/dsl/special.rs'), 'UNSUPPORTED'))(
+    'the query %s is refused by name',
+    async (name) => {
+      const answer = await search({ query: { [name]: {} } });
+      expect([answer.status, answer.body.error.reason]).toEqual([400, `[${name}] query is not supported by Sparrow`]);
+    },
+  );
 
-  it.each(namesIn(source('aggs/parse/mod.rs'), 'ELSEWHERE'))('the aggregation %s is refused by name', async (name) => {
-    const answer = await search({ aggs: { a: { [name]: {} } } });
-    const reason = `[${name}] aggregation [a] is not supported by this server`;
-    expect([answer.status, answer.body.error.reason]).toEqual([400, reason]);
-  });
+  it.each(namesIn(source('engine/src/search/aggs/parse/mod.rs'), 'ELSEWHERE'))(
+    'the aggregation %s is refused by name',
+    async (name) => {
+      const answer = await search({ aggs: { a: { [name]: {} } } });
+      const reason = `[${name}] aggregation [a] is not supported by this server`;
+      expect([answer.status, answer.body.error.reason]).toEqual([400, reason]);
+    },
+  );
 
-  it.each(namesIn(source('retriever/parse.rs'), 'REFUSED'))('the retriever %s is refused by name', async (name) => {
-    const answer = await search({ retriever: { [name]: {} } });
-    expect([answer.status, answer.body.error.reason]).toEqual([
-      400,
-      `retriever [${name}] is not supported by this server`,
-    ]);
-  });
+  it.each(namesIn(source('engine/src/search/retriever/parse.rs'), 'REFUSED'))(
+    'the retriever %s is refused by name',
+    async (name) => {
+      const answer = await search({ retriever: { [name]: {} } });
+      expect([answer.status, answer.body.error.reason]).toEqual([
+        400,
+        `retriever [${name}] is not supported by this server`,
+      ]);
+    },
+  );
 
-  it.each(namesIn(source('body.rs'), 'LATER'))('the section %s is refused by name', async (name) => {
+  it.each(namesIn(source('engine/src/search/body.rs'), 'LATER'))('the section %s is refused by name', async (name) => {
     const answer = await search({ [name]: {} });
     expect([answer.status, answer.body.error.reason]).toEqual([400, `[${name}] is not supported by this server`]);
   });

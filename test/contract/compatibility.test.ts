@@ -11,6 +11,7 @@ import { readExchanges } from './replay.js';
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
 const SEARCH = 'crates/engine/src/search/';
+const QUERY = 'crates/query/src/';
 const RECORDED = 'test/contract/recorded.test.ts';
 const exchanges = readExchanges(new URL('test/fixtures/recorded/elasticsearch-8.19.21.jsonl', ROOT));
 
@@ -100,12 +101,12 @@ describe('docs/compatibility.md', () => {
   );
 
   it.each([
-    ['Queries', 'dsl/mod.rs', 'QUERIES', 'dsl/special.rs', 'UNSUPPORTED'],
-    ['Aggregations', 'aggs/parse/mod.rs', 'TYPES', 'aggs/parse/mod.rs', 'ELSEWHERE'],
-    ['Retrievers', 'retriever/parse.rs', 'KNOWN', 'retriever/parse.rs', 'REFUSED'],
+    ['Queries', `${QUERY}dsl/mod.rs`, 'QUERIES', `${QUERY}dsl/special.rs`, 'UNSUPPORTED'],
+    ['Aggregations', `${SEARCH}aggs/parse/mod.rs`, 'TYPES', `${SEARCH}aggs/parse/mod.rs`, 'ELSEWHERE'],
+    ['Retrievers', `${SEARCH}retriever/parse.rs`, 'KNOWN', `${SEARCH}retriever/parse.rs`, 'REFUSED'],
   ])('has all %s of the sources', (heading, here, known, there, elsewhere) => {
-    expect(forms(heading, answered)).toEqual(namesIn(read(SEARCH + here), known).sort());
-    expect(forms(heading, refused)).toEqual(namesIn(read(SEARCH + there), elsewhere).sort());
+    expect(forms(heading, answered)).toEqual(namesIn(read(here), known).sort());
+    expect(forms(heading, refused)).toEqual(namesIn(read(there), elsewhere).sort());
   });
 
   it.each([

@@ -10,6 +10,9 @@ const MONITOR = new URL('../support/loop-delay.mjs', import.meta.url).href;
 /** On a machine that does nothing else it is under 20 ms; tests share theirs. What this is about took seconds to minutes. */
 const MAX_MS = 150;
 
+/** What a request holds the loop for, it does each time; what other processes take from it, it does not. */
+const TRIES = 5;
+
 let server: RunningServer;
 
 /** Longest time that the event loop was held since the last call, in milliseconds. */
@@ -23,6 +26,17 @@ async function longest(): Promise<number> {
   server.process.kill('SIGUSR2');
   while (lines().length === before) await new Promise((resolve) => setTimeout(resolve, 5));
   return (JSON.parse(lines().at(-1) ?? '{}') as { max_ms: number }).max_ms;
+}
+
+/** Shortest time that `ask` held the event loop, in milliseconds, over as many tries as it takes to be short enough. */
+async function held(ask: () => Promise<void>): Promise<number> {
+  let least = Infinity;
+  for (let attempt = 0; attempt < TRIES && least >= MAX_MS; attempt += 1) {
+    await longest();
+    await ask();
+    least = Math.min(least, await longest());
+  }
+  return least;
 }
 
 beforeAll(async () => {
@@ -46,37 +60,44 @@ describe('the event loop', () => {
     ['pretty', 'pretty'],
     ['YAML', 'format=yaml'],
   ])('is free while an answer of 10 MB gets the shape of %s', async (_, parameter) => {
-    const { status, text } = await server.request('GET', `/docs/_search?size=2000&${parameter}`);
-    expect([200, 400], text.slice(0, 300)).toContain(status);
-    const held = await longest();
-    expect(held).toBeLessThan(MAX_MS);
+    const time = await held(async () => {
+      const { status, text } = await server.request('GET', `/docs/_search?size=2000&${parameter}`);
+      expect([200, 400], text.slice(0, 300)).toContain(status);
+    });
+    expect(time).toBeLessThan(MAX_MS);
   });
 
   it('is free while a long body in YAML is read', async () => {
     const body = Buffer.from(`query:\n  bool:\n    should:\n${'    - term: {a: "b"}\n'.repeat(30_000)}`);
-    const { status } = await server.request('POST', '/docs/_search', body, {
-      headers: { 'content-type': 'application/yaml' },
+    const time = await held(async () => {
+      const { status } = await server.request('POST', '/docs/_search', body, {
+        headers: { 'content-type': 'application/yaml' },
+      });
+      expect(status).toBe(400);
     });
-    expect(status).toBe(400);
-    expect(await longest()).toBeLessThan(MAX_MS);
+    expect(time).toBeLessThan(MAX_MS);
   });
 
   it('is free while bodies of 60 MB come, whole, in pieces and zipped', async () => {
     const body = Buffer.from(`{"query":{"match_all":{}},"_source":["${'x'.repeat(60_000_000)}"]}`);
     const json = { 'content-type': 'application/json' };
-    await server.request('POST', '/docs/_search', body);
     const zipped = gzipSync(body, { level: 1 });
-    await server.request('POST', '/docs/_search', zipped, { headers: { ...json, 'content-encoding': 'gzip' } });
-    expect(await longest()).toBeLessThan(MAX_MS);
+    const time = await held(async () => {
+      await server.request('POST', '/docs/_search', body);
+      await server.request('POST', '/docs/_search', zipped, { headers: { ...json, 'content-encoding': 'gzip' } });
+    });
+    expect(time).toBeLessThan(MAX_MS);
   });
 
   it('is free while a key with a long body is asked for', async () => {
     // It is refused before it is read to its end, which a client that still writes may take for a broken connection.
-    const refused = await server
-      .request('POST', '/_security/api_key', { name: 'x'.repeat(5_000_000) })
-      .then(({ status }) => status === 413)
-      .catch((error: NodeJS.ErrnoException) => error.code === 'EPIPE' || error.code === 'ECONNRESET');
-    expect(refused).toBe(true);
-    expect(await longest()).toBeLessThan(MAX_MS);
+    const time = await held(async () => {
+      const refused = await server
+        .request('POST', '/_security/api_key', { name: 'x'.repeat(5_000_000) })
+        .then(({ status }) => status === 413)
+        .catch((error: NodeJS.ErrnoException) => error.code === 'EPIPE' || error.code === 'ECONNRESET');
+      expect(refused).toBe(true);
+    });
+    expect(time).toBeLessThan(MAX_MS);
   });
 });
