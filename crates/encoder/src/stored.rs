@@ -45,7 +45,12 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stored {
     Here(Vec<f32>),
-    File { path: PathBuf, offset: u64, count: usize, kind: Kind },
+    File {
+        path: PathBuf,
+        offset: u64,
+        count: usize,
+        kind: Kind,
+    },
     /// Whole numbers of a byte times scales.
     Bytes(Box<StoredBytes>),
 }
@@ -149,7 +154,7 @@ fn half_to_f32(half: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Stored, half_to_f32};
+    use super::{Axis, Kind, Stored, StoredBytes, half_to_f32};
 
     #[test]
     fn numbers_come_from_their_place_in_the_file() {
@@ -163,6 +168,23 @@ mod tests {
         for (offset, count) in [(4, 100_000), (u64::MAX, 1), (0, usize::MAX), (0, usize::MAX / 4)] {
             assert!(at(offset, count).read().is_err());
         }
+    }
+
+    #[test]
+    fn bytes_are_multiplied_with_the_scale_of_their_row_or_column() {
+        let numbers = [-128i8, 127, 0, 1, -1, 5];
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), numbers.map(|number| number as u8)).unwrap();
+        let place = Stored::File { path: file.path().into(), offset: 0, count: 6, kind: Kind::I8 };
+        let of = |axis, scales: &[f32]| {
+            let bytes = StoredBytes { numbers: place.clone(), scales: scales.to_vec(), columns: 3, axis };
+            assert_eq!(bytes.bytes().unwrap(), numbers);
+            let stored = Stored::Bytes(Box::new(bytes));
+            assert_eq!(stored.len(), 6);
+            stored.read().unwrap()
+        };
+        assert_eq!(of(Axis::Rows, &[0.5, 2.0]), [-64.0, 63.5, 0.0, 2.0, -2.0, 10.0]);
+        assert_eq!(of(Axis::Columns, &[0.5, 2.0, 3.0]), [-64.0, 254.0, 0.0, 0.5, -2.0, 15.0]);
     }
 
     #[test]

@@ -122,6 +122,11 @@ pub(crate) struct Scratch {
 }
 
 impl Bert {
+    /// Name of the instruction set that its linear maps are computed with.
+    pub(crate) fn instructions(&self) -> &'static str {
+        self.kernels.name
+    }
+
     /// Width of a hidden state.
     pub(crate) fn width(&self) -> usize {
         self.width
@@ -200,3 +205,6 @@ impl Bert {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

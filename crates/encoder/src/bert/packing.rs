@@ -67,7 +67,8 @@ impl Weights {
                 .as_ref()
                 .is_none_or(|(linear, norm)| linear_fits(linear, width, width) && norm_fits(norm));
         let layers = self.layers.len();
-        let shape = BertShape { width, heads, layers, transform: self.transform.is_some(), tied, int8: false };
+        let shape =
+            BertShape { width, heads, layers, transform: self.transform.is_some(), tied, int8: false };
         fits.then_some(shape).ok_or(Refused::Unfit)
     }
 }
@@ -120,6 +121,7 @@ impl Bert {
             None => None,
         };
         let (positions, embedding_norm) = (weights.positions.into(), weights.embedding_norm);
+        let kernels = if precision == Precision::Int8 { kernels::with_tiles(kernels) } else { kernels };
         Ok(Self { kernels, width, heads, words, positions, embedding_norm, layers, transform })
     }
 
@@ -201,7 +203,7 @@ impl Bert {
             })
         });
         Ok(Self {
-            kernels,
+            kernels: if int8 { kernels::with_tiles(kernels) } else { kernels },
             width,
             heads,
             words,
@@ -268,7 +270,8 @@ fn joined(
 ) -> Result<Linear, Refused> {
     let width = parts.first().map_or(0, |(part, _)| part.bias.len());
     let place = |row: usize, column: usize| (column / width, row * width + column % width);
-    let bias = parts.iter().flat_map(|(part, factor)| part.bias.iter().map(move |bias| bias * factor)).collect();
+    let bias =
+        parts.iter().flat_map(|(part, factor)| part.bias.iter().map(move |bias| bias * factor)).collect();
     if precision == Precision::Int8 && inputs > kernels::MAX_DEPTH {
         return Err(Refused::Unfit);
     }

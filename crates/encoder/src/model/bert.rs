@@ -18,7 +18,7 @@ const MAX_LAYERS: usize = 100;
 
 /// The parameters of the encoder that computes `output`, the large ones still in the file; `None` if the graph is not of the
 /// known form.
-pub(super) fn recognise(path: &Path, output: &str) -> Option<Weights> {
+pub(crate) fn recognise(path: &Path, output: &str) -> Option<Weights> {
     let bytes = skeleton::read(path).ok()?;
     let graph = Graph::parse(graph_bytes(&bytes).ok()?).ok()?;
     let reader = Reader { graph: &graph, path };
@@ -333,7 +333,7 @@ fn shape(weight: &Weight<'_>) -> Option<Vec<usize>> {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::recognise;
+    use super::{Axis, Stored, recognise};
 
     fn package(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages").join(name).join("model.onnx")
@@ -384,6 +384,28 @@ mod tests {
             bytes[at..at + to.len()].copy_from_slice(to);
             std::fs::write(&changed_path, bytes).unwrap();
             assert!(recognise(&changed_path, "hidden").is_none());
+        }
+    }
+
+    /// Weights of bytes, with a scale for each output and each word.
+    #[test]
+    fn weights_of_bytes_stay_bytes() {
+        let found = recognise(&package("model-minilm-l6"), "last_hidden_state").unwrap();
+        let axis = |stored: &Stored| match stored {
+            Stored::Bytes(bytes) => Some((bytes.axis, bytes.columns, bytes.scales.len())),
+            _ => None,
+        };
+        assert_eq!(axis(&found.words), Some((Axis::Rows, 384, 30522)));
+        assert_eq!(axis(&found.layers[5].inner.weights), Some((Axis::Columns, 1536, 1536)));
+        // Numbers are whole ones times a scale, and the largest of each row is 127 of them.
+        let Stored::Bytes(bytes) = &found.words else { panic!("no bytes") };
+        let (whole, values) = (bytes.bytes().unwrap(), found.words.read().unwrap());
+        for row in [0, 101, 30521] {
+            let place = row * 384..(row + 1) * 384;
+            assert_eq!(whole[place.clone()].iter().map(|byte| byte.unsigned_abs()).max(), Some(127));
+            for (whole, value) in whole[place.clone()].iter().zip(&values[place]) {
+                assert_eq!(f32::from(*whole) * bytes.scales[row], *value);
+            }
         }
     }
 

@@ -230,7 +230,9 @@ impl Layout {
         };
         let arithmetic = said.arithmetic.unwrap_or_default();
         if arithmetic == Arithmetic::Int8 && !matches!(kind, ModelKind::Dense { .. }) {
-            return Err(unsupported("arithmetic [int8] of a model of token weights, whose weights are exact".into()));
+            return Err(unsupported(
+                "arithmetic [int8] of a model of token weights, whose weights are exact".into(),
+            ));
         }
         // RoBERTa counts positions from 2: the last two of its table are never used.
         let reserved =

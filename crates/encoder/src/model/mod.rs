@@ -24,6 +24,8 @@ mod split;
 mod weights;
 mod weights_table;
 
+#[cfg(test)]
+pub(crate) use bert::recognise;
 use layout::{Layout, Pooling};
 pub(crate) use split::CutGraph;
 use weights::{Keep, Loaded};
@@ -227,7 +229,7 @@ impl Model {
     pub fn instructions(&self) -> &'static str {
         match &self.plan {
             Plan::FusedSparse { head, .. } => head.instructions(),
-            _ => kernels::chosen().name,
+            _ => self.bert.as_ref().map_or(kernels::chosen().name, Bert::instructions),
         }
     }
 

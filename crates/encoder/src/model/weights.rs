@@ -150,7 +150,7 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
     let mut weights = if per_token { bert::recognise(&layout.onnx, &output) } else { None }
         .filter(|weights| dims.is_none_or(|dims| dims == weights.width));
     let large =
-        keep.zip(weights.as_ref()).filter(|(keep, weights)| size(layout, weights, source.as_ref()) >= keep.smallest);
+        keep.zip(weights.as_ref()).filter(|(keep, weights)| size(weights, source.as_ref()) >= keep.smallest);
     // A large model answers the same wherever its weights are.
     let precision = match layout.arithmetic {
         Arithmetic::Int8 => Precision::Int8,
@@ -192,13 +192,9 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
     Ok(Loaded { fingerprint, head, output, bert, mapped: false })
 }
 
-/// Bytes of the weights in memory, about.
-fn size(layout: &Layout, weights: &crate::bert::Weights, source: Option<&Source>) -> usize {
-    let numbers = weights.size() + weights.words.len();
-    match layout.arithmetic {
-        Arithmetic::Int8 => numbers,
-        Arithmetic::Float32 => 4 * numbers + source.map_or(0, |source| source.rows.len()),
-    }
+/// Bytes of the weights as f32, about.
+fn size(weights: &crate::bert::Weights, source: Option<&Source>) -> usize {
+    4 * (weights.size() + weights.words.len()) + source.map_or(0, |source| source.rows.len())
 }
 
 /// Packs a model into a file; false if it is not one that the kernels take.

@@ -181,11 +181,20 @@ impl Models {
 
     /// Hex digest that tells models with different vectors apart; none for a model that does not exist.
     pub fn model_fingerprint(&self, model_id: &str) -> Option<String> {
-        let model = self.resolve(model_id).or_else(|| {
+        self.behind(model_id)?.info().ok().map(|info| info.fingerprint.clone())
+    }
+
+    /// Whether a model's vectors may be compared with those of a fingerprint; none for a model that does not exist.
+    pub(crate) fn compares_with(&self, model_id: &str, fingerprint: &str) -> Option<bool> {
+        self.behind(model_id)?.info().ok().map(|info| info.compares_with(fingerprint))
+    }
+
+    /// The model of an id: its own, a deployment's or an inference endpoint's.
+    fn behind(&self, model_id: &str) -> Option<Arc<RegisteredModel>> {
+        self.resolve(model_id).or_else(|| {
             let endpoint = self.endpoints.get(model_id)?;
             self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
-        })?;
-        model.info().ok().map(|info| info.fingerprint.clone())
+        })
     }
 
     /// The id of a model whose vectors have a fingerprint, for people to read.

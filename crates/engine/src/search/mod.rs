@@ -495,11 +495,10 @@ fn encode(
     lookup::look_up(engine, &searched, queries, caller)?;
     semantic::bind(engine, handles, queries, body::DEFAULT_SIZE, cancel)?;
     for used in resolve::model_uses(queries) {
-        let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
         for handle in handles {
             let handle: &IndexHandle = handle.borrow();
             match handle.field_model(&used.field) {
-                Some(stored) if stored != fingerprint => {
+                Some(stored) if engine.models.compares_with(&used.model_id, &stored) == Some(false) => {
                     return Err(SearchError::ModelMismatch {
                         shard: shard(engine, handle),
                         field: used.field,

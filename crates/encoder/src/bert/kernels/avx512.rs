@@ -150,7 +150,7 @@ unsafe impl Lanes for __m512 {
 }
 
 /// `vpdpbusd` multiplies four unsigned by four signed bytes and adds them to a sum of 32 bits.
-struct Vnni;
+pub(super) struct Vnni;
 
 // SAFETY: the intrinsics do what the trait says, on 16 sums.
 unsafe impl Whole for Vnni {

@@ -92,7 +92,8 @@ pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], depth: usize, to: Words) {
     for (at, row) in rows.chunks_exact(depth).enumerate() {
         // SAFETY: the caller's promise.
         unsafe {
-            let (mut most, mut least) = (<W::Floats>::splat(f32::NEG_INFINITY), <W::Floats>::splat(f32::INFINITY));
+            let (mut most, mut least) =
+                (<W::Floats>::splat(f32::NEG_INFINITY), <W::Floats>::splat(f32::INFINITY));
             for lane in (0..depth).step_by(lanes::<W>()) {
                 let value = <W::Floats>::load(row.as_ptr().add(lane));
                 most = most.max(value);
@@ -117,12 +118,7 @@ pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], depth: usize, to: Words) {
 /// The processor has the instructions of `W`; `job` was checked by [`Kernels::linear`](super::Kernels::linear), and `bytes` are its
 /// weights.
 #[inline(always)]
-pub(super) unsafe fn gemm<W: Whole>(
-    job: &Gemm<'_>,
-    bytes: &Bytes,
-    scratch: &mut Vec<f32>,
-    out: &mut [f32],
-) {
+pub(super) unsafe fn gemm<W: Whole>(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut Vec<f32>, out: &mut [f32]) {
     let rows = place(scratch, job.rows, job.linear.depth, W::GROUP);
     // SAFETY: the caller's promise; the place is for these rows.
     unsafe {
@@ -184,13 +180,19 @@ impl Columns {
     /// # Safety
     /// The processor has the instructions of `W`; there are two vectors of columns, and `out` has place for them.
     #[inline(always)]
-    pub(super) unsafe fn put<W: Whole, const GELU: bool>(self, sums: [W::Sums; 2], span: Span, out: *mut f32) {
+    pub(super) unsafe fn put<W: Whole, const GELU: bool>(
+        self,
+        sums: [W::Sums; 2],
+        span: Span,
+        out: *mut f32,
+    ) {
         let (scale, least) = unsafe { (<W::Floats>::splat(span.scale), <W::Floats>::splat(span.least)) };
         for (half, sums) in sums.into_iter().enumerate() {
             let at = half * lanes::<W>();
             // SAFETY: the caller's promise.
             unsafe {
-                let rest = least.mul_add(<W::Floats>::load(self.total.add(at)), <W::Floats>::load(self.bias.add(at)));
+                let rest = least
+                    .mul_add(<W::Floats>::load(self.total.add(at)), <W::Floats>::load(self.bias.add(at)));
                 let scale = scale.mul(<W::Floats>::load(self.scale.add(at)));
                 let value = W::of_sums(sums).mul_add(scale, rest);
                 let value = if GELU { gelu(value) } else { value };

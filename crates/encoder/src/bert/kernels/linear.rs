@@ -47,7 +47,8 @@ impl Bytes {
     fn new(kernels: &Kernels, depth: usize, numbers: Numbers<i8>, scales: Vec<f32>) -> Self {
         let (panel, group) = (2 * kernels.lanes, kernels.group);
         let mut sums = vec![0i32; scales.len()];
-        for (sums, numbers) in sums.chunks_exact_mut(panel).zip(numbers.chunks_exact((depth * panel).max(1))) {
+        for (sums, numbers) in sums.chunks_exact_mut(panel).zip(numbers.chunks_exact((depth * panel).max(1)))
+        {
             for step in numbers.chunks_exact(panel * group) {
                 for (sum, some) in sums.iter_mut().zip(step.chunks_exact(group)) {
                     *sum += some.iter().copied().map(i32::from).sum::<i32>();
@@ -126,8 +127,9 @@ impl Linear {
         assert!(columns.is_multiple_of(STEP) && scales.len() == columns, "columns are not whole panels");
         assert!(depth.is_multiple_of(STEP) && depth <= MAX_DEPTH, "rows of {depth} are not whole words");
         let mut numbers = Numbers::zeros(depth * columns);
-        let places =
-            (0..columns).step_by(panel).flat_map(|first| (0..depth).step_by(group).map(move |row| (first, row)));
+        let places = (0..columns)
+            .step_by(panel)
+            .flat_map(|first| (0..depth).step_by(group).map(move |row| (first, row)));
         for ((first, row), step) in places.zip(numbers.own().chunks_exact_mut(panel * group)) {
             for (some, column) in step.chunks_exact_mut(group).zip(first..) {
                 some.iter_mut().zip(row..).for_each(|(out, row)| *out = weight(row, column));

@@ -15,6 +15,8 @@ mod linear;
 mod product;
 mod scalar;
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -271,6 +273,9 @@ pub fn available() -> &'static [&'static Kernels] {
         #[cfg(target_arch = "x86_64")]
         {
             found.extend(avx512::detect());
+            // Beside the others in tests only: whether it is used is decided for each model, see `tiles`.
+            #[cfg(all(test, target_os = "linux"))]
+            found.extend(amx::available());
             found.extend(avx2::detect());
         }
         #[cfg(target_arch = "aarch64")]
@@ -278,6 +283,16 @@ pub fn available() -> &'static [&'static Kernels] {
         found.push(&scalar::KERNELS);
         found
     })
+}
+
+/// The same implementation, or the one for AMX, which takes the same weights of bytes: where the head may use tiles
+/// ([`crate::head::kernels::tiles`] has tried them), so may this.
+pub fn with_tiles(kernels: &'static Kernels) -> &'static Kernels {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    if kernels.name == avx512::KERNELS.name && crate::head::kernels::tiles().is_some() {
+        return &amx::KERNELS;
+    }
+    kernels
 }
 
 /// The implementation that goes with the head's: the one of that name, or the best.
